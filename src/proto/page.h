@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two files of a session, as every process that shares it sees them.
+ *
+ * `limits` is the owner's word: what the session may use. Without a daemon the owner is the user
+ * (`aliquot run`, `aliquot set`, or the first program); with one, the daemon, and tenants map it
+ * read-only. `slots` is the tenants' word: one slot a process, one row a slot and device, and the
+ * ledger word of each device. Both live on tmpfs in the session's folder, are created whole under
+ * another name and renamed in, and begin with magic, version and size.
+ *
+ * There is no pointer, no lock and no pid-as-owner in either: liveness is a file lock on the
+ * slot's byte of `slots` (see store/liveness.h), held by the kernel. Whatever is in a page is
+ * hostile input: page_check_*() before the first use, and every index and size checked at use.
+ */
+#ifndef ALIQUOT_PROTO_PAGE_H
+#define ALIQUOT_PROTO_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define PAGE_VERSION 1u
+#define PAGE_DEVICES 16u  /* physical GPUs or MIG instances a session can name */
+#define PAGE_SLOTS 4096u  /* processes alive at once in a session; fits the tag's 12 bits */
+#define PAGE_NAME_BYTES 64u
+#define PAGE_UNLIMITED UINT64_MAX /* a limit nobody asked for */
+
+#define PAGE_LIMITS_MAGIC UINT64_C(0x314d494c514c41)  /* "ALQLIM1" */
+#define PAGE_SLOTS_MAGIC UINT64_C(0x314f4c53514c41)   /* "ALQSLO1" */
+
+/* Who may write `limits`. */
+enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
+
+/* Bits of limits_page.flags; fixed at creation. */
+enum page_flags {
+        PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */
+};
+
+/*
+ * One device of a session. A row is claimed by swapping its all-zero uuid for a real one in one
+ * 16-byte operation (by the creator for every GPU it can see; by a tenant of a user-owned session
+ * for one the creator could not), and never given up.
+ */
+struct limits_device {
+        _Alignas(16) uint64_t uuid[2];       /* the driver's 16 bytes; 0,0 = free row */
+        _Alignas(8) uint64_t limit_bytes;    /* owner writes, every shim reads (acquire), live */
+        uint64_t card_bytes;                 /* the card's own total when the row was claimed; 0 unknown */
+        uint8_t reserved[32];
+};
+
+struct limits_page {
+        uint64_t magic;
+        uint32_t version;
+        uint32_t page_bytes;           /* sizeof(struct limits_page) */
+        uint64_t session_id[2];        /* random, equal in `slots`: the two files belong together */
+        uint32_t owner;                /* enum page_owner */
+        uint32_t flags;                /* enum page_flags */
+        char name[PAGE_NAME_BYTES];    /* NUL-terminated, as in ALIQUOT_SESSION */
+        char device_name[96];          /* what the card calls itself here; empty = its own name */
+        char created_as[1024];         /* the limits it was made with, in canonical words: joining
+                                          with other limits is refused */
+        uint64_t default_limit_bytes;  /* for a device that no rule names; owner writes, live */
+        /* Owner writes, shims read (acquire): 0 open; else work waits on this word (futex). */
+        _Alignas(64) uint32_t gate;
+        /* Owner writes (release) after any change above took effect; a futex word too. */
+        uint32_t epoch;
+        _Alignas(64) struct limits_device device[PAGE_DEVICES];
+};
+
+/* The ledger of one device: read and written only by core/ledger, 16 bytes at a time. */
+struct page_ledger {
+        _Alignas(64) uint64_t used_bytes;
+        uint64_t tag; /* slot << 52 | seq of the last operation that took effect; 0 = none */
+        /*
+         * When bytes of a dead process were last given back (CLOCK_MONOTONIC, ns). Whoever
+         * recovers writes (relaxed); a hook whose charge was granted but whose driver said
+         * out-of-memory reads it to decide whether waiting can help (draining).
+         */
+        uint64_t reclaimed_at_ns;
+        uint64_t reserved[5];
+};
+
+/* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */
+struct page_row {
+        _Alignas(64) uint64_t seq;
+        uint64_t delta; /* two's complement */
+        uint64_t charge[2];
+        uint64_t committed;
+        uint64_t done; /* anyone, only ever raised */
+        uint64_t reserved[2];
+};
+
+/* What a slot's owner says of itself, for `aliquot ps` and process lists only: never trusted. */
+struct page_slot {
+        _Alignas(64) uint64_t pid_ns_inode; /* inode of its /proc/self/ns/pid */
+        uint64_t start_ticks;               /* field 22 of /proc/self/stat */
+        uint32_t pid;                       /* in its own PID namespace */
+        uint32_t uid;
+        char command[32];
+        uint64_t reserved;
+};
+
+struct slots_page {
+        uint64_t magic;
+        uint32_t version;
+        uint32_t slot_count;       /* PAGE_SLOTS */
+        uint64_t page_bytes;       /* sizeof(struct slots_page) */
+        uint64_t session_id[2];
+        /* One above the highest slot ever taken: bounds every walk. Attachers raise it (acq_rel). */
+        _Alignas(64) uint32_t slots_high;
+        _Alignas(64) struct page_ledger ledger[PAGE_DEVICES];
+        _Alignas(64) struct page_slot slot[PAGE_SLOTS];
+        _Alignas(64) struct page_row row[PAGE_SLOTS][PAGE_DEVICES];
+};
+
+/* Byte of `slots` whose lock says "the owner of this slot lives" / "somebody attaches or recovers". */
+#define PAGE_LOCK_LIVE(slot) (2u * (slot))
+#define PAGE_LOCK_RECOVER(slot) (2u * (slot) + 1u)
+
+_Static_assert(sizeof(struct limits_device) == 64, "layout is protocol");
+_Static_assert(sizeof(struct page_ledger) == 64, "layout is protocol");
+_Static_assert(sizeof(struct page_row) == 64, "layout is protocol");
+_Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");
+
+/*
+ * Whether a mapped file of `bytes` is a page that this build understands: magic, version, sizes,
+ * terminated strings. 0, or -EPROTO with a sentence that says what was found and expected.
+ */
+int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err);
+int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err);
+
+#endif

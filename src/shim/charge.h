@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy verbs of memory: reserve, act, settle. Bytes and devices; no CUDA type.
+ *
+ *      struct charge c;
+ *
+ *      if (!charge_begin(&c, device, bytes))   // over the limit: nothing happened
+ *              return out of memory;
+ *      rc = real.allocate(...);
+ *      rc == good ? charge_keep(&c, space, key) : charge_drop(&c);
+ *
+ * and for a release: take the block out first (so that the driver may hand the same key to
+ * another thread at once), act, settle:
+ *
+ *      charge_take(&c, space, key);            // unknown key: an empty charge, harmless below
+ *      rc = real.free(key);
+ *      rc == good ? charge_drop(&c) : charge_keep(&c, space, key);
+ *
+ * charge_begin() also reserves room in the table of live blocks, so charge_keep() cannot fail.
+ * A `device` is a row of the session's page (session_device()), or CHARGE_NO_DEVICE: then
+ * every verb succeeds and does nothing. Without a session likewise. All verbs may be called from
+ * any thread and after fork; none allocates from the heap, logs, or calls the driver.
+ */
+#ifndef ALIQUOT_SHIM_CHARGE_H
+#define ALIQUOT_SHIM_CHARGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CHARGE_NO_DEVICE (-1)
+
+/* Names of keys that may collide as numbers. */
+enum charge_space {
+        SPACE_POINTER = 1, /* cuMemAlloc, Pitch, Managed: a device address */
+        SPACE_HANDLE,      /* cuMemCreate: an allocation handle */
+        SPACE_MAPPING,     /* a VMM mapping that outlives its handle: its address */
+        SPACE_ARRAY,       /* arrays and mipmapped arrays: a handle */
+        SPACE_POOL,        /* a memory pool: its handle; bytes = reserved */
+        SPACE_CONTEXT,     /* a context, or a primary context: device + 1 */
+        SPACE_MODULE,      /* a module or library */
+        SPACE_GRAPH,       /* graph memory of a device: device + 1 */
+        SPACE_IMPORT,      /* IPC and external memory */
+};
+
+struct charge {
+        uint64_t bytes;
+        int device; /* row of the page, or CHARGE_NO_DEVICE */
+        bool is_reserved; /* charge_begin() granted it and it is not yet settled */
+};
+
+/* False: over the limit, or the session is broken and fails closed; `c` is then empty. */
+bool charge_begin(struct charge *c, int device, uint64_t bytes);
+
+/* Reserved an upper bound; the driver took only `bytes`. Never grows. */
+void charge_trim(struct charge *c, uint64_t bytes);
+
+/* The call succeeded: remember what to give back, and under which key. A live key is replaced,
+ * and its old bytes released. */
+void charge_keep(struct charge *c, enum charge_space space, uint64_t key);
+
+/* The call failed, or the block is gone: give the bytes back now. */
+void charge_drop(struct charge *c);
+
+/* Takes the block out of the table. False when the key is not known (c is empty). */
+bool charge_take(struct charge *c, enum charge_space space, uint64_t key);
+
+/* Bytes now held under a key; 0 when not known. For views and for pools that are read again. */
+uint64_t charge_held(enum charge_space space, uint64_t key);
+
+/*
+ * The driver said out-of-memory although the charge was granted. True: bytes of a dead process may
+ * still be draining, try the call again (it slept a little); false: give up. `attempt` counts from 0.
+ */
+bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
+
+/* What the session has used and may use on a device, now. False without a session or device. */
+struct charge_view {
+        uint64_t used_bytes;
+        uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
+};
+bool charge_read(int device, struct charge_view *ret);
+
+#endif

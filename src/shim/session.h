@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * This process's session: found once, from the environment, at the first call that needs it.
+ *
+ * Happy path: settings_from_env() says what was asked; nothing was: pass-through for ever. Else
+ * the session's folder is joined, or created (then the card list is asked of the front end), both
+ * files are mapped, and the state is published. The slot is taken later, by the first charge.
+ * Anything wrong: SESSION_BROKEN, one line on stderr (and the log), and the front ends refuse:
+ * a configured session that cannot be enforced fails closed.
+ *
+ * fork: the child keeps the mappings but owns no slot, no blocks; it takes its own at its first
+ * charge, whatever way it was forked (the owner flag lives in a page that the kernel wipes).
+ */
+#ifndef ALIQUOT_SHIM_SESSION_H
+#define ALIQUOT_SHIM_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/page.h"
+
+enum session_state {
+        SESSION_UNKNOWN, /* session_start() was not called yet */
+        SESSION_NONE,    /* nothing was asked: pass everything through */
+        SESSION_ACTIVE,
+        SESSION_BROKEN, /* refuse: see session_error() */
+};
+
+/* A physical device (or MIG instance), as the front end's driver names it. */
+struct session_gpu {
+        uint8_t uuid[16];
+        uint64_t card_bytes;
+};
+
+/* Fills up to `max` GPUs in physical (NVML, PCI) order and returns how many; -1: cannot tell.
+ * Called at most once a process, only when the session has to be created. */
+typedef int session_gpu_lister(struct session_gpu *ret, size_t max);
+
+/* Thread-safe, idempotent; the first call decides. Cheap afterwards. */
+enum session_state session_start(session_gpu_lister *lister);
+
+/* The state without starting anything: one relaxed load. */
+enum session_state session_state(void);
+
+/* Row of the page for a GPU, claiming one if the owner is the user; CHARGE_NO_DEVICE when there is
+ * no session; -2 (SESSION_NO_ROW) when the session is active but has no row: refuse. */
+#define SESSION_NO_ROW (-2)
+int session_device(const uint8_t uuid[16], uint64_t card_bytes);
+
+/* The mapped pages; NULL unless SESSION_ACTIVE. Borrowed for the life of the process. */
+const struct limits_page *session_limits(void);
+struct slots_page *session_slots(void);
+
+/* The one line that says why the session is broken; "" otherwise. */
+const char *session_error(void);
+
+#endif
