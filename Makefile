@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Everything behind it is Meson (build/) and the scripts of tools/.
+#
+#   make         build              make check      warnings, sanitizers, fuzzers, linters
+#   make demo    the two-minute tour    make bench      the figures, beside the peers'
+#   make test    the tests          make gpu-check  the same on a real GPU, where there is one
+#   make install [PREFIX=/usr/local] [DESTDIR=]     make clean
+#
+# Each target first installs what it needs (root, or sudo when there is one; see tools/bootstrap).
+PREFIX ?= /usr/local
+
+all:
+	@tools/bootstrap build
+	@tools/build
+
+demo:
+	@tools/bootstrap build demo
+	@tools/build
+	@tools/demo
+
+test:
+	@tools/bootstrap build test
+	@tools/build
+	@tools/test
+
+check:
+	@tools/bootstrap build test check
+	@tools/build
+	@tools/check
+
+bench:
+	@tools/bootstrap build
+	@tools/build
+	@tools/bench
+
+gpu-check:
+	@tools/bootstrap build test
+	@tools/build
+	@tools/gpu-check
+
+install:
+	@tools/bootstrap build
+	@tools/build --prefix "$(PREFIX)"
+	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")
+
+clean:
+	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz
+
+.PHONY: all demo test check bench gpu-check install clean
