@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated node of a test's own: spec, folders, environment, and the processes started on it.
+
+    node.configure(gpus=2, memory="1GiB", model="h200")
+    result = node.run([program, "arg"], preload=True, ALIQUOT_MEMORY="256MiB")
+    assert result.rc == 0, result
+
+Doors: preload=True puts libaliquot.so in LD_PRELOAD, shims=True puts the facades first in
+LD_LIBRARY_PATH; with neither the program meets the bare simulator. A keyword in capitals is an
+environment variable; None removes it.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+HANG_SECONDS = 60  # a bound on hangs, never a measure of speed
+KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
+                    "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
+SHM = pathlib.Path("/dev/shm")
+SHM_WANTED_BYTES = 1 << 30
+
+
+@dataclass
+class Result:
+    """How a program ended; printed whole when an assertion names it."""
+    rc: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self):
+        return json.loads(self.stdout)
+
+
+def private_folder(tmp_path):
+    """On tmpfs, as in production, unless this machine's is too small (containers: 64 MiB)."""
+    if SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > SHM_WANTED_BYTES:
+        return pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-", dir=SHM))
+    return pathlib.Path(tempfile.mkdtemp(prefix="node-", dir=tmp_path))
+
+
+class Node:
+    def __init__(self, build, tmp_path):
+        self.build = build
+        self.folder = private_folder(tmp_path)
+        self.state = self.folder / "sim"
+        self.runtime = self.folder / "run"
+        for folder in (self.state, self.runtime):
+            folder.mkdir(mode=0o700)
+        self.settings = {"gpus": 1, "memory": "1GiB", "model": "h200"}
+        self.processes = []
+
+    def configure(self, **settings):
+        """Adds to the simulator's spec: gpus, memory, model, fail, lost, clock, ..."""
+        self.settings.update(settings)
+        return self
+
+    @property
+    def spec(self):
+        pairs = {**self.settings, "state": self.state}
+        return ",".join(f"{key}={value}" for key, value in pairs.items())
+
+    def env(self, preload=False, shims=False, **variables):
+        env = {key: os.environ[key] for key in KEPT_FROM_CALLER if key in os.environ}
+        libraries = [str(self.build.driver)]
+        preloads = []
+        if os.environ.get("ALIQUOT_SANITIZER") and (preload or shims):
+            preloads.append(os.environ["ALIQUOT_SANITIZER"])
+        if preload:
+            preloads.append(str(self.build.library))
+        if shims:
+            libraries.insert(0, str(self.build.shims))
+        env.update({
+            "ALIQUOT_SIM": self.spec,
+            "ALIQUOT_RUNTIME_DIR": str(self.runtime),
+            "ALIQUOT_REAL_LIBCUDA": str(self.build.driver / "libcuda.so.1"),
+            "ALIQUOT_REAL_LIBNVML": str(self.build.driver / "libnvidia-ml.so.1"),
+            "LD_LIBRARY_PATH": ":".join(libraries),
+        })
+        if preloads:
+            env["LD_PRELOAD"] = ":".join(preloads)
+        for key, value in variables.items():
+            if value is None:
+                env.pop(key, None)
+            else:
+                env[key] = str(value)
+        return env
+
+    def run(self, command, *, preload=False, shims=False, stdin="", cwd=None,
+            timeout=HANG_SECONDS, **variables):
+        """Runs to the end. A hang fails the test with what had been printed so far."""
+        process = self.start(command, preload=preload, shims=shims, cwd=cwd, **variables)
+        try:
+            out, err = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            out, err = process.communicate()
+            raise AssertionError(f"{command} hung for {timeout} s\n{out}\n{err}") from None
+        return Result(process.returncode, out, err)
+
+    def start(self, command, *, preload=False, shims=False, cwd=None, **variables):
+        """Starts in the background, in a process group of its own that close() ends."""
+        command = [str(command)] if isinstance(command, (str, pathlib.Path)) else command
+        process = subprocess.Popen(
+            [str(word) for word in command], text=True, errors="replace", start_new_session=True,
+            cwd=cwd or self.folder, env=self.env(preload, shims, **variables),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.processes.append(process)
+        return process
+
+    def aliquot(self, *arguments, **options):
+        """The command, on this node."""
+        return self.run([self.build.aliquot, *arguments], **options)
+
+    def oracle(self):
+        """What the simulator itself granted: its table, apart from the ledger under test."""
+        reader = self.build.folder / "src/sim/aliquot-sim-oracle"
+        result = self.run([reader])
+        assert result.rc == 0, result
+        return result.json
+
+    def close(self):
+        for process in self.processes:
+            kill_group(process)
+            process.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def kill_group(process):
+    """The group as well as the process: a program under test may have left children."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
