@@ -22,13 +22,13 @@
 #include "common/error.h"
 
 #define PAGE_VERSION 1u
-#define PAGE_DEVICES 16u  /* physical GPUs or MIG instances a session can name */
-#define PAGE_SLOTS 4096u  /* processes alive at once in a session; fits the tag's 12 bits */
+#define PAGE_DEVICES 16u /* physical GPUs or MIG instances a session can name */
+#define PAGE_SLOTS 4096u /* processes alive at once in a session; fits the tag's 12 bits */
 #define PAGE_NAME_BYTES 64u
 #define PAGE_UNLIMITED UINT64_MAX /* a limit nobody asked for */
 
-#define PAGE_LIMITS_MAGIC UINT64_C(0x314d494c514c41)  /* "ALQLIM1" */
-#define PAGE_SLOTS_MAGIC UINT64_C(0x314f4c53514c41)   /* "ALQSLO1" */
+#define PAGE_LIMITS_MAGIC UINT64_C(0x314d494c514c41) /* "ALQLIM1" */
+#define PAGE_SLOTS_MAGIC UINT64_C(0x314f4c53514c41)  /* "ALQSLO1" */
 
 /* Who may write `limits`. */
 enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
@@ -44,24 +44,24 @@ enum page_flags {
  * for one the creator could not), and never given up.
  */
 struct limits_device {
-        _Alignas(16) uint64_t uuid[2];       /* the driver's 16 bytes; 0,0 = free row */
-        _Alignas(8) uint64_t limit_bytes;    /* owner writes, every shim reads (acquire), live */
-        uint64_t card_bytes;                 /* the card's own total when the row was claimed; 0 unknown */
+        _Alignas(16) uint64_t uuid[2];    /* the driver's 16 bytes; 0,0 = free row */
+        _Alignas(8) uint64_t limit_bytes; /* owner writes, every shim reads (acquire), live */
+        uint64_t card_bytes; /* the card's own total when the row was claimed; 0 unknown */
         uint8_t reserved[32];
 };
 
 struct limits_page {
         uint64_t magic;
         uint32_t version;
-        uint32_t page_bytes;           /* sizeof(struct limits_page) */
-        uint64_t session_id[2];        /* random, equal in `slots`: the two files belong together */
-        uint32_t owner;                /* enum page_owner */
-        uint32_t flags;                /* enum page_flags */
-        char name[PAGE_NAME_BYTES];    /* NUL-terminated, as in ALIQUOT_SESSION */
-        char device_name[96];          /* what the card calls itself here; empty = its own name */
-        char created_as[1024];         /* the limits it was made with, in canonical words: joining
-                                          with other limits is refused */
-        uint64_t default_limit_bytes;  /* for a device that no rule names; owner writes, live */
+        uint32_t page_bytes;          /* sizeof(struct limits_page) */
+        uint64_t session_id[2];       /* random, equal in `slots`: the two files belong together */
+        uint32_t owner;               /* enum page_owner */
+        uint32_t flags;               /* enum page_flags */
+        char name[PAGE_NAME_BYTES];   /* NUL-terminated, as in ALIQUOT_SESSION */
+        char device_name[96];         /* what the card calls itself here; empty = its own name */
+        char created_as[1024];        /* the limits it was made with, in canonical words: joining
+                                         with other limits is refused */
+        uint64_t default_limit_bytes; /* for a device that no rule names; owner writes, live */
         /* Owner writes, shims read (acquire): 0 open; else work waits on this word (futex). */
         _Alignas(64) uint32_t gate;
         /* Owner writes (release) after any change above took effect; a futex word too. */
@@ -105,17 +105,30 @@ struct page_slot {
 struct slots_page {
         uint64_t magic;
         uint32_t version;
-        uint32_t slot_count;       /* PAGE_SLOTS */
-        uint64_t page_bytes;       /* sizeof(struct slots_page) */
+        uint32_t slot_count; /* PAGE_SLOTS */
+        uint64_t page_bytes; /* sizeof(struct slots_page) */
         uint64_t session_id[2];
-        /* One above the highest slot ever taken: bounds every walk. Attachers raise it (acq_rel). */
+        /* One above the highest slot ever taken: bounds every walk. Attachers raise it (acq_rel).
+         */
         _Alignas(64) uint32_t slots_high;
         _Alignas(64) struct page_ledger ledger[PAGE_DEVICES];
         _Alignas(64) struct page_slot slot[PAGE_SLOTS];
         _Alignas(64) struct page_row row[PAGE_SLOTS][PAGE_DEVICES];
 };
 
-/* Byte of `slots` whose lock says "the owner of this slot lives" / "somebody attaches or recovers". */
+/* The words of a mapped page are shared: read and write them through this and common/atomic.h. */
+static inline _Atomic uint64_t *shared_word(const uint64_t *word)
+{
+        return (_Atomic uint64_t *)(uintptr_t)word;
+}
+
+static inline _Atomic uint32_t *shared_half(const uint32_t *half)
+{
+        return (_Atomic uint32_t *)(uintptr_t)half;
+}
+
+/* Byte of `slots` whose lock says "the owner of this slot lives" / "somebody attaches or recovers".
+ */
 #define PAGE_LOCK_LIVE(slot) (2u * (slot))
 #define PAGE_LOCK_RECOVER(slot) (2u * (slot) + 1u)
 

@@ -44,7 +44,8 @@ enum charge_space {
 
 struct charge {
         uint64_t bytes;
-        int device; /* row of the page, or CHARGE_NO_DEVICE */
+        int device;       /* row of the page, or CHARGE_NO_DEVICE */
+        uint32_t node;    /* its place in the table of live blocks; 0 = none */
         bool is_reserved; /* charge_begin() granted it and it is not yet settled */
 };
 
@@ -69,7 +70,8 @@ uint64_t charge_held(enum charge_space space, uint64_t key);
 
 /*
  * The driver said out-of-memory although the charge was granted. True: bytes of a dead process may
- * still be draining, try the call again (it slept a little); false: give up. `attempt` counts from 0.
+ * still be draining, try the call again (it slept a little); false: give up. `attempt` counts from
+ * 0.
  */
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 

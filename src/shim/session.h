@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "proto/page.h"
+#include "store/liveness.h"
 
 enum session_state {
         SESSION_UNKNOWN, /* session_start() was not called yet */
@@ -51,6 +52,10 @@ int session_device(const uint8_t uuid[16], uint64_t card_bytes);
 /* The mapped pages; NULL unless SESSION_ACTIVE. Borrowed for the life of the process. */
 const struct limits_page *session_limits(void);
 struct slots_page *session_slots(void);
+
+/* Where `slots` was opened, absolute, with the inode that is mapped: for locks on a fresh open.
+ * NULL unless SESSION_ACTIVE. */
+const struct liveness_file *session_slots_file(void);
 
 /* The one line that says why the session is broken; "" otherwise. */
 const char *session_error(void);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Liveness that the kernel keeps: a locked byte of a file, for as long as an address space lives.
+ *
+ * A lock is an open-file-description lock on one byte, taken on a fresh open, then pinned by one
+ * private page of that description mapped with MADV_DONTFORK, and the descriptor is closed. So it
+ * ends when the address space does (exit, exec, SIGKILL), or by liveness_unlock(); closefrom()
+ * does not end it, a child does not inherit it, and it needs no pid. Others only probe.
+ *
+ * Descriptors live only inside a call (or between liveness_open() and liveness_close()), are moved
+ * above 511 and close on exec. The caller must bar fork() meanwhile, or a child would share the
+ * description: one private lock, held by the fork handler too. Nothing here touches errno, the
+ * heap, or a cancellation point; failures are negative errno. A path that no longer leads to the
+ * inode that is mapped is -ESTALE: never lock a stranger's file.
+ */
+#ifndef ALIQUOT_STORE_LIVENESS_H
+#define ALIQUOT_STORE_LIVENESS_H
+
+#include <stdint.h>
+
+struct liveness_file {
+        const char *path; /* absolute; borrowed for the life of the file */
+        uint64_t device;  /* st_dev and st_ino of the file that is mapped */
+        uint64_t inode;
+};
+
+/* A fresh description of the file, checked against the inode. Close it with liveness_close(). */
+int liveness_open(const struct liveness_file *file);
+void liveness_close(int fd);
+
+/* 1: some address space (this one included) holds the byte; 0: nobody does. */
+int liveness_probe(int fd, uint64_t byte);
+
+/* Takes the byte on a description of its own. *ret_pin is what liveness_unlock() wants.
+ * -EAGAIN: somebody holds it. */
+int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pin);
+void liveness_unlock(void *pin);
+
+#endif
