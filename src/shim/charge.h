@@ -17,7 +17,8 @@
  *      rc == good ? charge_drop(&c) : charge_keep(&c, space, key);
  *
  * charge_begin() also reserves room in the table of live blocks, so charge_keep() cannot fail.
- * A `device` is a row of the session's page (session_device()), or CHARGE_NO_DEVICE: then
+ * charge_begin() sets `owner` to 0; a front end sets it before charge_keep(), charge_take() returns
+ * it. A `device` is a row of the session's page (session_device()), or CHARGE_NO_DEVICE: then
  * every verb succeeds and does nothing. Without a session likewise. All verbs may be called from
  * any thread and after fork; none allocates from the heap, logs, or calls the driver.
  */
@@ -44,6 +45,7 @@ enum charge_space {
 
 struct charge {
         uint64_t bytes;
+        uint32_t owner; /* whose end takes the block along (a context's number); 0 = nobody's */
         int device;       /* row of the page, or CHARGE_NO_DEVICE */
         uint32_t node;    /* its place in the table of live blocks; 0 = none */
         bool is_reserved; /* charge_begin() granted it and it is not yet settled */
@@ -55,6 +57,10 @@ bool charge_begin(struct charge *c, int device, uint64_t bytes);
 /* Reserved an upper bound; the driver took only `bytes`. Never grows. */
 void charge_trim(struct charge *c, uint64_t bytes);
 
+/* Two grants become one: `take_other`'s bytes are added to `c`, and it is empty afterwards. Both
+ * are of one device, or one of them is empty. Cannot fail: nothing is reserved anew. */
+void charge_join(struct charge *c, struct charge *take_other);
+
 /* The call succeeded: remember what to give back, and under which key. A live key is replaced,
  * and its old bytes released. */
 void charge_keep(struct charge *c, enum charge_space space, uint64_t key);
@@ -64,6 +70,10 @@ void charge_drop(struct charge *c);
 
 /* Takes the block out of the table. False when the key is not known (c is empty). */
 bool charge_take(struct charge *c, enum charge_space space, uint64_t key);
+
+/* Everything kept with this owner is gone (a context was destroyed): give all of it back. Walks the
+ * whole table: rare. An owner's number is never used again. 0 does nothing. */
+void charge_drop_owner(uint32_t owner);
 
 /* Bytes now held under a key; 0 when not known. For views and for pools that are read again. */
 uint64_t charge_held(enum charge_space space, uint64_t key);
