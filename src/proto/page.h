@@ -44,8 +44,10 @@ enum page_flags {
  * for one the creator could not), and never given up.
  */
 struct limits_device {
-        _Alignas(16) uint64_t uuid[2];    /* the driver's 16 bytes; 0,0 = free row */
-        _Alignas(8) uint64_t limit_bytes; /* owner writes, every shim reads (acquire), live */
+        _Alignas(16) uint64_t uuid[2]; /* the driver's 16 bytes; 0,0 = free row */
+        /* Owner writes, every shim reads (acquire), live. 0 only between the claim of a row and its
+           first limit, which whoever wants the row may write (a swap from 0). */
+        _Alignas(8) uint64_t limit_bytes;
         uint64_t card_bytes; /* the card's own total when the row was claimed; 0 unknown */
         uint8_t reserved[32];
 };
@@ -62,10 +64,17 @@ struct limits_page {
         char created_as[1024];        /* the limits it was made with, in canonical words: joining
                                          with other limits is refused */
         uint64_t default_limit_bytes; /* for a device that no rule names; owner writes, live */
+        /* Not 0: the default is this many millionths of a percent of the card, rounded down to
+           2 MiB, and default_limit_bytes is PAGE_UNLIMITED. Owner writes, live. */
+        uint64_t default_micro_percent;
         /* Owner writes, shims read (acquire): 0 open; else work waits on this word (futex). */
         _Alignas(64) uint32_t gate;
         /* Owner writes (release) after any change above took effect; a futex word too. */
         uint32_t epoch;
+        /* Owner writes (before it looks for live slots): not 0 while the session is being removed
+           and ever after. Whoever has just locked a slot reads it (acquire) and, if it is set,
+           lets go again: nothing is charged to a session that can no longer be joined. */
+        uint32_t removed;
         _Alignas(64) struct limits_device device[PAGE_DEVICES];
 };
 

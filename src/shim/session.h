@@ -32,6 +32,7 @@ enum session_state {
 struct session_gpu {
         uint8_t uuid[16];
         uint64_t card_bytes;
+        bool is_instance; /* a MIG instance: chosen by UUID only, never by index */
 };
 
 /* Fills up to `max` GPUs in physical (NVML, PCI) order and returns how many; -1: cannot tell.
