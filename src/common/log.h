@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines for whoever asked for them, from inside any process.
+ *
+ * Nothing is written until log_start() was given a level. Each line is formatted on the stack and
+ * written with one write(2) to the file, which is opened for that line alone (no descriptor is kept
+ * in somebody else's process), or to standard error. Never standard output. errno survives.
+ */
+#ifndef ALIQUOT_COMMON_LOG_H
+#define ALIQUOT_COMMON_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+struct log_config {
+        enum log_level level;
+        char path[1024]; /* "" = standard error */
+};
+
+/* Any thread; the last call counts. */
+void log_start(const struct log_config *config);
+
+bool log_is_on(enum log_level level);
+
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One line a cause: true the first time it is asked about `*told` (starts false). */
+bool log_once(_Atomic bool *told);
+
+/* "error", "warn", "info", "debug", "off"; any case. False: not a level. */
+bool log_level_parse(const char *text, enum log_level *ret);
+
+#endif

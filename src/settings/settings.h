@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user asked for, read from flags and environment into one plain value.
+ *
+ * Happy path:
+ *      settings_read()          flag, then ALIQUOT_*, then the names of other systems
+ *      !is_asked                nobody asked for anything: pass through
+ *      settings_name()          the session: its name, or a hash of (uid, canonical limits)
+ *      settings_canonical()     the one text that equal limits share; kept in the page
+ *      settings_resolve()       rules into bytes per GPU, once the GPUs are known
+ *
+ * A value that cannot be honoured is refused with a line that names the variable (or flag), the
+ * value and what was expected: malformed, contradicting, misspelled, or asking for a feature that
+ * is not there. Nothing is ignored but what a stronger source overrides. Pure: no heap, no clock,
+ * no file, no descriptor; usable inside other people's processes.
+ */
+#ifndef ALIQUOT_SETTINGS_SETTINGS_H
+#define ALIQUOT_SETTINGS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/log.h"
+#include "common/units.h"
+#include "proto/page.h"
+
+#define SETTINGS_RULES 32u
+#define SETTINGS_SELECTOR_BYTES 48u
+#define SETTINGS_GPU_BYTES 1024u
+#define SETTINGS_PATH_BYTES 1024u
+#define SETTINGS_CANONICAL_BYTES 1024u /* = limits_page.created_as */
+
+/* One limit. `selector` is "" for every device without a rule of its own, an index in physical
+ * order, or the beginning of a UUID (lower case behind GPU- or MIG-). */
+struct settings_rule {
+        char selector[SETTINGS_SELECTOR_BYTES];
+        struct size size;
+};
+
+/* Sorted (default, indices, UUIDs), no selector twice. */
+struct settings_memory {
+        unsigned count;
+        bool may_repeat; /* a GPU may be named by index and by UUID if both say the same */
+        char origin[64]; /* the flag or variable that said it */
+        struct settings_rule rule[SETTINGS_RULES];
+};
+
+struct settings {
+        bool is_asked;                 /* there is a session to enforce */
+        char session[PAGE_NAME_BYTES]; /* "" = named by the limits */
+        struct settings_memory memory;
+        char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
+        bool is_context_free;
+        char device_name[96];                  /* "" = the card's own */
+        char runtime_dir[SETTINGS_PATH_BYTES]; /* "" = the usual places */
+        struct log_config log;
+};
+
+/* A flag of the command line, stronger than every variable. */
+struct settings_flag {
+        const char *variable; /* the ALIQUOT_ variable that it mirrors; NULL ends the list */
+        const char *flag;     /* as the user typed it, "--memory": for messages */
+        const char *value;    /* NULL: not given */
+};
+
+int settings_read(struct settings *ret, char *const *environment, struct error *err);
+int settings_read_flags(struct settings *ret, char *const *environment,
+                        const struct settings_flag *flags, struct error *err);
+
+/* Every variable that says something about limits, devices or the session (not logs or folders):
+ * a command that made a session for a child takes them out of the child's environment. */
+bool settings_is_limit_variable(const char *name);
+
+/* The limits in canonical words, e.g. "memory=8589934592,0=25%;context=free;name=Some card". */
+int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONICAL_BYTES],
+                       struct error *err);
+
+/* `session`, or env-<hash of uid and canonical limits>. */
+int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_NAME_BYTES],
+                  struct error *err);
+
+/* [A-Za-z0-9._-], 1..63 characters, no leading dot. */
+int settings_check_name(const char *origin, const char *name, struct error *err);
+
+/* A GPU of this machine. Indices count those that are not MIG instances, in the given order. */
+struct settings_gpu {
+        uint8_t uuid[16];
+        uint64_t card_bytes;
+        bool is_instance;
+};
+
+struct settings_limit {
+        uint8_t uuid[16];
+        uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
+        uint64_t card_bytes;
+};
+
+struct settings_limits {
+        uint64_t default_bytes;         /* PAGE_UNLIMITED when none, or when a percentage is */
+        uint32_t default_micro_percent; /* of whatever card shows up later; 0 = none */
+        unsigned count;
+        struct settings_limit device[PAGE_DEVICES];
+};
+
+/*
+ * The rules in bytes for each of `gpus` (in that order; when there are more than PAGE_DEVICES,
+ * those that a rule names come first and the rest get rows when they are used). Refuses unknown,
+ * ambiguous and repeated GPUs and limits above the card. `count` < 0: nobody could tell which GPUs
+ * there are; then only a default in bytes, or no limit, resolves.
+ */
+int settings_resolve(const struct settings *settings, const struct settings_gpu *gpus, int count,
+                     struct settings_limits *ret, struct error *err);
+
+/* What the default comes to on a card that was not known before. */
+int settings_resolve_default(const struct settings_limits *limits, uint64_t card_bytes,
+                             uint64_t *ret, struct error *err);
+
+/* The positions in `gpus` that a selector list such as "1,GPU-3f" names, in its order. */
+int settings_select(const char *origin, const char *list, const struct settings_gpu *gpus,
+                    int count, unsigned ret[PAGE_DEVICES], struct error *err);
+
+#endif

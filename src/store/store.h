@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session folders: <runtime>/sessions/<name>/{limits,slots}, and who may do what with them.
+ *
+ *      store_find()             which runtime folder (made 0700, owner checked)
+ *      store_join()             -ENOENT: there is none of that name
+ *      store_create()           -EEXIST: somebody was faster, join theirs
+ *      store_open()             either, as `create` allows; the usual way in
+ *
+ * A folder is made whole under another name and renamed in, so a session that can be seen is
+ * complete; of two creators one wins and the other joins. Every file is opened without following
+ * links, must be a plain file of ours that nobody else can write, of the right size, and pass its
+ * page check; the two must carry one session id. Anything else is refused with one line, and
+ * nothing is repaired behind the user's back. No descriptor stays open.
+ */
+#ifndef ALIQUOT_STORE_STORE_H
+#define ALIQUOT_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "proto/page.h"
+#include "settings/settings.h"
+
+#define STORE_PATH_BYTES 1024u
+
+/* A runtime folder. */
+struct store {
+        char path[STORE_PATH_BYTES];
+};
+
+/* A session whose pages are mapped. Ends with store_close(), or with the process. */
+struct store_session {
+        char path[STORE_PATH_BYTES]; /* the session's folder */
+        struct limits_page *limits;  /* read-only unless `is_writable` */
+        struct slots_page *slots;    /* always writable */
+        uint64_t slots_dev; /* of the file that is mapped: compare before trusting a path */
+        uint64_t slots_ino;
+        bool is_writable;
+};
+
+/* What a new session is made with. All borrowed until return. */
+struct store_request {
+        const char *name;
+        const char *created_as; /* settings_canonical() */
+        const char *device_name;
+        uint32_t flags; /* enum page_flags */
+        const struct settings_limits *limits;
+};
+
+/*
+ * `asked` ("" or NULL: nobody did), else /run/aliquot if we may write there, else
+ * $XDG_RUNTIME_DIR/aliquot, else /dev/shm/aliquot-UID. Made if it is missing and `make`; a store
+ * that is merely looked at need not exist: -ENOENT.
+ */
+int store_find(struct store *ret, const char *asked, bool make, struct error *err);
+
+int store_create(const struct store *store, const struct store_request *request,
+                 struct store_session *ret, struct error *err);
+int store_join(const struct store *store, const char *name, bool writable,
+               struct store_session *ret, struct error *err);
+void store_close(struct store_session *session);
+
+/* "run-" and 16 random digits: a session that nobody else can have. */
+int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err);
+
+/* Whether joining with these limits is joining this session: the text it was made with, or limits
+ * that come to what it has now. `limits` NULL: could not be resolved. */
+int store_check_same(const struct store_session *session, const struct store_request *request,
+                     struct error *err);
+
+/* The row of a GPU: found, or claimed with the session's default. -ENOSPC: all rows are taken. */
+int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
+                    uint64_t card_bytes, struct error *err);
+
+/* Whether the mapped files are still the session's: not removed, not replaced. Cheap: no call. */
+bool store_is_current(const struct store_session *session);
+
+/* Backs one slot's part of `slots` with memory, so that touching it later cannot fail. */
+int store_reserve_slot(int slots_fd, unsigned slot, struct error *err);
+
+/* Live changes, for the owner: needs a writable session. `uuid` NULL: every device and the default.
+ */
+int store_set_limit(struct store_session *session, const uint8_t *uuid, uint64_t limit_bytes,
+                    struct error *err);
+
+/* Whether any process holds a slot. */
+bool store_is_live(const struct store_session *session);
+
+/* Removes a session that nobody uses; `force`: also one in use, whose processes keep their memory
+ * and their limits but can no longer be joined. */
+int store_remove(const struct store *store, const char *name, bool force, struct error *err);
+
+/* Calls `each` with the name of every session; a negative answer ends the walk and is returned. */
+int store_list(const struct store *store, int (*each)(const char *name, void *context),
+               void *context, struct error *err);
+
+#endif
