@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prototypes of the CUDA driver interface, as of CUDA 13.0: every function of cuda.h and of
- * cudaProfiler.h, old versions too.
+ * cudaProfiler.h, old versions too. Those of OpenGL, EGL, VDPAU and the debugger are not here.
  *
  * Each function stands under the name that libcuda.so.1 exports: no macro turns cuMemAlloc into
  * cuMemAlloc_v2. Thus a name without suffix is the oldest form, with the types of its day, and not
@@ -26,7 +26,7 @@ CUresult cuDriverGetVersion(int *);
 
 CUresult cuGetProcAddress(const char *, void **, int, cuuint64_t);
 CUresult cuGetProcAddress_v2(const char *, void **, int, cuuint64_t,
-        CUdriverProcAddressQueryResult *);
+                             CUdriverProcAddressQueryResult *);
 CUresult cuGetExportTable(const void **, const CUuuid *);
 
 /* Devices. */
@@ -42,14 +42,14 @@ CUresult cuDeviceTotalMem_v2(size_t *, CUdevice);
 CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *, CUarray_format, unsigned int, CUdevice);
 CUresult cuDeviceGetAttribute(int *, CUdevice_attribute, CUdevice);
 CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *, const CUatomicOperation *, unsigned int,
-        CUdevice);
+                                           CUdevice);
 CUresult cuDeviceGetNvSciSyncAttributes(void *, CUdevice, int);
 CUresult cuDeviceSetMemPool(CUdevice, CUmemoryPool);
 CUresult cuDeviceGetMemPool(CUmemoryPool *, CUdevice);
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *, CUdevice);
 CUresult cuDeviceGetExecAffinitySupport(int *, CUexecAffinityType, CUdevice);
 CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget,
-        CUflushGPUDirectRDMAWritesScope);
+                                    CUflushGPUDirectRDMAWritesScope);
 CUresult cuDeviceGetProperties(CUdevprop *, CUdevice);
 CUresult cuDeviceComputeCapability(int *, int *, CUdevice);
 CUresult cuDeviceGetByPCIBusId(CUdevice *, const char *);
@@ -62,7 +62,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext, unsigned int);
 CUresult cuCtxDisablePeerAccess(CUcontext);
 CUresult cuDeviceGetP2PAttribute(int *, CUdevice_P2PAttribute, CUdevice, CUdevice);
 CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *, const CUatomicOperation *, unsigned int,
-        CUdevice, CUdevice);
+                                          CUdevice, CUdevice);
 
 /* Primary contexts. */
 
@@ -125,13 +125,13 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, CUmodule, const char *);
 CUresult cuLinkCreate(unsigned int, CUjit_option *, void **, CUlinkState *);
 CUresult cuLinkCreate_v2(unsigned int, CUjit_option *, void **, CUlinkState *);
 CUresult cuLinkAddData(CUlinkState, CUjitInputType, void *, size_t, const char *, unsigned int,
-        CUjit_option *, void **);
+                       CUjit_option *, void **);
 CUresult cuLinkAddData_v2(CUlinkState, CUjitInputType, void *, size_t, const char *, unsigned int,
-        CUjit_option *, void **);
+                          CUjit_option *, void **);
 CUresult cuLinkAddFile(CUlinkState, CUjitInputType, const char *, unsigned int, CUjit_option *,
-        void **);
+                       void **);
 CUresult cuLinkAddFile_v2(CUlinkState, CUjitInputType, const char *, unsigned int, CUjit_option *,
-        void **);
+                          void **);
 CUresult cuLinkComplete(CUlinkState, void **, size_t *);
 CUresult cuLinkDestroy(CUlinkState);
 CUresult cuModuleGetTexRef(CUtexref *, CUmodule, const char *);
@@ -140,9 +140,9 @@ CUresult cuModuleGetSurfRef(CUsurfref *, CUmodule, const char *);
 /* Libraries and kernels. */
 
 CUresult cuLibraryLoadData(CUlibrary *, const void *, CUjit_option *, void **, unsigned int,
-        CUlibraryOption *, void **, unsigned int);
+                           CUlibraryOption *, void **, unsigned int);
 CUresult cuLibraryLoadFromFile(CUlibrary *, const char *, CUjit_option *, void **, unsigned int,
-        CUlibraryOption *, void **, unsigned int);
+                               CUlibraryOption *, void **, unsigned int);
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuLibraryGetKernel(CUkernel *, CUlibrary, const char *);
 CUresult cuLibraryGetKernelCount(unsigned int *, CUlibrary);
@@ -166,7 +166,7 @@ CUresult cuMemGetInfo_v2(size_t *, size_t *);
 CUresult cuMemAlloc(CUdeviceptr_v1 *, unsigned int);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t);
 CUresult cuMemAllocPitch(CUdeviceptr_v1 *, unsigned int *, unsigned int, unsigned int,
-        unsigned int);
+                         unsigned int);
 CUresult cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned int);
 CUresult cuMemFree(CUdeviceptr_v1);
 CUresult cuMemFree_v2(CUdeviceptr);
@@ -184,7 +184,7 @@ CUresult cuMemHostRegister(void *, size_t, unsigned int);
 CUresult cuMemHostRegister_v2(void *, size_t, unsigned int);
 CUresult cuMemHostUnregister(void *);
 CUresult cuMemGetHandleForAddressRange(void *, CUdeviceptr, size_t, CUmemRangeHandleType,
-        unsigned long long);
+                                       unsigned long long);
 CUresult cuPointerGetAttribute(void *, CUpointer_attribute, CUdeviceptr);
 CUresult cuPointerSetAttribute(const void *, CUpointer_attribute, CUdeviceptr);
 CUresult cuPointerGetAttributes(unsigned int, CUpointer_attribute *, void **, CUdeviceptr);
@@ -207,18 +207,18 @@ CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr, size_t, CUmemLocation, unsigned
 CUresult cuMemAdvise(CUdeviceptr, size_t, CUmem_advise, CUdevice);
 CUresult cuMemAdvise_v2(CUdeviceptr, size_t, CUmem_advise, CUmemLocation);
 CUresult cuMemPrefetchBatchAsync(CUdeviceptr *, size_t *, size_t, CUmemLocation *, size_t *, size_t,
-        unsigned long long, CUstream);
+                                 unsigned long long, CUstream);
 CUresult cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t, CUmemLocation *, size_t *,
-        size_t, unsigned long long, CUstream);
+                                      size_t, unsigned long long, CUstream);
 CUresult cuMemDiscardBatchAsync(CUdeviceptr *, size_t *, size_t, unsigned long long, CUstream);
 CUresult cuMemDiscardBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t, unsigned long long, CUstream);
 CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *, size_t *, size_t, CUmemLocation *,
-        size_t *, size_t, unsigned long long, CUstream);
+                                           size_t *, size_t, unsigned long long, CUstream);
 CUresult cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t, CUmemLocation *,
-        size_t *, size_t, unsigned long long, CUstream);
+                                                size_t *, size_t, unsigned long long, CUstream);
 CUresult cuMemRangeGetAttribute(void *, size_t, CUmem_range_attribute, CUdeviceptr, size_t);
 CUresult cuMemRangeGetAttributes(void **, size_t *, CUmem_range_attribute *, size_t, CUdeviceptr,
-        size_t);
+                                 size_t);
 
 /* Arrays. */
 
@@ -230,7 +230,7 @@ CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *, CUarray);
 CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *, CUmipmappedArray);
 CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUarray, CUdevice);
 CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *, CUmipmappedArray,
-        CUdevice);
+                                               CUdevice);
 CUresult cuArrayGetPlane(CUarray *, CUarray, unsigned int);
 CUresult cuArrayDestroy(CUarray);
 CUresult cuArray3DCreate(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *);
@@ -310,24 +310,24 @@ CUresult cuMemcpy3DAsync_v2_ptsz(const CUDA_MEMCPY3D *, CUstream);
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *, CUstream);
 CUresult cuMemcpy3DPeerAsync_ptsz(const CUDA_MEMCPY3D_PEER *, CUstream);
 CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *,
-        size_t *, size_t, size_t *, CUstream);
+                            size_t *, size_t, size_t *, CUstream);
 CUresult cuMemcpyBatchAsync_ptsz(CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
-        CUmemcpyAttributes *, size_t *, size_t, size_t *, CUstream);
+                                 CUmemcpyAttributes *, size_t *, size_t, size_t *, CUstream);
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUmemcpyAttributes *,
-        size_t *, size_t, CUstream);
+                               size_t *, size_t, CUstream);
 CUresult cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
-        CUmemcpyAttributes *, size_t *, size_t, CUstream);
+                                    CUmemcpyAttributes *, size_t *, size_t, CUstream);
 CUresult cuMemcpy3DBatchAsync(size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *, unsigned long long,
-        CUstream);
+                              CUstream);
 CUresult cuMemcpy3DBatchAsync_ptsz(size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *, unsigned long long,
-        CUstream);
+                                   CUstream);
 CUresult cuMemcpy3DBatchAsync_v2(size_t, CUDA_MEMCPY3D_BATCH_OP *, unsigned long long, CUstream);
 CUresult cuMemcpy3DBatchAsync_v2_ptsz(size_t, CUDA_MEMCPY3D_BATCH_OP *, unsigned long long,
-        CUstream);
+                                      CUstream);
 CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *, size_t, unsigned int, size_t *,
-        CUstream);
+                                   CUstream);
 CUresult cuMemBatchDecompressAsync_ptsz(CUmemDecompressParams *, size_t, unsigned int, size_t *,
-        CUstream);
+                                        CUstream);
 
 /* Fills. */
 
@@ -367,7 +367,7 @@ CUresult cuMemsetD2D32Async_ptsz(CUdeviceptr, size_t, unsigned int, size_t, size
 CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);
 CUresult cuMemCreate(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
-        unsigned long long);
+                     unsigned long long);
 CUresult cuMemRelease(CUmemGenericAllocationHandle);
 CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
 CUresult cuMemMapArrayAsync(CUarrayMapInfo *, unsigned int, CUstream);
@@ -376,13 +376,13 @@ CUresult cuMemUnmap(CUdeviceptr, size_t);
 CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t);
 CUresult cuMemGetAccess(unsigned long long *, const CUmemLocation *, CUdeviceptr);
 CUresult cuMemExportToShareableHandle(void *, CUmemGenericAllocationHandle,
-        CUmemAllocationHandleType, unsigned long long);
+                                      CUmemAllocationHandleType, unsigned long long);
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *, void *,
-        CUmemAllocationHandleType);
+                                        CUmemAllocationHandleType);
 CUresult cuMemGetAllocationGranularity(size_t *, const CUmemAllocationProp *,
-        CUmemAllocationGranularity_flags);
+                                       CUmemAllocationGranularity_flags);
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *,
-        CUmemGenericAllocationHandle);
+                                                CUmemGenericAllocationHandle);
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *, void *);
 
 /* Multicast. */
@@ -390,12 +390,12 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *, void *);
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *, const CUmulticastObjectProp *);
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice);
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle,
-        size_t, size_t, unsigned long long);
+                            size_t, size_t, unsigned long long);
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t,
-        unsigned long long);
+                             unsigned long long);
 CUresult cuMulticastUnbind(CUmemGenericAllocationHandle, CUdevice, size_t, size_t);
 CUresult cuMulticastGetGranularity(size_t *, const CUmulticastObjectProp *,
-        CUmulticastGranularity_flags);
+                                   CUmulticastGranularity_flags);
 
 /* Stream-ordered allocation and pools. */
 
@@ -416,9 +416,9 @@ CUresult cuMemSetMemPool(CUmemLocation *, CUmemAllocationType, CUmemoryPool);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 CUresult cuMemPoolExportToShareableHandle(void *, CUmemoryPool, CUmemAllocationHandleType,
-        unsigned long long);
+                                          unsigned long long);
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *, void *, CUmemAllocationHandleType,
-        unsigned long long);
+                                            unsigned long long);
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *, CUdeviceptr);
 CUresult cuMemPoolImportPointer(CUdeviceptr *, CUmemoryPool, CUmemPoolPtrExportData *);
 
@@ -447,9 +447,9 @@ CUresult cuStreamBeginCapture_ptsz(CUstream);
 CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 CUresult cuStreamBeginCaptureToGraph(CUstream, CUgraph, const CUgraphNode *,
-        const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
+                                     const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode *,
-        const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
+                                          const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
 CUresult cuStreamEndCapture(CUstream, CUgraph *);
 CUresult cuStreamEndCapture_ptsz(CUstream, CUgraph *);
@@ -458,19 +458,19 @@ CUresult cuStreamIsCapturing_ptsz(CUstream, CUstreamCaptureStatus *);
 CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus *, cuuint64_t *);
 CUresult cuStreamGetCaptureInfo_ptsz(CUstream, CUstreamCaptureStatus *, cuuint64_t *);
 CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
-        const CUgraphNode **, size_t *);
+                                   const CUgraphNode **, size_t *);
 CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
-        const CUgraphNode **, size_t *);
+                                        const CUgraphNode **, size_t *);
 CUresult cuStreamGetCaptureInfo_v3(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
-        const CUgraphNode **, const CUgraphEdgeData **, size_t *);
+                                   const CUgraphNode **, const CUgraphEdgeData **, size_t *);
 CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
-        const CUgraphNode **, const CUgraphEdgeData **, size_t *);
+                                        const CUgraphNode **, const CUgraphEdgeData **, size_t *);
 CUresult cuStreamUpdateCaptureDependencies(CUstream, CUgraphNode *, size_t, unsigned int);
 CUresult cuStreamUpdateCaptureDependencies_ptsz(CUstream, CUgraphNode *, size_t, unsigned int);
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream, CUgraphNode *, const CUgraphEdgeData *,
-        size_t, unsigned int);
+                                              size_t, unsigned int);
 CUresult cuStreamUpdateCaptureDependencies_v2_ptsz(CUstream, CUgraphNode *, const CUgraphEdgeData *,
-        size_t, unsigned int);
+                                                   size_t, unsigned int);
 CUresult cuStreamAttachMemAsync(CUstream, CUdeviceptr, size_t, unsigned int);
 CUresult cuStreamAttachMemAsync_ptsz(CUstream, CUdeviceptr, size_t, unsigned int);
 CUresult cuStreamQuery(CUstream);
@@ -509,7 +509,7 @@ CUresult cuStreamBatchMemOp(CUstream, unsigned int, CUstreamBatchMemOpParams *, 
 CUresult cuStreamBatchMemOp_ptsz(CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int);
 CUresult cuStreamBatchMemOp_v2(CUstream, unsigned int, CUstreamBatchMemOpParams *, unsigned int);
 CUresult cuStreamBatchMemOp_v2_ptsz(CUstream, unsigned int, CUstreamBatchMemOpParams *,
-        unsigned int);
+                                    unsigned int);
 
 /* Events. */
 
@@ -529,36 +529,40 @@ CUresult cuEventElapsedTime_v2(float *, CUevent, CUevent);
 
 CUresult cuImportExternalMemory(CUexternalMemory *, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *);
 CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *, CUexternalMemory,
-        const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *);
+                                         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *);
 CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *, CUexternalMemory,
-        const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *);
+                                                 const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *);
 CUresult cuDestroyExternalMemory(CUexternalMemory);
 CUresult cuImportExternalSemaphore(CUexternalSemaphore *,
-        const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *);
+                                   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *);
 CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *,
-        const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *, unsigned int, CUstream);
+                                         const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *,
+                                         unsigned int, CUstream);
 CUresult cuSignalExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *,
-        const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *, unsigned int, CUstream);
+                                              const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *,
+                                              unsigned int, CUstream);
 CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *,
-        const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *, unsigned int, CUstream);
+                                       const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *, unsigned int,
+                                       CUstream);
 CUresult cuWaitExternalSemaphoresAsync_ptsz(const CUexternalSemaphore *,
-        const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *, unsigned int, CUstream);
+                                            const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *,
+                                            unsigned int, CUstream);
 CUresult cuDestroyExternalSemaphore(CUexternalSemaphore);
 CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
+                                                const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
 CUresult cuGraphExternalSemaphoresSignalNodeGetParams(CUgraphNode,
-        CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
+                                                      CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
 CUresult cuGraphExternalSemaphoresSignalNodeSetParams(CUgraphNode,
-        const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
+                                                      const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
 CUresult cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
+                                              const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
 CUresult cuGraphExternalSemaphoresWaitNodeGetParams(CUgraphNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
 CUresult cuGraphExternalSemaphoresWaitNodeSetParams(CUgraphNode,
-        const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
+                                                    const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
 CUresult cuGraphExecExternalSemaphoresSignalNodeSetParams(CUgraphExec, CUgraphNode,
-        const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
+                                                          const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *);
 CUresult cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec, CUgraphNode,
-        const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
+                                                        const CUDA_EXT_SEM_WAIT_NODE_PARAMS *);
 
 /* Functions and launches. */
 
@@ -571,15 +575,17 @@ CUresult cuFuncGetParamInfo(CUfunction, size_t, size_t *, size_t *);
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *, CUfunction);
 CUresult cuFuncLoad(CUfunction);
 CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
-        unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
+                        unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
 CUresult cuLaunchKernel_ptsz(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
-        unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
+                             unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
 CUresult cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **);
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *, CUfunction, void **, void **);
 CUresult cuLaunchCooperativeKernel(CUfunction, unsigned int, unsigned int, unsigned int,
-        unsigned int, unsigned int, unsigned int, unsigned int, CUstream, void **);
+                                   unsigned int, unsigned int, unsigned int, unsigned int, CUstream,
+                                   void **);
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned int, unsigned int, unsigned int,
-        unsigned int, unsigned int, unsigned int, unsigned int, CUstream, void **);
+                                        unsigned int, unsigned int, unsigned int, unsigned int,
+                                        CUstream, void **);
 CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *, unsigned int, unsigned int);
 CUresult cuLaunchHostFunc(CUstream, CUhostFn, void *);
 CUresult cuLaunchHostFunc_ptsz(CUstream, CUhostFn, void *);
@@ -599,11 +605,11 @@ CUresult cuFuncSetSharedMemConfig(CUfunction, CUsharedconfig);
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, CUfunction, int, size_t);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *, CUfunction, int, size_t,
-        unsigned int);
+                                                              unsigned int);
 CUresult cuOccupancyMaxPotentialBlockSize(int *, int *, CUfunction, CUoccupancyB2DSize, size_t,
-        int);
+                                          int);
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *, int *, CUfunction, CUoccupancyB2DSize,
-        size_t, int, unsigned int);
+                                                   size_t, int, unsigned int);
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *, CUfunction, int, int);
 CUresult cuOccupancyMaxPotentialClusterSize(int *, CUfunction, const CUlaunchConfig *);
 CUresult cuOccupancyMaxActiveClusters(int *, CUfunction, const CUlaunchConfig *);
@@ -612,23 +618,23 @@ CUresult cuOccupancyMaxActiveClusters(int *, CUfunction, const CUlaunchConfig *)
 
 CUresult cuGraphCreate(CUgraph *, unsigned int);
 CUresult cuGraphAddKernelNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_KERNEL_NODE_PARAMS_v1 *);
+                              const CUDA_KERNEL_NODE_PARAMS_v1 *);
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_KERNEL_NODE_PARAMS *);
+                                 const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v1 *);
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphKernelNodeSetParams(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1 *);
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphAddMemcpyNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_MEMCPY3D *, CUcontext);
+                              const CUDA_MEMCPY3D *, CUcontext);
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode, CUDA_MEMCPY3D *);
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode, const CUDA_MEMCPY3D *);
 CUresult cuGraphAddMemsetNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_MEMSET_NODE_PARAMS *, CUcontext);
+                              const CUDA_MEMSET_NODE_PARAMS *, CUcontext);
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode, CUDA_MEMSET_NODE_PARAMS *);
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *);
 CUresult cuGraphAddHostNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_HOST_NODE_PARAMS *);
+                            const CUDA_HOST_NODE_PARAMS *);
 CUresult cuGraphHostNodeGetParams(CUgraphNode, CUDA_HOST_NODE_PARAMS *);
 CUresult cuGraphHostNodeSetParams(CUgraphNode, const CUDA_HOST_NODE_PARAMS *);
 CUresult cuGraphAddChildGraphNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph);
@@ -641,13 +647,13 @@ CUresult cuGraphAddEventWaitNode(CUgraphNode *, CUgraph, const CUgraphNode *, si
 CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode, CUevent *);
 CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode, CUevent);
 CUresult cuGraphAddBatchMemOpNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
+                                  const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
 CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *);
 CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
 CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec, CUgraphNode,
-        const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
+                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
 CUresult cuGraphAddMemAllocNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-        CUDA_MEM_ALLOC_NODE_PARAMS *);
+                                CUDA_MEM_ALLOC_NODE_PARAMS *);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *);
 CUresult cuGraphAddMemFreeNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUdeviceptr);
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr *);
@@ -667,22 +673,22 @@ CUresult cuGraphNodeGetDependentNodes(CUgraphNode, CUgraphNode *, size_t *);
 CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *);
 CUresult cuGraphAddDependencies(CUgraph, const CUgraphNode *, const CUgraphNode *, size_t);
 CUresult cuGraphAddDependencies_v2(CUgraph, const CUgraphNode *, const CUgraphNode *,
-        const CUgraphEdgeData *, size_t);
+                                   const CUgraphEdgeData *, size_t);
 CUresult cuGraphRemoveDependencies(CUgraph, const CUgraphNode *, const CUgraphNode *, size_t);
 CUresult cuGraphRemoveDependencies_v2(CUgraph, const CUgraphNode *, const CUgraphNode *,
-        const CUgraphEdgeData *, size_t);
+                                      const CUgraphEdgeData *, size_t);
 CUresult cuGraphDestroyNode(CUgraphNode);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
 CUresult cuGraphInstantiateWithParams(CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *);
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *);
 CUresult cuGraphExecGetFlags(CUgraphExec, cuuint64_t *);
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode,
-        const CUDA_KERNEL_NODE_PARAMS_v1 *);
+                                        const CUDA_KERNEL_NODE_PARAMS_v1 *);
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode,
-        const CUDA_KERNEL_NODE_PARAMS *);
+                                           const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D *, CUcontext);
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *,
-        CUcontext);
+                                        CUcontext);
 CUresult cuGraphExecHostNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS *);
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph);
 CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec, CUgraphNode, CUevent);
@@ -700,7 +706,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo 
 CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode, CUgraphNode);
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue *);
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode, CUkernelNodeAttrID,
-        const CUkernelNodeAttrValue *);
+                                       const CUkernelNodeAttrValue *);
 CUresult cuGraphDebugDotPrint(CUgraph, const char *, unsigned int);
 CUresult cuUserObjectCreate(CUuserObject *, void *, CUhostFn, unsigned int, unsigned int);
 CUresult cuUserObjectRetain(CUuserObject, unsigned int);
@@ -709,11 +715,11 @@ CUresult cuGraphRetainUserObject(CUgraph, CUuserObject, unsigned int, unsigned i
 CUresult cuGraphReleaseUserObject(CUgraph, CUuserObject, unsigned int);
 CUresult cuGraphAddNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *);
 CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *,
-        size_t, CUgraphNodeParams *);
+                           size_t, CUgraphNodeParams *);
 CUresult cuGraphNodeSetParams(CUgraphNode, CUgraphNodeParams *);
 CUresult cuGraphExecNodeSetParams(CUgraphExec, CUgraphNode, CUgraphNodeParams *);
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *, CUgraph, CUcontext,
-        unsigned int, unsigned int);
+                                        unsigned int, unsigned int);
 CUresult cuGraphInstantiate(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
 CUresult cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
 
@@ -724,7 +730,7 @@ CUresult cuTexRefSetMipmappedArray(CUtexref, CUmipmappedArray, unsigned int);
 CUresult cuTexRefSetAddress(unsigned int *, CUtexref, CUdeviceptr_v1, unsigned int);
 CUresult cuTexRefSetAddress_v2(size_t *, CUtexref, CUdeviceptr, size_t);
 CUresult cuTexRefSetAddress2D(CUtexref, const CUDA_ARRAY_DESCRIPTOR_v1 *, CUdeviceptr_v1,
-        unsigned int);
+                              unsigned int);
 CUresult cuTexRefSetAddress2D_v2(CUtexref, const CUDA_ARRAY_DESCRIPTOR *, CUdeviceptr, size_t);
 CUresult cuTexRefSetAddress2D_v3(CUtexref, const CUDA_ARRAY_DESCRIPTOR *, CUdeviceptr, size_t);
 CUresult cuTexRefSetFormat(CUtexref, CUarray_format, int);
@@ -754,7 +760,7 @@ CUresult cuTexRefDestroy(CUtexref);
 CUresult cuSurfRefSetArray(CUsurfref, CUarray, unsigned int);
 CUresult cuSurfRefGetArray(CUarray *, CUsurfref);
 CUresult cuTexObjectCreate(CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,
-        const CUDA_RESOURCE_VIEW_DESC *);
+                           const CUDA_RESOURCE_VIEW_DESC *);
 CUresult cuTexObjectDestroy(CUtexObject);
 CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *, CUtexObject);
 CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *, CUtexObject);
@@ -763,23 +769,26 @@ CUresult cuSurfObjectCreate(CUsurfObject *, const CUDA_RESOURCE_DESC *);
 CUresult cuSurfObjectDestroy(CUsurfObject);
 CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *, CUsurfObject);
 CUresult cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-        const cuuint64_t *, const cuuint64_t *, const cuuint32_t *, const cuuint32_t *,
-        CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+                                const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
+                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-        const cuuint64_t *, const cuuint64_t *, const int *, const int *, cuuint32_t, cuuint32_t,
-        const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-        CUtensorMapFloatOOBfill);
+                                 const cuuint64_t *, const cuuint64_t *, const int *, const int *,
+                                 cuuint32_t, cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
+                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                 CUtensorMapFloatOOBfill);
 CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-        const cuuint64_t *, const cuuint64_t *, int, int, cuuint32_t, cuuint32_t,
-        const cuuint32_t *, CUtensorMapInterleave, CUtensorMapIm2ColWideMode, CUtensorMapSwizzle,
-        CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+                                     const cuuint64_t *, const cuuint64_t *, int, int, cuuint32_t,
+                                     cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
+                                     CUtensorMapIm2ColWideMode, CUtensorMapSwizzle,
+                                     CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 CUresult cuTensorMapReplaceAddress(CUtensorMap *, void *);
 
 /* Graphics interoperation. */
 
 CUresult cuGraphicsUnregisterResource(CUgraphicsResource);
 CUresult cuGraphicsSubResourceGetMappedArray(CUarray *, CUgraphicsResource, unsigned int,
-        unsigned int);
+                                             unsigned int);
 CUresult cuGraphicsResourceGetMappedMipmappedArray(CUmipmappedArray *, CUgraphicsResource);
 CUresult cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1 *, unsigned int *, CUgraphicsResource);
 CUresult cuGraphicsResourceGetMappedPointer_v2(CUdeviceptr *, size_t *, CUgraphicsResource);
@@ -801,7 +810,7 @@ CUresult cuDeviceGetDevResource(CUdevice, CUdevResource *, CUdevResourceType);
 CUresult cuCtxGetDevResource(CUcontext, CUdevResource *, CUdevResourceType);
 CUresult cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource *, CUdevResourceType);
 CUresult cuDevSmResourceSplitByCount(CUdevResource *, unsigned int *, const CUdevResource *,
-        CUdevResource *, unsigned int, unsigned int);
+                                     CUdevResource *, unsigned int, unsigned int);
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *, CUdevResource *, unsigned int);
 CUresult cuGreenCtxRecordEvent(CUgreenCtx, CUevent);
 CUresult cuGreenCtxWaitEvent(CUgreenCtx, CUevent);
@@ -820,7 +829,7 @@ CUresult cuCheckpointProcessUnlock(int, CUcheckpointUnlockArgs *);
 /* Core dumps, logs, notifications, profiler. */
 
 CUresult cuDeviceRegisterAsyncNotification(CUdevice, CUasyncCallback, void *,
-        CUasyncCallbackHandle *);
+                                           CUasyncCallbackHandle *);
 CUresult cuDeviceUnregisterAsyncNotification(CUdevice, CUasyncCallbackHandle);
 CUresult cuCoredumpGetAttribute(CUcoredumpSettings, void *, size_t *);
 CUresult cuCoredumpGetAttributeGlobal(CUcoredumpSettings, void *, size_t *);

@@ -3,9 +3,10 @@
  * Types and constants of the CUDA driver interface, as of CUDA 13.0.
  *
  * Facts only: names, values and layouts that a program and libcuda.so.1 must agree on, so that the
- * build needs no CUDA toolkit. Names are the driver's own, thus the spelling is not ours. Reserved
- * members are layout: keep them and their order. A type with a version suffix never changes again;
- * the same name without suffix is the form that CUDA 13.0 takes it to mean, not always the newest.
+ * build needs no CUDA toolkit. Names are the driver's own, thus the spelling is not ours. Many
+ * types have versions; the name without suffix is the form that CUDA 13.0 takes it to mean, not
+ * always the newest. Reserved members are layout: keep them and their order, and copy such a struct
+ * whole, for later releases give meaning to them and grow what lies inside CUgraphNodeParams.
  *
  * Where a real cuda.h is installed, tools/check-abi.py compares size, offsets and values with it.
  * A mismatch there is a bug here, whoever is at fault.

@@ -109,34 +109,34 @@ nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t, unsigned int *, unsig
 nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t, unsigned int *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t, unsigned int *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_v1_t *);
+                                                  nvmlProcessInfo_v1_t *);
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_v2_t *);
+                                                     nvmlProcessInfo_v2_t *);
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_t *);
+                                                     nvmlProcessInfo_t *);
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_v1_t *);
+                                                   nvmlProcessInfo_v1_t *);
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_v2_t *);
+                                                      nvmlProcessInfo_v2_t *);
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_t *);
+                                                      nvmlProcessInfo_t *);
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_v1_t *);
+                                                     nvmlProcessInfo_v1_t *);
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_v2_t *);
+                                                        nvmlProcessInfo_v2_t *);
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t, unsigned int *,
-        nvmlProcessInfo_t *);
+                                                        nvmlProcessInfo_t *);
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t, nvmlProcessDetailList_t *);
 nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t, nvmlRestrictedAPI_t, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t, nvmlSamplingType_t, unsigned long long,
-        nvmlValueType_t *, unsigned int *, nvmlSample_t *);
+                                  nvmlValueType_t *, unsigned int *, nvmlSample_t *);
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t, nvmlBAR1Memory_t *);
 nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t, unsigned int, nvmlAccountingStats_t *);
 nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t, unsigned int *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetAccountingBufferSize(nvmlDevice_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t, nvmlProcessUtilizationSample_t *,
-        unsigned int *, unsigned long long);
+                                             unsigned int *, unsigned long long);
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t, nvmlProcessesUtilizationInfo_t *);
 nvmlReturn_t nvmlDeviceSetComputeMode(nvmlDevice_t, nvmlComputeMode_t);
 nvmlReturn_t nvmlDeviceSetAPIRestriction(nvmlDevice_t, nvmlRestrictedAPI_t, nvmlEnableState_t);
@@ -153,18 +153,18 @@ nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t, int, nvmlFieldValue_t *);
 nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int, unsigned int *, nvmlDevice_t *);
 nvmlReturn_t nvmlDeviceGetC2cModeInfoV(nvmlDevice_t, nvmlC2cModeInfo_v1_t *);
 nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t, unsigned int, unsigned long *,
-        nvmlAffinityScope_t);
+                                         nvmlAffinityScope_t);
 nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t, unsigned int, unsigned long *,
-        nvmlAffinityScope_t);
+                                                 nvmlAffinityScope_t);
 nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t, unsigned int, unsigned long *);
 nvmlReturn_t nvmlDeviceSetCpuAffinity(nvmlDevice_t);
 nvmlReturn_t nvmlDeviceClearCpuAffinity(nvmlDevice_t);
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t, nvmlDevice_t,
-        nvmlGpuTopologyLevel_t *);
+                                                 nvmlGpuTopologyLevel_t *);
 nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t, nvmlGpuTopologyLevel_t, unsigned int *,
-        nvmlDevice_t *);
+                                              nvmlDevice_t *);
 nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t, nvmlDevice_t, nvmlGpuP2PCapsIndex_t,
-        nvmlGpuP2PStatus_t *);
+                                    nvmlGpuP2PStatus_t *);
 
 /* PCI Express. */
 
@@ -194,9 +194,9 @@ nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t, nvmlClockType_t, nvmlClockId_t, un
 nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t, nvmlClockType_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t, unsigned int *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t, unsigned int, unsigned int *,
-        unsigned int *);
+                                                  unsigned int *);
 nvmlReturn_t nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_t, nvmlEnableState_t *,
-        nvmlEnableState_t *);
+                                                   nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t, nvmlPstates_t *);
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t, unsigned long long *);
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t, unsigned long long *);
@@ -204,7 +204,7 @@ nvmlReturn_t nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_t, unsigned lon
 nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_t, unsigned long long *);
 nvmlReturn_t nvmlDeviceGetMemClkVfOffset(nvmlDevice_t, int *);
 nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t, nvmlClockType_t, nvmlPstates_t,
-        unsigned int *, unsigned int *);
+                                              unsigned int *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t, nvmlPstates_t *, unsigned int);
 nvmlReturn_t nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_t, int *, int *);
 nvmlReturn_t nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_t, int *, int *);
@@ -222,7 +222,7 @@ nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t, unsigned int, unsigne
 nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t);
 nvmlReturn_t nvmlDeviceSetAutoBoostedClocksEnabled(nvmlDevice_t, nvmlEnableState_t);
 nvmlReturn_t nvmlDeviceSetDefaultAutoBoostedClocksEnabled(nvmlDevice_t, nvmlEnableState_t,
-        unsigned int);
+                                                          unsigned int);
 nvmlReturn_t nvmlDeviceSetGpcClkVfOffset(nvmlDevice_t, int);
 nvmlReturn_t nvmlDeviceSetMemClkVfOffset(nvmlDevice_t, int);
 
@@ -239,14 +239,14 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t, nvmlTemperatureSensors_t, un
 nvmlReturn_t nvmlDeviceGetCoolerInfo(nvmlDevice_t, nvmlCoolerInfo_t *);
 nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t, nvmlTemperature_t *);
 nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t, nvmlTemperatureThresholds_t,
-        unsigned int *);
+                                               unsigned int *);
 nvmlReturn_t nvmlDeviceGetMarginTemperature(nvmlDevice_t, nvmlMarginTemperature_t *);
 nvmlReturn_t nvmlDeviceGetThermalSettings(nvmlDevice_t, unsigned int, nvmlGpuThermalSettings_t *);
 nvmlReturn_t nvmlDeviceGetPowerState(nvmlDevice_t, nvmlPstates_t *);
 nvmlReturn_t nvmlDeviceGetPowerManagementMode(nvmlDevice_t, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t, unsigned int *,
-        unsigned int *);
+                                                          unsigned int *);
 nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetPowerMizerMode_v1(nvmlDevice_t, nvmlDevicePowerMizerModes_v1_t *);
@@ -254,9 +254,9 @@ nvmlReturn_t nvmlDeviceSetPowerMizerMode_v1(nvmlDevice_t, nvmlDevicePowerMizerMo
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t, unsigned long long *);
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetGpuOperationMode(nvmlDevice_t, nvmlGpuOperationMode_t *,
-        nvmlGpuOperationMode_t *);
+                                           nvmlGpuOperationMode_t *);
 nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t, nvmlPerfPolicyType_t,
-        nvmlViolationTime_t *);
+                                          nvmlViolationTime_t *);
 nvmlReturn_t nvmlDeviceGetPowerSource(nvmlDevice_t, nvmlPowerSource_t *);
 nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t, unsigned int);
 nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t, nvmlPowerValue_v2_t *);
@@ -266,47 +266,53 @@ nvmlReturn_t nvmlDeviceSetTemperatureThreshold(nvmlDevice_t, nvmlTemperatureThre
 nvmlReturn_t nvmlDeviceSetGpuOperationMode(nvmlDevice_t, nvmlGpuOperationMode_t);
 nvmlReturn_t nvmlDeviceSetFanSpeed_v2(nvmlDevice_t, unsigned int, unsigned int);
 nvmlReturn_t nvmlDeviceSetNvLinkDeviceLowPowerThreshold(nvmlDevice_t, nvmlNvLinkPowerThres_t *);
-nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetProfilesInfo(nvmlDevice_t,
-        nvmlWorkloadPowerProfileProfilesInfo_t *);
-nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(nvmlDevice_t,
-        nvmlWorkloadPowerProfileCurrentProfiles_t *);
-nvmlReturn_t nvmlDeviceWorkloadPowerProfileSetRequestedProfiles(nvmlDevice_t,
-        nvmlWorkloadPowerProfileRequestedProfiles_t *);
-nvmlReturn_t nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(nvmlDevice_t,
-        nvmlWorkloadPowerProfileRequestedProfiles_t *);
+nvmlReturn_t
+nvmlDeviceWorkloadPowerProfileGetProfilesInfo(nvmlDevice_t,
+                                              nvmlWorkloadPowerProfileProfilesInfo_t *);
+nvmlReturn_t
+nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(nvmlDevice_t,
+                                                 nvmlWorkloadPowerProfileCurrentProfiles_t *);
+nvmlReturn_t
+nvmlDeviceWorkloadPowerProfileSetRequestedProfiles(nvmlDevice_t,
+                                                   nvmlWorkloadPowerProfileRequestedProfiles_t *);
+nvmlReturn_t
+nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(nvmlDevice_t,
+                                                     nvmlWorkloadPowerProfileRequestedProfiles_t *);
 nvmlReturn_t nvmlDevicePowerSmoothingActivatePresetProfile(nvmlDevice_t,
-        nvmlPowerSmoothingProfile_t *);
+                                                           nvmlPowerSmoothingProfile_t *);
 nvmlReturn_t nvmlDevicePowerSmoothingUpdatePresetProfileParam(nvmlDevice_t,
-        nvmlPowerSmoothingProfile_t *);
+                                                              nvmlPowerSmoothingProfile_t *);
 nvmlReturn_t nvmlDevicePowerSmoothingSetState(nvmlDevice_t, nvmlPowerSmoothingState_t *);
 
 /* Errors in memory. */
 
 nvmlReturn_t nvmlDeviceGetRepairStatus(nvmlDevice_t, nvmlRepairStatus_t *);
 nvmlReturn_t nvmlDeviceGetDramEncryptionMode(nvmlDevice_t, nvmlDramEncryptionInfo_t *,
-        nvmlDramEncryptionInfo_t *);
+                                             nvmlDramEncryptionInfo_t *);
 nvmlReturn_t nvmlDeviceSetDramEncryptionMode(nvmlDevice_t, const nvmlDramEncryptionInfo_t *);
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t, nvmlEnableState_t *, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetDefaultEccMode(nvmlDevice_t, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t,
-        unsigned long long *);
+                                         unsigned long long *);
 nvmlReturn_t nvmlDeviceGetDetailedEccErrors(nvmlDevice_t, nvmlMemoryErrorType_t,
-        nvmlEccCounterType_t, nvmlEccErrorCounts_t *);
+                                            nvmlEccCounterType_t, nvmlEccErrorCounts_t *);
 nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t, nvmlMemoryErrorType_t,
-        nvmlEccCounterType_t, nvmlMemoryLocation_t, unsigned long long *);
+                                             nvmlEccCounterType_t, nvmlMemoryLocation_t,
+                                             unsigned long long *);
 nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t, nvmlEccSramErrorStatus_t *);
 nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t, nvmlPageRetirementCause_t, unsigned int *,
-        unsigned long long *);
+                                       unsigned long long *);
 nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t, nvmlPageRetirementCause_t, unsigned int *,
-        unsigned long long *, unsigned long long *);
+                                          unsigned long long *, unsigned long long *);
 nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t, unsigned int *, unsigned int *, unsigned int *,
-        unsigned int *);
+                                       unsigned int *);
 nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t, nvmlRowRemapperHistogramValues_t *);
 nvmlReturn_t nvmlDeviceSetEccMode(nvmlDevice_t, nvmlEnableState_t);
 nvmlReturn_t nvmlDeviceClearEccErrorCounts(nvmlDevice_t, nvmlEccCounterType_t);
-nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(nvmlDevice_t,
-        nvmlEccSramUniqueUncorrectedErrorCounts_t *);
+nvmlReturn_t
+nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(nvmlDevice_t,
+                                                 nvmlEccSramUniqueUncorrectedErrorCounts_t *);
 
 /* NVLink and fabric. */
 
@@ -315,23 +321,23 @@ nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t, nvmlGpuFabricInfoV_t *);
 nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t, unsigned int, nvmlEnableState_t *);
 nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t, unsigned int, unsigned int *);
 nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t, unsigned int, nvmlNvLinkCapability_t,
-        unsigned int *);
+                                           unsigned int *);
 nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t, unsigned int, nvmlPciInfo_t *);
 nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t, unsigned int, nvmlPciInfo_t *);
 nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t, unsigned int, nvmlNvLinkErrorCounter_t,
-        unsigned long long *);
+                                             unsigned long long *);
 nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t, unsigned int);
 nvmlReturn_t nvmlDeviceSetNvLinkUtilizationControl(nvmlDevice_t, unsigned int, unsigned int,
-        nvmlNvLinkUtilizationControl_t *, unsigned int);
+                                                   nvmlNvLinkUtilizationControl_t *, unsigned int);
 nvmlReturn_t nvmlDeviceGetNvLinkUtilizationControl(nvmlDevice_t, unsigned int, unsigned int,
-        nvmlNvLinkUtilizationControl_t *);
+                                                   nvmlNvLinkUtilizationControl_t *);
 nvmlReturn_t nvmlDeviceGetNvLinkUtilizationCounter(nvmlDevice_t, unsigned int, unsigned int,
-        unsigned long long *, unsigned long long *);
+                                                   unsigned long long *, unsigned long long *);
 nvmlReturn_t nvmlDeviceFreezeNvLinkUtilizationCounter(nvmlDevice_t, unsigned int, unsigned int,
-        nvmlEnableState_t);
+                                                      nvmlEnableState_t);
 nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(nvmlDevice_t, unsigned int, unsigned int);
 nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t, unsigned int,
-        nvmlIntNvLinkDeviceType_t *);
+                                                 nvmlIntNvLinkDeviceType_t *);
 nvmlReturn_t nvmlSystemSetNvlinkBwMode(unsigned int);
 nvmlReturn_t nvmlSystemGetNvlinkBwMode(unsigned int *);
 nvmlReturn_t nvmlDeviceGetNvlinkSupportedBwModes(nvmlDevice_t, nvmlNvlinkSupportedBwModes_t *);
@@ -356,7 +362,7 @@ nvmlReturn_t nvmlSystemEventSetWait(nvmlSystemEventSetWaitRequest_t *);
 
 nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t, nvmlEncoderType_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t, unsigned int *, unsigned int *,
-        unsigned int *);
+                                       unsigned int *);
 nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t, unsigned int *, nvmlEncoderSessionInfo_t *);
 nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t, nvmlFBCStats_t *);
 nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t, unsigned int *, nvmlFBCSessionInfo_t *);
@@ -366,41 +372,49 @@ nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t, unsigned int *, nvmlFBCSessi
 nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t, unsigned int, nvmlReturn_t *);
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t, unsigned int *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t, unsigned int,
-        nvmlGpuInstanceProfileInfo_t *);
+                                                 nvmlGpuInstanceProfileInfo_t *);
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_t, unsigned int,
-        nvmlGpuInstanceProfileInfo_v2_t *);
+                                                  nvmlGpuInstanceProfileInfo_v2_t *);
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t, unsigned int,
-        nvmlGpuInstanceProfileInfo_v2_t *);
+                                                      nvmlGpuInstanceProfileInfo_v2_t *);
 nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_t, unsigned int,
-        nvmlGpuInstancePlacement_t *, unsigned int *);
+                                                        nvmlGpuInstancePlacement_t *,
+                                                        unsigned int *);
 nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t, unsigned int,
-        nvmlGpuInstancePlacement_t *, unsigned int *);
+                                                           nvmlGpuInstancePlacement_t *,
+                                                           unsigned int *);
 nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t, unsigned int, unsigned int *);
 nvmlReturn_t nvmlDeviceCreateGpuInstance(nvmlDevice_t, unsigned int, nvmlGpuInstance_t *);
 nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t, unsigned int,
-        const nvmlGpuInstancePlacement_t *, nvmlGpuInstance_t *);
+                                                      const nvmlGpuInstancePlacement_t *,
+                                                      nvmlGpuInstance_t *);
 nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t);
 nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t, unsigned int, nvmlGpuInstance_t *,
-        unsigned int *);
+                                       unsigned int *);
 nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t, unsigned int, nvmlGpuInstance_t *);
 nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t, nvmlGpuInstanceInfo_t *);
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t, unsigned int,
-        unsigned int, nvmlComputeInstanceProfileInfo_t *);
+                                                          unsigned int,
+                                                          nvmlComputeInstanceProfileInfo_t *);
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t, unsigned int,
-        unsigned int, nvmlComputeInstanceProfileInfo_v2_t *);
+                                                           unsigned int,
+                                                           nvmlComputeInstanceProfileInfo_v2_t *);
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t, unsigned int,
-        unsigned int *);
+                                                                unsigned int *);
 nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t, unsigned int,
-        nvmlComputeInstancePlacement_t *, unsigned int *);
+                                                                 nvmlComputeInstancePlacement_t *,
+                                                                 unsigned int *);
 nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t, unsigned int,
-        nvmlComputeInstance_t *);
-nvmlReturn_t nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t, unsigned int,
-        const nvmlComputeInstancePlacement_t *, nvmlComputeInstance_t *);
+                                                  nvmlComputeInstance_t *);
+nvmlReturn_t
+nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t, unsigned int,
+                                                  const nvmlComputeInstancePlacement_t *,
+                                                  nvmlComputeInstance_t *);
 nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t);
 nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t, unsigned int,
-        nvmlComputeInstance_t *, unsigned int *);
+                                                nvmlComputeInstance_t *, unsigned int *);
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t, unsigned int,
-        nvmlComputeInstance_t *);
+                                                   nvmlComputeInstance_t *);
 nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t, nvmlComputeInstanceInfo_t *);
 nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t, nvmlComputeInstanceInfo_t *);
 nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t, unsigned int *);
@@ -419,21 +433,21 @@ nvmlReturn_t nvmlDeviceGetVgpuHeterogeneousMode(nvmlDevice_t, nvmlVgpuHeterogene
 nvmlReturn_t nvmlDeviceSetVgpuHeterogeneousMode(nvmlDevice_t, const nvmlVgpuHeterogeneousMode_t *);
 nvmlReturn_t nvmlVgpuInstanceGetPlacementId(nvmlVgpuInstance_t, nvmlVgpuPlacementId_t *);
 nvmlReturn_t nvmlDeviceGetVgpuTypeSupportedPlacements(nvmlDevice_t, nvmlVgpuTypeId_t,
-        nvmlVgpuPlacementList_t *);
+                                                      nvmlVgpuPlacementList_t *);
 nvmlReturn_t nvmlDeviceGetVgpuTypeCreatablePlacements(nvmlDevice_t, nvmlVgpuTypeId_t,
-        nvmlVgpuPlacementList_t *);
+                                                      nvmlVgpuPlacementList_t *);
 nvmlReturn_t nvmlVgpuTypeGetGspHeapSize(nvmlVgpuTypeId_t, unsigned long long *);
 nvmlReturn_t nvmlVgpuTypeGetFbReservation(nvmlVgpuTypeId_t, unsigned long long *);
 nvmlReturn_t nvmlVgpuInstanceGetRuntimeStateSize(nvmlVgpuInstance_t, nvmlVgpuRuntimeState_t *);
 nvmlReturn_t nvmlDeviceSetVgpuCapabilities(nvmlDevice_t, nvmlDeviceVgpuCapability_t,
-        nvmlEnableState_t);
+                                           nvmlEnableState_t);
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(nvmlDevice_t, nvmlGridLicensableFeatures_t *);
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v2(nvmlDevice_t, nvmlGridLicensableFeatures_t *);
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v3(nvmlDevice_t, nvmlGridLicensableFeatures_t *);
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_t, nvmlGridLicensableFeatures_t *);
 nvmlReturn_t nvmlGetVgpuDriverCapabilities(nvmlVgpuDriverCapability_t, unsigned int *);
 nvmlReturn_t nvmlDeviceGetVgpuCapabilities(nvmlDevice_t, nvmlDeviceVgpuCapability_t,
-        unsigned int *);
+                                           unsigned int *);
 nvmlReturn_t nvmlDeviceGetSupportedVgpus(nvmlDevice_t, unsigned int *, nvmlVgpuTypeId_t *);
 nvmlReturn_t nvmlDeviceGetCreatableVgpus(nvmlDevice_t, unsigned int *, nvmlVgpuTypeId_t *);
 nvmlReturn_t nvmlVgpuTypeGetClass(nvmlVgpuTypeId_t, char *, unsigned int *);
@@ -443,7 +457,7 @@ nvmlReturn_t nvmlVgpuTypeGetDeviceID(nvmlVgpuTypeId_t, unsigned long long *, uns
 nvmlReturn_t nvmlVgpuTypeGetFramebufferSize(nvmlVgpuTypeId_t, unsigned long long *);
 nvmlReturn_t nvmlVgpuTypeGetNumDisplayHeads(nvmlVgpuTypeId_t, unsigned int *);
 nvmlReturn_t nvmlVgpuTypeGetResolution(nvmlVgpuTypeId_t, unsigned int, unsigned int *,
-        unsigned int *);
+                                       unsigned int *);
 nvmlReturn_t nvmlVgpuTypeGetLicense(nvmlVgpuTypeId_t, char *, unsigned int);
 nvmlReturn_t nvmlVgpuTypeGetFrameRateLimit(nvmlVgpuTypeId_t, unsigned int *);
 nvmlReturn_t nvmlVgpuTypeGetMaxInstances(nvmlDevice_t, nvmlVgpuTypeId_t, unsigned int *);
@@ -451,7 +465,7 @@ nvmlReturn_t nvmlVgpuTypeGetMaxInstancesPerVm(nvmlVgpuTypeId_t, unsigned int *);
 nvmlReturn_t nvmlVgpuTypeGetBAR1Info(nvmlVgpuTypeId_t, nvmlVgpuTypeBar1Info_t *);
 nvmlReturn_t nvmlDeviceGetActiveVgpus(nvmlDevice_t, unsigned int *, nvmlVgpuInstance_t *);
 nvmlReturn_t nvmlVgpuInstanceGetVmID(nvmlVgpuInstance_t, char *, unsigned int,
-        nvmlVgpuVmIdType_t *);
+                                     nvmlVgpuVmIdType_t *);
 nvmlReturn_t nvmlVgpuInstanceGetUUID(nvmlVgpuInstance_t, char *, unsigned int);
 nvmlReturn_t nvmlVgpuInstanceGetVmDriverVersion(nvmlVgpuInstance_t, char *, unsigned int);
 nvmlReturn_t nvmlVgpuInstanceGetFbUsage(nvmlVgpuInstance_t, unsigned long long *);
@@ -462,12 +476,12 @@ nvmlReturn_t nvmlVgpuInstanceGetEccMode(nvmlVgpuInstance_t, nvmlEnableState_t *)
 nvmlReturn_t nvmlVgpuInstanceGetEncoderCapacity(nvmlVgpuInstance_t, unsigned int *);
 nvmlReturn_t nvmlVgpuInstanceSetEncoderCapacity(nvmlVgpuInstance_t, unsigned int);
 nvmlReturn_t nvmlVgpuInstanceGetEncoderStats(nvmlVgpuInstance_t, unsigned int *, unsigned int *,
-        unsigned int *);
+                                             unsigned int *);
 nvmlReturn_t nvmlVgpuInstanceGetEncoderSessions(nvmlVgpuInstance_t, unsigned int *,
-        nvmlEncoderSessionInfo_t *);
+                                                nvmlEncoderSessionInfo_t *);
 nvmlReturn_t nvmlVgpuInstanceGetFBCStats(nvmlVgpuInstance_t, nvmlFBCStats_t *);
 nvmlReturn_t nvmlVgpuInstanceGetFBCSessions(nvmlVgpuInstance_t, unsigned int *,
-        nvmlFBCSessionInfo_t *);
+                                            nvmlFBCSessionInfo_t *);
 nvmlReturn_t nvmlVgpuInstanceGetGpuInstanceId(nvmlVgpuInstance_t, unsigned int *);
 nvmlReturn_t nvmlVgpuInstanceGetGpuPciId(nvmlVgpuInstance_t, char *, unsigned int *);
 nvmlReturn_t nvmlVgpuTypeGetCapabilities(nvmlVgpuTypeId_t, nvmlVgpuCapability_t, unsigned int *);
@@ -477,38 +491,38 @@ nvmlReturn_t nvmlVgpuTypeGetMaxInstancesPerGpuInstance(nvmlVgpuTypeMaxInstance_t
 nvmlReturn_t nvmlGpuInstanceGetActiveVgpus(nvmlGpuInstance_t, nvmlActiveVgpuInstanceInfo_t *);
 nvmlReturn_t nvmlGpuInstanceSetVgpuSchedulerState(nvmlGpuInstance_t, nvmlVgpuSchedulerState_t *);
 nvmlReturn_t nvmlGpuInstanceGetVgpuSchedulerState(nvmlGpuInstance_t,
-        nvmlVgpuSchedulerStateInfo_t *);
+                                                  nvmlVgpuSchedulerStateInfo_t *);
 nvmlReturn_t nvmlGpuInstanceGetVgpuSchedulerLog(nvmlGpuInstance_t, nvmlVgpuSchedulerLogInfo_t *);
 nvmlReturn_t nvmlGpuInstanceGetVgpuTypeCreatablePlacements(nvmlGpuInstance_t,
-        nvmlVgpuCreatablePlacementInfo_t *);
+                                                           nvmlVgpuCreatablePlacementInfo_t *);
 nvmlReturn_t nvmlGpuInstanceGetVgpuHeterogeneousMode(nvmlGpuInstance_t,
-        nvmlVgpuHeterogeneousMode_t *);
+                                                     nvmlVgpuHeterogeneousMode_t *);
 nvmlReturn_t nvmlGpuInstanceSetVgpuHeterogeneousMode(nvmlGpuInstance_t,
-        const nvmlVgpuHeterogeneousMode_t *);
+                                                     const nvmlVgpuHeterogeneousMode_t *);
 nvmlReturn_t nvmlVgpuInstanceGetMetadata(nvmlVgpuInstance_t, nvmlVgpuMetadata_t *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetVgpuMetadata(nvmlDevice_t, nvmlVgpuPgpuMetadata_t *, unsigned int *);
 nvmlReturn_t nvmlGetVgpuCompatibility(nvmlVgpuMetadata_t *, nvmlVgpuPgpuMetadata_t *,
-        nvmlVgpuPgpuCompatibility_t *);
+                                      nvmlVgpuPgpuCompatibility_t *);
 nvmlReturn_t nvmlDeviceGetPgpuMetadataString(nvmlDevice_t, char *, unsigned int *);
 nvmlReturn_t nvmlDeviceGetVgpuSchedulerLog(nvmlDevice_t, nvmlVgpuSchedulerLog_t *);
 nvmlReturn_t nvmlDeviceGetVgpuSchedulerState(nvmlDevice_t, nvmlVgpuSchedulerGetState_t *);
 nvmlReturn_t nvmlDeviceGetVgpuSchedulerCapabilities(nvmlDevice_t,
-        nvmlVgpuSchedulerCapabilities_t *);
+                                                    nvmlVgpuSchedulerCapabilities_t *);
 nvmlReturn_t nvmlDeviceSetVgpuSchedulerState(nvmlDevice_t, nvmlVgpuSchedulerSetState_t *);
 nvmlReturn_t nvmlGetVgpuVersion(nvmlVgpuVersion_t *, nvmlVgpuVersion_t *);
 nvmlReturn_t nvmlSetVgpuVersion(nvmlVgpuVersion_t *);
 nvmlReturn_t nvmlDeviceGetVgpuUtilization(nvmlDevice_t, unsigned long long, nvmlValueType_t *,
-        unsigned int *, nvmlVgpuInstanceUtilizationSample_t *);
+                                          unsigned int *, nvmlVgpuInstanceUtilizationSample_t *);
 nvmlReturn_t nvmlDeviceGetVgpuInstancesUtilizationInfo(nvmlDevice_t,
-        nvmlVgpuInstancesUtilizationInfo_t *);
+                                                       nvmlVgpuInstancesUtilizationInfo_t *);
 nvmlReturn_t nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_t, unsigned long long, unsigned int *,
-        nvmlVgpuProcessUtilizationSample_t *);
+                                                 nvmlVgpuProcessUtilizationSample_t *);
 nvmlReturn_t nvmlDeviceGetVgpuProcessesUtilizationInfo(nvmlDevice_t,
-        nvmlVgpuProcessesUtilizationInfo_t *);
+                                                       nvmlVgpuProcessesUtilizationInfo_t *);
 nvmlReturn_t nvmlVgpuInstanceGetAccountingMode(nvmlVgpuInstance_t, nvmlEnableState_t *);
 nvmlReturn_t nvmlVgpuInstanceGetAccountingPids(nvmlVgpuInstance_t, unsigned int *, unsigned int *);
 nvmlReturn_t nvmlVgpuInstanceGetAccountingStats(nvmlVgpuInstance_t, unsigned int,
-        nvmlAccountingStats_t *);
+                                                nvmlAccountingStats_t *);
 nvmlReturn_t nvmlVgpuInstanceClearAccountingPids(nvmlVgpuInstance_t);
 nvmlReturn_t nvmlVgpuInstanceGetLicenseInfo(nvmlVgpuInstance_t, nvmlVgpuLicenseInfo_t *);
 nvmlReturn_t nvmlVgpuInstanceGetLicenseInfo_v2(nvmlVgpuInstance_t, nvmlVgpuLicenseInfo_t *);
@@ -521,15 +535,15 @@ nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t, nvmlConfComputeMe
 nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *);
 nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t, nvmlMemory_t *);
 nvmlReturn_t nvmlDeviceGetConfComputeGpuCertificate(nvmlDevice_t,
-        nvmlConfComputeGpuCertificate_t *);
+                                                    nvmlConfComputeGpuCertificate_t *);
 nvmlReturn_t nvmlDeviceGetConfComputeGpuAttestationReport(nvmlDevice_t,
-        nvmlConfComputeGpuAttestationReport_t *);
-nvmlReturn_t nvmlSystemGetConfComputeKeyRotationThresholdInfo(
-        nvmlConfComputeGetKeyRotationThresholdInfo_t *);
+                                                          nvmlConfComputeGpuAttestationReport_t *);
+nvmlReturn_t
+nvmlSystemGetConfComputeKeyRotationThresholdInfo(nvmlConfComputeGetKeyRotationThresholdInfo_t *);
 nvmlReturn_t nvmlDeviceSetConfComputeUnprotectedMemSize(nvmlDevice_t, unsigned long long);
 nvmlReturn_t nvmlSystemSetConfComputeGpusReadyState(unsigned int);
-nvmlReturn_t nvmlSystemSetConfComputeKeyRotationThresholdInfo(
-        nvmlConfComputeSetKeyRotationThresholdInfo_t *);
+nvmlReturn_t
+nvmlSystemSetConfComputeKeyRotationThresholdInfo(nvmlConfComputeSetKeyRotationThresholdInfo_t *);
 nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *);
 
 /* Units, the chassis of old. */

@@ -4,8 +4,9 @@
  *
  * Facts only: names, values and layouts that a program and libnvidia-ml.so.1 must agree on, so that
  * the build needs no NVML package. Names are the library's own, thus the spelling is not ours. A
- * struct that begins with "version" wants the constant of its own name there, and the library
- * refuses any other: the size is part of it, so no such struct ever changes.
+ * struct that begins with "version" wants the constant of its own name there, which holds its size,
+ * so a new layout gets a new name. The exception is nvmlGpmMetricsGet_t: its array grows with each
+ * release while its version stays 1.
  *
  * Where a real nvml.h is installed, tools/check-abi.py compares size, offsets and values with it.
  * A mismatch there is a bug here, whoever is at fault.
@@ -631,12 +632,12 @@ typedef nvmlEccSramUniqueUncorrectedErrorCounts_v1_t nvmlEccSramUniqueUncorrecte
 #define nvmlClocksThrottleReasonHwPowerBrakeSlowdown 0x80ll
 #define nvmlClocksEventReasonDisplayClockSetting 0x100ll
 #define nvmlClocksEventReasonNone 0x0ll
-#define nvmlClocksEventReasonAll \
-        (nvmlClocksThrottleReasonNone | nvmlClocksEventReasonGpuIdle | \
-        nvmlClocksEventReasonApplicationsClocksSetting | nvmlClocksEventReasonSwPowerCap | \
-        nvmlClocksThrottleReasonHwSlowdown | nvmlClocksEventReasonSyncBoost | \
-        nvmlClocksEventReasonSwThermalSlowdown | nvmlClocksThrottleReasonHwThermalSlowdown | \
-        nvmlClocksThrottleReasonHwPowerBrakeSlowdown | nvmlClocksEventReasonDisplayClockSetting )
+#define nvmlClocksEventReasonAll                                                              \
+        (nvmlClocksThrottleReasonNone | nvmlClocksEventReasonGpuIdle |                        \
+         nvmlClocksEventReasonApplicationsClocksSetting | nvmlClocksEventReasonSwPowerCap |   \
+         nvmlClocksThrottleReasonHwSlowdown | nvmlClocksEventReasonSyncBoost |                \
+         nvmlClocksEventReasonSwThermalSlowdown | nvmlClocksThrottleReasonHwThermalSlowdown | \
+         nvmlClocksThrottleReasonHwPowerBrakeSlowdown | nvmlClocksEventReasonDisplayClockSetting)
 #define nvmlClocksThrottleReasonGpuIdle nvmlClocksEventReasonGpuIdle
 #define nvmlClocksThrottleReasonApplicationsClocksSetting \
         nvmlClocksEventReasonApplicationsClocksSetting
@@ -1239,14 +1240,14 @@ typedef nvmlNvLinkInfo_v2_t nvmlNvLinkInfo_t;
 #define nvmlEventTypeFatalPoisonError 0x2000ll
 #define nvmlEventTypeGpuUnavailableError 0x4000ll
 #define nvmlEventTypeGpuRecoveryAction 0x8000ll
-#define nvmlEventTypeAll \
+#define nvmlEventTypeAll                                                                       \
         (nvmlEventTypeNone | nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError | \
-        nvmlEventTypePState | nvmlEventTypeClock | nvmlEventTypeXidCriticalError | \
-        nvmlEventTypePowerSourceChange | nvmlEventMigConfigChange | \
-        nvmlEventTypeSingleBitEccErrorStorm | nvmlEventTypeDramRetirementEvent | \
-        nvmlEventTypeDramRetirementFailure | nvmlEventTypeNonFatalPoisonError | \
-        nvmlEventTypeFatalPoisonError | nvmlEventTypeGpuUnavailableError | \
-        nvmlEventTypeGpuRecoveryAction)
+         nvmlEventTypePState | nvmlEventTypeClock | nvmlEventTypeXidCriticalError |            \
+         nvmlEventTypePowerSourceChange | nvmlEventMigConfigChange |                           \
+         nvmlEventTypeSingleBitEccErrorStorm | nvmlEventTypeDramRetirementEvent |              \
+         nvmlEventTypeDramRetirementFailure | nvmlEventTypeNonFatalPoisonError |               \
+         nvmlEventTypeFatalPoisonError | nvmlEventTypeGpuUnavailableError |                    \
+         nvmlEventTypeGpuRecoveryAction)
 #define nvmlSystemEventTypeGpuDriverUnbind 0x1ll
 #define nvmlSystemEventTypeGpuDriverBind 0x2ll
 #define nvmlSystemEventTypeCount 2
@@ -2295,7 +2296,10 @@ typedef struct {
         unsigned int isSupportedDevice;
 } nvmlGpmSupport_t;
 
-/* Fields to read by number. */
+/*
+ * Fields to read by number. The numbers 251 to 273 moved between CUDA 12.9 and 13.0, and nothing in
+ * a request tells which are meant: ask for those only where the version of the library is known.
+ */
 
 #define NVML_FI_DEV_ECC_CURRENT 1
 #define NVML_FI_DEV_ECC_PENDING 2
