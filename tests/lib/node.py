@@ -5,9 +5,9 @@
     result = node.run([program, "arg"], preload=True, ALIQUOT_MEMORY="256MiB")
     assert result.rc == 0, result
 
-Doors: preload=True puts libaliquot.so in LD_PRELOAD, shims=True puts the facades first in
-LD_LIBRARY_PATH; with neither the program meets the bare simulator. A keyword in capitals is an
-environment variable; None removes it.
+Doors: preload=True puts libaliquot.so in LD_PRELOAD (a path: that library), shims=True puts the
+facades first in LD_LIBRARY_PATH; with neither the program meets the bare simulator. A keyword in
+capitals is an environment variable; None removes it.
 """
 import json
 import os
@@ -72,7 +72,7 @@ class Node:
         if os.environ.get("ALIQUOT_SANITIZER") and (preload or shims):
             preloads.append(os.environ["ALIQUOT_SANITIZER"])
         if preload:
-            preloads.append(str(self.build.library))
+            preloads.append(str(self.build.library if preload is True else preload))
         if shims:
             libraries.insert(0, str(self.build.shims))
         env.update({
