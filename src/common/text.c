@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void text_begin(struct text *text, char *buffer, size_t bytes)
+{
+        *text = (struct text){ .at = buffer, .bytes = bytes };
+        buffer[0] = '\0';
+}
+
+void text_add(struct text *text, const char *format, ...)
+{
+        va_list args;
+        int added;
+
+        if (text->is_cut)
+                return;
+        va_start(args, format);
+        added = vsnprintf(text->at + text->used, text->bytes - text->used, format, args);
+        va_end(args);
+        if (added < 0 || (size_t)added >= text->bytes - text->used) {
+                text->is_cut = true;
+                return;
+        }
+        text->used += (size_t)added;
+}
+
+int text_put(char *ret, size_t bytes, struct error *err, const char *format, ...)
+{
+        va_list args;
+        int length;
+
+        va_start(args, format);
+        length = vsnprintf(NULL, 0, format, args);
+        va_end(args);
+        if (length < 0 || (size_t)length >= bytes)
+                return fail(err, -ENAMETOOLONG, "a path or name of %d characters, at most %zu fit",
+                            length, bytes - 1);
+        va_start(args, format);
+        vsnprintf(ret, bytes, format, args);
+        va_end(args);
+        return 0;
+}
+
+char text_lower(char c)
+{
+        return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool text_is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
+bool text_is_hex(char c)
+{
+        c = text_lower(c);
+        return text_is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
+bool text_is_same(const char *a, const char *b)
+{
+        while (*a && text_lower(*a) == text_lower(*b)) {
+                a++;
+                b++;
+        }
+        return text_lower(*a) == text_lower(*b);
+}
+
+bool text_begins(const char *text, const char *lower_prefix)
+{
+        for (; *lower_prefix; text++, lower_prefix++) {
+                if (text_lower(*text) != *lower_prefix)
+                        return false;
+        }
+        return true;
+}
+
+const char *text_quote(const char *text, char *ret, size_t bytes)
+{
+        size_t at = 0;
+
+        for (; text[at] && at + 1 < bytes; at++)
+                ret[at] = text[at] >= ' ' && text[at] <= '~' ? text[at] : '?';
+        ret[at] = '\0';
+        if (text[at] && bytes > 4)
+                memcpy(ret + bytes - 4, "...", 4);
+        return ret;
+}
