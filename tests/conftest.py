@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of every system test.
 
-    build     where the things under test are (the build folder comes in ALIQUOT_BUILD)
-    sim       a private simulated node: state and runtime folders of its own, gone afterwards
-    run       runs a program on that node to its end, with or without the library in front
-    start     the same in the background; whatever still runs at the end of the test is killed
-    compile_c compiles a C text into a program or a shared library
+    build       where the things under test are (the build folder comes in ALIQUOT_BUILD)
+    sim         a private simulated node: state and runtime folders of its own, gone afterwards
+    run         runs a program on that node to its end, with or without the library in front
+    start       the same in the background; whatever still runs at the end of the test is killed
+    compile_c   compiles a C text into a program or a shared library
+    nvidia_smi  NVIDIA's own tool, where this machine can have it
 
 Nothing of the caller's environment reaches a program under test but what lib/node.py lists.
 """
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -41,6 +43,16 @@ def run(sim):
 @pytest.fixture
 def start(sim):
     return sim.start
+
+
+@pytest.fixture(scope="session")
+def nvidia_smi(build):
+    """Its path; the test is skipped, with the reason, where it cannot be fetched."""
+    done = subprocess.run([build.source / "tools/fetch-nvidia-smi"], capture_output=True, text=True,
+                          timeout=300, check=False)
+    if done.returncode != 0:
+        pytest.skip(done.stderr.strip())
+    return pathlib.Path(done.stdout.strip())
 
 
 @pytest.fixture
