@@ -153,4 +153,7 @@ _Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");
 int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err);
 int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err);
 
+/* Bytes a slot holds on a device, as its row says: for views, bounded, never trusted. */
+uint64_t page_row_bytes(const struct slots_page *page, uint32_t slot, unsigned device);
+
 #endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checks before the first use of a mapped page, and the offsets that are protocol.
+ *
+ * A page is another process's word. What is checked here is what cannot change under us without
+ * malice (magic, version, sizes); what can is checked at each use. Whoever maps a page of this
+ * version may rely on the offsets below for ever: a new layout is a new version.
+ */
+#include "proto/page.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "common/atomic.h"
+
+#define AT(type, field, offset) \
+        _Static_assert(offsetof(struct type, field) == (offset), "layout is protocol")
+
+AT(limits_device, uuid, 0);
+AT(limits_device, limit_bytes, 16);
+AT(limits_device, card_bytes, 24);
+AT(limits_device, reserved, 32);
+
+AT(limits_page, magic, 0);
+AT(limits_page, version, 8);
+AT(limits_page, page_bytes, 12);
+AT(limits_page, session_id, 16);
+AT(limits_page, owner, 32);
+AT(limits_page, flags, 36);
+AT(limits_page, name, 40);
+AT(limits_page, device_name, 104);
+AT(limits_page, created_as, 200);
+AT(limits_page, default_limit_bytes, 1224);
+AT(limits_page, gate, 1280);
+AT(limits_page, epoch, 1284);
+AT(limits_page, device, 1344);
+_Static_assert(sizeof(struct limits_page) == 1344 + 64 * PAGE_DEVICES, "layout is protocol");
+
+AT(page_ledger, used_bytes, 0);
+AT(page_ledger, tag, 8);
+AT(page_ledger, reclaimed_at_ns, 16);
+AT(page_ledger, reserved, 24);
+
+AT(page_row, seq, 0);
+AT(page_row, delta, 8);
+AT(page_row, charge, 16);
+AT(page_row, committed, 32);
+AT(page_row, done, 40);
+AT(page_row, reserved, 48);
+
+AT(page_slot, pid_ns_inode, 0);
+AT(page_slot, start_ticks, 8);
+AT(page_slot, pid, 16);
+AT(page_slot, uid, 20);
+AT(page_slot, command, 24);
+AT(page_slot, reserved, 56);
+
+AT(slots_page, magic, 0);
+AT(slots_page, version, 8);
+AT(slots_page, slot_count, 12);
+AT(slots_page, page_bytes, 16);
+AT(slots_page, session_id, 24);
+AT(slots_page, slots_high, 64);
+AT(slots_page, ledger, 128);
+AT(slots_page, slot, 128 + 64 * PAGE_DEVICES);
+AT(slots_page, row, 128 + 64 * PAGE_DEVICES + 64 * PAGE_SLOTS);
+_Static_assert(sizeof(struct slots_page) ==
+                       128 + 64 * PAGE_DEVICES + 64 * PAGE_SLOTS * (1 + PAGE_DEVICES),
+               "layout is protocol");
+
+static int check_head(const char *what, uint64_t found, uint64_t expected, struct error *err)
+{
+        if (found != expected)
+                return fail(err, -EPROTO, "%s is %" PRIu64 " (0x%" PRIx64 "), expected %" PRIu64,
+                            what, found, found, expected);
+        return 0;
+}
+
+static int check_text(const char *what, const char *text, size_t size, struct error *err)
+{
+        if (!memchr(text, '\0', size))
+                return fail(err, -EPROTO, "%s is not terminated within its %zu bytes", what, size);
+        return 0;
+}
+
+static int check_limits_texts(const struct limits_page *page, struct error *err)
+{
+        int rc = check_text("limits name", page->name, sizeof(page->name), err);
+
+        if (rc == 0)
+                rc = check_text("limits device name", page->device_name, sizeof(page->device_name),
+                                err);
+        if (rc == 0)
+                rc = check_text("limits words", page->created_as, sizeof(page->created_as), err);
+        return rc;
+}
+
+int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err)
+{
+        int rc = check_head("limits file size", bytes, sizeof(*page), err);
+
+        if (rc == 0)
+                rc = check_head("limits magic", page->magic, PAGE_LIMITS_MAGIC, err);
+        if (rc == 0)
+                rc = check_head("limits version", page->version, PAGE_VERSION, err);
+        if (rc == 0)
+                rc = check_head("limits page size", page->page_bytes, sizeof(*page), err);
+        if (rc == 0 && page->owner != PAGE_OWNER_USER && page->owner != PAGE_OWNER_DAEMON)
+                rc = fail(err, -EPROTO, "limits owner is %" PRIu32 ", expected 1 or 2",
+                          page->owner);
+        if (rc == 0)
+                rc = check_limits_texts(page, err);
+        return rc;
+}
+
+int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err)
+{
+        int rc = check_head("slots file size", bytes, sizeof(*page), err);
+
+        if (rc == 0)
+                rc = check_head("slots magic", page->magic, PAGE_SLOTS_MAGIC, err);
+        if (rc == 0)
+                rc = check_head("slots version", page->version, PAGE_VERSION, err);
+        if (rc == 0)
+                rc = check_head("slot count", page->slot_count, PAGE_SLOTS, err);
+        if (rc == 0)
+                rc = check_head("slots page size", page->page_bytes, sizeof(*page), err);
+        if (rc == 0 && page->slots_high > PAGE_SLOTS)
+                rc = fail(err, -EPROTO, "highest slot is %" PRIu32 ", expected at most %u",
+                          page->slots_high, PAGE_SLOTS);
+        return rc;
+}
+
+uint64_t page_row_bytes(const struct slots_page *page, uint32_t slot, unsigned device)
+{
+        const struct page_row *row = &page->row[slot % PAGE_SLOTS][device % PAGE_DEVICES];
+        uint64_t held = 0;
+
+        /* The older of the two charges may be rewritten while we read: then look again. */
+        for (int attempt = 0; attempt < 8; attempt++) {
+                uint64_t committed = load_acquire(shared_word(&row->committed));
+
+                held = load_acquire(shared_word(&row->charge[committed & 1]));
+                if (load_acquire(shared_word(&row->committed)) == committed)
+                        break;
+        }
+        return held;
+}
