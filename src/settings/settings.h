@@ -27,6 +27,7 @@
 #include "proto/page.h"
 
 #define SETTINGS_RULES 32u
+#define SETTINGS_GPUS 64
 #define SETTINGS_SELECTOR_BYTES 48u
 #define SETTINGS_GPU_BYTES 1024u
 #define SETTINGS_PATH_BYTES 1024u
@@ -91,6 +92,12 @@ struct settings_gpu {
         bool is_instance;
 };
 
+/* In physical order. `count` < 0: nobody could tell which GPUs there are. */
+struct settings_gpus {
+        int count;
+        struct settings_gpu gpu[SETTINGS_GPUS];
+};
+
 struct settings_limit {
         uint8_t uuid[16];
         uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
@@ -105,20 +112,25 @@ struct settings_limits {
 };
 
 /*
- * The rules in bytes for each of `gpus` (in that order; when there are more than PAGE_DEVICES,
- * those that a rule names come first and the rest get rows when they are used). Refuses unknown,
- * ambiguous and repeated GPUs and limits above the card. `count` < 0: nobody could tell which GPUs
- * there are; then only a default in bytes, or no limit, resolves.
+ * The rules in bytes for each GPU, in their order; when there are more than PAGE_DEVICES, those
+ * that a rule names come first and the last get their rows when they are used. Refuses unknown,
+ * ambiguous and repeated GPUs and limits above the card. With unknown GPUs only a default, or no
+ * limit at all, resolves.
  */
-int settings_resolve(const struct settings *settings, const struct settings_gpu *gpus, int count,
+int settings_resolve(const struct settings *settings, const struct settings_gpus *gpus,
                      struct settings_limits *ret, struct error *err);
 
 /* What the default comes to on a card that was not known before. */
 int settings_resolve_default(const struct settings_limits *limits, uint64_t card_bytes,
                              uint64_t *ret, struct error *err);
 
-/* The positions in `gpus` that a selector list such as "1,GPU-3f" names, in its order. */
-int settings_select(const char *origin, const char *list, const struct settings_gpu *gpus,
-                    int count, unsigned ret[PAGE_DEVICES], struct error *err);
+/* The GPUs that a list of selectors such as "1,GPU-3f" names, in its order. */
+struct settings_selection {
+        unsigned count;
+        unsigned at[SETTINGS_GPUS]; /* positions in settings_gpus.gpu */
+};
+
+int settings_select(const char *list, const struct settings_gpus *gpus,
+                    struct settings_selection *ret, struct error *err);
 
 #endif

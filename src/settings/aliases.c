@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names under which other systems take the same wishes, each in its origin's units.
+ *
+ *      TENSOR_FUSION_CUDA_MEM_LIMIT    {"GPU-...": bytes, "0": bytes}
+ *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every device
+ *      CUDA_DEVICE_MEMORY_LIMIT[_i]    bytes, binary suffixes; every device, or device i
+ *      XPUSHARE_GPU_MEMORY_LIMIT       as our own sizes; every device
+ *
+ * Several that say the same are one wish; several that differ are refused, since neither system's
+ * precedence can be right for the other.
+ */
+#include "settings/reading.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/text.h"
+
+#define INDEXED_NAME "CUDA_DEVICE_MEMORY_LIMIT"
+
+static int read_json_rules(const char *text, struct settings_memory *memory, struct error *err)
+{
+        struct json_token token;
+        struct json json;
+        int rc;
+
+        json_begin(&json, text, strlen(text));
+        rc = json_next(&json, &token, err);
+        if (rc == 0 && token.kind != JSON_OBJECT)
+                rc = fail(err, -EINVAL, "expected an object");
+        while (rc == 0) {
+                char selector[SETTINGS_SELECTOR_BYTES];
+                struct size size = { 0 };
+
+                rc = json_next(&json, &token, err);
+                if (rc < 0 || token.kind != JSON_KEY)
+                        break;
+                rc = json_text(&token, selector, sizeof(selector), err);
+                if (rc == 0 && !selector[0])
+                        rc = fail(err, -EINVAL, "a key that names no GPU");
+                if (rc == 0)
+                        rc = json_next(&json, &token, err);
+                if (rc == 0)
+                        rc = json_whole(&token, &size.bytes, err);
+                if (rc == 0 && (!size.bytes || size.bytes == UINT64_MAX))
+                        rc = fail(err, -ERANGE, "%llu is no limit", (unsigned long long)size.bytes);
+                if (rc == 0)
+                        rc = memory_add(memory, selector, &size, err);
+        }
+        if (rc == 0)
+                rc = json_next(&json, &token, err); /* nothing may follow the object */
+        if (rc == 0 && !memory->count)
+                rc = fail(err, -EINVAL, "names no GPU");
+        return rc;
+}
+
+static int read_tensor_fusion(const struct said *said, struct settings_memory *memory,
+                              struct error *err)
+{
+        int rc = read_json_rules(said->value, memory, err);
+
+        if (rc < 0) {
+                wrap(err, "expected JSON such as {\"0\": 2147483648}");
+                return rc;
+        }
+        memory->may_repeat = true;
+        return 0;
+}
+
+static int read_vcuda(const struct said *said, struct settings_memory *memory, struct error *err)
+{
+        struct size size = { 0 };
+        int rc = bytes_parse_product(said->value, &size.bytes, err);
+
+        return rc < 0 ? rc : memory_add(memory, "", &size, err);
+}
+
+static int read_xpushare(const struct said *said, struct settings_memory *memory, struct error *err)
+{
+        struct size size = { 0 };
+        /* There K, M and G are decimal and Ki, Mi and Gi binary: spell them as ours. */
+        char spelled[64];
+        struct text text;
+        size_t length = strlen(said->value);
+        char last = length ? text_lower(said->value[length - 1]) : '\0';
+        int rc;
+
+        text_begin(&text, spelled, sizeof(spelled));
+        text_add(&text, "%s%s", said->value, strchr("kmgti", last) && last ? "B" : "");
+        if (text.is_cut || strchr(said->value, '%'))
+                return fail(err, -EINVAL, "expected bytes, or a number with K, M, G, Ki, Mi or Gi");
+        rc = size_parse(spelled, &size, err);
+        return rc < 0 ? rc : memory_add(memory, "", &size, err);
+}
+
+struct alias {
+        const char *name;
+        int (*read)(const struct said *said, struct settings_memory *memory, struct error *err);
+};
+
+static const struct alias memory_aliases[] = {
+        { "TENSOR_FUSION_CUDA_MEM_LIMIT", read_tensor_fusion },
+        { "VCUDA_MEMORY_LIMIT", read_vcuda },
+        { "XPUSHARE_GPU_MEMORY_LIMIT", read_xpushare },
+};
+
+/* The limits of CUDA_DEVICE_MEMORY_LIMIT and of every CUDA_DEVICE_MEMORY_LIMIT_i, together. */
+static int read_indexed(const struct reading *reading, struct settings_memory *memory,
+                        struct error *err)
+{
+        const size_t stem = strlen(INDEXED_NAME);
+
+        for (char *const *at = reading->environment; at && *at; at++) {
+                char name[64] = "";
+                const char *equals = strchr(*at, '=');
+                struct said said = { name, equals ? equals + 1 : "" };
+                struct size size = { 0 };
+                const char *selector;
+                int rc;
+
+                if (!equals || strncmp(*at, INDEXED_NAME, stem) != 0 ||
+                    ((*at)[stem] != '=' && (*at)[stem] != '_'))
+                        continue;
+                text_quote(*at, name, sizeof(name));
+                if (strchr(name, '='))
+                        *strchr(name, '=') = '\0';
+                selector = name[stem] ? name + stem + 1 : "";
+                if (name[stem] &&
+                    (!selector[0] || strspn(selector, "0123456789") != strlen(selector)))
+                        rc = fail(err, -EINVAL, "expected an index behind " INDEXED_NAME "_");
+                else
+                        rc = bytes_parse_binary(said.value, &size.bytes, err);
+                if (rc == 0)
+                        rc = memory_add(memory, selector, &size, err);
+                if (rc < 0) {
+                        said_wrap(&said, err);
+                        return rc;
+                }
+        }
+        memcpy(memory->origin, INDEXED_NAME, stem + 1);
+        return 0;
+}
+
+static bool is_same_wish(const struct settings_memory *a, const struct settings_memory *b)
+{
+        if (a->count != b->count)
+                return false;
+        for (unsigned i = 0; i < a->count; i++) {
+                if (strcmp(a->rule[i].selector, b->rule[i].selector) != 0 ||
+                    a->rule[i].size.bytes != b->rule[i].size.bytes)
+                        return false;
+        }
+        return true;
+}
+
+/* The first wish stands; a second must be the same. */
+static int merge(struct settings_memory *into, const struct settings_memory *wish,
+                 struct error *err)
+{
+        if (!wish->count)
+                return 0;
+        if (!into->count) {
+                *into = *wish;
+                return 0;
+        }
+        if (is_same_wish(into, wish))
+                return 0;
+        return fail(err, -EINVAL,
+                    "%s and %s ask for different memory limits; keep one of them, or say it with "
+                    "ALIQUOT_MEMORY",
+                    into->origin, wish->origin);
+}
+
+int aliases_read_memory(const struct reading *reading, struct settings_memory *ret,
+                        struct error *err)
+{
+        const size_t count = sizeof(memory_aliases) / sizeof(memory_aliases[0]);
+        struct settings_memory all = { 0 };
+        struct settings_memory wish = { 0 };
+        int rc = read_indexed(reading, &all, err);
+
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+                struct said said;
+
+                if (!reading_variable(reading, memory_aliases[i].name, &said))
+                        continue;
+                wish = (struct settings_memory){ 0 };
+                rc = memory_aliases[i].read(&said, &wish, err);
+                if (rc < 0) {
+                        said_wrap(&said, err);
+                        return rc;
+                }
+                text_quote(said.origin, wish.origin, sizeof(wish.origin));
+                rc = merge(&all, &wish, err);
+        }
+        if (rc < 0)
+                return rc;
+        if (!all.count)
+                return -ENOENT;
+        *ret = all;
+        return 0;
+}
+
+/* trace..critical of there, in ours. */
+static bool parse_foreign_level(const char *text, enum log_level *ret)
+{
+        if (text_is_same(text, "trace")) {
+                *ret = LOG_DEBUG;
+                return true;
+        }
+        if (text_is_same(text, "critical") || text_is_same(text, "err")) {
+                *ret = LOG_ERROR;
+                return true;
+        }
+        if (text_is_same(text, "warning")) {
+                *ret = LOG_WARN;
+                return true;
+        }
+        return log_level_parse(text, ret);
+}
+
+/* stderr, file[:path], null; what would have gone to standard output goes to standard error:
+ * that stream belongs to the program. */
+static int parse_sink(const struct reading *reading, const char *sink, struct log_config *config,
+                      struct error *err)
+{
+        struct said file = { NULL, "vcuda-hook.log" };
+        const char *path;
+
+        if (text_is_same(sink, "null") || text_is_same(sink, "none")) {
+                config->level = LOG_OFF;
+                return 0;
+        }
+        if (text_is_same(sink, "stderr") || text_is_same(sink, "stdout") ||
+            text_is_same(sink, "console"))
+                return 0;
+        if (!text_begins(sink, "file") || (sink[4] && sink[4] != ':'))
+                return fail(err, -EINVAL, "expected stderr, stdout, null or file:PATH");
+        reading_variable(reading, "VCUDA_LOG_FILE", &file);
+        path = sink[4] && sink[5] ? sink + 5 : file.value;
+        if (strlen(path) >= sizeof(config->path))
+                return fail(err, -ENAMETOOLONG, "expected a path of at most %zu characters",
+                            sizeof(config->path) - 1);
+        memcpy(config->path, path, strlen(path) + 1);
+        return 0;
+}
+
+int aliases_read_log(const struct reading *reading, struct log_config *ret, struct error *err)
+{
+        struct log_config config = { 0 };
+        struct said level, sink, debug;
+        bool has_level = reading_variable(reading, "VCUDA_LOG_LEVEL", &level) && level.value[0];
+        bool has_sink = reading_variable(reading, "VCUDA_LOG_SINK", &sink) && sink.value[0];
+
+        if (has_level || has_sink)
+                config.level = LOG_INFO;
+        else if (reading_variable(reading, "GPUSLICE_DEBUG", &debug) && debug.value[0] &&
+                 strcmp(debug.value, "0") != 0)
+                config.level = LOG_DEBUG;
+        if (has_level && !parse_foreign_level(level.value, &config.level)) {
+                fail(err, -EINVAL, "expected trace, debug, info, warn, error, critical or off");
+                said_wrap(&level, err);
+                return -EINVAL;
+        }
+        if (has_sink && parse_sink(reading, sink.value, &config, err) < 0) {
+                said_wrap(&sink, err);
+                return -EINVAL;
+        }
+        *ret = config;
+        return 0;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wishes that are understood but cannot be granted yet, and names that are nearly ours.
+ *
+ * Each such variable has values that ask for nothing ("100 % of the compute time") and pass; any
+ * other is refused, because a program that was promised a compute limit must not run without.
+ * When a feature is built its lines move to the reader.
+ */
+#include "settings/reading.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/text.h"
+
+enum verdict { ASKS_NOTHING, ASKS, MALFORMED };
+
+static enum verdict judge_percent(const char *value, uint32_t nothing)
+{
+        uint32_t micro;
+
+        if (percent_parse(value, &micro, NULL) < 0)
+                return MALFORMED;
+        return micro == nothing ? ASKS_NOTHING : ASKS;
+}
+
+static enum verdict judge_compute(const char *value)
+{
+        return judge_percent(value, SIZE_MICRO_PERCENT_MAX);
+}
+
+static enum verdict judge_guarantee(const char *value)
+{
+        return judge_percent(value, 0);
+}
+
+static enum verdict judge_weight(const char *value)
+{
+        size_t digits = strspn(value, "0123456789");
+
+        if (!digits || value[digits] || strspn(value, "0") == digits)
+                return MALFORMED;
+        return strcmp(value, "1") == 0 ? ASKS_NOTHING : ASKS;
+}
+
+static enum verdict judge_priority(const char *value)
+{
+        if (text_is_same(value, "normal"))
+                return ASKS_NOTHING;
+        return text_is_same(value, "rt") || text_is_same(value, "batch") ? ASKS : MALFORMED;
+}
+
+static enum verdict judge_switch(const char *value)
+{
+        static const char *const off[] = { "0", "no", "off", "false" };
+        static const char *const on[] = { "1", "yes", "on", "true" };
+
+        for (unsigned i = 0; i < 4; i++) {
+                if (text_is_same(value, off[i]))
+                        return ASKS_NOTHING;
+                if (text_is_same(value, on[i]))
+                        return ASKS;
+        }
+        return MALFORMED;
+}
+
+static enum verdict judge_ttl(const char *value)
+{
+        uint64_t ns;
+
+        if (text_is_same(value, "none"))
+                return ASKS_NOTHING;
+        return duration_parse(value, &ns, NULL) < 0 ? MALFORMED : ASKS;
+}
+
+/* Set at all is a wish, whatever the value: so it is where it comes from. */
+static enum verdict judge_presence(const char *value)
+{
+        (void)value;
+        return ASKS;
+}
+
+/* 0 and 100 and more meant no limit there. */
+static enum verdict judge_sm_limit(const char *value)
+{
+        size_t digits = strspn(value, "0123456789");
+
+        if (!digits || value[digits] || digits > 9)
+                return MALFORMED;
+        if (strspn(value, "0") == digits)
+                return ASKS_NOTHING;
+        while (*value == '0')
+                value++;
+        return strlen(value) >= 3 ? ASKS_NOTHING : ASKS;
+}
+
+/* {"GPU": percent, ...}: nothing is asked when every one is 100 or more. */
+static enum verdict judge_up_limit(const char *value)
+{
+        enum verdict verdict = ASKS_NOTHING;
+        struct json_token token;
+        struct json json;
+        uint64_t percent;
+
+        json_begin(&json, value, strlen(value));
+        if (json_next(&json, &token, NULL) < 0 || token.kind != JSON_OBJECT)
+                return MALFORMED;
+        for (;;) {
+                if (json_next(&json, &token, NULL) < 0)
+                        return MALFORMED;
+                if (token.kind != JSON_KEY)
+                        break;
+                if (json_next(&json, &token, NULL) < 0 || json_whole(&token, &percent, NULL) < 0)
+                        return MALFORMED;
+                if (percent < 100)
+                        verdict = ASKS;
+        }
+        return json_next(&json, &token, NULL) < 0 ? MALFORMED : verdict;
+}
+
+struct feature {
+        const char *name;
+        const char *unless; /* a stronger variable that makes this one moot; NULL: none */
+        enum verdict (*judge)(const char *value);
+        const char *expected;
+        const char *missing; /* what is not there */
+        const char *instead; /* what the user can do now */
+};
+
+#define COMPUTE "compute limits are not built yet"
+#define OVERSUBSCRIBE "more memory than the card has is not built yet"
+#define DAEMON "sessions of a daemon are not built yet"
+#define UNSET_IT "unset it, or use a version that has it"
+
+static const struct feature features[] = {
+        { "ALIQUOT_COMPUTE", NULL, judge_compute, "a percentage from 0 to 100", COMPUTE,
+          "100 or nothing" },
+        { "ALIQUOT_GUARANTEE", NULL, judge_guarantee, "a percentage from 0 to 100", COMPUTE,
+          "0 or nothing" },
+        { "ALIQUOT_WEIGHT", NULL, judge_weight, "a whole number from 1", COMPUTE, "1 or nothing" },
+        { "ALIQUOT_PRIORITY", NULL, judge_priority, "rt, normal or batch",
+          "priorities are not built yet", "normal or nothing" },
+        { "ALIQUOT_OVERSUBSCRIBE", NULL, judge_switch, "0 or 1", OVERSUBSCRIBE, "0 or nothing" },
+        { "ALIQUOT_TTL", NULL, judge_ttl, "a duration such as 30m, or none",
+          "sessions that end by themselves are not built yet", "none or nothing" },
+        { "TENSOR_FUSION_CUDA_UP_LIMIT", "ALIQUOT_COMPUTE", judge_up_limit,
+          "JSON such as {\"0\": 100}", COMPUTE, UNSET_IT },
+        { "CUDA_DEVICE_SM_LIMIT", "ALIQUOT_COMPUTE", judge_sm_limit, "a percentage", COMPUTE,
+          UNSET_IT },
+        { "NVSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
+          OVERSUBSCRIBE, UNSET_IT },
+        { "XPUSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
+          OVERSUBSCRIBE, UNSET_IT },
+        { "GPUSLICE_SESSION", "ALIQUOT_SESSION", judge_presence, "", DAEMON,
+          "ALIQUOT_SESSION and ALIQUOT_MEMORY" },
+        { "GPUSLICE_IPC_SOCK", "ALIQUOT_SESSION", judge_presence, "", DAEMON,
+          "ALIQUOT_SESSION and ALIQUOT_MEMORY" },
+        { "GPUSLICE_IPC_TOKEN", "ALIQUOT_SESSION", judge_presence, "", DAEMON, UNSET_IT },
+        { "GPUSLICE_IPC_TOKEN_REQUIRED", "ALIQUOT_SESSION", judge_switch, "0 or 1", DAEMON,
+          UNSET_IT },
+        { "GPUSLICE_DEFAULT_TTL", "ALIQUOT_TTL", judge_presence, "", DAEMON, UNSET_IT },
+        { "GPUSLICE_RECOVERY_INTERVAL", NULL, judge_presence, "", DAEMON, UNSET_IT },
+        { "GPUSLICE_METRICS_DEBUG", NULL, judge_switch, "0 or 1", DAEMON, UNSET_IT },
+};
+
+#define FEATURE_COUNT (sizeof(features) / sizeof(features[0]))
+
+static int check_feature(const struct feature *feature, const struct said *said, struct error *err)
+{
+        enum verdict verdict = feature->judge(said->value);
+        int code = verdict == ASKS ? -ENOTSUP : -EINVAL;
+
+        if (verdict == ASKS_NOTHING)
+                return 0;
+        if (verdict == ASKS)
+                fail(err, code, "%s; expected %s", feature->missing, feature->instead);
+        else
+                fail(err, code, "expected %s", feature->expected);
+        said_wrap(said, err);
+        return code;
+}
+
+static bool is_indexed_sm_limit(const char *entry)
+{
+        return strncmp(entry, "CUDA_DEVICE_SM_LIMIT_", 21) == 0 && strchr(entry, '=');
+}
+
+static int check_indexed(const struct reading *reading, struct error *err)
+{
+        static const struct feature indexed = {
+                "CUDA_DEVICE_SM_LIMIT_", NULL, judge_sm_limit, "a percentage", COMPUTE, UNSET_IT,
+        };
+
+        for (char *const *at = reading->environment; at && *at; at++) {
+                char name[64];
+                struct said said = { name, strchr(*at, '=') };
+                int rc;
+
+                if (!is_indexed_sm_limit(*at))
+                        continue;
+                said.value++;
+                text_quote(*at, name, sizeof(name));
+                if (strchr(name, '='))
+                        *strchr(name, '=') = '\0';
+                rc = check_feature(&indexed, &said, err);
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+int features_check(const struct reading *reading, struct error *err)
+{
+        struct said said;
+        int rc = 0;
+
+        for (size_t i = 0; rc == 0 && i < FEATURE_COUNT; i++) {
+                const struct feature *feature = &features[i];
+
+                if (feature->unless && reading_find(reading, feature->unless, &said))
+                        continue;
+                if (reading_find(reading, feature->name, &said))
+                        rc = check_feature(feature, &said, err);
+        }
+        if (rc == 0 && !reading_find(reading, "ALIQUOT_COMPUTE", &said))
+                rc = check_indexed(reading, err);
+        return rc;
+}
+
+/* The variables that limit, without ALIQUOT_: what a slip of the pen must not lose. */
+static const char *const limiting[] = {
+        "MEMORY",   "SESSION",       "GPU", "COMPUTE", "GUARANTEE",   "WEIGHT",
+        "PRIORITY", "OVERSUBSCRIBE", "TTL", "CONTEXT", "DEVICE_NAME",
+};
+
+#define LIMITING_COUNT (sizeof(limiting) / sizeof(limiting[0]))
+#define WORD_BYTES 24u
+
+static const char *const other_limit_names[] = {
+        "TENSOR_FUSION_CUDA_MEM_LIMIT", "VCUDA_MEMORY_LIMIT",       "VCUDA_DEVICE_NAME",
+        "XPUSHARE_GPU_MEMORY_LIMIT",    "CUDA_DEVICE_MEMORY_LIMIT",
+};
+
+bool settings_is_limit_variable(const char *name)
+{
+        for (size_t i = 0; i < LIMITING_COUNT; i++) {
+                if (strncmp(name, "ALIQUOT_", 8) == 0 && strcmp(name + 8, limiting[i]) == 0)
+                        return true;
+        }
+        for (size_t i = 0; i < FEATURE_COUNT; i++) {
+                if (strcmp(name, features[i].name) == 0)
+                        return true;
+        }
+        for (size_t i = 0; i < sizeof(other_limit_names) / sizeof(other_limit_names[0]); i++) {
+                if (strcmp(name, other_limit_names[i]) == 0)
+                        return true;
+        }
+        return strncmp(name, "CUDA_DEVICE_MEMORY_LIMIT_", 25) == 0 ||
+               strncmp(name, "CUDA_DEVICE_SM_LIMIT_", 21) == 0;
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+        return a < b ? a : b;
+}
+
+/* Letters to insert, drop, replace or swap with a neighbour to get from a to b; both < WORD_BYTES.
+ */
+static unsigned distance(const char *a, const char *b)
+{
+        unsigned table[WORD_BYTES][WORD_BYTES];
+        unsigned rows = (unsigned)strlen(a);
+        unsigned columns = (unsigned)strlen(b);
+
+        for (unsigned i = 0; i <= rows; i++) {
+                for (unsigned j = 0; j <= columns; j++) {
+                        if (!i || !j) {
+                                table[i][j] = i + j;
+                                continue;
+                        }
+                        table[i][j] = least(least(table[i - 1][j], table[i][j - 1]) + 1,
+                                            table[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                table[i][j] = least(table[i][j], table[i - 2][j - 2] + 1);
+                }
+        }
+        return table[rows][columns];
+}
+
+/* "MEM", "MEMORY_LIMIT", "MEMROY", "memory". */
+static bool is_slip(const char *word, const char *meant)
+{
+        size_t length = strlen(word);
+        size_t whole = strlen(meant);
+
+        if (length >= 3 && (strncmp(word, meant, least((unsigned)length, (unsigned)whole)) == 0))
+                return true;
+        return length < WORD_BYTES && distance(word, meant) <= (whole <= 4 ? 1u : 2u);
+}
+
+static int check_name(const char *entry, struct error *err)
+{
+        char word[WORD_BYTES + 1] = "";
+        size_t length = strcspn(entry, "=");
+
+        if (length > WORD_BYTES)
+                length = WORD_BYTES;
+        for (size_t i = 0; i < length; i++) {
+                char c = text_lower(entry[i]);
+
+                word[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+        }
+        for (size_t i = 0; i < LIMITING_COUNT; i++) {
+                if (strncmp(entry, limiting[i], length) == 0 && !limiting[i][length])
+                        return 0;
+        }
+        for (size_t i = 0; i < LIMITING_COUNT; i++) {
+                if (is_slip(word, limiting[i]))
+                        return fail(err, -EINVAL,
+                                    "ALIQUOT_%.*s is not a setting; did you mean ALIQUOT_%s",
+                                    (int)length, entry, limiting[i]);
+        }
+        return 0;
+}
+
+int typos_check(const struct reading *reading, struct error *err)
+{
+        int rc = 0;
+
+        for (char *const *at = reading->environment; rc == 0 && at && *at; at++) {
+                if (text_begins(*at, "aliquot_"))
+                        rc = check_name(*at + 8, err);
+        }
+        return rc;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what was said to what it means on this machine, and to the text that equal wishes share.
+ */
+#include "settings/settings.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "common/uuid.h"
+
+int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONICAL_BYTES],
+                       struct error *err)
+{
+        char line[SETTINGS_CANONICAL_BYTES];
+        char shown[SIZE_TEXT_BYTES];
+        struct text text;
+
+        text_begin(&text, line, sizeof(line));
+        text_add(&text, "memory=%s", settings->memory.count ? "" : "card");
+        for (unsigned i = 0; i < settings->memory.count; i++) {
+                const struct settings_rule *rule = &settings->memory.rule[i];
+
+                text_add(&text, "%s%s%s%s", i ? "," : "", rule->selector,
+                         rule->selector[0] ? "=" : "", size_canonical(&rule->size, shown));
+        }
+        if (settings->is_context_free)
+                text_add(&text, ";context=free");
+        if (settings->device_name[0])
+                text_add(&text, ";name=%s", settings->device_name);
+        if (text.is_cut)
+                return fail(err, -E2BIG,
+                            "%s: the limits of a session take more than %u characters; use "
+                            "indices or fewer rules",
+                            settings->memory.origin, SETTINGS_CANONICAL_BYTES - 1);
+        memcpy(ret, line, text.used + 1);
+        return 0;
+}
+
+/* FNV-1a. Two wishes that collide share no session: the page holds the text itself. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+        const unsigned char *at = bytes;
+
+        for (; count; count--, at++)
+                hash = (hash ^ *at) * UINT64_C(0x100000001b3);
+        return hash;
+}
+
+int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_NAME_BYTES],
+                  struct error *err)
+{
+        char canonical[SETTINGS_CANONICAL_BYTES];
+        uint64_t hash;
+        int rc;
+
+        if (settings->session[0]) {
+                memcpy(ret, settings->session, strlen(settings->session) + 1);
+                return 0;
+        }
+        rc = settings_canonical(settings, canonical, err);
+        if (rc < 0)
+                return rc;
+        hash = hash_bytes(UINT64_C(0xcbf29ce484222325), &uid, sizeof(uid));
+        hash = hash_bytes(hash, canonical, strlen(canonical));
+        return text_put(ret, PAGE_NAME_BYTES, err, "env-%016llx", (unsigned long long)hash);
+}
+
+static bool is_index(const char *selector)
+{
+        return strspn(selector, "0123456789") == strlen(selector);
+}
+
+/* What there is, for the line that says what there is not. */
+static int fail_unknown(const char *selector, const struct settings_gpus *gpus, struct error *err)
+{
+        char known[320];
+        char uuid[UUID_TEXT_BYTES];
+        struct text text;
+        unsigned index = 0;
+
+        text_begin(&text, known, sizeof(known));
+        for (int i = 0; i < gpus->count; i++) {
+                const struct settings_gpu *gpu = &gpus->gpu[i];
+
+                text_add(&text, "%s", i ? ", " : "");
+                if (!gpu->is_instance)
+                        text_add(&text, "%u = ", index++);
+                text_add(&text, "%s", uuid_format(gpu->uuid, gpu->is_instance, uuid));
+        }
+        return fail(err, -ENODEV, "there is no GPU '%s' here; there %s %s%s", selector,
+                    gpus->count == 1 ? "is" : "are", gpus->count > 0 ? known : "none",
+                    text.is_cut ? " ..." : "");
+}
+
+static int find_index(const char *selector, const struct settings_gpus *gpus, struct error *err)
+{
+        unsigned wanted = 0, index = 0;
+
+        for (const char *at = selector; *at; at++)
+                wanted = wanted * 10 + (unsigned)(*at - '0');
+        for (int i = 0; i < gpus->count; i++) {
+                if (!gpus->gpu[i].is_instance && index++ == wanted)
+                        return i;
+        }
+        return fail_unknown(selector, gpus, err);
+}
+
+/* The position of the one GPU that a selector names. */
+static int find_gpu(const char *selector, const struct settings_gpus *gpus, struct error *err)
+{
+        char first[UUID_TEXT_BYTES], second[UUID_TEXT_BYTES];
+        int found = -1;
+
+        if (is_index(selector))
+                return find_index(selector, gpus, err);
+        for (int i = 0; i < gpus->count; i++) {
+                const struct settings_gpu *gpu = &gpus->gpu[i];
+
+                if (!uuid_matches(gpu->uuid, gpu->is_instance, selector))
+                        continue;
+                if (found >= 0)
+                        return fail(err, -ENOTUNIQ, "'%s' could be %s or %s; write more of it",
+                                    selector,
+                                    uuid_format(gpus->gpu[found].uuid, gpus->gpu[found].is_instance,
+                                                first),
+                                    uuid_format(gpu->uuid, gpu->is_instance, second));
+                found = i;
+        }
+        return found >= 0 ? found : fail_unknown(selector, gpus, err);
+}
+
+/* Which rule each GPU falls under; -1: none of its own. */
+static int assign(const struct settings_memory *memory, const struct settings_gpus *gpus,
+                  int rule_of[SETTINGS_GPUS], struct error *err)
+{
+        for (int i = 0; i < gpus->count; i++)
+                rule_of[i] = -1;
+        for (unsigned i = 0; i < memory->count; i++) {
+                const struct settings_rule *rule = &memory->rule[i];
+                const struct settings_rule *before;
+                int at;
+
+                if (!rule->selector[0])
+                        continue;
+                at = find_gpu(rule->selector, gpus, err);
+                if (at < 0)
+                        return at;
+                before = rule_of[at] >= 0 ? &memory->rule[rule_of[at]] : NULL;
+                if (before && !(memory->may_repeat && before->size.bytes == rule->size.bytes))
+                        return fail(err, -EINVAL, "'%s' and '%s' are the same GPU",
+                                    before->selector, rule->selector);
+                rule_of[at] = (int)i;
+        }
+        return 0;
+}
+
+static int add_gpu(struct settings_limits *limits, const struct settings_gpu *gpu,
+                   const struct settings_rule *rule, struct error *err)
+{
+        struct settings_limit limit = { .limit_bytes = PAGE_UNLIMITED,
+                                        .card_bytes = gpu->card_bytes };
+        char shown[UUID_TEXT_BYTES];
+        int rc = 0;
+
+        memcpy(limit.uuid, gpu->uuid, sizeof(limit.uuid));
+        if (rule)
+                rc = size_resolve(&rule->size, gpu->card_bytes, &limit.limit_bytes, err);
+        if (rc < 0) {
+                wrap(err, "GPU %s", uuid_format(gpu->uuid, gpu->is_instance, shown));
+                return rc;
+        }
+        if (limits->count < PAGE_DEVICES)
+                limits->device[limits->count++] = limit;
+        return 0;
+}
+
+static const struct settings_rule *default_rule(const struct settings_memory *memory)
+{
+        /* It sorts first. */
+        return memory->count && !memory->rule[0].selector[0] ? &memory->rule[0] : NULL;
+}
+
+static int add_gpus(const struct settings_memory *memory, const struct settings_gpus *gpus,
+                    struct settings_limits *limits, struct error *err)
+{
+        bool is_crowded = gpus->count > (int)PAGE_DEVICES;
+        int rule_of[SETTINGS_GPUS];
+        int rc = assign(memory, gpus, rule_of, err);
+
+        /* When there is not room for all, those with a rule of their own come first. */
+        for (int pass = is_crowded ? 0 : 1; rc == 0 && pass < 2; pass++) {
+                for (int i = 0; rc == 0 && i < gpus->count; i++) {
+                        bool is_named = rule_of[i] >= 0;
+
+                        if (is_crowded && is_named != (pass == 0))
+                                continue;
+                        if (is_named && limits->count == PAGE_DEVICES)
+                                return fail(err, -E2BIG, "more than %u GPUs with a limit",
+                                            PAGE_DEVICES);
+                        rc = add_gpu(limits, &gpus->gpu[i],
+                                     is_named ? &memory->rule[rule_of[i]] : default_rule(memory),
+                                     err);
+                }
+        }
+        return rc;
+}
+
+int settings_resolve(const struct settings *settings, const struct settings_gpus *gpus,
+                     struct settings_limits *ret, struct error *err)
+{
+        const struct settings_memory *memory = &settings->memory;
+        const struct settings_rule *rule = default_rule(memory);
+        struct settings_limits limits = { .default_bytes = PAGE_UNLIMITED };
+        int rc = 0;
+
+        if (rule && rule->size.bytes)
+                limits.default_bytes = rule->size.bytes;
+        if (rule)
+                limits.default_micro_percent = rule->size.micro_percent;
+        if (gpus->count < 0 && memory->count > (rule ? 1u : 0u))
+                rc = fail(err, -ENODEV,
+                          "which GPUs this machine has could not be told, so a limit for one of "
+                          "them cannot be set");
+        if (rc == 0)
+                rc = add_gpus(memory, gpus, &limits, err);
+        if (rc < 0) {
+                wrap(err, "%s", memory->origin[0] ? memory->origin : "limits");
+                return rc;
+        }
+        *ret = limits;
+        return 0;
+}
+
+int settings_resolve_default(const struct settings_limits *limits, uint64_t card_bytes,
+                             uint64_t *ret, struct error *err)
+{
+        struct size size = { .micro_percent = limits->default_micro_percent };
+
+        if (!size.micro_percent && limits->default_bytes == PAGE_UNLIMITED) {
+                *ret = PAGE_UNLIMITED;
+                return 0;
+        }
+        if (!size.micro_percent)
+                size.bytes = limits->default_bytes;
+        return size_resolve(&size, card_bytes, ret, err);
+}
+
+int settings_select(const char *list, const struct settings_gpus *gpus,
+                    struct settings_selection *ret, struct error *err)
+{
+        struct settings_selection selection = { 0 };
+
+        while (list) {
+                char item[SETTINGS_SELECTOR_BYTES] = "";
+                size_t length = strcspn(list, ",");
+                int at;
+
+                if (!length || length >= sizeof(item))
+                        return fail(err, -EINVAL, "expected indices or UUIDs, as in 0,2 or GPU-3f");
+                memcpy(item, list, length);
+                if (is_index(item) ? length > 4 : !uuid_is_prefix(item))
+                        return fail(err, -EINVAL, "'%s' is no GPU; expected an index or a UUID",
+                                    text_shown(item));
+                at = find_gpu(item, gpus, err);
+                if (at < 0)
+                        return at;
+                for (unsigned i = 0; i < selection.count; i++) {
+                        if (selection.at[i] == (unsigned)at)
+                                return fail(err, -EINVAL, "'%s' names a GPU that stands before it",
+                                            text_shown(item));
+                }
+                selection.at[selection.count++] = (unsigned)at;
+                list = list[length] ? list + length + 1 : NULL;
+        }
+        *ret = selection;
+        return 0;
+}

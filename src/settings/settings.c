@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader's order: refuse what cannot be honoured, then the session, the limits, the rest.
+ *
+ * A variable that is set but empty is refused like any other malformed value (except the two that
+ * only say where to log and the runtime folder): it is what is left of a limit when a script's own
+ * variable was not set, and such a program must not run unlimited.
+ */
+#include "settings/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "common/uuid.h"
+#include "settings/reading.h"
+
+bool reading_variable(const struct reading *reading, const char *name, struct said *ret)
+{
+        size_t length = strlen(name);
+
+        for (char *const *at = reading->environment; at && *at; at++) {
+                if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') {
+                        *ret = (struct said){ name, *at + length + 1 };
+                        return true;
+                }
+        }
+        return false;
+}
+
+bool reading_find(const struct reading *reading, const char *name, struct said *ret)
+{
+        const struct settings_flag *flag = reading->flags;
+
+        for (; flag && flag->variable; flag++) {
+                if (flag->value && strcmp(flag->variable, name) == 0) {
+                        *ret = (struct said){ flag->flag, flag->value };
+                        return true;
+                }
+        }
+        return reading_variable(reading, name, ret);
+}
+
+int said_wrap(const struct said *said, struct error *err)
+{
+        return wrap(err, said->origin[0] == '-' ? "%s %s" : "%s=%s", said->origin,
+                    text_shown(said->value));
+}
+
+/* Default, then indices as numbers, then UUIDs as text. */
+static int compare_selectors(const char *a, const char *b)
+{
+        bool a_is_index = text_is_digit(a[0]) && !strpbrk(a, "abcdef-");
+        bool b_is_index = text_is_digit(b[0]) && !strpbrk(b, "abcdef-");
+
+        if (!a[0] || !b[0])
+                return (a[0] != 0) - (b[0] != 0);
+        if (a_is_index != b_is_index)
+                return a_is_index ? -1 : 1;
+        if (a_is_index && strlen(a) != strlen(b))
+                return strlen(a) < strlen(b) ? -1 : 1;
+        return strcmp(a, b);
+}
+
+/* "007" -> "7", "gpu-ABC" -> "GPU-abc". */
+static int normalise_selector(const char *given, char ret[SETTINGS_SELECTOR_BYTES],
+                              struct error *err)
+{
+        size_t at = 0;
+
+        if (strspn(given, "0123456789") == strlen(given)) {
+                while (given[0] == '0' && given[1])
+                        given++;
+                if (!given[0] || strlen(given) > 4)
+                        return fail(err, -EINVAL, "'%s' is no GPU; expected an index or a UUID",
+                                    text_shown(given));
+        } else if (!uuid_is_prefix(given)) {
+                return fail(err, -EINVAL,
+                            "'%s' is no GPU; expected an index or (the beginning of) a UUID",
+                            text_shown(given));
+        }
+        for (; given[at]; at++)
+                ret[at] = text_lower(given[at]);
+        ret[at] = '\0';
+        if (text_begins(ret, "gpu-"))
+                memcpy(ret, "GPU", 3);
+        else if (text_begins(ret, "mig-"))
+                memcpy(ret, "MIG", 3);
+        return 0;
+}
+
+int memory_add(struct settings_memory *memory, const char *selector, const struct size *size,
+               struct error *err)
+{
+        struct settings_rule rule = { .size = *size };
+        unsigned at = 0;
+        int order = -1;
+        int rc = selector[0] ? normalise_selector(selector, rule.selector, err) : 0;
+
+        if (rc < 0)
+                return rc;
+        for (; at < memory->count; at++) {
+                order = compare_selectors(rule.selector, memory->rule[at].selector);
+                if (order <= 0)
+                        break;
+        }
+        if (at < memory->count && order == 0)
+                return rule.selector[0] ? fail(err, -EINVAL, "GPU %s is named twice", rule.selector)
+                                        : fail(err, -EINVAL, "two sizes without a GPU");
+        if (memory->count == SETTINGS_RULES)
+                return fail(err, -E2BIG, "more than %u limits", SETTINGS_RULES);
+        memmove(&memory->rule[at + 1], &memory->rule[at],
+                (memory->count - at) * sizeof(memory->rule[0]));
+        memory->rule[at] = rule;
+        memory->count++;
+        return 0;
+}
+
+/* One of "4GiB" and "GPU=4GiB". */
+static int add_item(struct settings_memory *memory, const char *item, struct error *err)
+{
+        char selector[SETTINGS_SELECTOR_BYTES] = "";
+        const char *equals = strchr(item, '=');
+        struct size size;
+        int rc;
+
+        if (equals) {
+                if (equals == item || (size_t)(equals - item) >= sizeof(selector))
+                        return fail(err, -EINVAL, "'%s' names no GPU; expected GPU=SIZE",
+                                    text_shown(item));
+                memcpy(selector, item, (size_t)(equals - item));
+        }
+        rc = size_parse(equals ? equals + 1 : item, &size, err);
+        if (rc < 0)
+                return rc;
+        return memory_add(memory, selector, &size, err);
+}
+
+static int parse_memory(const struct said *said, struct settings_memory *ret, struct error *err)
+{
+        struct settings_memory memory = { 0 };
+        const char *at = said->value;
+        int rc = 0;
+
+        while (rc == 0 && at) {
+                char item[128] = "";
+                size_t length = strcspn(at, ",");
+
+                if (length >= sizeof(item))
+                        rc = fail(err, -EINVAL, "an item of %zu characters; expected GPU=SIZE",
+                                  length);
+                else
+                        rc = add_item(&memory, memcpy(item, at, length), err);
+                at = at[length] ? at + length + 1 : NULL;
+        }
+        if (rc < 0)
+                return said_wrap(said, err);
+        text_quote(said->origin, memory.origin, sizeof(memory.origin));
+        *ret = memory;
+        return 0;
+}
+
+static int read_memory(const struct reading *reading, struct settings_memory *ret,
+                       struct error *err)
+{
+        struct said said;
+        int rc;
+
+        if (reading_find(reading, "ALIQUOT_MEMORY", &said))
+                return parse_memory(&said, ret, err);
+        rc = aliases_read_memory(reading, ret, err);
+        return rc == -ENOENT ? 0 : rc;
+}
+
+int settings_check_name(const char *origin, const char *name, struct error *err)
+{
+        static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                      "0123456789._-";
+        size_t length = strlen(name);
+
+        if (length && length < PAGE_NAME_BYTES && name[0] != '.' && strspn(name, allowed) == length)
+                return 0;
+        return fail(err, -EINVAL,
+                    "%s=%s: expected a session name: 1 to %u letters, digits, dots, dashes or "
+                    "underscores, no dot first",
+                    origin, text_shown(name), PAGE_NAME_BYTES - 1);
+}
+
+static int read_session(const struct reading *reading, char ret[PAGE_NAME_BYTES], struct error *err)
+{
+        struct said said;
+        int rc;
+
+        if (!reading_find(reading, "ALIQUOT_SESSION", &said))
+                return 0;
+        rc = settings_check_name(said.origin, said.value, err);
+        if (rc == 0)
+                memcpy(ret, said.value, strlen(said.value) + 1);
+        return rc;
+}
+
+static int read_context(const struct reading *reading, bool *ret_is_free, struct error *err)
+{
+        struct said said;
+
+        if (!reading_find(reading, "ALIQUOT_CONTEXT", &said))
+                return 0;
+        if (!text_is_same(said.value, "free") && !text_is_same(said.value, "charge")) {
+                fail(err, -EINVAL, "expected charge or free");
+                said_wrap(&said, err);
+                return -EINVAL;
+        }
+        *ret_is_free = text_is_same(said.value, "free");
+        return 0;
+}
+
+/* What a card may be called: it goes into other people's terminals. */
+static int check_device_name(const char *name, struct error *err)
+{
+        size_t length = strlen(name);
+
+        if (!length || length >= sizeof(((struct settings *)0)->device_name))
+                return fail(err, -EINVAL, "expected a name of 1 to %zu characters",
+                            sizeof(((struct settings *)0)->device_name) - 1);
+        for (const char *at = name; *at; at++) {
+                if ((unsigned char)*at < ' ' || *at == 0x7f)
+                        return fail(err, -EINVAL, "expected a name without control characters");
+        }
+        return 0;
+}
+
+static int read_device_name(const struct reading *reading, struct settings *into, struct error *err)
+{
+        struct said said;
+
+        if (!reading_find(reading, "ALIQUOT_DEVICE_NAME", &said) &&
+            !reading_variable(reading, "VCUDA_DEVICE_NAME", &said))
+                return 0;
+        if (check_device_name(said.value, err) < 0) {
+                said_wrap(&said, err);
+                return -EINVAL;
+        }
+        memcpy(into->device_name, said.value, strlen(said.value) + 1);
+        return 0;
+}
+
+static int check_selectors(const char *list, struct error *err)
+{
+        struct settings_memory seen = { 0 };
+        struct size any = { .bytes = 1 };
+
+        while (list) {
+                char item[SETTINGS_SELECTOR_BYTES] = "";
+                size_t length = strcspn(list, ",");
+                int rc;
+
+                if (!length || length >= sizeof(item))
+                        return fail(err, -EINVAL, "expected indices or UUIDs, as in 0,2 or GPU-3f");
+                rc = memory_add(&seen, memcpy(item, list, length), &any, err);
+                if (rc < 0)
+                        return rc;
+                list = list[length] ? list + length + 1 : NULL;
+        }
+        return 0;
+}
+
+static int read_gpu(const struct reading *reading, char ret[SETTINGS_GPU_BYTES], struct error *err)
+{
+        struct said said;
+        int rc;
+
+        if (!reading_find(reading, "ALIQUOT_GPU", &said))
+                return 0;
+        if (strlen(said.value) >= SETTINGS_GPU_BYTES)
+                rc = fail(err, -E2BIG, "more than %u characters", SETTINGS_GPU_BYTES - 1);
+        else
+                rc = check_selectors(said.value, err);
+        if (rc < 0) {
+                said_wrap(&said, err);
+                return rc;
+        }
+        memcpy(ret, said.value, strlen(said.value) + 1);
+        return 0;
+}
+
+static int read_runtime_dir(const struct reading *reading, char ret[SETTINGS_PATH_BYTES],
+                            struct error *err)
+{
+        struct said said;
+
+        if (!reading_find(reading, "ALIQUOT_RUNTIME_DIR", &said) || !said.value[0])
+                return 0;
+        /* Room for sessions/NAME/slots behind it. */
+        if (said.value[0] != '/' || strlen(said.value) + 128 > SETTINGS_PATH_BYTES) {
+                fail(err, -EINVAL, "expected an absolute path of at most %u characters",
+                     SETTINGS_PATH_BYTES - 128);
+                said_wrap(&said, err);
+                return -EINVAL;
+        }
+        memcpy(ret, said.value, strlen(said.value) + 1);
+        return 0;
+}
+
+static int read_log(const struct reading *reading, struct log_config *ret, struct error *err)
+{
+        struct said level, file;
+        bool has_level = reading_find(reading, "ALIQUOT_LOG", &level) && level.value[0];
+        bool has_file = reading_find(reading, "ALIQUOT_LOG_FILE", &file) && file.value[0];
+
+        if (!has_level && !has_file)
+                return aliases_read_log(reading, ret, err);
+        ret->level = LOG_INFO;
+        if (has_level && !log_level_parse(level.value, &ret->level)) {
+                fail(err, -EINVAL, "expected error, warn, info, debug or off");
+                said_wrap(&level, err);
+                return -EINVAL;
+        }
+        if (has_file && strlen(file.value) >= sizeof(ret->path)) {
+                fail(err, -EINVAL, "expected a path of at most %zu characters",
+                     sizeof(ret->path) - 1);
+                said_wrap(&file, err);
+                return -EINVAL;
+        }
+        if (has_file)
+                memcpy(ret->path, file.value, strlen(file.value) + 1);
+        return 0;
+}
+
+static int read_all(const struct reading *reading, struct settings *into, struct error *err)
+{
+        int rc = read_log(reading, &into->log, err);
+
+        if (rc == 0)
+                rc = typos_check(reading, err);
+        if (rc == 0)
+                rc = features_check(reading, err);
+        if (rc == 0)
+                rc = read_session(reading, into->session, err);
+        if (rc == 0)
+                rc = read_memory(reading, &into->memory, err);
+        if (rc == 0)
+                rc = read_gpu(reading, into->gpu, err);
+        if (rc == 0)
+                rc = read_context(reading, &into->is_context_free, err);
+        if (rc == 0)
+                rc = read_device_name(reading, into, err);
+        if (rc == 0)
+                rc = read_runtime_dir(reading, into->runtime_dir, err);
+        return rc;
+}
+
+int settings_read_flags(struct settings *ret, char *const *environment,
+                        const struct settings_flag *flags, struct error *err)
+{
+        struct reading reading = { .environment = environment, .flags = flags };
+        struct settings settings = { 0 };
+        int rc = read_all(&reading, &settings, err);
+
+        if (rc < 0)
+                return rc;
+        settings.is_asked = settings.session[0] || settings.memory.count || settings.device_name[0];
+        *ret = settings;
+        return 0;
+}
+
+int settings_read(struct settings *ret, char *const *environment, struct error *err)
+{
+        return settings_read_flags(ret, environment, NULL, err);
+}
