@@ -45,7 +45,7 @@ enum charge_space {
 
 struct charge {
         uint64_t bytes;
-        uint32_t owner; /* whose end takes the block along (a context's number); 0 = nobody's */
+        uint32_t owner;   /* whose end takes the block along (a context's number); 0 = nobody's */
         int device;       /* row of the page, or CHARGE_NO_DEVICE */
         uint32_t node;    /* its place in the table of live blocks; 0 = none */
         bool is_reserved; /* charge_begin() granted it and it is not yet settled */

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See attach.h. This file is what the ledger's ports are in the product: file locks, the
+ * monotonic clock, a little sleep.
+ *
+ * A fork while locks are held leaves nothing behind in the child (its copy is wiped), and the
+ * fork handlers keep `descriptors` until the fork is over. posix_spawn() and vfork() run no
+ * handlers; their children close our descriptors at exec.
+ */
+#include "shim/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "shim/clock.h"
+#include "shim/session.h"
+#include "store/liveness.h"
+#include "store/usage.h"
+
+/* Waiting for a slot that somebody else recovers: 100 us at a time, 10 ms of asking in all. The
+ * time asked is counted, not the clock: on a crowded machine the other one needs its turns too. */
+#define BUSY_SLEEP_NS 100000
+#define BUSY_LOOKS 100u
+/* The word kept changing under us, and nobody dead was seen. */
+#define CHANGED_LOOKS 64u
+/* Before a slot never used is taken: tries at slots that were, some of which are dead. */
+#define REUSE_TRIES 4u
+
+static _Atomic(struct process *) here;
+
+/* One operation's view of the world, on its stack. */
+struct world {
+        struct process *process;
+        int fd; /* for probing; -1 when `descriptors` is not held */
+        void *recover_pin;
+        void *live_pin;
+        unsigned busy_looks;
+        unsigned changed_looks;
+};
+
+/* -- the ledger's ports --------------------------------------------------------------------------
+ */
+
+static bool world_open(struct world *world)
+{
+        if (world->fd >= 0)
+                return true;
+        lock_take(&world->process->descriptors);
+        world->fd = liveness_open(session_slots_file());
+        if (world->fd >= 0)
+                return true;
+        lock_drop(&world->process->descriptors);
+        return false;
+}
+
+static void world_close(struct world *world)
+{
+        if (world->fd < 0)
+                return;
+        liveness_close(world->fd);
+        world->fd = -1;
+        lock_drop(&world->process->descriptors);
+}
+
+static bool port_is_live(void *context, uint32_t slot)
+{
+        struct world *world = context;
+
+        return !world_open(world) || liveness_probe(world->fd, PAGE_LOCK_LIVE(slot)) != 0;
+}
+
+static bool port_try_recover(void *context, uint32_t slot)
+{
+        struct world *world = context;
+
+        return world_open(world) && liveness_lock(session_slots_file(), PAGE_LOCK_RECOVER(slot),
+                                                  &world->recover_pin) == 0;
+}
+
+static void port_end_recover(void *context, uint32_t slot)
+{
+        struct world *world = context;
+
+        liveness_unlock(world->recover_pin);
+        world->recover_pin = NULL;
+}
+
+static bool port_take_live(void *context, uint32_t slot)
+{
+        struct world *world = context;
+
+        return liveness_lock(session_slots_file(), PAGE_LOCK_LIVE(slot), &world->live_pin) == 0;
+}
+
+static void port_note_reclaim(void *context, unsigned device)
+{
+        uint64_t *at = &session_slots()->ledger[device % PAGE_DEVICES].reclaimed_at_ns;
+
+        store_relaxed(shared_word(at), clock_now_ns());
+}
+
+static bool port_may_retry(void *context, bool is_busy)
+{
+        struct world *world = context;
+
+        if (!is_busy)
+                return ++world->changed_looks < CHANGED_LOOKS;
+        if (++world->busy_looks > BUSY_LOOKS)
+                return false;
+        world_close(world);
+        clock_sleep_ns(BUSY_SLEEP_NS);
+        return true;
+}
+
+static const struct ledger_ports ports = {
+        .is_live = port_is_live,
+        .try_recover = port_try_recover,
+        .end_recover = port_end_recover,
+        .take_live = port_take_live,
+        .note_reclaim = port_note_reclaim,
+        .may_retry = port_may_retry,
+};
+
+static struct ledger world_ledger(struct world *world)
+{
+        return (struct ledger){ .slots = session_slots(),
+                                .limits = session_limits(),
+                                .ports = &ports,
+                                .context = world };
+}
+
+/* -- memory of the process -----------------------------------------------------------------------
+ */
+
+struct process *process_here(void)
+{
+        return load_acquire(&here);
+}
+
+static uint32_t thread_id(void)
+{
+        return (uint32_t)syscall(SYS_gettid);
+}
+
+static void fork_prepare(void)
+{
+        struct process *process = process_here();
+
+        if (!process)
+                return;
+        lock_take(&process->descriptors);
+        store_relaxed(&process->forking_thread, thread_id());
+}
+
+/* Only what this thread's prepare took: the process may have been mapped in between. */
+static void fork_parent(void)
+{
+        struct process *process = process_here();
+
+        if (!process || load_relaxed(&process->forking_thread) != thread_id())
+                return;
+        store_relaxed(&process->forking_thread, 0);
+        lock_drop(&process->descriptors);
+}
+
+static void process_map(void)
+{
+        int saved = errno;
+        struct process *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (made != MAP_FAILED && madvise(made, sizeof(*made), MADV_WIPEONFORK) == 0 &&
+            pthread_atfork(fork_prepare, fork_parent, NULL) == 0)
+                store_release(&here, made);
+        else if (made != MAP_FAILED)
+                munmap(made, sizeof(*made));
+        errno = saved;
+}
+
+/* -- taking and leaving a slot -------------------------------------------------------------------
+ */
+
+static bool slot_try(struct world *world, uint32_t slot)
+{
+        const struct ledger ledger = world_ledger(world);
+        struct ledger_op op;
+
+        /* Cheaper than the recover lock, and to skip a slot is always right. */
+        if (port_is_live(world, slot))
+                return false;
+        ledger_attach(&op, slot);
+        return ledger_run(&op, &ledger) == LEDGER_DONE;
+}
+
+/* A few of those used before, so that the walks of all stay short; then a new one; then any. */
+static int slot_find(struct world *world)
+{
+        uint32_t high = load_acquire(shared_half(&session_slots()->slots_high));
+        uint64_t chance = clock_now_ns() ^ (uint64_t)thread_id() << 32;
+
+        high = high < PAGE_SLOTS ? high : PAGE_SLOTS;
+        for (unsigned i = 0; i < REUSE_TRIES && high > 0; i++) {
+                chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                uint32_t slot = (uint32_t)(chance >> 33) % high;
+
+                if (slot_try(world, slot))
+                        return (int)slot;
+        }
+        for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
+                uint32_t slot = (high + i) % PAGE_SLOTS;
+
+                if (slot_try(world, slot))
+                        return (int)slot;
+        }
+        return -1;
+}
+
+static void process_attach(struct process *process)
+{
+        struct world world = { .process = process, .fd = -1 };
+        int slot, cancelling;
+
+        /* Describing ourselves reads files, where a thread could be cancelled under the lock. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+        if (world_open(&world) && load_relaxed(&process->slot_plus_one) == 0 &&
+            !process->has_left) {
+                slot = slot_find(&world);
+                if (slot >= 0) {
+                        usage_describe_self(&session_slots()->slot[slot]);
+                        process->live_pin = world.live_pin;
+                        store_release(&process->slot_plus_one, (uint32_t)slot + 1);
+                }
+        }
+        world_close(&world);
+        pthread_setcancelstate(cancelling, NULL);
+}
+
+struct process *process_attached(void)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        struct process *process = process_here();
+
+        if (process && load_acquire(&process->slot_plus_one) != 0)
+                return process;
+        if (!process) {
+                pthread_once(&once, process_map);
+                process = process_here();
+        }
+        if (!process)
+                return NULL;
+        process_attach(process);
+        return load_acquire(&process->slot_plus_one) != 0 ? process : NULL;
+}
+
+enum ledger_status process_charge(struct process *process, unsigned device, uint64_t bytes)
+{
+        struct world world = { .process = process, .fd = -1 };
+        const struct ledger ledger = world_ledger(&world);
+        uint32_t slot_plus_one = load_relaxed(&process->slot_plus_one);
+        struct ledger_op op;
+        enum ledger_status status;
+
+        if (slot_plus_one == 0)
+                return LEDGER_REFUSED;
+        ledger_charge(&op, slot_plus_one - 1, device, bytes);
+        status = ledger_run(&op, &ledger);
+        world_close(&world);
+        return status;
+}
+
+void process_release(struct process *process, unsigned device, uint64_t bytes)
+{
+        struct world world = { .process = process, .fd = -1 };
+        const struct ledger ledger = world_ledger(&world);
+        uint32_t slot_plus_one = load_relaxed(&process->slot_plus_one);
+        struct ledger_op op;
+
+        if (slot_plus_one == 0)
+                return;
+        /* Never more than the row says, or the bytes of others would go with ours. */
+        uint64_t held = page_row_bytes(ledger.slots, slot_plus_one - 1, device);
+
+        bytes = bytes < held ? bytes : held;
+        if (bytes == 0)
+                return;
+        ledger_release(&op, slot_plus_one - 1, device, bytes);
+        ledger_run(&op, &ledger);
+}
+
+void process_detach(void)
+{
+        struct process *process = process_here();
+
+        if (!process)
+                return;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                lock_take(&process->device[i].lock);
+                process_release(process, i, UINT64_MAX);
+        }
+        lock_take(&process->descriptors);
+        process->has_left = true;
+        if (swap_acq_rel(&process->slot_plus_one, 0) != 0)
+                liveness_unlock(process->live_pin);
+        lock_drop(&process->descriptors);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                lock_drop(&process->device[i].lock);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See charge.h. Bytes are charged to this process's slot under a lock of the device; the same
+ * lock guards the device's list of free nodes, so that a charge and its place in the table are
+ * one critical section.
+ */
+#include "shim/charge.h"
+
+#include "common/atomic.h"
+#include "shim/attach.h"
+#include "shim/clock.h"
+#include "shim/session.h"
+
+/* How long the driver may take to free what a dead process held. */
+#define DRAIN_NS UINT64_C(2000000000)
+#define DRAIN_SLEEP_NS 5000000
+#define DRAIN_ATTEMPTS (unsigned)(DRAIN_NS / DRAIN_SLEEP_NS)
+
+static const struct charge nothing = { .device = CHARGE_NO_DEVICE };
+
+/* True: this charge is ours to make or give back. */
+static bool is_ours(const struct charge *c)
+{
+        return c->device >= 0 && c->device < (int)PAGE_DEVICES && session_state() == SESSION_ACTIVE;
+}
+
+static bool charge_reserve(struct process *process, struct charge *c, uint64_t bytes)
+{
+        struct process_device *device = &process->device[c->device];
+        bool is_granted;
+
+        lock_take(&device->lock);
+        c->node = blocks_reserve(&process->blocks, &device->free_nodes);
+        is_granted = c->node != 0;
+        if (is_granted && bytes > 0)
+                is_granted = process_charge(process, (unsigned)c->device, bytes) == LEDGER_DONE;
+        if (!is_granted && c->node != 0)
+                blocks_return(&process->blocks, &device->free_nodes, c->node);
+        lock_drop(&device->lock);
+        return is_granted;
+}
+
+bool charge_begin(struct charge *c, int device, uint64_t bytes)
+{
+        enum session_state state = session_state();
+        struct charge wanted = { .bytes = bytes, .device = device, .is_reserved = true };
+        struct process *process;
+
+        *c = nothing;
+        if (state == SESSION_BROKEN)
+                return false;
+        if (state != SESSION_ACTIVE || device == CHARGE_NO_DEVICE)
+                return true;
+        if (!is_ours(&wanted))
+                return false;
+        process = process_attached();
+        if (!process || !charge_reserve(process, &wanted, bytes))
+                return false;
+        *c = wanted;
+        return true;
+}
+
+/* `bytes` of the charge, and its node if `node` is not 0. */
+static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
+{
+        struct process *process = process_here();
+        struct process_device *device;
+
+        if (!process || !is_ours(c))
+                return;
+        device = &process->device[c->device];
+        lock_take(&device->lock);
+        if (bytes > 0)
+                process_release(process, (unsigned)c->device, bytes);
+        if (node != 0)
+                blocks_return(&process->blocks, &device->free_nodes, node);
+        lock_drop(&device->lock);
+}
+
+void charge_trim(struct charge *c, uint64_t bytes)
+{
+        if (!c->is_reserved || bytes >= c->bytes)
+                return;
+        give_back(c, c->bytes - bytes, 0);
+        c->bytes = bytes;
+}
+
+void charge_join(struct charge *c, struct charge *take_other)
+{
+        if (!c->is_reserved) {
+                *c = *take_other;
+        } else if (take_other->is_reserved) {
+                c->bytes += take_other->bytes;
+                give_back(take_other, 0, take_other->node);
+        }
+        *take_other = nothing;
+}
+
+void charge_keep(struct charge *c, enum charge_space space, uint64_t key)
+{
+        struct process *process = process_here();
+        const struct block block = { .key = key,
+                                     .bytes = c->bytes,
+                                     .owner = c->owner,
+                                     .device = (uint16_t)c->device,
+                                     .space = (uint8_t)space };
+        struct block old;
+        uint32_t node;
+
+        if (!c->is_reserved || !process || !is_ours(c))
+                return;
+        node = blocks_put(&process->blocks, c->node, &block, &old);
+        if (node != 0) {
+                const struct charge replaced = { .bytes = old.bytes, .device = old.device };
+
+                give_back(&replaced, old.bytes, node);
+        }
+        *c = nothing;
+}
+
+void charge_drop(struct charge *c)
+{
+        if (c->is_reserved)
+                give_back(c, c->bytes, c->node);
+        *c = nothing;
+}
+
+bool charge_take(struct charge *c, enum charge_space space, uint64_t key)
+{
+        struct process *process = process_here();
+        struct block block;
+        uint32_t node;
+
+        *c = nothing;
+        if (!process)
+                return false;
+        node = blocks_take(&process->blocks, (uint8_t)space, key, &block);
+        if (node == 0)
+                return false;
+        *c = (struct charge){ .bytes = block.bytes,
+                              .owner = block.owner,
+                              .device = block.device,
+                              .node = node,
+                              .is_reserved = true };
+        return true;
+}
+
+void charge_drop_owner(uint32_t owner)
+{
+        struct process *process = process_here();
+
+        if (!process || owner == 0)
+                return;
+        for (unsigned i = 0; i < BLOCK_SHARDS; i++) {
+                uint32_t node = blocks_take_owner(&process->blocks, i, owner);
+
+                while (node != 0) {
+                        struct block block = blocks_see(&process->blocks, node);
+                        const struct charge gone = { .device = block.device };
+
+                        give_back(&gone, block.bytes, node);
+                        node = block.next;
+                }
+        }
+}
+
+uint64_t charge_held(enum charge_space space, uint64_t key)
+{
+        struct process *process = process_here();
+        struct block block;
+
+        if (!process || !blocks_find(&process->blocks, (uint8_t)space, key, &block))
+                return 0;
+        return block.bytes;
+}
+
+bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
+{
+        uint64_t reclaimed;
+
+        if (!is_ours(c) || attempt >= DRAIN_ATTEMPTS)
+                return false;
+        reclaimed = load_relaxed(shared_word(&session_slots()->ledger[c->device].reclaimed_at_ns));
+        if (reclaimed == 0 || clock_now_ns() - reclaimed > DRAIN_NS)
+                return false;
+        clock_sleep_ns(DRAIN_SLEEP_NS);
+        return true;
+}
+
+bool charge_read(int device, struct charge_view *ret)
+{
+        if (session_state() != SESSION_ACTIVE || device < 0 || device >= (int)PAGE_DEVICES)
+                return false;
+        *ret = (struct charge_view){
+                .used_bytes =
+                        load_relaxed(shared_word(&session_slots()->ledger[device].used_bytes)),
+                .limit_bytes =
+                        load_acquire(shared_word(&session_limits()->device[device].limit_bytes)),
+        };
+        return true;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who uses a session, and how much: what slots say of their owners, and what their rows hold.
+ *
+ * The writer describes itself once, when it takes its slot. The reader walks the slots that were
+ * ever taken, and lists those whose owner lives, by the kernel's word. Names and numbers are the
+ * process's own claims: good for a listing, never for a decision. Text comes out terminated and
+ * printable. Nothing here allocates or takes a lock; errno is kept.
+ */
+#ifndef ALIQUOT_STORE_USAGE_H
+#define ALIQUOT_STORE_USAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/page.h"
+#include "store/liveness.h"
+
+struct usage_process {
+        uint32_t slot;
+        uint32_t pid; /* in its own PID namespace; see usage_local_pid() */
+        uint32_t uid;
+        uint64_t pid_ns_inode;
+        uint64_t start_ticks;
+        char command[sizeof(((struct page_slot *)0)->command)];
+        uint64_t bytes[PAGE_DEVICES];
+};
+
+/* Fills in what this process is: pid, namespace, start, uid, command. */
+void usage_describe_self(struct page_slot *slot);
+
+/*
+ * The live processes of a session, in slot order; up to `max` are filled in. Returns how many
+ * there are, or a negative errno when the file cannot be probed. `fork` must be barred as
+ * liveness.h says, or the caller must have one thread.
+ */
+int usage_list(const struct slots_page *slots, const struct liveness_file *file,
+               struct usage_process *ret, size_t max);
+
+/* The pid by which this process may name it: its own if the namespace is ours; else, from the
+ * namespace of an ancestor, what /proc says of a process with that start; 0 when there is none. */
+uint32_t usage_local_pid(const struct usage_process *process);
+
+#endif
