@@ -165,6 +165,7 @@ static int add_gpu(struct settings_limits *limits, const struct settings_gpu *gp
         int rc = 0;
 
         memcpy(limit.uuid, gpu->uuid, sizeof(limit.uuid));
+        limit.is_named = rule && rule->selector[0];
         if (rule)
                 rc = size_resolve(&rule->size, gpu->card_bytes, &limit.limit_bytes, err);
         if (rc < 0) {
@@ -212,7 +213,7 @@ int settings_resolve(const struct settings *settings, const struct settings_gpus
 {
         const struct settings_memory *memory = &settings->memory;
         const struct settings_rule *rule = default_rule(memory);
-        struct settings_limits limits = { .default_bytes = PAGE_UNLIMITED };
+        struct settings_limits limits = { .has_default = rule, .default_bytes = PAGE_UNLIMITED };
         int rc = 0;
 
         if (rule && rule->size.bytes)

@@ -102,9 +102,11 @@ struct settings_limit {
         uint8_t uuid[16];
         uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
         uint64_t card_bytes;
+        bool is_named; /* by a rule of its own */
 };
 
 struct settings_limits {
+        bool has_default;               /* a rule for every other device was given */
         uint64_t default_bytes;         /* PAGE_UNLIMITED when none, or when a percentage is */
         uint32_t default_micro_percent; /* of whatever card shows up later; 0 = none */
         unsigned count;

@@ -5,7 +5,6 @@
  *      store_find()             which runtime folder (made 0700, owner checked)
  *      store_join()             -ENOENT: there is none of that name
  *      store_create()           -EEXIST: somebody was faster, join theirs
- *      store_open()             either, as `create` allows; the usual way in
  *
  * A folder is made whole under another name and renamed in, so a session that can be seen is
  * complete; of two creators one wins and the other joins. Every file is opened without following
@@ -30,13 +29,19 @@ struct store {
         char path[STORE_PATH_BYTES];
 };
 
+/* The file that is mapped: compare before trusting its path. */
+struct store_file {
+        uint64_t device;
+        uint64_t inode;
+};
+
 /* A session whose pages are mapped. Ends with store_close(), or with the process. */
 struct store_session {
         char path[STORE_PATH_BYTES]; /* the session's folder */
         struct limits_page *limits;  /* read-only unless `is_writable` */
         struct slots_page *slots;    /* always writable */
-        uint64_t slots_dev; /* of the file that is mapped: compare before trusting a path */
-        uint64_t slots_ino;
+        struct store_file limits_file;
+        struct store_file slots_file;
         bool is_writable;
 };
 
@@ -74,19 +79,22 @@ int store_check_same(const struct store_session *session, const struct store_req
 int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
                     uint64_t card_bytes, struct error *err);
 
-/* Whether the mapped files are still the session's: not removed, not replaced. Cheap: no call. */
+/* False once the session is being removed. No system call. */
 bool store_is_current(const struct store_session *session);
 
 /* Backs one slot's part of `slots` with memory, so that touching it later cannot fail. */
 int store_reserve_slot(int slots_fd, unsigned slot, struct error *err);
 
-/* Live changes, for the owner: needs a writable session. `uuid` NULL: every device and the default.
+/*
+ * Changes the limits of a writable session, live: devices with a rule of their own, and with a
+ * default also every other device and those yet to come. Checked whole before anything is
+ * written, then published by `epoch`.
  */
-int store_set_limit(struct store_session *session, const uint8_t *uuid, uint64_t limit_bytes,
-                    struct error *err);
+int store_set(const struct store_session *session, const struct settings_limits *limits,
+              struct error *err);
 
-/* Whether any process holds a slot. */
-bool store_is_live(const struct store_session *session);
+/* 1: some process holds a slot; 0: none does; negative: it could not be told. */
+int store_is_live(const struct store_session *session, struct error *err);
 
 /* Removes a session that nobody uses; `force`: also one in use, whose processes keep their memory
  * and their limits but can no longer be joined. */

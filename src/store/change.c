@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading and changing the limits of a session that others use at this moment.
+ *
+ * Every word here is shared: single words, no lock. A row is claimed by one 16-byte swap of its
+ * UUID, and is of use once its limit is not 0; whoever finds it claimed but without one writes
+ * the same value that the claimer would have.
+ */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+#include "common/swap128.h"
+#include "common/text.h"
+#include "common/uuid.h"
+#include "store/folder.h"
+
+static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
+{
+        return load_acquire(shared_word(&row->uuid[0])) == uuid[0] &&
+               load_acquire(shared_word(&row->uuid[1])) == uuid[1];
+}
+
+static struct limits_device *find_row(struct limits_page *page, const uint64_t uuid[2])
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (is_row_of(&page->device[i], uuid))
+                        return &page->device[i];
+        }
+        return NULL;
+}
+
+static void read_default(const struct limits_page *page, struct settings_limits *ret)
+{
+        ret->default_bytes = load_acquire(shared_word(&page->default_limit_bytes));
+        ret->default_micro_percent =
+                (uint32_t)load_acquire(shared_word(&page->default_micro_percent));
+}
+
+/* All claimers walk the same way, so no GPU gets two rows. */
+static struct limits_device *take_row(struct limits_page *page, const uint64_t uuid[2])
+{
+        static const uint64_t nobody[2] = { 0, 0 };
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct limits_device *row = &page->device[i];
+
+                if (swap128(row->uuid, nobody, uuid) || is_row_of(row, uuid))
+                        return row;
+        }
+        return NULL;
+}
+
+static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card_bytes,
+                 struct error *err)
+{
+        struct settings_limits limits = { 0 };
+        struct limits_device *row;
+        uint64_t limit_bytes, none = 0;
+        int rc;
+
+        read_default(page, &limits);
+        rc = settings_resolve_default(&limits, card_bytes, &limit_bytes, err);
+        if (rc < 0)
+                return rc;
+        row = take_row(page, uuid);
+        if (!row)
+                return fail(err, -ENOSPC, "all %u places for GPUs are taken", PAGE_DEVICES);
+        store_relaxed(shared_word(&row->card_bytes), card_bytes);
+        cas_acq_rel(shared_word(&row->limit_bytes), &none, limit_bytes);
+        return (int)(row - page->device);
+}
+
+/* The same file again, writable: the shim keeps only a read-only mapping. */
+static int map_writable(const struct store_session *session, struct limits_page **ret,
+                        struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        scoped_fd int fd = -1;
+        struct stat st;
+        void *mapped;
+        int rc = text_put(path, sizeof(path), err, "%s/%s", session->path, FOLDER_LIMITS);
+
+        if (rc < 0)
+                return rc;
+        fd = folder_open_file(AT_FDCWD, path, O_RDWR);
+        if (fd < 0) {
+                errno = -fd;
+                return fail(err, fd, "%s: %m", path);
+        }
+        if (fstat(fd, &st) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        if (st.st_dev != session->limits_file.device || st.st_ino != session->limits_file.inode ||
+            st.st_size != (off_t)sizeof(**ret))
+                return fail(err, -ESTALE, "%s is not the file it was", path);
+        mapped = mmap(NULL, sizeof(**ret), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (mapped == MAP_FAILED)
+                return fail(err, -errno, "map %s: %m", path);
+        *ret = mapped;
+        return 0;
+}
+
+int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
+                    uint64_t card_bytes, struct error *err)
+{
+        struct limits_page *page = session->limits;
+        struct limits_device *row;
+        char shown[UUID_TEXT_BYTES];
+        uint64_t words[2];
+        int rc;
+
+        memcpy(words, uuid, sizeof(words));
+        if (!words[0] && !words[1])
+                return fail(err, -EINVAL, "a GPU without a UUID");
+        row = find_row(page, words);
+        if (row && load_acquire(shared_word(&row->limit_bytes)))
+                return (int)(row - page->device);
+        if (load_relaxed(shared_half(&page->owner)) != PAGE_OWNER_USER)
+                rc = fail(err, -EPERM, "its session does not include it");
+        else if (session->is_writable)
+                rc = claim(page, words, card_bytes, err);
+        else if ((rc = map_writable(session, &page, err)) == 0) {
+                rc = claim(page, words, card_bytes, err);
+                munmap(page, sizeof(*page));
+        }
+        if (rc < 0)
+                wrap(err, "GPU %s", uuid_format(uuid, false, shown));
+        return rc;
+}
+
+/* What a row, or a GPU without one, may use now. */
+static uint64_t current_limit(struct limits_page *page, const struct settings_limit *device)
+{
+        struct settings_limits defaults = { 0 };
+        struct limits_device *row;
+        uint64_t words[2], bytes = 0;
+
+        memcpy(words, device->uuid, sizeof(words));
+        row = find_row(page, words);
+        if (row)
+                return load_acquire(shared_word(&row->limit_bytes));
+        read_default(page, &defaults);
+        settings_resolve_default(&defaults, device->card_bytes, &bytes, NULL);
+        return bytes;
+}
+
+static bool is_same_now(struct limits_page *page, const struct store_request *request)
+{
+        const struct settings_limits *limits = request->limits;
+        struct settings_limits defaults = { 0 };
+
+        read_default(page, &defaults);
+        if (!limits || page->flags != request->flags ||
+            strncmp(page->device_name, request->device_name, sizeof(page->device_name)) != 0 ||
+            defaults.default_bytes != limits->default_bytes ||
+            defaults.default_micro_percent != limits->default_micro_percent)
+                return false;
+        for (unsigned i = 0; i < limits->count; i++) {
+                if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes)
+                        return false;
+        }
+        return true;
+}
+
+int store_check_same(const struct store_session *session, const struct store_request *request,
+                     struct error *err)
+{
+        struct limits_page *page = session->limits;
+        char made[160], asked[160];
+
+        if (strncmp(page->created_as, request->created_as, sizeof(page->created_as)) == 0 ||
+            is_same_now(page, request))
+                return 0;
+        return fail(
+                err, -EEXIST,
+                "session %s exists with other limits: it has %s, asked was %s; leave the limits "
+                "out to join it, change it with aliquot set, or use another name",
+                request->name, text_quote(page->created_as, made, sizeof(made)),
+                text_quote(request->created_as, asked, sizeof(asked)));
+}
+
+static void wake(uint32_t *word)
+{
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* The new limit of every row, or 0 where it stays. */
+static int plan(const struct limits_page *page, const struct settings_limits *limits,
+                uint64_t ret[PAGE_DEVICES], struct error *err)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                const struct limits_device *row = &page->device[i];
+                const struct settings_limit *named = NULL;
+                char shown[UUID_TEXT_BYTES];
+                uint8_t uuid[16];
+                int rc = 0;
+
+                memcpy(uuid, row->uuid, sizeof(uuid));
+                for (unsigned j = 0; j < limits->count; j++) {
+                        if (memcmp(limits->device[j].uuid, uuid, sizeof(uuid)) == 0)
+                                named = &limits->device[j];
+                }
+                ret[i] = 0;
+                if (!row->uuid[0] && !row->uuid[1])
+                        continue;
+                if (named && (named->is_named || limits->has_default))
+                        ret[i] = named->limit_bytes;
+                else if (limits->has_default)
+                        rc = settings_resolve_default(limits, row->card_bytes, &ret[i], err);
+                if (rc < 0)
+                        return wrap(err, "GPU %s", uuid_format(uuid, false, shown));
+        }
+        return 0;
+}
+
+int store_set(const struct store_session *session, const struct settings_limits *limits,
+              struct error *err)
+{
+        struct limits_page *page = session->limits;
+        uint64_t planned[PAGE_DEVICES];
+        int rc = 0;
+
+        if (!session->is_writable)
+                return fail(err, -EPERM, "the session is open for reading only");
+        for (unsigned i = 0; rc >= 0 && i < limits->count; i++) {
+                if (limits->device[i].is_named)
+                        rc = store_claim_row(session, limits->device[i].uuid,
+                                             limits->device[i].card_bytes, err);
+        }
+        if (rc >= 0)
+                rc = plan(page, limits, planned, err);
+        if (rc < 0)
+                return rc;
+        if (limits->has_default) {
+                store_release(shared_word(&page->default_micro_percent),
+                              limits->default_micro_percent);
+                store_release(shared_word(&page->default_limit_bytes), limits->default_bytes);
+        }
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (planned[i])
+                        store_release(shared_word(&page->device[i].limit_bytes), planned[i]);
+        }
+        add_acq_rel(shared_half(&page->epoch), 1);
+        wake(&page->epoch);
+        wake(&page->gate);
+        return 0;
+}

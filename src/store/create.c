@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making a session: both files whole in a folder of another name, then one rename that cannot
+ * replace anything. Whoever sees the session sees all of it; of two makers one gets -EEXIST.
+ */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/random.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "store/folder.h"
+
+static int copy_text(char *ret, size_t bytes, const char *text, const char *what, struct error *err)
+{
+        if (!text)
+                text = "";
+        if (strlen(text) >= bytes)
+                return fail(err, -E2BIG, "%s of more than %zu characters", what, bytes - 1);
+        memcpy(ret, text, strlen(text));
+        return 0;
+}
+
+static int fill_limits(const struct store_request *request, struct limits_page *page,
+                       struct error *err)
+{
+        const struct settings_limits *limits = request->limits;
+        int rc;
+
+        *page = (struct limits_page){
+                .magic = PAGE_LIMITS_MAGIC,
+                .version = PAGE_VERSION,
+                .page_bytes = sizeof(*page),
+                .owner = PAGE_OWNER_USER,
+                .flags = request->flags,
+                .default_limit_bytes = limits->default_bytes,
+                .default_micro_percent = limits->default_micro_percent,
+        };
+        rc = settings_check_name("session", request->name, err);
+        if (rc == 0)
+                rc = random_fill(page->session_id, sizeof(page->session_id), err);
+        if (rc == 0)
+                rc = copy_text(page->name, sizeof(page->name), request->name, "a name", err);
+        if (rc == 0)
+                rc = copy_text(page->device_name, sizeof(page->device_name), request->device_name,
+                               "a device name", err);
+        if (rc == 0)
+                rc = copy_text(page->created_as, sizeof(page->created_as), request->created_as,
+                               "limits", err);
+        for (unsigned i = 0; i < limits->count && i < PAGE_DEVICES; i++) {
+                memcpy(page->device[i].uuid, limits->device[i].uuid, 16);
+                page->device[i].limit_bytes = limits->device[i].limit_bytes;
+                page->device[i].card_bytes = limits->device[i].card_bytes;
+        }
+        return rc;
+}
+
+/* The beginning of struct slots_page. */
+struct slots_head {
+        uint64_t magic;
+        uint32_t version;
+        uint32_t slot_count;
+        uint64_t page_bytes;
+        uint64_t session_id[2];
+};
+_Static_assert(sizeof(struct slots_head) <= offsetof(struct slots_page, slots_high) &&
+                       offsetof(struct slots_head, session_id) ==
+                               offsetof(struct slots_page, session_id),
+               "the same layout");
+/* Writing the head backs the first page with memory, and with it all that joiners touch before
+ * they take a slot. */
+_Static_assert(offsetof(struct slots_page, slot) <= 4096, "one page holds what comes first");
+
+/* Makes a file of `bytes` that begins with `head` and is nothing but holes behind it. */
+static int write_file(int folder, const char *name, const void *head, size_t head_bytes,
+                      uint64_t bytes)
+{
+        scoped_fd int fd = folder_open_file(folder, name, O_RDWR | O_CREAT | O_EXCL);
+        ssize_t written;
+
+        if (fd < 0)
+                return fd;
+        if (fchmod(fd, 0600) < 0 || ftruncate(fd, (off_t)bytes) < 0)
+                return -errno;
+        written = pwrite(fd, head, head_bytes, 0);
+        if (written < 0)
+                return -errno;
+        return (size_t)written == head_bytes ? 0 : -ENOSPC;
+}
+
+static int write_session(int folder, const struct limits_page *limits, struct error *err)
+{
+        const struct slots_head slots = {
+                .magic = PAGE_SLOTS_MAGIC,
+                .version = PAGE_VERSION,
+                .slot_count = PAGE_SLOTS,
+                .page_bytes = sizeof(struct slots_page),
+                .session_id = { limits->session_id[0], limits->session_id[1] },
+        };
+        int rc = write_file(folder, FOLDER_LIMITS, limits, sizeof(*limits), sizeof(*limits));
+
+        if (rc == 0)
+                rc = write_file(folder, FOLDER_SLOTS, &slots, sizeof(slots),
+                                sizeof(struct slots_page));
+        if (rc < 0) {
+                errno = -rc;
+                return fail(err, rc, "write: %m");
+        }
+        return 0;
+}
+
+/* Never replaces: a file system without the flag still refuses a folder that is not empty. */
+static int publish(int sessions, const char *temporary, const char *name, struct error *err)
+{
+        long rc = syscall(SYS_renameat2, sessions, temporary, sessions, name, RENAME_NOREPLACE);
+
+        if (rc < 0 && (errno == EINVAL || errno == ENOSYS))
+                rc = renameat(sessions, temporary, sessions, name);
+        if (rc == 0)
+                return 0;
+        if (errno == EEXIST || errno == ENOTEMPTY)
+                return fail(err, -EEXIST, "exists already");
+        return fail(err, -errno, "%m");
+}
+
+static int make_session(int sessions, const struct limits_page *limits, struct error *err)
+{
+        char temporary[PAGE_NAME_BYTES];
+        scoped_fd int folder = -1;
+        int rc = folder_temporary_name(".new-", temporary, err);
+
+        if (rc < 0)
+                return rc;
+        folder = folder_open_directory(sessions, temporary, true, err);
+        if (folder < 0)
+                return folder;
+        rc = write_session(folder, limits, err);
+        if (rc == 0)
+                rc = publish(sessions, temporary, limits->name, err);
+        if (rc < 0)
+                folder_delete(sessions, temporary, NULL);
+        return rc;
+}
+
+int store_create(const struct store *store, const struct store_request *request,
+                 struct store_session *ret, struct error *err)
+{
+        scoped_fd int sessions = -1;
+        struct limits_page limits;
+        int rc = fill_limits(request, &limits, err);
+
+        if (rc < 0)
+                return rc;
+        sessions = folder_open_sessions(store, true, err);
+        if (sessions < 0)
+                return sessions;
+        rc = make_session(sessions, &limits, err);
+        if (rc < 0) {
+                wrap(err, "session %s in %s", request->name, store->path);
+                return rc;
+        }
+        return store_join(store, request->name, true, ret, err);
+}
+
+int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err)
+{
+        return folder_temporary_name("run-", ret, err);
+}

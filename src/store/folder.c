@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/random.h"
+#include "common/scoped.h"
+#include "common/text.h"
+
+/* Programs count on the low numbers: shells, daemons that close 0..255, select(). */
+#define LOWEST_DESCRIPTOR 512
+
+int folder_open_file(int at, const char *name, int flags)
+{
+        int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+        int high;
+
+        if (fd < 0)
+                return -errno;
+        /* Fails where RLIMIT_NOFILE is lower: then the low number has to do. */
+        high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
+        if (high < 0)
+                return fd;
+        close(fd);
+        return high;
+}
+
+static int check_directory(int fd, const char *name, struct error *err)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return fail(err, -errno, "%s: %m", name);
+        if (st.st_uid != geteuid())
+                return fail(err, -EPERM, "%s belongs to user %u, expected %u", name, st.st_uid,
+                            geteuid());
+        if (st.st_mode & 022)
+                return fail(err, -EPERM, "%s can be written by others (mode %04o), expected 0700",
+                            name, st.st_mode & 07777);
+        return 0;
+}
+
+int folder_open_directory(int at, const char *name, bool make, struct error *err)
+{
+        scoped_fd int fd = -1;
+        int rc;
+
+        /* Two may make it at once: EEXIST is as good. The mode is what umask leaves of 0700. */
+        if (make && mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+                return fail(err, -errno, "make %s: %m", name);
+        fd = folder_open_file(at, name, O_RDONLY | O_DIRECTORY);
+        if (fd < 0) {
+                errno = -fd;
+                if (errno == ENOTDIR || errno == ELOOP)
+                        return fail(err, -ENOTDIR,
+                                    "%s is a link or a file, expected a folder of this user", name);
+                return fail(err, fd, "%s: %m", name);
+        }
+        rc = check_directory(fd, name, err);
+        return rc < 0 ? rc : steal_fd(&fd);
+}
+
+int folder_open_sessions(const struct store *store, bool make, struct error *err)
+{
+        scoped_fd int runtime = folder_open_directory(AT_FDCWD, store->path, make, err);
+        int rc;
+
+        if (runtime < 0)
+                return runtime;
+        rc = folder_open_directory(runtime, FOLDER_SESSIONS, make, err);
+        return rc < 0 ? (wrap(err, "%s", store->path), rc) : rc;
+}
+
+int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err)
+{
+        unsigned long long number;
+        int rc = random_fill(&number, sizeof(number), err);
+
+        return rc < 0 ? rc : text_put(ret, PAGE_NAME_BYTES, err, "%s%016llx", stem, number);
+}
+
+int folder_delete(int sessions_fd, const char *name, struct error *err)
+{
+        static const char *const files[] = { FOLDER_LIMITS, FOLDER_SLOTS };
+        scoped_fd int fd = folder_open_file(sessions_fd, name, O_RDONLY | O_DIRECTORY);
+
+        if (fd < 0) {
+                errno = -fd;
+                return fail(err, fd, "%s: %m", name);
+        }
+        for (unsigned i = 0; i < 2; i++) {
+                if (unlinkat(fd, files[i], 0) < 0 && errno != ENOENT)
+                        return fail(err, -errno, "delete %s/%s: %m", name, files[i]);
+        }
+        if (unlinkat(sessions_fd, name, AT_REMOVEDIR) < 0)
+                return fail(err, -errno, "delete %s: %m", name);
+        return 0;
+}

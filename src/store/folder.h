@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening what lies in a runtime folder, the same careful way everywhere in src/store.
+ *
+ * No link is followed below the runtime folder, and whatever is opened belongs to this user and
+ * cannot be written by another. Descriptors are moved above 511 and live inside one call only.
+ */
+#ifndef ALIQUOT_STORE_FOLDER_H
+#define ALIQUOT_STORE_FOLDER_H
+
+#include <sys/stat.h>
+
+#include "store/store.h"
+
+#define FOLDER_SESSIONS "sessions"
+#define FOLDER_LIMITS "limits"
+#define FOLDER_SLOTS "slots"
+
+/* Raised descriptor or negative errno; `at` as in openat(). O_NOFOLLOW and O_CLOEXEC are added. */
+int folder_open_file(int at, const char *name, int flags);
+
+/* A directory that is ours alone; makes it (0700) if `make` and it is missing. */
+int folder_open_directory(int at, const char *name, bool make, struct error *err);
+
+/* <runtime>/sessions. -ENOENT when it is missing and not to be made. */
+int folder_open_sessions(const struct store *store, bool make, struct error *err);
+
+/* store_join(), also of a session that is being removed. */
+int folder_map_session(const struct store *store, const char *name, bool writable,
+                       struct store_session *ret, struct error *err);
+
+/* ".new-" or ".old-" and 16 random digits, for what is not, or no longer, a session. */
+int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);
+
+/* Deletes a session's folder and the two files in it, but nothing that we did not put there. */
+int folder_delete(int sessions_fd, const char *name, struct error *err);
+
+#endif

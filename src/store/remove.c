@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ending a session: say so in its page, see that nobody lives in it, rename it away, delete it.
+ *
+ * A process that takes a slot looks at `removed` after it has the lock; we look at the locks after
+ * we have set `removed`. So either it sees the flag, or we see the lock.
+ */
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "store/folder.h"
+#include "store/liveness.h"
+
+#define LEFTOVER_SECONDS 60 /* no maker or remover takes so long */
+
+int store_is_live(const struct store_session *session, struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        const struct liveness_file file = { path, session->slots_file.device,
+                                            session->slots_file.inode };
+        uint32_t high = load_acquire(shared_half(&session->slots->slots_high));
+        int rc = text_put(path, sizeof(path), err, "%s/%s", session->path, FOLDER_SLOTS);
+        int fd = rc < 0 ? rc : liveness_open(&file);
+
+        if (fd < 0) {
+                errno = -fd;
+                return rc < 0 ? rc : fail(err, fd, "%s: %m", path);
+        }
+        /* One byte beyond: a slot whose taker has not yet raised the mark. */
+        if (high >= PAGE_SLOTS)
+                high = PAGE_SLOTS - 1;
+        rc = 0;
+        for (uint32_t slot = 0; rc == 0 && slot <= high; slot++)
+                rc = liveness_probe(fd, PAGE_LOCK_LIVE(slot));
+        liveness_close(fd);
+        if (rc < 0) {
+                errno = -rc;
+                return fail(err, rc, "locks of %s: %m", path);
+        }
+        return rc;
+}
+
+/* 0 when nobody lives in it any more, and nobody can move in. What somebody else began to remove
+ * and did not finish is finished. */
+static int retire(const struct store *store, const char *name, struct error *err)
+{
+        struct store_session session;
+        int rc = folder_map_session(store, name, true, &session, err);
+
+        if (rc < 0)
+                return rc;
+        store_release(shared_half(&session.limits->removed), 1);
+        fence_seq_cst();
+        rc = store_is_live(&session, err);
+        if (rc != 0)
+                store_release(shared_half(&session.limits->removed), 0);
+        if (rc > 0)
+                rc = fail(err, -EBUSY, "session %s is in use; end its programs, or use --force",
+                          name);
+        store_close(&session);
+        return rc;
+}
+
+/* In use or broken: tell whoever still looks, and go on. */
+static void mark_removed(const struct store *store, const char *name)
+{
+        struct store_session session;
+
+        if (folder_map_session(store, name, true, &session, NULL) < 0)
+                return;
+        store_release(shared_half(&session.limits->removed), 1);
+        store_close(&session);
+}
+
+int store_remove(const struct store *store, const char *name, bool force, struct error *err)
+{
+        char away[PAGE_NAME_BYTES];
+        scoped_fd int sessions = -1;
+        int rc = settings_check_name("session", name, err);
+
+        if (rc == 0)
+                rc = folder_temporary_name(".old-", away, err);
+        if (rc < 0)
+                return rc;
+        if (force)
+                mark_removed(store, name);
+        else
+                rc = retire(store, name, err);
+        if (rc < 0)
+                return rc;
+        sessions = folder_open_sessions(store, false, err);
+        if (sessions < 0)
+                return sessions;
+        if (renameat(sessions, name, sessions, away) < 0)
+                return fail(err, -errno, "session %s: %m", name);
+        rc = folder_delete(sessions, away, err);
+        if (rc == -ENOTDIR || rc == -ELOOP)
+                rc = unlinkat(sessions, away, 0) < 0 ? -errno : 0;
+        return rc;
+}
+
+/* What a killed maker or remover left behind. */
+static void tidy(int sessions, const char *name)
+{
+        struct timespec now;
+        struct stat st;
+
+        if (strncmp(name, ".new-", 5) != 0 && strncmp(name, ".old-", 5) != 0)
+                return;
+        clock_gettime(CLOCK_REALTIME, &now);
+        if (fstatat(sessions, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            now.tv_sec - st.st_mtim.tv_sec > LEFTOVER_SECONDS)
+                folder_delete(sessions, name, NULL);
+}
+
+int store_list(const struct store *store, int (*each)(const char *name, void *context),
+               void *context, struct error *err)
+{
+        int sessions = folder_open_sessions(store, false, err);
+        scoped_dir DIR *entries = NULL;
+        struct dirent *entry;
+        int rc = 0;
+
+        if (sessions == -ENOENT)
+                return 0;
+        if (sessions < 0)
+                return sessions;
+        entries = fdopendir(sessions);
+        if (!entries) {
+                rc = -errno;
+                close(sessions);
+                return fail(err, rc, "%s: %m", store->path);
+        }
+        while (rc >= 0 && (entry = readdir(entries))) {
+                if (settings_check_name("", entry->d_name, NULL) == 0)
+                        rc = each(entry->d_name, context);
+                else
+                        tidy(sessions, entry->d_name);
+        }
+        return rc < 0 ? rc : 0;
+}
