@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The allocator behind device memory; see arena.h.
+ *
+ * An arena is an array of 2 MiB chunks. Free runs of chunks are kept in bins by the power of two of
+ * their length, with their length at the first and their start at the last chunk, so that
+ * neighbours merge at once. A small chunk belongs to one size class and has its free places on
+ * a list; it goes back when the last block leaves and the class has another with room.
+ */
+#include "sim/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "sim/config.h"
+#include "sim/node.h"
+
+#define CHUNK_BYTES (2ULL << 20)
+#define SMALL_BYTES (1ULL << 20)
+#define GRAIN_BYTES 512ULL
+#define BINS 32
+#define CLASSES 48
+#define NO_CHUNK UINT32_MAX
+#define DIRTY_CHUNKS 128 /* host memory kept for reuse before it goes back */
+#define OWN_DESCRIPTORS 512
+
+enum chunk_state { CHUNK_VIRGIN, CHUNK_FREE, CHUNK_SMALL, CHUNK_LARGE, CHUNK_BODY };
+
+struct chunk {
+        uint8_t state;
+        uint8_t class;
+        bool is_dirty;       /* first of a free run: may hold host memory */
+        uint32_t run;        /* first of a free or large run: chunks in it */
+        uint32_t head;       /* body of a large run, last of a free run: its first */
+        uint32_t prev, next; /* bin or class list */
+        uint32_t free_place; /* small: first free place, or NO_CHUNK */
+        uint32_t live;       /* small: blocks in use or taken */
+        struct block *blocks;
+        struct block large;
+};
+
+static struct arena {
+        pthread_mutex_t lock;
+        char *base; /* NULL until first used; set once, under the lock */
+        uint64_t bytes;
+        int fd;
+        dev_t fd_device;
+        ino_t fd_inode;
+        struct chunk *chunk;
+        uint32_t chunk_count;
+        uint32_t top; /* chunks from here on were never used */
+        uint32_t bin[BINS];
+        uint32_t partial[CLASSES];
+        uint64_t dirty_chunks;
+} arenas[SIM_DEVICES];
+
+static pthread_once_t arenas_once = PTHREAD_ONCE_INIT;
+
+static void arenas_init(void)
+{
+        for (unsigned unit = 0; unit < SIM_DEVICES; unit++) {
+                pthread_mutex_init(&arenas[unit].lock, NULL);
+                for (unsigned i = 0; i < BINS; i++)
+                        arenas[unit].bin[i] = NO_CHUNK;
+                for (unsigned i = 0; i < CLASSES; i++)
+                        arenas[unit].partial[i] = NO_CHUNK;
+        }
+}
+
+uint64_t block_next_id(void)
+{
+        static _Atomic uint64_t last;
+
+        return add_relaxed(&last, 1) + 1;
+}
+
+/* Sizes of the classes: 512 apart up to 4 KiB, then four to a doubling. */
+static unsigned class_of(uint64_t bytes)
+{
+        uint64_t grains = (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES;
+
+        if (grains <= 8)
+                return (unsigned)grains - 1;
+        unsigned power = 63 - (unsigned)__builtin_clzll(grains - 1);
+        unsigned quarter = (unsigned)((grains - 1) >> (power - 2)) & 3;
+        return 8 + (power - 3) * 4 + quarter;
+}
+
+static uint64_t class_bytes(unsigned class)
+{
+        if (class < 8)
+                return (class + 1) * GRAIN_BYTES;
+        unsigned power = 3 + (class - 8) / 4;
+        return ((4ULL + (class - 8) % 4 + 1) << (power - 2)) * GRAIN_BYTES;
+}
+
+static int file_make(uint64_t bytes)
+{
+        int fd = open(config_get()->state_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+                fd = memfd_create("aliquot-sim", MFD_CLOEXEC);
+        if (fd < 0)
+                return -1;
+        if (ftruncate(fd, (off_t)bytes) < 0) {
+                close(fd);
+                return -1;
+        }
+        int high = fcntl(fd, F_DUPFD_CLOEXEC, OWN_DESCRIPTORS);
+        if (high >= 0) {
+                close(fd);
+                fd = high;
+        }
+        return fd;
+}
+
+/* The lock is held. */
+static bool arena_open(struct arena *arena, unsigned unit)
+{
+        uint64_t wanted = node_get()->device[unit].memory_bytes * 8;
+        uint64_t bytes = 64ULL << 30;
+        struct stat st;
+
+        while (bytes < wanted)
+                bytes *= 2;
+        for (;; bytes /= 2) {
+                if (bytes < CHUNK_BYTES * 16)
+                        return false;
+                arena->fd = file_make(bytes);
+                if (arena->fd < 0)
+                        continue;
+                char *base = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                if (base != MAP_FAILED) {
+                        uint64_t skew = (uintptr_t)base % CHUNK_BYTES;
+                        base += skew ? CHUNK_BYTES - skew : 0;
+                        base = mmap(base, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, arena->fd, 0);
+                }
+                if (base != MAP_FAILED) {
+                        arena->bytes = bytes;
+                        arena->chunk_count = (uint32_t)(bytes / CHUNK_BYTES);
+                        size_t table = arena->chunk_count * sizeof(struct chunk);
+                        arena->chunk = mmap(NULL, table, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                        if (arena->chunk == MAP_FAILED)
+                                return false;
+                        madvise(base, bytes, MADV_DONTFORK);
+                        madvise(base, bytes, MADV_DONTDUMP);
+                        if (fstat(arena->fd, &st) == 0) {
+                                arena->fd_device = st.st_dev;
+                                arena->fd_inode = st.st_ino;
+                        }
+                        __atomic_store_n(&arena->base, base, __ATOMIC_RELEASE);
+                        return true;
+                }
+                close(arena->fd);
+        }
+}
+
+static unsigned bin_of(uint32_t run)
+{
+        return 31 - (unsigned)__builtin_clz(run);
+}
+
+static void list_add(struct arena *arena, uint32_t *list, uint32_t index)
+{
+        arena->chunk[index].prev = NO_CHUNK;
+        arena->chunk[index].next = *list;
+        if (*list != NO_CHUNK)
+                arena->chunk[*list].prev = index;
+        *list = index;
+}
+
+static void list_remove(struct arena *arena, uint32_t *list, uint32_t index)
+{
+        struct chunk *chunk = &arena->chunk[index];
+
+        if (chunk->prev == NO_CHUNK)
+                *list = chunk->next;
+        else
+                arena->chunk[chunk->prev].next = chunk->next;
+        if (chunk->next != NO_CHUNK)
+                arena->chunk[chunk->next].prev = chunk->prev;
+}
+
+static void run_mark_free(struct arena *arena, uint32_t first, uint32_t run, bool is_dirty)
+{
+        arena->chunk[first].state = CHUNK_FREE;
+        arena->chunk[first].run = run;
+        arena->chunk[first].is_dirty = is_dirty;
+        arena->chunk[first + run - 1].state = CHUNK_FREE;
+        arena->chunk[first + run - 1].head = first;
+        list_add(arena, &arena->bin[bin_of(run)], first);
+}
+
+static void run_unlist(struct arena *arena, uint32_t first)
+{
+        list_remove(arena, &arena->bin[bin_of(arena->chunk[first].run)], first);
+}
+
+/* Gives host memory back. Reuse of a punched run reads as zero, as a fresh one does. */
+static void dirty_punch(struct arena *arena)
+{
+        for (unsigned bin = 0; bin < BINS; bin++) {
+                for (uint32_t i = arena->bin[bin]; i != NO_CHUNK; i = arena->chunk[i].next) {
+                        if (!arena->chunk[i].is_dirty)
+                                continue;
+                        madvise(arena->base + i * CHUNK_BYTES, arena->chunk[i].run * CHUNK_BYTES,
+                                MADV_REMOVE);
+                        arena->chunk[i].is_dirty = false;
+                }
+        }
+        arena->dirty_chunks = 0;
+}
+
+static void run_free(struct arena *arena, uint32_t first, uint32_t run)
+{
+        arena->dirty_chunks += run;
+        if (first > 0 && arena->chunk[first - 1].state == CHUNK_FREE) {
+                uint32_t head = arena->chunk[first - 1].head;
+
+                run_unlist(arena, head);
+                run += arena->chunk[head].run;
+                first = head;
+        }
+        if (first + run < arena->top && arena->chunk[first + run].state == CHUNK_FREE) {
+                uint32_t next = first + run;
+
+                run_unlist(arena, next);
+                run += arena->chunk[next].run;
+        }
+        run_mark_free(arena, first, run, true);
+        if (arena->dirty_chunks > DIRTY_CHUNKS)
+                dirty_punch(arena);
+}
+
+/* A run of at least `wanted` chunks from the bins, unlisted; NO_CHUNK when none fits. */
+static uint32_t run_find(struct arena *arena, uint32_t wanted)
+{
+        unsigned bin = bin_of(wanted);
+        unsigned tries = 0;
+
+        for (uint32_t i = arena->bin[bin]; i != NO_CHUNK && tries < 64; tries++) {
+                if (arena->chunk[i].run >= wanted) {
+                        run_unlist(arena, i);
+                        return i;
+                }
+                i = arena->chunk[i].next;
+        }
+        for (bin++; bin < BINS; bin++) {
+                uint32_t i = arena->bin[bin];
+
+                if (i != NO_CHUNK) {
+                        run_unlist(arena, i);
+                        return i;
+                }
+        }
+        return NO_CHUNK;
+}
+
+static uint32_t run_alloc(struct arena *arena, uint64_t wanted_chunks)
+{
+        if (wanted_chunks > arena->chunk_count)
+                return NO_CHUNK;
+        uint32_t wanted = (uint32_t)wanted_chunks;
+        uint32_t first = run_find(arena, wanted);
+
+        if (first != NO_CHUNK) {
+                uint32_t run = arena->chunk[first].run;
+
+                if (run > wanted)
+                        run_mark_free(arena, first + wanted, run - wanted,
+                                      arena->chunk[first].is_dirty);
+                return first;
+        }
+        if (wanted > arena->chunk_count - arena->top)
+                return NO_CHUNK;
+        first = arena->top;
+        arena->top += wanted;
+        return first;
+}
+
+static CUdeviceptr address_of(const struct arena *arena, uint32_t index, uint64_t offset)
+{
+        return (CUdeviceptr)(uintptr_t)arena->base + index * CHUNK_BYTES + offset;
+}
+
+static CUdeviceptr large_alloc(struct arena *arena, const struct block *about)
+{
+        uint64_t run = (about->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+        uint32_t first = run_alloc(arena, run);
+
+        if (first == NO_CHUNK)
+                return 0;
+        arena->chunk[first].state = CHUNK_LARGE;
+        arena->chunk[first].run = (uint32_t)run;
+        arena->chunk[first].large = *about;
+        for (uint32_t i = first + 1; i < first + run; i++) {
+                arena->chunk[i].state = CHUNK_BODY;
+                arena->chunk[i].head = first;
+        }
+        return address_of(arena, first, 0);
+}
+
+static uint32_t small_chunk(struct arena *arena, unsigned class)
+{
+        uint32_t places = (uint32_t)(CHUNK_BYTES / class_bytes(class));
+        struct block *blocks = calloc(places, sizeof(*blocks));
+        uint32_t index = blocks ? run_alloc(arena, 1) : NO_CHUNK;
+
+        if (index == NO_CHUNK) {
+                free(blocks);
+                return NO_CHUNK;
+        }
+        for (uint32_t i = 0; i < places; i++)
+                blocks[i].id = i + 1 < places ? i + 1 : NO_CHUNK;
+        arena->chunk[index].state = CHUNK_SMALL;
+        arena->chunk[index].class = (uint8_t) class;
+        arena->chunk[index].blocks = blocks;
+        arena->chunk[index].free_place = 0;
+        arena->chunk[index].live = 0;
+        list_add(arena, &arena->partial[class], index);
+        return index;
+}
+
+static CUdeviceptr small_alloc(struct arena *arena, const struct block *about)
+{
+        unsigned class = class_of(about->bytes);
+        uint32_t index = arena->partial[class];
+
+        if (index == NO_CHUNK)
+                index = small_chunk(arena, class);
+        if (index == NO_CHUNK)
+                return 0;
+        struct chunk *chunk = &arena->chunk[index];
+        uint32_t place = chunk->free_place;
+        chunk->free_place = (uint32_t)chunk->blocks[place].id;
+        chunk->blocks[place] = *about;
+        chunk->live++;
+        if (chunk->free_place == NO_CHUNK)
+                list_remove(arena, &arena->partial[class], index);
+        return address_of(arena, index, place * class_bytes(class));
+}
+
+CUdeviceptr arena_alloc(unsigned unit, const struct block *about)
+{
+        struct arena *arena = &arenas[unit];
+        CUdeviceptr address = 0;
+
+        pthread_once(&arenas_once, arenas_init);
+        pthread_mutex_lock(&arena->lock);
+        if (arena->base || arena_open(arena, unit)) {
+                /* Homes are mapped page by page elsewhere: always whole chunks. */
+                address = about->bytes > SMALL_BYTES || about->kind == BLOCK_HOME
+                                  ? large_alloc(arena, about)
+                                  : small_alloc(arena, about);
+        }
+        pthread_mutex_unlock(&arena->lock);
+        return address;
+}
+
+static struct arena *arena_of(CUdeviceptr address)
+{
+        for (unsigned unit = 0; unit < SIM_DEVICES; unit++) {
+                char *base = __atomic_load_n(&arenas[unit].base, __ATOMIC_ACQUIRE);
+
+                if (base && address - (uintptr_t)base < arenas[unit].bytes)
+                        return &arenas[unit];
+        }
+        return NULL;
+}
+
+/* The lock is held. The block around an address, live or not; NULL when there is none. */
+static struct block *block_at(struct arena *arena, CUdeviceptr address, CUdeviceptr *ret_base)
+{
+        uint64_t offset = address - (uintptr_t)arena->base;
+        uint32_t index = (uint32_t)(offset / CHUNK_BYTES);
+        struct chunk *chunk = &arena->chunk[index];
+
+        if (index >= arena->top)
+                return NULL;
+        if (chunk->state == CHUNK_BODY) {
+                index = chunk->head;
+                chunk = &arena->chunk[index];
+        }
+        if (chunk->state == CHUNK_LARGE) {
+                *ret_base = address_of(arena, index, 0);
+                return &chunk->large;
+        }
+        if (chunk->state != CHUNK_SMALL)
+                return NULL;
+        uint64_t step = class_bytes(chunk->class);
+        uint64_t place = offset % CHUNK_BYTES / step;
+        if (place >= CHUNK_BYTES / step)
+                return NULL;
+        *ret_base = address_of(arena, index, place * step);
+        return &chunk->blocks[place];
+}
+
+bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret)
+{
+        struct arena *arena = arena_of(address);
+        CUdeviceptr base = 0;
+        bool is_taken = false;
+
+        if (!arena)
+                return false;
+        pthread_mutex_lock(&arena->lock);
+        struct block *block = block_at(arena, address, &base);
+        if (block && base == address && block->bytes > 0 && block->kind == kind) {
+                *ret = *block;
+                block->bytes = 0;
+                is_taken = true;
+        }
+        pthread_mutex_unlock(&arena->lock);
+        return is_taken;
+}
+
+void arena_free(CUdeviceptr address)
+{
+        struct arena *arena = arena_of(address);
+        uint32_t index = (uint32_t)((address - (uintptr_t)arena->base) / CHUNK_BYTES);
+        struct chunk *chunk = &arena->chunk[index];
+
+        pthread_mutex_lock(&arena->lock);
+        if (chunk->state == CHUNK_LARGE) {
+                run_free(arena, index, chunk->run);
+                pthread_mutex_unlock(&arena->lock);
+                return;
+        }
+        uint64_t offset = (address - (uintptr_t)arena->base) % CHUNK_BYTES;
+        uint32_t place = (uint32_t)(offset / class_bytes(chunk->class));
+        uint32_t *partial = &arena->partial[chunk->class];
+
+        chunk->blocks[place].bytes = 0;
+        chunk->blocks[place].id = chunk->free_place;
+        if (chunk->free_place == NO_CHUNK)
+                list_add(arena, partial, index);
+        chunk->free_place = place;
+        if (--chunk->live == 0 && (chunk->prev != NO_CHUNK || chunk->next != NO_CHUNK)) {
+                list_remove(arena, partial, index);
+                free(chunk->blocks);
+                chunk->blocks = NULL;
+                run_free(arena, index, 1);
+        }
+        pthread_mutex_unlock(&arena->lock);
+}
+
+bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, unsigned *ret_unit)
+{
+        struct arena *arena = arena_of(address);
+        bool is_found = false;
+
+        if (!arena)
+                return false;
+        pthread_mutex_lock(&arena->lock);
+        struct block *block = block_at(arena, address, ret_base);
+        if (block && block->bytes > 0 && address - *ret_base < block->bytes) {
+                *ret = *block;
+                *ret_unit = (unsigned)(arena - arenas);
+                is_found = true;
+        }
+        pthread_mutex_unlock(&arena->lock);
+        return is_found;
+}
+
+CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
+                            bool (*test)(const struct block *block, void *argument), void *argument,
+                            struct block *ret)
+{
+        struct arena *arena = &arenas[unit];
+        CUdeviceptr found = 0;
+
+        pthread_once(&arenas_once, arenas_init);
+        pthread_mutex_lock(&arena->lock);
+        while (!found && *cursor < arena->top * CHUNK_BYTES) {
+                uint32_t index = (uint32_t)(*cursor / CHUNK_BYTES);
+                const struct chunk *chunk = &arena->chunk[index];
+                CUdeviceptr base = 0, at = (uintptr_t)arena->base + *cursor;
+                struct block *block = block_at(arena, at, &base);
+
+                if (block && base == at && block->bytes > 0 && test(block, argument)) {
+                        *ret = *block;
+                        block->bytes = 0;
+                        found = at;
+                }
+                if (chunk->state == CHUNK_SMALL &&
+                    *cursor % CHUNK_BYTES + class_bytes(chunk->class) * 2 <= CHUNK_BYTES)
+                        *cursor += class_bytes(chunk->class);
+                else
+                        *cursor = (index + 1) * CHUNK_BYTES;
+        }
+        pthread_mutex_unlock(&arena->lock);
+        return found;
+}
+
+int arena_file(CUdeviceptr address, uint64_t *ret_offset)
+{
+        struct arena *arena = arena_of(address);
+        struct stat st;
+
+        /* A program may have closed it and the number may be another file's by now. */
+        if (!arena || fstat(arena->fd, &st) < 0 || st.st_dev != arena->fd_device ||
+            st.st_ino != arena->fd_inode)
+                return -1;
+        *ret_offset = address - (uintptr_t)arena->base;
+        return arena->fd;
+}

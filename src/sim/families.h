@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the files of the memory side: one file a family, and what they need of each other.
+ */
+#ifndef ALIQUOT_SIM_FAMILIES_H
+#define ALIQUOT_SIM_FAMILIES_H
+
+#include "sim/arena.h"
+#include "sim/memory.h"
+#include "sim/node.h"
+
+/* The first line after API_ENTER of whatever needs the current context. */
+#define NEED_CONTEXT(context)                                \
+        CUcontext context = NULL;                            \
+        CUresult context_result = context_require(&context); \
+        if (context_result != CUDA_SUCCESS)                  \
+        return context_result
+
+/* memory.c: a block of the arena with its grant, and its end. memory_end() waits for the device;
+ * false when no such block begins there. */
+CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,
+                     CUdeviceptr *ret);
+bool memory_end(CUdeviceptr address, enum memory_kind kind);
+enum family family_of(enum memory_kind kind);
+
+/* array.c, host.c, ipc.c: what belongs to a context goes with it. */
+void arrays_context_close(CUcontext context);
+void host_context_close(CUcontext context);
+void imports_context_close(CUcontext context);
+
+/* pool.c */
+bool pool_allows(CUmemoryPool pool, CUdevice device, unsigned access);
+CUresult pool_free(CUdeviceptr address);
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/share.h"
+
+void share_settle(struct node *node)
+{
+        (void)node;
+}
