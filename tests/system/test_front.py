@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front door: what the tools of the Makefile promise to someone who has just cloned this."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def tool(build):
+    """Runs a script of tools/ and gives (exit status, everything it printed)."""
+    def tool_run(name, *arguments, **variables):
+        env = {**os.environ, **{key: str(value) for key, value in variables.items()}}
+        done = subprocess.run([build.source / "tools" / name, *map(str, arguments)], env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.STDOUT, timeout=120, check=False)
+        return done.returncode, done.stdout
+    return tool_run
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A source tree of the given files."""
+    def tree_make(**files):
+        for name, text in files.items():
+            path = tmp_path / "src" / name.replace("__", "/").replace("_h", ".h").replace("_c", ".c")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+    return tree_make
+
+
+@pytest.mark.parametrize("file, include", [
+    ("common__low_c", '"proto/page.h"'),
+    ("core__pure_c", '"store/store.h"'),
+    ("core__pure_c", "<unistd.h>"),
+    ("shim__cuda__hook_c", '"shim/nvml/front.h"'),
+    ("interpose__door_c", '"shim/charge.h"'),
+    ("sim__device_c", '"proto/page.h"'),
+    ("addpath__list_c", '"common/error.h"'),
+    ("cli__main_c", '"main.h"'),
+])
+def test_an_arrow_that_points_up_is_refused(tool, tree, file, include):
+    status, output = tool("check-layers", tree(**{file: f"#include {include}\n"}))
+    assert status == 1 and include.strip('"<>') in output
+
+
+def test_arrows_that_point_down_are_fine(tool, tree):
+    root = tree(shim__cuda__hook_c='#include "shim/charge.h"\n#include "abi/cuda.h"\n',
+                core__pure_c='#include "proto/page.h"\n#include <stdint.h>\n',
+                core__pure_h="#include <stdbool.h>\n")
+    assert tool("check-layers", root)[0] == 0
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A Meson test log of (name, result, what the test printed)."""
+    def log_make(*entries):
+        path = tmp_path / "build" / "meson-logs" / "testlog.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"name": name, "result": result, "stdout": text} for name, result, text in entries]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+    return log_make
+
+
+def test_the_sum_counts_stories_and_says_why_some_were_skipped(tool, log):
+    status, output = tool("tally", log(
+        ("a", "OK", "SKIPPED [1] test_a.py:3: no GPU here\n4 passed, 1 skipped in 0.1s\n"),
+        ("b", "OK", "[==========] 2 test(s) run.\n[  PASSED  ] 2 test(s).\n"),
+        ("c", "OK", ""),
+        ("d", "SKIP", "no nvml.h found\n")))
+    assert status == 0
+    assert "no GPU here" in output and "no nvml.h found" in output
+    assert output.splitlines()[-1] == "7 passed, 0 failed, 2 skipped"
+
+
+@pytest.mark.parametrize("result, text, last", [
+    ("FAIL", "1 failed, 4 passed in 0.1s\n", "4 passed, 1 failed"),
+    ("TIMEOUT", "", "0 passed, 1 failed"),
+    ("ERROR", "[  PASSED  ] 2 test(s).\n", "2 passed, 1 failed"),
+])
+def test_a_failed_test_fails_the_sum(tool, log, result, text, last):
+    status, output = tool("tally", log(("a", result, text)))
+    assert status == 1 and output.splitlines()[-1] == last
+
+
+def test_a_log_that_is_missing_fails_the_sum(tool, log, tmp_path):
+    status, output = tool("tally", log(("a", "OK", "")), tmp_path / "build-asan/testlog.json")
+    assert status == 1 and output.splitlines()[-1] == "1 passed, 1 failed"
+
+
+def test_nothing_run_is_not_a_success(tool, log):
+    assert tool("tally", log())[0] == 1
+
+
+def test_what_is_missing_is_listed_where_it_cannot_be_installed(tool, tmp_path):
+    """No apt-get, no compiler: a PATH of the few programs that the script itself needs."""
+    for name in ("sh", "id", "tr", "env", "sed", "head"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    status, output = tool("bootstrap", "build", PATH=tmp_path)
+    assert status == 1
+    assert "gcc" in output and "meson" in output and "apt-get install" in output
+
+
+def test_what_is_there_is_not_installed_again(tool):
+    assert tool("bootstrap", "build", "test") == (0, "")
+
+
+def test_an_installed_tree_has_the_documented_places(build, tmp_path):
+    done = subprocess.run(["meson", "install", "-C", build.folder, "--no-rebuild", "--quiet",
+                           "--destdir", tmp_path], capture_output=True, text=True, timeout=120,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    installed = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    for wanted in ("lib/aliquot/libaliquot-path.so", "share/man/man7/libaliquot-path.7"):
+        assert any(name.endswith(wanted) for name in installed), (wanted, installed)
