@@ -2,7 +2,7 @@
 /*
  * This process's session: found once, from the environment, at the first call that needs it.
  *
- * Happy path: settings_from_env() says what was asked; nothing was: pass-through for ever. Else
+ * Happy path: settings_read() says what was asked; nothing was: pass-through for ever. Else
  * the session's folder is joined, or created (then the card list is asked of the front end), both
  * files are mapped, and the state is published. The slot is taken later, by the first charge.
  * Anything wrong: SESSION_BROKEN, one line on stderr (and the log), and the front ends refuse:
@@ -36,10 +36,12 @@ struct session_gpu {
 };
 
 /* Fills up to `max` GPUs in physical (NVML, PCI) order and returns how many; -1: cannot tell.
- * Called at most once a process, only when the session has to be created. */
+ * Called at most once a process, only when the session has to be created, or when the limits asked
+ * for are spelled unlike those it was made with. */
 typedef int session_gpu_lister(struct session_gpu *ret, size_t max);
 
-/* Thread-safe, idempotent; the first call decides. Cheap afterwards. */
+/* Thread-safe, idempotent; the first call decides. Cheap afterwards. SESSION_UNKNOWN only to a call
+ * that comes from inside the lister (the driver calling an entry of ours): pass it on. */
 enum session_state session_start(session_gpu_lister *lister);
 
 /* The state without starting anything: one relaxed load. */

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the session, once: settings, runtime folder, join or create, publish.
+ *
+ * One thread finds out while others wait for the state to change. Who that thread is is kept with
+ * its process, so a child that was forked meanwhile does not wait for a thread that it does not
+ * have, and a call that comes back to us from inside the lister is told SESSION_UNKNOWN (pass it
+ * on) instead of waiting for itself. Everything is written before the state is released and never
+ * changes after, so readers need no lock. No heap; no descriptor stays open.
+ */
+#include "shim/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/error.h"
+#include "common/log.h"
+#include "common/text.h"
+#include "common/uuid.h"
+#include "settings/settings.h"
+#include "shim/charge.h"
+#include "store/store.h"
+
+#define JOIN_ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
+#define JOIN_PAUSE_NS 10000000
+#define START_PAUSE_NS 50000
+
+static struct {
+        _Atomic int state;        /* enum session_state; released once, by the starter */
+        _Atomic uint64_t starter; /* pid << 32 | tid of the thread that finds out; 0: nobody */
+        _Atomic bool told_row;    /* the line about a GPU without a row was written */
+
+        /* The starter's alone until `state` is released; read-only after. */
+        struct settings settings;
+        struct settings_gpus gpus;
+        bool has_gpus; /* the lister was asked */
+        struct store_session session;
+        struct liveness_file slots_file;
+        char slots_path[STORE_PATH_BYTES];
+        struct error error;
+} self;
+
+/* One line on standard error, and in the log where that is another place. */
+static void tell(const char *what)
+{
+        char line[sizeof(self.error.text) + 64];
+        int length = snprintf(line, sizeof(line), "aliquot: %s; GPU calls are refused\n", what);
+
+        if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
+                errno = 0; /* a program without standard error is told nothing */
+        if (self.settings.log.path[0])
+                log_line(LOG_ERROR, "%s", what);
+}
+
+/* Positions of the driver's own list; asked at most once. */
+static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
+{
+        static struct session_gpu found[SETTINGS_GPUS];
+        int count;
+
+        if (self.has_gpus)
+                return &self.gpus;
+        count = lister ? lister(found, SETTINGS_GPUS) : -1;
+        if (count > SETTINGS_GPUS)
+                count = SETTINGS_GPUS;
+        for (int i = 0; i < count; i++) {
+                struct settings_gpu *gpu = &self.gpus.gpu[i];
+
+                memcpy(gpu->uuid, found[i].uuid, sizeof(gpu->uuid));
+                gpu->card_bytes = found[i].card_bytes;
+                gpu->is_instance = found[i].is_instance;
+        }
+        self.gpus.count = count;
+        self.has_gpus = true;
+        return &self.gpus;
+}
+
+/* Which GPUs a program sees is decided before it starts, by CUDA_VISIBLE_DEVICES. */
+static int check_gpu(struct error *err)
+{
+        const char *wanted = self.settings.gpu;
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+        if (!wanted[0] || (visible && strcmp(visible, wanted) == 0))
+                return 0;
+        return fail(err, -EINVAL,
+                    "ALIQUOT_GPU=%s: a running program cannot be given other GPUs; start it with "
+                    "aliquot run, or set CUDA_VISIBLE_DEVICES to the same",
+                    text_shown(wanted));
+}
+
+/* Whether the environment says what the session is like, or only which it is. */
+static bool has_wishes(void)
+{
+        const struct settings *settings = &self.settings;
+
+        return settings->memory.count || settings->device_name[0] || settings->is_context_free;
+}
+
+static void pause_ns(long nanoseconds)
+{
+        const struct timespec pause = { .tv_nsec = nanoseconds };
+
+        nanosleep(&pause, NULL);
+}
+
+/* What is common to making a session and to comparing with one. */
+struct wish {
+        struct store store;
+        struct store_request request;
+        char name[PAGE_NAME_BYTES];
+        char canonical[SETTINGS_CANONICAL_BYTES];
+        struct settings_limits limits;
+};
+
+static int resolve(struct wish *wish, session_gpu_lister *lister, struct error *err)
+{
+        int rc = settings_resolve(&self.settings, list_gpus(lister), &wish->limits, err);
+
+        wish->request.limits = rc < 0 ? NULL : &wish->limits;
+        return rc;
+}
+
+static int create(struct wish *wish, session_gpu_lister *lister, struct error *err)
+{
+        int rc;
+
+        if (!has_wishes())
+                return fail(err, -ENOENT,
+                            "session %s is not in %s, and there is no limit to make it with; "
+                            "create it with aliquot create, or set ALIQUOT_MEMORY",
+                            wish->name, wish->store.path);
+        rc = resolve(wish, lister, err);
+        return rc < 0 ? rc : store_create(&wish->store, &wish->request, &self.session, err);
+}
+
+static int check_joined(struct wish *wish, session_gpu_lister *lister, struct error *err)
+{
+        const char *made = self.session.limits->created_as;
+
+        if (!has_wishes())
+                return 0;
+        /* Only where the words differ does it matter what they come to on this machine. */
+        if (strncmp(made, wish->canonical, sizeof(wish->canonical)) != 0)
+                resolve(wish, lister, NULL);
+        return store_check_same(&self.session, &wish->request, err);
+}
+
+static int join_or_create(struct wish *wish, session_gpu_lister *lister, struct error *err)
+{
+        for (unsigned attempt = 0;; attempt++) {
+                bool is_last = attempt == JOIN_ATTEMPTS;
+                int rc = store_join(&wish->store, wish->name, false, &self.session, err);
+
+                if (rc == 0)
+                        return check_joined(wish, lister, err);
+                if (rc == -ENOENT && !is_last) {
+                        rc = create(wish, lister, err);
+                        /* Joined like any other, made by us or by another: read-only. */
+                        if (rc == 0)
+                                store_close(&self.session);
+                        if (rc == 0 || rc == -EEXIST)
+                                continue;
+                }
+                if (rc != -EBUSY || is_last)
+                        return rc;
+                pause_ns(JOIN_PAUSE_NS);
+        }
+}
+
+static int enter(session_gpu_lister *lister, struct error *err)
+{
+        const struct settings *settings = &self.settings;
+        static struct wish wish;
+        int rc = settings_canonical(settings, wish.canonical, err);
+
+        if (rc == 0)
+                rc = settings_name(settings, geteuid(), wish.name, err);
+        if (rc == 0)
+                rc = store_find(&wish.store, settings->runtime_dir, true, err);
+        if (rc < 0)
+                return rc;
+        wish.request = (struct store_request){
+                .name = wish.name,
+                .created_as = wish.canonical,
+                .device_name = settings->device_name,
+                .flags = settings->is_context_free ? PAGE_CONTEXT_FREE : 0,
+        };
+        rc = join_or_create(&wish, lister, err);
+        if (rc == 0)
+                rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s/slots",
+                              self.session.path);
+        if (rc < 0)
+                return rc;
+        self.slots_file = (struct liveness_file){ self.slots_path, self.session.slots_file.device,
+                                                  self.session.slots_file.inode };
+        log_line(LOG_INFO, "session %s in %s, made as %s", wish.name, wish.store.path,
+                 self.session.limits->created_as);
+        return 0;
+}
+
+static enum session_state find_out(session_gpu_lister *lister)
+{
+        struct error *err = &self.error;
+        int saved = errno;
+        int rc = settings_read(&self.settings, environ, err);
+
+        if (rc == 0) {
+                log_start(&self.settings.log);
+                rc = check_gpu(err);
+        }
+        if (rc == 0 && !self.settings.is_asked)
+                return SESSION_NONE;
+        if (rc == 0)
+                rc = enter(lister, err);
+        if (rc < 0)
+                tell(err->text);
+        errno = saved;
+        return rc < 0 ? SESSION_BROKEN : SESSION_ACTIVE;
+}
+
+/* True: this thread is the one that finds out. */
+static bool become_starter(uint64_t me, bool *ret_is_nested)
+{
+        uint64_t starter = load_acquire(&self.starter);
+
+        *ret_is_nested = starter == me;
+        /* Nobody, or a thread of the process that this one was forked from. */
+        if (starter == 0 || starter >> 32 != me >> 32)
+                return cas_acq_rel(&self.starter, &starter, me);
+        return false;
+}
+
+static enum session_state start(session_gpu_lister *lister)
+{
+        uint64_t me = (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)syscall(SYS_gettid);
+
+        for (;;) {
+                enum session_state state = (enum session_state)load_acquire(&self.state);
+                bool is_nested;
+
+                if (state != SESSION_UNKNOWN)
+                        return state;
+                if (become_starter(me, &is_nested)) {
+                        state = find_out(lister);
+                        store_release(&self.state, (int)state);
+                        return state;
+                }
+                if (is_nested)
+                        return SESSION_UNKNOWN;
+                pause_ns(START_PAUSE_NS);
+        }
+}
+
+enum session_state session_start(session_gpu_lister *lister)
+{
+        enum session_state state = (enum session_state)load_acquire(&self.state);
+        int cancel_state;
+
+        if (state != SESSION_UNKNOWN)
+                return state;
+        /* A thread that is cancelled in an open() of ours would leave the others waiting. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+        state = start(lister);
+        pthread_setcancelstate(cancel_state, NULL);
+        return state;
+}
+
+enum session_state session_state(void)
+{
+        return (enum session_state)load_acquire(&self.state);
+}
+
+int session_device(const uint8_t uuid[16], uint64_t card_bytes)
+{
+        struct error err;
+        int saved = errno;
+        int row;
+
+        switch (session_state()) {
+        case SESSION_ACTIVE:
+                break;
+        case SESSION_BROKEN:
+                return SESSION_NO_ROW;
+        default:
+                return CHARGE_NO_DEVICE;
+        }
+        row = store_claim_row(&self.session, uuid, card_bytes, &err);
+        errno = saved;
+        if (row >= 0)
+                return row;
+        if (log_once(&self.told_row))
+                tell(err.text);
+        return SESSION_NO_ROW;
+}
+
+const struct limits_page *session_limits(void)
+{
+        return session_state() == SESSION_ACTIVE ? self.session.limits : NULL;
+}
+
+struct slots_page *session_slots(void)
+{
+        return session_state() == SESSION_ACTIVE ? self.session.slots : NULL;
+}
+
+const struct liveness_file *session_slots_file(void)
+{
+        return session_state() == SESSION_ACTIVE ? &self.slots_file : NULL;
+}
+
+const char *session_error(void)
+{
+        return session_state() == SESSION_BROKEN ? self.error.text : "";
+}
