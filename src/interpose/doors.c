@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each door decides. No state of its own: all is in the tables, the opened libraries and the
+ * loader. Every function returns the address to jump to.
+ */
+#include "interpose/doors.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "interpose/libc.h"
+#include "interpose/library.h"
+#include "interpose/order.h"
+#include "interpose/us.h"
+
+static uintptr_t as_argument(const void *pointer)
+{
+        return (uintptr_t)pointer;
+}
+
+/* Our file, for a namespace in which we are not loaded yet. */
+static const char *path_of_us(void)
+{
+        static char path[PATH_MAX];
+        static _Atomic bool is_known;
+        char found[PATH_MAX];
+
+        if (load_acquire(&is_known))
+                return path;
+        if (!us_path(found, sizeof(found)))
+                return us_name();
+        memcpy(path, found, strlen(found) + 1); /* racing threads write the same bytes */
+        store_release(&is_known, true);
+        return path;
+}
+
+/* What is to become of a dlopen of one of our libraries. */
+struct opening {
+        const struct api *api;
+        const char *file; /* what the program wrote */
+        int mode;
+        const void *caller;
+};
+
+/* The file name to go on with; NULL: there is no such library here. */
+static const char *name_to_open(const struct opening *o, const char *our_name)
+{
+        struct search_hint hint = { .file = o->file, .caller = o->caller };
+        const struct library *l;
+
+        /* RTLD_NOLOAD asks whether it is there already: only if opened, or needed by somebody. */
+        if ((o->mode & RTLD_NOLOAD) && !library_get(o->api) && !order_is_needed(o->api->soname))
+                return library_locate(o->api, &hint);
+        l = library_open(o->api, &hint);
+        if (!l)
+                return library_locate(o->api, &hint); /* it does not load: let the loader say why */
+        return library_containing(o->caller) ? l->path : our_name;
+}
+
+void *door_dlopen(struct door_call *call)
+{
+        const char *file = (const char *)call->argument[0];
+        struct opening o = { .api = file ? api_of_file(file) : NULL,
+                             .file = file,
+                             .mode = (int)call->argument[1],
+                             .caller = call->caller };
+        const char *name;
+
+        if (!o.api || us_contains(call->caller))
+                return libc_function(LIBC_DLOPEN);
+        name = name_to_open(&o, us_name());
+        if (name) {
+                call->argument[0] = as_argument(name);
+                return libc_function(LIBC_DLOPEN);
+        }
+        if (strchr(file, '/'))
+                return libc_function(LIBC_DLOPEN);
+        /*
+         * No driver. Under its own SONAME the loader would find us; in a namespace of its own it
+         * finds nothing, says so in its usual words, and the namespace is gone again. NOLOAD, lest
+         * it find what our search did not.
+         */
+        call->argument[0] = (uintptr_t)LM_ID_NEWLM;
+        call->argument[1] = as_argument(file);
+        call->argument[2] = (uintptr_t)((o.mode & ~RTLD_GLOBAL) | RTLD_NOLOAD);
+        return libc_function(LIBC_DLMOPEN);
+}
+
+void *door_dlmopen(struct door_call *call)
+{
+        const char *file = (const char *)call->argument[1];
+        struct opening o = { .api = file ? api_of_file(file) : NULL,
+                             .file = file,
+                             .mode = (int)call->argument[2],
+                             .caller = call->caller };
+        bool is_base = (Lmid_t)call->argument[0] == LM_ID_BASE;
+        const char *name;
+
+        if (o.api && !us_contains(call->caller)) {
+                name = name_to_open(&o, is_base ? us_name() : path_of_us());
+                if (name)
+                        call->argument[1] = as_argument(name);
+                else if (is_base && !strchr(file, '/')) {
+                        call->argument[0] = (uintptr_t)LM_ID_NEWLM; /* as in door_dlopen() */
+                        call->argument[2] = (uintptr_t)(o.mode | RTLD_NOLOAD);
+                }
+        }
+        return libc_function(LIBC_DLMOPEN);
+}
+
+struct lookup {
+        const struct api *api;
+        const char *symbol;
+        int entry; /* or API_NO_ENTRY: our table lacks it */
+        const void *caller;
+};
+
+static bool is_in_driver(const struct lookup *l)
+{
+        const struct library *library = library_get(l->api);
+
+        if (l->entry != API_NO_ENTRY)
+                return library_has(l->api, (unsigned)l->entry);
+        /* Not opened for a mere prefix: "cublasCreate" begins like the driver's names too. */
+        return library && elf_defines(&library->elf, l->symbol);
+}
+
+static bool is_ours_to_answer(const struct lookup *l)
+{
+        return l->entry != API_NO_ENTRY && entry_class(l->api, (unsigned)l->entry) != ENTRY_PASS;
+}
+
+/* In our own handle: what the driver has, its own functions but for those we stand before. */
+static const void *handle_for_ours(const struct lookup *l)
+{
+        const struct library *library = library_open(l->api, NULL);
+
+        if (!library)
+                return libc_map();
+        return is_ours_to_answer(l) && is_in_driver(l) ? us_map() : library->map;
+}
+
+static const void *handle_for_default(const struct lookup *l)
+{
+        struct order order;
+
+        if (l->entry != API_NO_ENTRY && is_in_driver(l))
+                return RTLD_DEFAULT; /* us, or whoever stands before us */
+        order_of(l->symbol, l->caller, &order);
+        if (order.first)
+                return l->entry == API_NO_ENTRY ? RTLD_DEFAULT : (void *)order.first;
+        if (l->entry == API_NO_ENTRY)
+                return is_in_driver(l) ? (void *)library_get(l->api)->map : RTLD_DEFAULT;
+        return libc_map(); /* only we define it, and the driver lacks it */
+}
+
+static const void *handle_for_next(const struct lookup *l)
+{
+        bool is_there = is_in_driver(l);
+        struct order order;
+
+        order_of(l->symbol, l->caller, &order);
+        if (l->entry == API_NO_ENTRY)
+                return is_there && !order.next ? (void *)library_get(l->api)->map : RTLD_NEXT;
+        if (order.is_caller_before_us && !is_there)
+                return order.next ? order.next : libc_map();
+        if (order.is_caller_before_us || order.next || !is_there)
+                return RTLD_NEXT;
+        /* The caller stands behind us, as over a driver: what is next to it is the driver. */
+        return handle_for_ours(l);
+}
+
+static void lookup(struct door_call *call)
+{
+        const char *symbol = (const char *)call->argument[1];
+        const void *handle = (const void *)call->argument[0];
+        struct lookup l = { .symbol = symbol, .caller = call->caller };
+
+        l.api = symbol ? api_of_prefix(symbol) : NULL;
+        if (!l.api || us_contains(call->caller) || library_containing(call->caller))
+                return;
+        l.entry = api_find(l.api, symbol);
+        if (handle == us_map())
+                handle = handle_for_ours(&l);
+        else if (handle == RTLD_NEXT)
+                handle = handle_for_next(&l);
+        else if (handle == RTLD_DEFAULT)
+                handle = handle_for_default(&l);
+        call->argument[0] = as_argument(handle);
+}
+
+void *door_dlsym(struct door_call *call)
+{
+        lookup(call);
+        return libc_function(LIBC_DLSYM);
+}
+
+void *door_dlvsym(struct door_call *call)
+{
+        lookup(call);
+        return libc_function(LIBC_DLVSYM);
+}

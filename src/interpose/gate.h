@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate: where work waits while its session is held.
+ *
+ * Thunks of class gate, and hooks through gate_pass(), test one word: 0 is open. The word is the
+ * session's (limits_page.gate) once there is a session, and a constant 0 until then. A shut gate is
+ * waited for by the function given with the word, or by a futex on it.
+ */
+#ifndef ALIQUOT_INTERPOSE_GATE_H
+#define ALIQUOT_INTERPOSE_GATE_H
+
+#include "interpose/bind.h"
+
+/* Returns when the caller may go on; may be called in any thread, and must not call through gate
+ * thunks. Errno is saved around it. */
+typedef void gate_waiter(const uint32_t *word);
+
+/* From now on the gate is `word`. `waiter` NULL: sleep on the word while it is not 0. The word must
+ * stay mapped for the life of the process. */
+void gate_use(const uint32_t *word, gate_waiter *waiter);
+
+/* Waits while the gate is shut. */
+void gate_wait(void);
+
+static inline void gate_pass(void)
+{
+        if (__builtin_expect(__atomic_load_n(gate_word, __ATOMIC_RELAXED) != 0, 0))
+                gate_wait();
+}
+
+#endif

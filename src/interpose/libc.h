@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The C library's own dlopen family, behind our doors.
+ *
+ * Found by reading the loaded C library's symbols rather than by dlsym(RTLD_NEXT): that is one
+ * of the doors, and the version strings differ from machine to machine.
+ */
+#ifndef ALIQUOT_INTERPOSE_LIBC_H
+#define ALIQUOT_INTERPOSE_LIBC_H
+
+#include <link.h>
+
+enum libc_function { LIBC_DLOPEN, LIBC_DLMOPEN, LIBC_DLSYM, LIBC_DLVSYM, LIBC_FUNCTIONS };
+
+/* Its address; NULL if this process has no such C library. */
+void *libc_function(enum libc_function which);
+
+struct link_map *libc_dlopen(const char *path, int mode);
+
+/* A loaded object that defines none of our APIs' names: a handle in which lookups fail, in the
+ * loader's own words. */
+struct link_map *libc_map(void);
+
+/*
+ * The program's pending dlerror(), which any use of the loader forgets. Saving takes it;
+ * restoring provokes it again where that can be done (a file that could not be opened), since
+ * the C library has no call to set it.
+ */
+struct libc_error {
+        char file[256]; /* "" if nothing was pending, or nothing we can provoke again */
+};
+void libc_error_save(struct libc_error *ret);
+void libc_error_restore(const struct libc_error *saved);
+
+#endif

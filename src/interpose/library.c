@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening happens outside any lock of ours; publishing is one compare-and-swap. Slots are bound
+ * before the record is published, so whoever sees the record sees bound slots, and whoever does not
+ * binds the same values again.
+ */
+#include "interpose/library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "interpose/bind.h"
+#include "interpose/libc.h"
+
+/* The extent of a loaded object, to tell whether a caller lies in it. */
+struct extent {
+        uintptr_t base;
+        uintptr_t low, high;
+};
+
+static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
+{
+        struct extent *extent = arg;
+
+        if (info->dlpi_addr != extent->base)
+                return 0;
+        for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+                const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+                if (p->p_type != PT_LOAD)
+                        continue;
+                if (info->dlpi_addr + p->p_vaddr < extent->low)
+                        extent->low = info->dlpi_addr + p->p_vaddr;
+                if (info->dlpi_addr + p->p_vaddr + p->p_memsz > extent->high)
+                        extent->high = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+        }
+        return 1;
+}
+
+static void bind_slots(const struct api *api, const struct elf *elf)
+{
+        const struct api_table *t = api->table;
+
+        for (unsigned i = 0; i < t->entry_count; i++) {
+                void *address = elf_symbol(elf, entry_name(api, i));
+
+                if (!address)
+                        address = (void *)(uintptr_t)api->no_function;
+                __atomic_store_n(&t->slot[i], address, __ATOMIC_RELEASE);
+        }
+}
+
+/* Records are never freed: a thread may be reading one at any time. */
+static const struct library *publish(const struct api *api, struct link_map *map, const char *path)
+{
+        struct extent extent = { .base = map->l_addr, .low = UINTPTR_MAX };
+        const struct library *expected = NULL;
+        struct library *l =
+                mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (l == MAP_FAILED)
+                return NULL;
+        if (!elf_read(map->l_addr, map->l_ld, &l->elf)) {
+                munmap(l, sizeof(*l));
+                return NULL;
+        }
+        dl_iterate_phdr(find_extent, &extent);
+        l->map = map;
+        l->low = extent.low;
+        l->high = extent.high;
+        memcpy(l->path, path, strlen(path) + 1);
+        bind_slots(api, &l->elf);
+        if (cas_acq_rel(api->library, &expected, l))
+                return l;
+        munmap(l, sizeof(*l));
+        return expected;
+}
+
+const struct library *library_open(const struct api *api, const struct search_hint *hint)
+{
+        const struct library *l = library_get(api);
+        int saved_errno = errno;
+        char path[PATH_MAX];
+        struct libc_error saved;
+
+        if (l)
+                return l;
+        libc_error_save(&saved);
+        if (search_library(api, hint, path)) {
+                struct link_map *map = libc_dlopen(path, RTLD_NOW | RTLD_LOCAL | api->open_flags);
+
+                if (map)
+                        l = publish(api, map, path);
+        }
+        libc_error_restore(&saved);
+        errno = saved_errno;
+        return l;
+}
+
+/* The last path found, kept so that the same answer twice costs its memory once. */
+static const char *keep_path(const char *path)
+{
+        static const char *_Atomic last;
+        const char *kept = load_acquire(&last);
+        size_t bytes = strlen(path) + 1;
+        char *copy;
+
+        if (kept && strcmp(kept, path) == 0)
+                return kept;
+        copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (copy == MAP_FAILED)
+                return NULL;
+        memcpy(copy, path, bytes);
+        store_release(&last, copy);
+        return copy;
+}
+
+const char *library_locate(const struct api *api, const struct search_hint *hint)
+{
+        const struct library *l = library_get(api);
+        int saved_errno = errno;
+        char path[PATH_MAX];
+        const char *kept;
+
+        if (l)
+                return l->path;
+        kept = search_library(api, hint, path) ? keep_path(path) : NULL;
+        errno = saved_errno;
+        return kept;
+}
+
+bool library_has(const struct api *api, unsigned entry)
+{
+        const struct library *l = library_open(api, NULL);
+
+        return l && api->table->slot[entry] != (void *)(uintptr_t)api->no_function;
+}
+
+const struct api *library_containing(const void *address)
+{
+        for (const struct api *const *api = api_list; *api; api++) {
+                const struct library *l = library_get(*api);
+
+                if (l && (uintptr_t)address >= l->low && (uintptr_t)address < l->high)
+                        return *api;
+        }
+        return NULL;
+}
+
+/* The API of an entry counted over all APIs, and its number in that API's own table. */
+static const struct api *api_of_number(unsigned number, unsigned *ret_entry)
+{
+        for (const struct api *const *api = api_list; *api; api++) {
+                const struct api_table *t = (*api)->table;
+                unsigned first = (unsigned)((t->thunk - thunk_first) / THUNK_BYTES);
+
+                if (number < first || number >= first + t->entry_count)
+                        continue;
+                *ret_entry = number - first;
+                return *api;
+        }
+        __builtin_unreachable(); /* thunks and tables are made by one run of gen-api */
+}
+
+void *bind_entry(unsigned number)
+{
+        unsigned entry;
+        const struct api *api = api_of_number(number, &entry);
+        const struct library *l = library_open(api, NULL);
+        void *address = l ? elf_symbol(&l->elf, entry_name(api, entry)) : NULL;
+
+        if (address)
+                return address;
+        return (void *)(uintptr_t)(l ? api->no_function : api->no_library);
+}
+
+void *bind_target(unsigned number)
+{
+        unsigned entry;
+        const struct api *api = api_of_number(number, &entry);
+
+        return __atomic_load_n(&api->table->slot[entry], __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dl_iterate_phdr() walks the list under the loader's lock. Inside it no other loader function may
+ * be called (their locks are taken in the other order), so objects are remembered by an address.
+ */
+#include "interpose/order.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "interpose/object.h"
+#include "interpose/library.h"
+#include "interpose/us.h"
+
+struct walk {
+        const char *symbol;
+        const void *caller;
+        bool is_us_seen, is_caller_seen, is_caller_before_us;
+        const void *first, *next; /* addresses inside the objects */
+};
+
+static bool object_contains(const struct dl_phdr_info *info, const void *address)
+{
+        uintptr_t offset = (uintptr_t)address - info->dlpi_addr;
+
+        for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+                const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+                if (p->p_type == PT_LOAD && offset - p->p_vaddr < p->p_memsz)
+                        return true;
+        }
+        return false;
+}
+
+static const ElfW(Dyn) * object_dynamic(const struct dl_phdr_info *info)
+{
+        for (unsigned i = 0; i < info->dlpi_phnum; i++)
+                if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+                        return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        return NULL;
+}
+
+static int walk_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+        struct walk *w = arg;
+        const ElfW(Dyn) *dynamic = object_dynamic(info);
+        bool is_caller = object_contains(info, w->caller);
+        struct elf elf;
+
+        if (object_contains(info, aliquot_is_us)) {
+                w->is_us_seen = true;
+                return 0;
+        }
+        if (!dynamic || library_containing(dynamic))
+                return 0;
+        if (elf_read(info->dlpi_addr, dynamic, &elf) && elf_defines(&elf, w->symbol)) {
+                if (!w->first)
+                        w->first = dynamic;
+                if (!w->next && w->is_caller_seen)
+                        w->next = dynamic;
+        }
+        if (is_caller) {
+                w->is_caller_seen = true;
+                w->is_caller_before_us = !w->is_us_seen;
+        }
+        return 0;
+}
+
+static struct link_map *map_of(const void *address)
+{
+        struct link_map *map = NULL;
+        Dl_info info;
+
+        if (!address || dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+                return NULL;
+        return map;
+}
+
+void order_of(const char *symbol, const void *caller, struct order *ret)
+{
+        struct walk w = { .symbol = symbol, .caller = caller };
+
+        dl_iterate_phdr(walk_object, &w);
+        *ret = (struct order){ .is_caller_before_us = w.is_caller_before_us,
+                               .first = map_of(w.first),
+                               .next = map_of(w.next) };
+}
+
+static int needs_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+        const char *soname = arg;
+        const ElfW(Dyn) *dynamic = object_dynamic(info);
+        struct elf elf;
+
+        if (!dynamic || !elf_read(info->dlpi_addr, dynamic, &elf))
+                return 0;
+        for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++)
+                if (d->d_tag == DT_NEEDED && strcmp(elf.strings + d->d_un.d_val, soname) == 0)
+                        return 1;
+        return 0;
+}
+
+bool order_is_needed(const char *soname)
+{
+        return dl_iterate_phdr(needs_library, (void *)(uintptr_t)soname) == 1;
+}

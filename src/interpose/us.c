@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounds come from the linker, our place in the loader's list from dladdr1() (which leaves
+ * dlerror() alone). Both work before any constructor ran.
+ */
+#include "interpose/us.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* Placed by the linker. */
+extern const char __ehdr_start[] HIDDEN;
+extern const char _end[] HIDDEN;
+
+__attribute__((visibility("default"))) const char aliquot_is_us[] = "aliquot";
+
+const void *us_header(void)
+{
+        return __ehdr_start;
+}
+
+bool us_contains(const void *address)
+{
+        return (uintptr_t)address >= (uintptr_t)__ehdr_start &&
+               (uintptr_t)address < (uintptr_t)_end;
+}
+
+struct link_map *us_map(void)
+{
+        static struct link_map *_Atomic known;
+        struct link_map *map = load_relaxed(&known);
+        Dl_info info;
+
+        if (map)
+                return map;
+        if (dladdr1(aliquot_is_us, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+                return NULL;
+        store_relaxed(&known, map);
+        return map;
+}
+
+const char *us_name(void)
+{
+        struct link_map *map = us_map();
+
+        return map && map->l_name ? map->l_name : "";
+}
+
+bool us_path(char *ret, unsigned bytes)
+{
+        char line[PATH_MAX + 128];
+        scoped_file FILE *maps = NULL;
+
+        if (us_name()[0] == '/')
+                return snprintf(ret, bytes, "%s", us_name()) < (int)bytes;
+        maps = fopen("/proc/self/maps", "re");
+        while (maps && fgets(line, sizeof(line), maps)) {
+                uintptr_t low = 0, high = 0;
+                char *path = strchr(line, '/');
+
+                if (sscanf(line, "%lx-%lx", &low, &high) != 2 || !path ||
+                    (uintptr_t)aliquot_is_us < low || (uintptr_t)aliquot_is_us >= high)
+                        continue;
+                path[strcspn(path, "\n")] = '\0';
+                return snprintf(ret, bytes, "%s", path) < (int)bytes;
+        }
+        return false;
+}

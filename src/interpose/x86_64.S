@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What C cannot say, for x86-64: going on to a function with the caller's registers and stack as
+ * they were. Two stubs behind the thunks, and the four doors.
+ *
+ * bind_first, gate_shut: entered with a thunk's number pushed; call bind_entry() or gate_enter() with
+ * everything saved that can carry an argument, then jump where it says. Vector registers are saved
+ * whole (xsave: an AVX argument must survive, and the C library's own functions use wide registers)
+ * or, on a machine or emulator without xsave, by fxsave.
+ *
+ * The doors end in a jump, never a call: the loader takes the return address for the caller, whose
+ * RUNPATH counts and whom RTLD_NEXT is relative to.
+ */
+#if defined(__CET__)
+#include <cet.h>
+#endif
+
+#define STATE_COMPONENTS 0xe6 /* SSE, AVX, and the three of AVX-512 */
+#define STATE_BYTES 2752      /* their area in xsave's standard format, and its header */
+#define XSAVE_HEADER 512
+
+        .text
+        .hidden bind_entry
+        .hidden gate_enter
+        .hidden door_dlopen
+        .hidden door_dlmopen
+        .hidden door_dlsym
+        .hidden door_dlvsym
+
+        .section .bss
+        .type vector_means, @object
+        .size vector_means, 1
+vector_means:                 /* 0 not yet asked, 1 xsave, 2 fxsave */
+        .zero 1
+
+        .text
+        .type ask_vector_means, @function
+ask_vector_means:             /* all registers but %rax are kept */
+        .cfi_startproc
+        pushq %rbx
+        .cfi_adjust_cfa_offset 8
+        pushq %rcx
+        .cfi_adjust_cfa_offset 8
+        pushq %rdx
+        .cfi_adjust_cfa_offset 8
+        movl $1, %eax
+        cpuid
+        btl $27, %ecx         /* OSXSAVE */
+        setnc %al
+        incb %al
+        movb %al, vector_means(%rip)
+        popq %rdx
+        .cfi_adjust_cfa_offset -8
+        popq %rcx
+        .cfi_adjust_cfa_offset -8
+        popq %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size ask_vector_means, . - ask_vector_means
+
+/* On entry: 0(%rsp) the number, 8(%rsp) the return address. */
+.macro DETOUR name, decide
+        .globl \name
+        .hidden \name
+        .type \name, @function
+        .balign 16
+\name:
+        .cfi_startproc
+        .cfi_adjust_cfa_offset 8
+        pushq %rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_offset %rbp, -24
+        movq %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        pushq %rdi
+        pushq %rsi
+        pushq %rdx
+        pushq %rcx
+        pushq %r8
+        pushq %r9
+        pushq %r10
+        pushq %rax            /* %al: how many vector registers a variadic call uses */
+        subq $STATE_BYTES, %rsp
+        andq $-64, %rsp
+        cmpb $0, vector_means(%rip)
+        jne 1f
+        call ask_vector_means
+1:      cmpb $1, vector_means(%rip)
+        jne 2f
+        xorl %eax, %eax
+        movl $8, %ecx
+        leaq XSAVE_HEADER(%rsp), %rdi
+        rep stosq
+        xorl %edx, %edx
+        movl $STATE_COMPONENTS, %eax
+        xsave64 (%rsp)
+        jmp 3f
+2:      fxsave64 (%rsp)
+3:      movl 8(%rbp), %edi
+        call \decide
+        movq %rax, %r11
+        cmpb $1, vector_means(%rip)
+        jne 4f
+        xorl %edx, %edx
+        movl $STATE_COMPONENTS, %eax
+        xrstor64 (%rsp)
+        jmp 5f
+4:      fxrstor64 (%rsp)
+5:      leaq -64(%rbp), %rsp
+        popq %rax
+        popq %r10
+        popq %r9
+        popq %r8
+        popq %rcx
+        popq %rdx
+        popq %rsi
+        popq %rdi
+        popq %rbp
+        .cfi_def_cfa %rsp, 16
+        .cfi_restore %rbp
+        leaq 8(%rsp), %rsp
+        .cfi_adjust_cfa_offset -8
+        jmp *%r11
+        .cfi_endproc
+        .size \name, . - \name
+.endm
+
+DETOUR bind_first, bind_entry
+DETOUR gate_shut, gate_enter
+
+/* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to jump to with the
+ * arguments as it left them, or NULL to return argument[0]. */
+.macro DOOR name, decide
+        .globl \name
+        .type \name, @function
+        .balign 16
+\name:
+        .cfi_startproc
+        endbr64
+        movq (%rsp), %rax
+        pushq %rax
+        .cfi_adjust_cfa_offset 8
+        pushq %rcx
+        .cfi_adjust_cfa_offset 8
+        pushq %rdx
+        .cfi_adjust_cfa_offset 8
+        pushq %rsi
+        .cfi_adjust_cfa_offset 8
+        pushq %rdi
+        .cfi_adjust_cfa_offset 8
+        movq %rsp, %rdi
+        call \decide
+        popq %rdi
+        .cfi_adjust_cfa_offset -8
+        popq %rsi
+        .cfi_adjust_cfa_offset -8
+        popq %rdx
+        .cfi_adjust_cfa_offset -8
+        popq %rcx
+        .cfi_adjust_cfa_offset -8
+        leaq 8(%rsp), %rsp
+        .cfi_adjust_cfa_offset -8
+        testq %rax, %rax
+        je 1f
+        jmp *%rax
+1:      movq %rdi, %rax
+        ret
+        .cfi_endproc
+        .size \name, . - \name
+.endm
+
+DOOR dlopen, door_dlopen
+DOOR dlmopen, door_dlmopen
+DOOR dlsym, door_dlsym
+DOOR dlvsym, door_dlvsym
+
+        .section .note.GNU-stack, "", @progbits
