@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVML, as the interposer sees it.
+ *
+ * The real library calls its own exports by name, so it is opened with RTLD_DEEPBIND, or its inner
+ * calls would come to us; a sanitizer forbids that flag, hence NVML_OPEN_FLAGS (meson.build).
+ */
+#include <dlfcn.h>
+
+#include "shim/apis.h"
+#include "shim/nvml/hooks.h"
+#include "shim/nvml/real.h"
+
+static nvmlReturn_t answer_no_library(void)
+{
+        return NVML_ERROR_LIBRARY_NOT_FOUND;
+}
+
+static nvmlReturn_t answer_no_function(void)
+{
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+}
+
+/* Where the thunks of class refuse go. */
+nvmlReturn_t refuse_nvml(void);
+nvmlReturn_t refuse_nvml(void)
+{
+        return NVML_ERROR_NOT_SUPPORTED;
+}
+
+static const struct library *_Atomic library;
+
+const struct api nvml_api = {
+        .name = "nvml",
+        .soname = "libnvidia-ml.so.1",
+        .stem = "libnvidia-ml.so",
+        .prefix = "nvml",
+        .variable = "ALIQUOT_REAL_LIBNVML",
+        .open_flags = NVML_OPEN_FLAGS,
+        .no_library = (void (*)(void))answer_no_library,
+        .no_function = (void (*)(void))answer_no_function,
+        .table = &nvml_table,
+        .library = &library,
+};
