@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A driver that does next to nothing, so that what is measured is what stands in front of it.
+ *
+ * One device, one context that is always current, addresses that only count up. Each allocation
+ * and release takes TOY_CALL_NS (asleep, like a driver in its ioctl; 0: at once). The time a
+ * thread spent inside is kept, and told by cuToyInsideNs(): a name that no table lists, so a
+ * library in front of this one has to pass it through.
+ */
+#include "abi/cuda.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CARD_BYTES (UINT64_C(1) << 40)
+
+uint64_t cuToyInsideNs(void);
+
+static _Atomic CUdeviceptr next_address = UINT64_C(1) << 32;
+static uint64_t call_ns;
+static _Thread_local uint64_t inside_ns;
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void take_time(void)
+{
+        uint64_t began_ns;
+
+        if (!call_ns)
+                return;
+        began_ns = now_ns();
+        nanosleep(&(struct timespec){ .tv_nsec = (long)call_ns }, NULL);
+        inside_ns += now_ns() - began_ns;
+}
+
+uint64_t cuToyInsideNs(void)
+{
+        return inside_ns;
+}
+
+CUresult cuInit(unsigned int flags)
+{
+        const char *text = getenv("TOY_CALL_NS");
+
+        call_ns = text ? strtoull(text, NULL, 10) : 0;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *ret)
+{
+        *ret = 13000;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *ret)
+{
+        *ret = 1;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *ret, int ordinal)
+{
+        *ret = ordinal;
+        return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
+{
+        memset(ret, 0x11, sizeof(*ret));
+        return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
+{
+        *ret = CARD_BYTES;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *ret)
+{
+        *ret = 0;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+        take_time();
+        *ret = atomic_fetch_add_explicit(&next_address, (bytes + 511u) & ~(size_t)511u,
+                                         memory_order_relaxed);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+        take_time();
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+                        unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+                        CUstream stream, void **params, void **extra)
+{
+        return CUDA_SUCCESS;
+}
