@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cards as NVML sees them, for front ends that must not know NVML.
+ *
+ * Both answers come from the real library and may be unavailable (no libnvidia-ml, a container
+ * without it): then the caller does without. Implemented in shim/nvml.
+ */
+#ifndef ALIQUOT_SHIM_CARDS_H
+#define ALIQUOT_SHIM_CARDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/session.h"
+
+/* A session_gpu_lister: every GPU, and the MIG instances of those cut up, in NVML's order. */
+int cards_list(struct session_gpu *ret, size_t max);
+
+/* What NVML says this very process holds of a device, contexts included. Only when the program has
+ * NVML open anyway (opening it costs milliseconds). False: unknown. */
+bool cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes);
+
+#endif

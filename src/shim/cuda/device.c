@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device as the program sees it: its start, its name, its size, what is free.
+ *
+ * With a limit the card is as large as the limit, and what is free is the smaller of what the limit
+ * leaves and what the driver has. The driver is asked first, always, with the program's own
+ * arguments: so a wrong argument is answered by the driver, and only good answers are changed.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/pool.h"
+#include "shim/cuda/real.h"
+
+/* A broken session refuses: no context means no memory, whatever the program calls. */
+CUresult hook_cuInit(unsigned int flags)
+{
+        CUresult rc = real.cuInit(flags);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return front_start() ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+}
+
+/* False: nothing is to be changed. */
+static bool view(struct place place, struct charge_view *ret)
+{
+        if (place.row < 0)
+                return false;
+        meters_refresh(place.row, true);
+        return charge_read(place.row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
+}
+
+static uint64_t left(const struct charge_view *view)
+{
+        return view->limit_bytes > view->used_bytes ? view->limit_bytes - view->used_bytes : 0;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+/* The first interface counts in 32 bits; what does not fit is said as large as it can be. */
+CUresult hook_cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
+{
+        CUresult rc = real.cuMemGetInfo(ret_free, ret_total);
+        struct charge_view now;
+
+        if (rc != CUDA_SUCCESS || !view(place_here(), &now))
+                return rc;
+        if (ret_free)
+                *ret_free = (unsigned int)smaller(left(&now), *ret_free);
+        if (ret_total)
+                *ret_total = (unsigned int)smaller(now.limit_bytes, UINT_MAX);
+        return rc;
+}
+
+CUresult hook_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
+{
+        CUresult rc = real.cuMemGetInfo_v2(ret_free, ret_total);
+        struct charge_view now;
+
+        if (rc != CUDA_SUCCESS || !view(place_here(), &now))
+                return rc;
+        if (ret_free)
+                *ret_free = smaller(left(&now), *ret_free);
+        if (ret_total)
+                *ret_total = now.limit_bytes;
+        return rc;
+}
+
+CUresult hook_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
+{
+        CUresult rc = real.cuDeviceTotalMem(ret, device);
+        struct charge_view now;
+
+        if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
+                *ret = (unsigned int)smaller(now.limit_bytes, UINT_MAX);
+        return rc;
+}
+
+CUresult hook_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
+{
+        CUresult rc = real.cuDeviceTotalMem_v2(ret, device);
+        struct charge_view now;
+
+        if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
+                *ret = now.limit_bytes;
+        return rc;
+}
+
+/* The name is of the session, not of the card: all its devices carry it. */
+CUresult hook_cuDeviceGetName(char *ret, int room, CUdevice device)
+{
+        CUresult rc = real.cuDeviceGetName(ret, room, device);
+        const struct limits_page *limits = session_limits();
+        size_t length;
+
+        if (rc != CUDA_SUCCESS || !limits || !limits->device_name[0])
+                return rc;
+        length = strnlen(limits->device_name, sizeof(limits->device_name) - 1);
+        if (length > (size_t)room - 1)
+                length = (size_t)room - 1;
+        memcpy(ret, limits->device_name, length);
+        ret[length] = '\0';
+        return rc;
+}

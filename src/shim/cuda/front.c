@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/front.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/atomic.h"
+#include "shim/cards.h"
+#include "shim/cuda/pool.h"
+#include "shim/cuda/state.h"
+#include "shim/cuda/real.h"
+
+#define ROW_KNOWN 16
+
+/* Whole pages of its own, so that the kernel can wipe it in a child. */
+static union {
+        struct state parts;
+        unsigned char pages[(sizeof(struct state) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE];
+} store __attribute__((aligned(STATE_PAGE)));
+
+extern struct state state __attribute__((alias("store")));
+
+static const struct place nowhere = { .row = CHARGE_NO_DEVICE, .device = -1 };
+
+static CUresult device_uuid(CUuuid *ret, CUdevice device)
+{
+        CUresult rc = real.cuDeviceGetUuid_v2(ret, device);
+
+        return rc == CUDA_SUCCESS ? rc : real.cuDeviceGetUuid(ret, device);
+}
+
+/* Without NVML the cards are those that this process may see, in its order. */
+static int list_seen(struct session_gpu *ret, size_t max)
+{
+        int count;
+        CUuuid uuid;
+        size_t bytes = 0;
+
+        if (real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
+                return -1;
+        if (count > (int)max)
+                count = (int)max;
+        for (int i = 0; i < count; i++) {
+                if (device_uuid(&uuid, i) != CUDA_SUCCESS)
+                        return -1;
+                real.cuDeviceTotalMem_v2(&bytes, i);
+                ret[i] = (struct session_gpu){ .card_bytes = bytes };
+                memcpy(ret[i].uuid, uuid.bytes, sizeof(ret[i].uuid));
+        }
+        return count;
+}
+
+static int list_cards(struct session_gpu *ret, size_t max)
+{
+        int count = cards_list(ret, max);
+
+        return count >= 0 ? count : list_seen(ret, max);
+}
+
+bool front_start(void)
+{
+        int saved = errno;
+
+        if (!load_relaxed(&state.is_wiped_at_fork)) {
+                madvise(&store, sizeof(store), MADV_WIPEONFORK);
+                store_relaxed(&state.is_wiped_at_fork, 1);
+        }
+        if (session_state() == SESSION_UNKNOWN)
+                session_start(list_cards);
+        errno = saved;
+        return session_state() != SESSION_BROKEN;
+}
+
+/* CHARGE_NO_DEVICE for an ordinal that the driver does not know: it will say so itself. */
+static int row_ask(CUdevice device)
+{
+        CUuuid uuid;
+        size_t card_bytes = 0;
+        int row;
+
+        if (!front_start())
+                return SESSION_NO_ROW;
+        if (session_state() == SESSION_NONE)
+                return CHARGE_NO_DEVICE;
+        if (device_uuid(&uuid, device) != CUDA_SUCCESS)
+                return CHARGE_NO_DEVICE;
+        real.cuDeviceTotalMem_v2(&card_bytes, device);
+        row = session_device((const uint8_t *)uuid.bytes, card_bytes);
+        if (row != SESSION_NO_ROW)
+                store_relaxed(&state.rows[device], row + ROW_KNOWN);
+        return row;
+}
+
+static int row_of(CUdevice device)
+{
+        int known;
+
+        if (session_state() == SESSION_NONE || device < 0 || device >= STATE_DEVICES)
+                return CHARGE_NO_DEVICE;
+        known = load_relaxed(&state.rows[device]);
+        return known ? known - ROW_KNOWN : row_ask(device);
+}
+
+struct place place_of_device(CUdevice device)
+{
+        struct place place = { .row = row_of(device), .device = device };
+
+        return place.row == CHARGE_NO_DEVICE ? nowhere : place;
+}
+
+static struct seat *seat_find(CUcontext context)
+{
+        uint32_t high = load_acquire(&state.seats_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                if (load_acquire(&state.seats[i].context) == key_of(context))
+                        return &state.seats[i];
+        }
+        return NULL;
+}
+
+static struct place seat_read(struct seat *seat)
+{
+        return (struct place){ .row = load_relaxed(&seat->row),
+                               .owner = load_relaxed(&seat->owner),
+                               .device = load_relaxed(&seat->device) };
+}
+
+/* `place.owner` 0 takes a new number. Without a free seat the context stays without one. */
+static struct place seat_take(CUcontext context, struct place place)
+{
+        struct seat *seat;
+
+        lock_take(&state.seats_lock);
+        seat = seat_find(context);
+        if (seat) {
+                place = seat_read(seat);
+                lock_drop(&state.seats_lock);
+                return place;
+        }
+        seat = seat_find(NULL);
+        if (!seat && load_relaxed(&state.seats_high) < STATE_SEATS)
+                seat = &state.seats[load_relaxed(&state.seats_high)];
+        if (seat) {
+                place.owner = place.owner ? place.owner : ++state.last_owner;
+                store_relaxed(&seat->row, place.row);
+                store_relaxed(&seat->owner, place.owner);
+                store_relaxed(&seat->device, place.device);
+                store_release(&seat->context, key_of(context));
+                if (seat == &state.seats[load_relaxed(&state.seats_high)])
+                        store_release(&state.seats_high, load_relaxed(&state.seats_high) + 1);
+        }
+        lock_drop(&state.seats_lock);
+        return place;
+}
+
+/* `context` is current. */
+static struct place place_ask(CUcontext context)
+{
+        CUdevice device;
+        struct place place;
+
+        if (real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+                return nowhere;
+        place = place_of_device(device);
+        /* A refusal is not remembered: a later try may find the row. */
+        return place.row < 0 ? place : seat_take(context, place);
+}
+
+struct place place_here(void)
+{
+        CUcontext context = NULL;
+        struct seat *seat;
+
+        if (session_state() == SESSION_NONE)
+                return nowhere;
+        if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+                return nowhere;
+        seat = seat_find(context);
+        return seat ? seat_read(seat) : place_ask(context);
+}
+
+static struct place place_of_context(CUcontext context)
+{
+        struct seat *seat = seat_find(context);
+        struct place place = nowhere;
+        CUcontext popped;
+
+        if (seat)
+                return seat_read(seat);
+        if (real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+                return nowhere;
+        place = place_ask(context);
+        real.cuCtxPopCurrent_v2(&popped);
+        return place;
+}
+
+struct place place_of_stream(CUstream stream)
+{
+        CUcontext context;
+
+        if (session_state() == SESSION_NONE)
+                return nowhere;
+        if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+                return place_here();
+        if (real.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS || !context)
+                return place_here();
+        return place_of_context(context);
+}
+
+struct place place_seated(CUcontext context, struct place place)
+{
+        return place.row < 0 ? place : seat_take(context, place);
+}
+
+struct place place_forget(CUcontext context)
+{
+        struct place place = nowhere;
+        struct seat *seat;
+
+        if (session_state() == SESSION_NONE || !context)
+                return nowhere;
+        lock_take(&state.seats_lock);
+        seat = seat_find(context);
+        if (seat) {
+                place = seat_read(seat);
+                store_release(&seat->context, 0);
+        }
+        lock_drop(&state.seats_lock);
+        return place;
+}
+
+void place_restore(CUcontext context, struct place place)
+{
+        if (place.owner)
+                seat_take(context, place);
+}
+
+CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
+{
+        if (place.row == SESSION_NO_ROW) {
+                charge_begin(ret, CHARGE_NO_DEVICE, 0);
+                return CUDA_ERROR_NOT_PERMITTED;
+        }
+        if (charge_begin(ret, place.row, bytes)) {
+                ret->owner = place.owner;
+                return CUDA_SUCCESS;
+        }
+        for (unsigned step = 0; pool_relieve(place, step); step++) {
+                if (charge_begin(ret, place.row, bytes)) {
+                        ret->owner = place.owner;
+                        return CUDA_SUCCESS;
+                }
+        }
+        return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uint64_t key)
+{
+        if (rc == CUDA_SUCCESS)
+                charge_keep(charge, space, key);
+        else
+                charge_drop(charge);
+        return rc;
+}
+
+CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space, uint64_t key)
+{
+        if (rc == CUDA_SUCCESS)
+                charge_drop(taken);
+        else
+                charge_keep(taken, space, key);
+        return rc;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every hook of the CUDA front end is made of.
+ *
+ *      struct charge charge;
+ *      CUresult rc = reserve(&charge, bytes);          // else: what the program is told
+ *
+ *      if (rc == CUDA_SUCCESS)
+ *              rc = drained(&charge, real.cuMemAlloc_v2(ret, bytes));
+ *      return settle(&charge, rc, SPACE_POINTER, ret);
+ *
+ * A *place* is where memory of the calling thread goes: the row of its current context's device,
+ * and the context's number, under which everything that dies with the context is kept. A thread
+ * without a context, or a process without a session, is nowhere: every verb then does nothing and
+ * the driver answers for itself.
+ *
+ * Refused is CUDA_ERROR_OUT_OF_MEMORY when the limit says so, CUDA_ERROR_NOT_PERMITTED when the
+ * session is broken. Before the limit refuses, memory that the driver's pools hold unused is given
+ * back (pool.h), as the driver itself does when a card is full.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_FRONT_H
+#define ALIQUOT_SHIM_CUDA_FRONT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "shim/charge.h"
+#include "shim/session.h"
+
+struct place {
+        int row;         /* of the page; CHARGE_NO_DEVICE; SESSION_NO_ROW: refuse */
+        uint32_t owner;  /* the context's number; 0 = none */
+        CUdevice device; /* -1 with CHARGE_NO_DEVICE */
+};
+
+struct place place_here(void);
+
+/* Of a stream's context, which need not be current. */
+struct place place_of_stream(CUstream stream);
+
+/* Of a device, for what belongs to no context. An ordinal the driver does not know: nowhere. */
+struct place place_of_device(CUdevice device);
+
+/* A context that was just made on `place`: gives it a number. Idempotent. */
+struct place place_seated(CUcontext context, struct place place);
+
+/* The context is about to be destroyed: from here on its handle may mean another one. Returns its
+ * number for charge_drop_owner(). place_restore() when the driver refused to destroy it. */
+struct place place_forget(CUcontext context);
+void place_restore(CUcontext context, struct place place);
+
+/* Grants, or says what to tell the program. `ret` is empty after a refusal. */
+CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes);
+
+static inline CUresult reserve(struct charge *ret, uint64_t bytes)
+{
+        return reserve_at(ret, place_here(), bytes);
+}
+
+/* Keeps the charge under a key if the driver said yes, else gives it back. Returns `rc`. */
+CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uint64_t key);
+
+/* For a release: the block was taken out first; put it back if the driver said no. */
+CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space, uint64_t key);
+
+/* Calls the driver, again while bytes of a dead process drain. */
+#define drained(charge, call)                                               \
+        ({                                                                  \
+                CUresult drained_rc;                                        \
+                unsigned drained_attempt = 0;                               \
+                do                                                          \
+                        drained_rc = (call);                                \
+                while (drained_rc == CUDA_ERROR_OUT_OF_MEMORY &&            \
+                       charge_wait_for_drain((charge), drained_attempt++)); \
+                drained_rc;                                                 \
+        })
+
+static inline uint64_t key_of(const void *handle)
+{
+        return (uint64_t)(uintptr_t)handle;
+}
+
+/* There may be something to charge: false only when nothing was asked of us. */
+static inline bool front_is_on(void)
+{
+        return session_state() != SESSION_NONE;
+}
+
+/* Starts the session if this is the first call of all. True unless it is broken. */
+bool front_start(void);
+
+#endif

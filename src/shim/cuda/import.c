@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/import.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/attach.h"
+#include "shim/cuda/state.h"
+#include "store/liveness.h"
+
+/* Where the names' bytes begin in `slots`: past everything that is a slot's. */
+#define NAME_BYTE (UINT64_C(1) << 44)
+
+/* Instead of a pin: somebody else of the session is charged. */
+#define WAITING UINT64_C(1)
+
+/*
+ * A node of state.imports: key = name (0: none), count = references, extent = bytes, row, value =
+ * the pin of its lock, or 0 without one, or WAITING; id = number of its charge. A node of
+ * state.import_keys: key = the driver's handle, id = its space, value = the import. A node of
+ * state.exports: key = of the charge, id = its space, value = the pin or 0.
+ */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+        hash ^= word;
+        hash *= UINT64_C(0xff51afd7ed558ccd);
+        return hash ^ hash >> 32;
+}
+
+uint64_t import_name_bytes(const void *handle, size_t bytes)
+{
+        const unsigned char *at = handle;
+        uint64_t hash = 1;
+        uint64_t word;
+
+        for (size_t i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+                memcpy(&word, at + i, sizeof(word));
+                hash = mix(hash, word);
+        }
+        return hash | 1;
+}
+
+/* Descriptors of a device file all have its inode, so they say nothing. */
+static bool describe(int fd, struct stat *ret)
+{
+        int saved = errno;
+        bool is_good = fstat(fd, ret) == 0 && !S_ISCHR(ret->st_mode);
+
+        errno = saved;
+        return is_good;
+}
+
+uint64_t import_name_fd(int fd)
+{
+        struct stat status;
+
+        if (!describe(fd, &status))
+                return 0;
+        return mix(mix(2, status.st_dev), status.st_ino) | 1;
+}
+
+uint64_t import_bytes_fd(int fd)
+{
+        struct stat status;
+
+        return describe(fd, &status) && status.st_size > 0 ? (uint64_t)status.st_size : 0;
+}
+
+/* The session's lock on a name, or NULL: somebody has it. `*ret_is_free` also when the file cannot
+ * be locked at all: better charged twice than not. */
+static void *name_lock(uint64_t name, bool *ret_is_free)
+{
+        struct process *process = process_attached();
+        void *pin = NULL;
+        int rc = -EINVAL;
+
+        if (process) {
+                lock_take(&process->descriptors);
+                rc = liveness_lock(session_slots_file(), NAME_BYTE | (name & (NAME_BYTE - 1)),
+                                   &pin);
+                lock_drop(&process->descriptors);
+        }
+        *ret_is_free = rc != -EAGAIN;
+        return rc == 0 ? pin : NULL;
+}
+
+static void unlock(uint64_t pin)
+{
+        if (pin > WAITING)
+                liveness_unlock((void *)(uintptr_t)pin);
+}
+
+static void set_value(struct node *import, uint64_t value)
+{
+        if (import->value == WAITING)
+                add_relaxed(&state.imports_uncharged, -1u);
+        import->value = value;
+        if (value == WAITING)
+                add_relaxed(&state.imports_uncharged, 1u);
+}
+
+/* Finds or makes the import; a new one has one reference and is nowhere yet. */
+static struct node *hold(uint64_t name, bool *ret_is_new)
+{
+        struct node *node = NULL;
+
+        lock_take(&state.imports_lock);
+        if (name)
+                node = table_find(&state.imports, name);
+        *ret_is_new = !node;
+        if (!node)
+                node = table_node(&state.imports);
+        if (node && *ret_is_new) {
+                node->key = name;
+                node->row = CHARGE_NO_DEVICE;
+                node->id = ++state.imports_last_id;
+                table_put(&state.imports, node);
+        }
+        if (node)
+                node->count++;
+        lock_drop(&state.imports_lock);
+        return node;
+}
+
+/* A new import is charged, or waits for its turn. */
+static CUresult charge_import(struct node *import, struct place place, uint64_t bytes)
+{
+        struct charge charge;
+        bool is_free = true;
+        void *pin = import->key ? name_lock(import->key, &is_free) : NULL;
+        CUresult rc = reserve_at(&charge, place, is_free ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS) {
+                unlock(key_of(pin));
+                return rc;
+        }
+        charge.owner = 0;
+        settle(&charge, rc, SPACE_IMPORT, import->id);
+        lock_take(&state.imports_lock);
+        import->extent = bytes;
+        import->row = place.row;
+        set_value(import, is_free ? key_of(pin) : WAITING);
+        lock_drop(&state.imports_lock);
+        return rc;
+}
+
+CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint64_t bytes)
+{
+        bool is_new;
+        struct node *import;
+        CUresult rc = CUDA_SUCCESS;
+
+        *ret = NULL;
+        if (place.row == SESSION_NO_ROW)
+                return CUDA_ERROR_NOT_PERMITTED;
+        if (place.row < 0)
+                return CUDA_SUCCESS;
+        import = hold(name, &is_new);
+        if (!import)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (is_new)
+                rc = charge_import(import, place, bytes);
+        if (rc == CUDA_SUCCESS)
+                *ret = import;
+        else
+                import_end(import);
+        return rc;
+}
+
+void import_end(struct node *import)
+{
+        struct charge charge;
+        uint64_t pin = 0;
+
+        if (!import)
+                return;
+        lock_take(&state.imports_lock);
+        if (--import->count == 0) {
+                pin = import->value;
+                set_value(import, 0);
+                if (charge_take(&charge, SPACE_IMPORT, import->id))
+                        charge_drop(&charge);
+                table_remove(&state.imports, import);
+                table_node_free(&state.imports, import);
+        }
+        lock_drop(&state.imports_lock);
+        unlock(pin); /* after the charge: the next to be charged finds the room */
+}
+
+void import_keep(struct node *import, enum charge_space space, uint64_t key)
+{
+        struct node *node;
+
+        if (!import)
+                return;
+        lock_take(&state.imports_lock);
+        node = table_node(&state.import_keys);
+        if (node) { /* without it the import stays charged until the process ends */
+                node->key = key;
+                node->id = space;
+                node->value = key_of(import);
+                table_put(&state.import_keys, node);
+        }
+        lock_drop(&state.imports_lock);
+}
+
+static struct node *find_kind(const struct table *table, uint64_t key, enum charge_space space)
+{
+        struct node *node = table_find(table, key);
+
+        while (node && node->id != space)
+                node = table_next(node);
+        return node;
+}
+
+struct node *import_take(enum charge_space space, uint64_t key)
+{
+        struct node *import = NULL;
+        struct node *node;
+
+        lock_take(&state.imports_lock);
+        node = find_kind(&state.import_keys, key, space);
+        if (node) {
+                import = (struct node *)(uintptr_t)node->value;
+                table_remove(&state.import_keys, node);
+                table_node_free(&state.import_keys, node);
+        }
+        lock_drop(&state.imports_lock);
+        return import;
+}
+
+void import_export(uint64_t name, enum charge_space space, uint64_t key)
+{
+        bool is_free, is_known;
+        struct node *node;
+        void *pin;
+
+        if (!name || session_state() != SESSION_ACTIVE)
+                return;
+        lock_take(&state.imports_lock);
+        is_known = find_kind(&state.exports, key, space) != NULL;
+        lock_drop(&state.imports_lock);
+        if (is_known)
+                return;
+        pin = name_lock(name, &is_free);
+        if (!pin)
+                return;
+        lock_take(&state.imports_lock);
+        node = table_node(&state.exports);
+        if (node) {
+                node->key = key;
+                node->id = space;
+                node->value = key_of(pin);
+                table_put(&state.exports, node);
+                add_relaxed(&state.exports_live, 1u);
+        }
+        lock_drop(&state.imports_lock);
+        if (!node)
+                unlock(key_of(pin));
+}
+
+void import_unexport(enum charge_space space, uint64_t key)
+{
+        struct node *node;
+        uint64_t pin = 0;
+
+        if (!load_relaxed(&state.exports_live))
+                return;
+        lock_take(&state.imports_lock);
+        node = find_kind(&state.exports, key, space);
+        if (node) {
+                pin = node->value;
+                table_remove(&state.exports, node);
+                table_node_free(&state.exports, node);
+                add_relaxed(&state.exports_live, -1u);
+        }
+        lock_drop(&state.imports_lock);
+        unlock(pin);
+}
+
+/* Under imports_lock. */
+static void claim(struct node *import)
+{
+        struct charge charge;
+        bool is_free;
+        void *pin = name_lock(import->key, &is_free);
+
+        if (!is_free)
+                return;
+        if (!charge_begin(&charge, (int)import->row, import->extent)) {
+                unlock(key_of(pin)); /* no room now: later */
+                return;
+        }
+        charge_keep(&charge, SPACE_IMPORT, import->id);
+        set_value(import, key_of(pin));
+}
+
+void import_claim(int row)
+{
+        if (!load_relaxed(&state.imports_uncharged))
+                return;
+        lock_take(&state.imports_lock);
+        for (struct node *import = table_each(&state.imports, NULL); import;
+             import = table_each(&state.imports, import)) {
+                if (import->value == WAITING && (row < 0 || import->row == row))
+                        claim(import);
+        }
+        lock_drop(&state.imports_lock);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain device memory: allocated and freed by address, gone with its context at the latest.
+ *
+ * Charged as asked for: the bytes; of pitched memory, the returned pitch times the height. Managed
+ * memory counts in full wherever its pages are. Host memory (cuMemHostAlloc, cuMemHostRegister) is
+ * not device memory and is not charged. A free of an address that is not in the table (stream-
+ * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
+ */
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/measure.h"
+#include "shim/cuda/pool.h"
+#include "shim/cuda/real.h"
+
+/* Where the driver left an address, after it said yes. */
+#define key_at(ret) ((uint64_t)(rc == CUDA_SUCCESS ? *(ret) : 0))
+
+CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, ret ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuMemAlloc(ret, bytes));
+        return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+}
+
+CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, ret ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuMemAlloc_v2(ret, bytes));
+        return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+}
+
+CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, ret ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuMemAllocManaged(ret, bytes, flags));
+        return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+}
+
+/*
+ * The driver chose its pitch. A smaller one than expected gives bytes back; a larger one must be
+ * granted anew, or the block goes back and the program hears out-of-memory.
+ */
+static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_t bytes)
+{
+        struct place place = { .row = charge->device, .owner = charge->owner };
+        CUresult rc;
+
+        if (bytes <= charge->bytes) {
+                charge_trim(charge, bytes);
+                return settle(charge, CUDA_SUCCESS, SPACE_POINTER, address);
+        }
+        charge_drop(charge);
+        rc = reserve_at(charge, place, bytes);
+        if (rc != CUDA_SUCCESS)
+                real.cuMemFree_v2(address);
+        return settle(charge, rc, SPACE_POINTER, address);
+}
+
+CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
+                              unsigned int height, unsigned int element)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuMemAllocPitch(ret, ret_pitch, width, height, element));
+        if (rc != CUDA_SUCCESS)
+                return settle(&charge, rc, SPACE_POINTER, 0);
+        return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
+}
+
+CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
+                                 unsigned int element)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element));
+        if (rc != CUDA_SUCCESS)
+                return settle(&charge, rc, SPACE_POINTER, 0);
+        return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
+}
+
+/* A stream-ordered block may be freed here too: its pool may shrink, at once. */
+static CUresult settle_any(struct charge *taken, bool is_known, CUresult rc, CUdeviceptr address)
+{
+        if (rc == CUDA_SUCCESS && !is_known) {
+                pool_freed();
+                pool_synchronised();
+        }
+        return settle_free(taken, rc, SPACE_POINTER, address);
+}
+
+CUresult hook_cuMemFree(CUdeviceptr_v1 address)
+{
+        struct charge taken;
+        bool is_known = charge_take(&taken, SPACE_POINTER, address);
+
+        return settle_any(&taken, is_known, real.cuMemFree(address), address);
+}
+
+CUresult hook_cuMemFree_v2(CUdeviceptr address)
+{
+        struct charge taken;
+        bool is_known = charge_take(&taken, SPACE_POINTER, address);
+
+        return settle_any(&taken, is_known, real.cuMemFree_v2(address), address);
+}

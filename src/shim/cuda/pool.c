@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/pool.h"
+
+#include "shim/cuda/measure.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/state.h"
+
+struct meter *meter_find(enum charge_space space, uint64_t key)
+{
+        uint32_t high = load_acquire(&state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+
+                if (load_acquire(&meter->key) == key && load_relaxed(&meter->space) == (int)space)
+                        return meter;
+        }
+        return NULL;
+}
+
+static struct meter *free_meter(void)
+{
+        uint32_t high = load_relaxed(&state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                if (!load_relaxed(&state.meters[i].key))
+                        return &state.meters[i];
+        }
+        if (high == STATE_METERS)
+                return NULL;
+        store_release(&state.meters_high, high + 1);
+        return &state.meters[high];
+}
+
+static struct meter *meter_make(enum charge_space space, uint64_t key, struct place place)
+{
+        struct meter *meter;
+
+        if (place.row < 0)
+                return NULL;
+        lock_take(&state.meters_lock);
+        meter = meter_find(space, key);
+        if (!meter) {
+                meter = free_meter();
+                if (meter) {
+                        store_relaxed(&meter->space, (int)space);
+                        store_relaxed(&meter->row, place.row);
+                        store_relaxed(&meter->device, place.device);
+                        store_relaxed(&meter->is_dirty, 0);
+                        meter->generation = 1;
+                        meter->promised_bytes = 0;
+                        meter->pending_bytes = 0;
+                        meter->stream = 0;
+                        store_release(&meter->key, key);
+                }
+        }
+        lock_drop(&state.meters_lock);
+        return meter;
+}
+
+struct meter *meter_of_pool(CUmemoryPool pool, struct place place)
+{
+        struct meter *meter = pool ? meter_find(SPACE_POOL, key_of(pool)) : NULL;
+
+        return meter || !pool ? meter : meter_make(SPACE_POOL, key_of(pool), place);
+}
+
+struct meter *meter_of_graphs(struct place place)
+{
+        uint64_t key = (uint64_t)place.device + 1;
+        struct meter *meter;
+
+        if (place.row < 0)
+                return NULL;
+        meter = meter_find(SPACE_GRAPH, key);
+        return meter ? meter : meter_make(SPACE_GRAPH, key, place);
+}
+
+static bool attribute(const struct meter *meter, bool is_used, uint64_t *ret)
+{
+        uint64_t key = load_relaxed(&meter->key);
+        cuuint64_t bytes = 0;
+        CUresult rc;
+
+        if (load_relaxed(&meter->space) == SPACE_POOL)
+                rc = real.cuMemPoolGetAttribute((CUmemoryPool)(uintptr_t)key,
+                                                is_used ? CU_MEMPOOL_ATTR_USED_MEM_CURRENT
+                                                        : CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+                                                &bytes);
+        else
+                rc = real.cuDeviceGetGraphMemAttribute(
+                        (CUdevice)key - 1,
+                        is_used ? CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
+                                : CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+                        &bytes);
+        if (rc == CUDA_SUCCESS)
+                *ret = bytes;
+        return rc == CUDA_SUCCESS;
+}
+
+bool meter_read(const struct meter *meter, uint64_t *ret_bytes)
+{
+        return attribute(meter, false, ret_bytes);
+}
+
+/* Under the meter's lock: the charge becomes `reserved`, grown from `grant`. What others have in
+ * flight may already be part of what was read; their grants cover it. */
+static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *grant)
+{
+        enum charge_space space = (enum charge_space)load_relaxed(&meter->space);
+        uint64_t key = load_relaxed(&meter->key);
+        struct charge kept;
+        uint64_t held;
+
+        if (grant)
+                meter->pending_bytes -= grant->bytes;
+        charge_take(&kept, space, key);
+        held = kept.bytes;
+        if (reserved > held && grant && grant->bytes) {
+                uint64_t missing = reserved - held;
+
+                if (missing < grant->bytes)
+                        charge_trim(grant, missing);
+                charge_join(&kept, grant);
+        } else if (reserved < held) {
+                charge_trim(&kept, reserved);
+        }
+        held = kept.bytes;
+        if (held)
+                charge_keep(&kept, space, key);
+        else
+                charge_drop(&kept);
+        meter->version++;
+        return held >= reserved || reserved - held <= meter->pending_bytes;
+}
+
+static void add_pending(struct meter *meter, uint64_t bytes)
+{
+        lock_take(&meter->lock);
+        meter->pending_bytes += bytes;
+        lock_drop(&meter->lock);
+}
+
+bool meter_settle(struct meter *meter, struct charge *grant)
+{
+        bool is_covered = true;
+        uint64_t version;
+        uint64_t reserved;
+
+        for (;;) {
+                lock_take(&meter->lock);
+                version = meter->version;
+                lock_drop(&meter->lock);
+                if (!meter_read(meter, &reserved)) {
+                        if (grant)
+                                add_pending(meter, -grant->bytes);
+                        break;
+                }
+                lock_take(&meter->lock);
+                if (meter->version == version) {
+                        is_covered = set_charge(meter, reserved, grant);
+                        lock_drop(&meter->lock);
+                        break;
+                }
+                lock_drop(&meter->lock);
+        }
+        if (grant)
+                charge_drop(grant);
+        return is_covered;
+}
+
+void meter_forget(struct meter *meter)
+{
+        struct charge charge;
+
+        lock_take(&meter->lock);
+        if (charge_take(&charge, (enum charge_space)load_relaxed(&meter->space),
+                        load_relaxed(&meter->key)))
+                charge_drop(&charge);
+        meter->version++;
+        store_release(&meter->key, 0);
+        lock_drop(&meter->lock);
+}
+
+/* A graph's meter may be lowered only when nothing is in flight: graph.c sees to it. */
+static void refresh(struct meter *meter)
+{
+        if (load_relaxed(&meter->space) == SPACE_POOL)
+                meter_settle(meter, NULL);
+}
+
+void meters_refresh(int row, bool is_dirty_only)
+{
+        uint32_t high = load_acquire(&state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+
+                if (!load_acquire(&meter->key) || (row >= 0 && load_relaxed(&meter->row) != row))
+                        continue;
+                if (!is_dirty_only || load_relaxed(&meter->is_dirty))
+                        refresh(meter);
+        }
+}
+
+static void trim(int row)
+{
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        uint32_t high = load_acquire(&state.meters_high);
+
+        /* A capture elsewhere in the process must not be broken by what we do behind its back. */
+        real.cuThreadExchangeStreamCaptureMode(&mode);
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+                uint64_t key = load_acquire(&meter->key);
+
+                if (!key || load_relaxed(&meter->row) != row)
+                        continue;
+                if (load_relaxed(&meter->space) == SPACE_POOL)
+                        real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
+                refresh(meter);
+        }
+        real.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+static bool has_meters(int row)
+{
+        uint32_t high = load_acquire(&state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                if (load_acquire(&state.meters[i].key) && load_relaxed(&state.meters[i].row) == row)
+                        return true;
+        }
+        return false;
+}
+
+bool pool_relieve(struct place place, unsigned step)
+{
+        if (step > 1 || !has_meters(place.row))
+                return false;
+        if (step == 0)
+                meters_refresh(place.row, false);
+        else
+                trim(place.row);
+        return true;
+}
+
+/* An allocation in a stream that is being captured becomes a node: charged when it is launched. */
+static bool is_capturing(CUstream stream)
+{
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+        return real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+               status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static bool is_default_pool(CUmemoryPool pool, CUdevice device)
+{
+        CUmemoryPool known;
+
+        if (real.cuDeviceGetDefaultMemPool(&known, device) == CUDA_SUCCESS && known == pool)
+                return true;
+        return real.cuDeviceGetMemPool(&known, device) == CUDA_SUCCESS && known == pool;
+}
+
+/* The device of a pool that was not made before our eyes. */
+static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
+{
+        int count = 0;
+
+        if (real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
+                return otherwise;
+        for (CUdevice device = 0; device < count; device++) {
+                if (is_default_pool(pool, device))
+                        return place_of_device(device);
+        }
+        return otherwise;
+}
+
+static struct meter *find_meter(const struct growth_request *request, struct place place)
+{
+        CUmemoryPool pool = request->pool;
+        struct meter *meter;
+
+        if (!pool && real.cuDeviceGetMemPool(&pool, place.device) != CUDA_SUCCESS)
+                return NULL;
+        meter = meter_find(SPACE_POOL, key_of(pool));
+        if (meter)
+                return meter;
+        return meter_of_pool(pool, request->pool ? place_of_pool(pool, place) : place);
+}
+
+/* Does the request fit in what the pool has already? */
+static bool fits(const struct growth *growth)
+{
+        uint64_t reserved, used;
+
+        return attribute(growth->meter, false, &reserved) &&
+               attribute(growth->meter, true, &used) && reserved >= used &&
+               reserved - used >= growth->bytes;
+}
+
+static bool grant(struct growth *growth, uint64_t bytes)
+{
+        if (!charge_begin(&growth->charge, load_relaxed(&growth->meter->row), bytes))
+                return false;
+        add_pending(growth->meter, bytes);
+        return true;
+}
+
+/* The next grant, from generous to none; false: refused. */
+static bool next_rung(struct growth *growth)
+{
+        uint64_t most = measure_pool_growth(growth->bytes);
+        uint64_t least = measure_round(growth->bytes, MEASURE_PAGE_BYTES);
+
+        for (;;) {
+                switch (growth->rung++) {
+                case 0:
+                case 4:
+                case 7:
+                        if (grant(growth, most))
+                                return true;
+                        break;
+                case 1:
+                case 5:
+                case 8:
+                        if (grant(growth, least))
+                                return true;
+                        break;
+                case 2:
+                        if (fits(growth) && grant(growth, 0))
+                                return true;
+                        break;
+                case 3:
+                        pool_relieve(growth->place, 0);
+                        break;
+                case 6:
+                        pool_relieve(growth->place, 1);
+                        break;
+                default:
+                        return false;
+                }
+        }
+}
+
+CUresult growth_begin(struct growth *ret, const struct growth_request *request)
+{
+        *ret = (struct growth){ .stream = request->stream, .bytes = request->bytes };
+        charge_begin(&ret->charge, CHARGE_NO_DEVICE, 0);
+        ret->place = place_of_stream(request->stream);
+        if (ret->place.row == SESSION_NO_ROW)
+                return CUDA_ERROR_NOT_PERMITTED;
+        if (ret->place.row < 0 || !request->bytes || is_capturing(request->stream))
+                return CUDA_SUCCESS;
+        ret->meter = find_meter(request, ret->place);
+        if (!ret->meter)
+                return CUDA_SUCCESS;
+        ret->place.row = load_relaxed(&ret->meter->row);
+        return next_rung(ret) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The pool grew beyond the grant and the limit has no room: undo. The memory goes back only when
+ * the free has been executed, so the stream is waited for: this is the way to an out-of-memory. */
+static void give_back(struct growth *growth, CUdeviceptr address)
+{
+        CUmemoryPool pool = (CUmemoryPool)(uintptr_t)load_relaxed(&growth->meter->key);
+
+        real.cuMemFreeAsync(address, growth->stream);
+        real.cuStreamSynchronize(growth->stream);
+        real.cuMemPoolTrimTo(pool, 0);
+        meter_settle(growth->meter, NULL);
+}
+
+/* More was reserved than granted: have the rest granted now. */
+static bool grant_rest(struct growth *growth)
+{
+        struct meter *meter = growth->meter;
+        uint64_t reserved, held;
+
+        if (!meter_read(meter, &reserved))
+                return true;
+        held = charge_held(SPACE_POOL, load_relaxed(&meter->key));
+        if (reserved <= held)
+                return true;
+        return grant(growth, reserved - held) && meter_settle(meter, &growth->charge);
+}
+
+bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
+{
+        if (!growth->meter) {
+                charge_drop(&growth->charge);
+                return true;
+        }
+        if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS)
+                return true;
+        if (grant_rest(growth))
+                return true;
+        give_back(growth, *address);
+        *rc = next_rung(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        return *rc != CUDA_SUCCESS;
+}
+
+void pool_freed(void)
+{
+        uint32_t high = load_relaxed(&state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++)
+                store_relaxed(&state.meters[i].is_dirty, 1);
+}
+
+/* A pool stays dirty as long as it holds more than is used: the free may be in another stream. */
+void pool_synchronised(void)
+{
+        uint32_t high = load_acquire(&state.meters_high);
+        uint64_t reserved, used;
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+
+                if (!load_acquire(&meter->key) || !load_relaxed(&meter->is_dirty) ||
+                    load_relaxed(&meter->space) != SPACE_POOL)
+                        continue;
+                meter_settle(meter, NULL);
+                if (meter_read(meter, &reserved) && attribute(meter, true, &used) &&
+                    reserved <= used)
+                        store_relaxed(&meter->is_dirty, 0);
+        }
+}

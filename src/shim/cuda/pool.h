@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that the driver reserves by itself: pools, and the memory of graphs.
+ *
+ * Nobody is told how much such a thing grows: it is read from the driver, as
+ * RESERVED_MEM_CURRENT. The charge of a meter follows it. Threads allocate from one pool at the
+ * same time, so what grew cannot be told apart; but bytes are alike. Each thread holds a grant of
+ * its own (an upper bound) while the driver works, and at the end moves from its grant to the meter
+ * what the meter lacks, and gives the rest back. The invariant:
+ *
+ *      reserved  <=  kept charge + all grants of calls in flight
+ *
+ * holds at every instant if every bound is one, and the charge equals what is reserved when no
+ * call is in flight. A reading counts only if nobody set the charge since it was begun
+ * (meter.version), so an old reading never overwrites a newer one, and no lock is held while the
+ * driver is asked.
+ *
+ * A bound that the limit does not grant is not yet an out-of-memory: the request may fit in what
+ * the pool already has. So the grants are tried from generous to none, and a pool that grew beyond
+ * its grant all the same is made to give the block back.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_POOL_H
+#define ALIQUOT_SHIM_CUDA_POOL_H
+
+#include "shim/cuda/front.h"
+
+struct meter;
+
+/* The meter of a pool, or of a device's graph memory, made if need be. NULL without a session, or
+ * for memory that is on no device of it. */
+struct meter *meter_of_pool(CUmemoryPool pool, struct place place);
+struct meter *meter_of_graphs(struct place place);
+struct meter *meter_find(enum charge_space space, uint64_t key);
+
+/* What the driver has reserved now; false when it does not say. */
+bool meter_read(const struct meter *meter, uint64_t *ret_bytes);
+
+/*
+ * Reads the driver and makes the charge equal, growing it from `grant` (may be NULL), which is
+ * empty afterwards. False: more is reserved than charge and grant cover; the charge is then as
+ * large as could be had.
+ */
+bool meter_settle(struct meter *meter, struct charge *grant);
+
+/* The pool is gone, and its charge. */
+void meter_forget(struct meter *meter);
+
+/* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */
+void meters_refresh(int row, bool is_dirty_only);
+
+/* Before a refusal: 0 reads the meters of the place again, 1 has the driver give back what its
+ * pools hold unused. False: nothing more to try. */
+bool pool_relieve(struct place place, unsigned step);
+
+/* One stream-ordered allocation. */
+struct growth {
+        struct charge charge;
+        struct meter *meter; /* NULL: nothing is charged */
+        struct place place;
+        CUstream stream;
+        uint64_t bytes;
+        unsigned rung;
+};
+
+struct growth_request {
+        CUmemoryPool pool; /* NULL: the current pool of the stream's device */
+        CUstream stream;   /* with the thread's own default stream spelt out */
+        uint64_t bytes;
+};
+
+CUresult growth_begin(struct growth *ret, const struct growth_request *request);
+
+/* After the driver's answer. True: done, *rc is what to tell. False: call the driver again. */
+bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
+
+/* A stream-ordered free, or a synchronisation, was done: reserved memory may shrink. */
+void pool_freed(void);
+void pool_synchronised(void);
+
+#endif

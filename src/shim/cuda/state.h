@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that the CUDA front end remembers, in one place, because the kernel wipes it in a forked
+ * child.
+ *
+ * A child cannot use what the parent made with the driver, and owns none of its charges: all zero
+ * is exactly what it has. So no lock can be found held by a thread that does not exist there, and
+ * no handler runs at fork. Each part names its lock; no lock is held across a call of the driver,
+ * and two are never held at once (but that of the charge, inside its own verbs).
+ */
+#ifndef ALIQUOT_SHIM_CUDA_STATE_H
+#define ALIQUOT_SHIM_CUDA_STATE_H
+
+#include <stdint.h>
+
+#include "common/atomic.h"
+#include "shim/cuda/table.h"
+#include "shim/lock.h"
+
+#define STATE_PAGE 4096u
+#define STATE_DEVICES 64
+#define STATE_SEATS 1024u
+#define STATE_METERS 1024u
+
+/*
+ * A context seen so far. Written under seats_lock, its context last (release); readers match the
+ * context (acquire) and then read the rest. A seat that was left is used again with a new number: a
+ * reader that still sees the old one holds a context that is being destroyed under it, which no
+ * program may do.
+ */
+struct seat {
+        _Atomic uint64_t context; /* 0 = free */
+        _Atomic uint32_t owner;
+        _Atomic int row;
+        _Atomic int device;
+};
+
+/* What the driver reserves by itself and tells when asked: a pool, or a device's graph memory. */
+struct meter {
+        _Atomic uint64_t key; /* the pool, or device + 1; 0 = free. Written last (release) */
+        _Atomic int space;    /* SPACE_POOL or SPACE_GRAPH; written before `key` */
+        _Atomic int row;
+        _Atomic int device;
+        struct lock lock; /* guards the charge kept under (space, key), and what follows */
+        uint64_t version; /* raised whenever the charge was set */
+        /* It may have shrunk since it was read: set by a free, cleared by a reading (relaxed). */
+        _Atomic uint32_t is_dirty;
+
+        uint64_t pending_bytes; /* granted to calls in flight */
+
+        /* Graph memory only: see graph.c. */
+        uint64_t generation;     /* of the last moment known to be idle */
+        uint64_t promised_bytes; /* to the graphs launched since */
+        uint64_t stream;         /* the one stream they went to; MANY_STREAMS */
+};
+
+struct state {
+        _Atomic uint32_t is_wiped_at_fork;
+
+        struct lock seats_lock;
+        _Atomic uint32_t seats_high;
+        uint32_t last_owner;
+        struct seat seats[STATE_SEATS];
+
+        /* Row of each ordinal plus ROW_KNOWN; 0 = not asked yet. Racing writers agree. */
+        _Atomic int rows[STATE_DEVICES];
+        _Atomic uint64_t context_bytes[STATE_DEVICES]; /* estimate plus 1; 0 = not asked yet */
+
+        struct lock meters_lock; /* for adding and removing */
+        _Atomic uint32_t meters_high;
+        struct meter meters[STATE_METERS];
+
+        struct lock vmm_lock;
+        struct table vmm_handles;  /* handle -> allocation */
+        struct table vmm_mappings; /* address -> allocation */
+        uint64_t vmm_last_id;
+
+        struct lock graphs_lock;
+        struct table graphs;                 /* executable graph -> its memory */
+        _Atomic uint32_t graphs_with_memory; /* nodes in there: most programs have none */
+
+        struct lock primary_lock;
+        uint64_t primary[STATE_DEVICES]; /* the primary context, while it was seen active */
+
+        struct lock imports_lock;
+        struct table imports;     /* name -> what we hold of others */
+        struct table import_keys; /* the driver's handle for it -> the import */
+        struct table exports;     /* our own memory that others may hold -> its name */
+        _Atomic uint32_t exports_live;
+        _Atomic uint32_t imports_uncharged;
+        uint64_t imports_last_id;
+};
+
+extern struct state state;
+
+#endif

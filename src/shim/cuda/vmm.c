@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Virtual memory management: memory that lives until its last handle and its last mapping are gone.
+ *
+ * An allocation is a node of its own, counted: one for each handle the program holds (cuMemCreate,
+ * cuMemRetainAllocationHandle, each import) and one for each mapping. Its charge is kept under its
+ * number, not under the driver's handle, which may come again while an old mapping still lives.
+ *
+ *      vmm_handles   handle value -> allocation; stays while anything of it does, so that a
+ *                    retained handle of a mapping finds its allocation again
+ *      vmm_mappings  start address -> allocation and length
+ *
+ * Every change that can end an allocation is made before the driver is asked, and undone if it
+ * refuses, so that nobody meets a half-ended one. Only memory on a device is charged, to that
+ * device (the location's id, which the driver has checked by then: a bad one is the driver's to
+ * refuse).
+ */
+#include "shim/cuda/vmm.h"
+
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/import.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/state.h"
+
+/*
+ * An allocation's node: key = handle, count = handles, value = mappings, extent = calls that hold
+ * it while the driver works, id = number of its charge or import, row = the name of an import whose
+ * size is not known yet (NAMELESS without one), else 0.
+ * A mapping's node: key = address, value = allocation, extent = length.
+ */
+#define NAMELESS 1
+
+static struct node *allocation_of(const struct node *mapping)
+{
+        return (struct node *)(uintptr_t)mapping->value;
+}
+
+/* Under vmm_lock. */
+static void end_if_unused(struct node *allocation)
+{
+        struct charge charge;
+
+        if (!allocation || allocation->count || allocation->value || allocation->extent)
+                return;
+        import_unexport(SPACE_HANDLE, allocation->id);
+        import_end(import_take(SPACE_HANDLE, allocation->id));
+        if (charge_take(&charge, SPACE_HANDLE, allocation->id))
+                charge_drop(&charge);
+        table_remove(&state.vmm_handles, allocation);
+        table_node_free(&state.vmm_handles, allocation);
+}
+
+/* A new allocation's node outside the table, or NULL: no memory for it. */
+static struct node *allocation_make(void)
+{
+        struct node *allocation;
+
+        lock_take(&state.vmm_lock);
+        allocation = table_node(&state.vmm_handles);
+        if (allocation) {
+                allocation->id = ++state.vmm_last_id;
+                allocation->count = 1;
+        }
+        lock_drop(&state.vmm_lock);
+        return allocation;
+}
+
+static void allocation_put(struct node *allocation, CUmemGenericAllocationHandle handle)
+{
+        lock_take(&state.vmm_lock);
+        allocation->key = handle;
+        table_put(&state.vmm_handles, allocation);
+        lock_drop(&state.vmm_lock);
+}
+
+static void allocation_unmake(struct node *allocation)
+{
+        lock_take(&state.vmm_lock);
+        table_node_free(&state.vmm_handles, allocation);
+        lock_drop(&state.vmm_lock);
+}
+
+static struct place place_of_location(const CUmemLocation *location)
+{
+        struct place host = { .row = CHARGE_NO_DEVICE, .device = -1 };
+
+        return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? place_of_device(location->id) : host;
+}
+
+CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
+                          const CUmemAllocationProp *prop, unsigned long long flags)
+{
+        struct node *allocation;
+        struct charge charge;
+        CUresult rc;
+
+        if (!ret || !prop || !front_is_on())
+                return real.cuMemCreate(ret, bytes, prop, flags);
+        rc = reserve_at(&charge, place_of_location(&prop->location), bytes);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        allocation = allocation_make();
+        if (!allocation)
+                return settle(&charge, CUDA_ERROR_OUT_OF_MEMORY, SPACE_HANDLE, 0);
+        rc = drained(&charge, real.cuMemCreate(ret, bytes, prop, flags));
+        if (rc != CUDA_SUCCESS) {
+                allocation_unmake(allocation);
+                return settle(&charge, rc, SPACE_HANDLE, 0);
+        }
+        settle(&charge, rc, SPACE_HANDLE, allocation->id);
+        allocation_put(allocation, *ret);
+        return rc;
+}
+
+/* The allocation of a handle, held until let_go(); NULL when it is not ours. */
+static struct node *hold(CUmemGenericAllocationHandle handle)
+{
+        struct node *allocation;
+
+        lock_take(&state.vmm_lock);
+        allocation = table_find(&state.vmm_handles, handle);
+        if (allocation)
+                allocation->extent++;
+        lock_drop(&state.vmm_lock);
+        return allocation;
+}
+
+static void let_go(struct node *allocation, int more_handles)
+{
+        if (!allocation)
+                return;
+        lock_take(&state.vmm_lock);
+        allocation->extent--;
+        allocation->count += (uint64_t)(int64_t)more_handles;
+        end_if_unused(allocation);
+        lock_drop(&state.vmm_lock);
+}
+
+/* The count falls first: once the driver said yes, the value may come again for another one. */
+CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+        struct node *allocation;
+        CUresult rc;
+
+        lock_take(&state.vmm_lock);
+        allocation = table_find(&state.vmm_handles, handle);
+        while (allocation && !allocation->count)
+                allocation = table_next(allocation);
+        if (allocation) {
+                allocation->count--;
+                allocation->extent++;
+        }
+        lock_drop(&state.vmm_lock);
+        rc = real.cuMemRelease(handle);
+        let_go(allocation, rc == CUDA_SUCCESS ? 0 : 1);
+        return rc;
+}
+
+/* The handle that a mapping was made with comes back: one more of the same allocation. */
+CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
+{
+        CUresult rc = real.cuMemRetainAllocationHandle(ret, address);
+        struct node *mapping, *allocation;
+
+        if (rc != CUDA_SUCCESS || !front_is_on())
+                return rc;
+        lock_take(&state.vmm_lock);
+        mapping = table_find(&state.vmm_mappings, key_of(address));
+        allocation = mapping ? allocation_of(mapping) : NULL;
+        if (!allocation)
+                allocation = table_find(&state.vmm_handles, *ret);
+        if (allocation && allocation->key != *ret) {
+                table_remove(&state.vmm_handles, allocation);
+                allocation->key = *ret;
+                table_put(&state.vmm_handles, allocation);
+        }
+        if (allocation)
+                allocation->count++;
+        lock_drop(&state.vmm_lock);
+        return rc;
+}
+
+static struct node *mapping_make(void)
+{
+        struct node *mapping;
+
+        lock_take(&state.vmm_lock);
+        mapping = table_node(&state.vmm_mappings);
+        lock_drop(&state.vmm_lock);
+        return mapping;
+}
+
+/* What is mapped without being ours (a multicast object) is noted too, so that an unmapping of
+ * several mappings finds its way from one to the next. */
+static void mapping_settle(struct node *mapping, struct node *allocation, CUresult rc)
+{
+        lock_take(&state.vmm_lock);
+        if (rc == CUDA_SUCCESS) {
+                mapping->value = key_of(allocation);
+                table_put(&state.vmm_mappings, mapping);
+                if (allocation)
+                        allocation->value++;
+        } else {
+                table_node_free(&state.vmm_mappings, mapping);
+        }
+        lock_drop(&state.vmm_lock);
+        let_go(allocation, 0);
+}
+
+static struct place place_of_handle(CUmemGenericAllocationHandle handle)
+{
+        struct place host = { .row = CHARGE_NO_DEVICE, .device = -1 };
+        CUmemAllocationProp prop;
+
+        if (real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) != CUDA_SUCCESS)
+                return host;
+        return place_of_location(&prop.location);
+}
+
+static CUresult charge_import(struct node *allocation, CUmemGenericAllocationHandle handle,
+                              uint64_t name, uint64_t bytes)
+{
+        struct node *import;
+        CUresult rc =
+                import_begin(&import, name == NAMELESS ? 0 : name, place_of_handle(handle), bytes);
+
+        if (rc == CUDA_SUCCESS)
+                import_keep(import, SPACE_HANDLE, allocation->id);
+        return rc;
+}
+
+/* A descriptor of the driver does not tell the size of what it stands for: the first mapping does.
+ */
+static CUresult charge_late_import(struct node *allocation, CUmemGenericAllocationHandle handle,
+                                   uint64_t bytes)
+{
+        uint64_t name = 0;
+        CUresult rc;
+
+        if (!allocation)
+                return CUDA_SUCCESS;
+        lock_take(&state.vmm_lock);
+        name = (uint64_t)allocation->row;
+        allocation->row = 0;
+        lock_drop(&state.vmm_lock);
+        if (!name)
+                return CUDA_SUCCESS;
+        rc = charge_import(allocation, handle, name, bytes);
+        if (rc != CUDA_SUCCESS) {
+                lock_take(&state.vmm_lock);
+                allocation->row = (int64_t)name;
+                lock_drop(&state.vmm_lock);
+        }
+        return rc;
+}
+
+CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                       CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+        struct node *mapping, *allocation;
+        CUresult rc;
+
+        if (!front_is_on())
+                return real.cuMemMap(address, bytes, offset, handle, flags);
+        mapping = mapping_make();
+        if (!mapping)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        mapping->key = address;
+        mapping->extent = bytes;
+        allocation = hold(handle);
+        rc = charge_late_import(allocation, handle, bytes);
+        if (rc == CUDA_SUCCESS)
+                rc = real.cuMemMap(address, bytes, offset, handle, flags);
+        mapping_settle(mapping, allocation, rc);
+        return rc;
+}
+
+/* Takes the mappings out that fill the range, as a list. */
+static struct node *mappings_take(uint64_t address, uint64_t bytes)
+{
+        struct node *list = NULL;
+        struct node *mapping;
+
+        for (uint64_t at = address; at - address < bytes;) {
+                mapping = table_find(&state.vmm_mappings, at);
+                if (!mapping || !mapping->extent)
+                        break;
+                table_remove(&state.vmm_mappings, mapping);
+                mapping->next = list;
+                list = mapping;
+                at += mapping->extent;
+        }
+        return list;
+}
+
+static void mappings_settle(struct node *list, CUresult rc)
+{
+        for (struct node *next; list; list = next) {
+                struct node *allocation = allocation_of(list);
+
+                next = list->next;
+                if (rc != CUDA_SUCCESS) {
+                        table_put(&state.vmm_mappings, list);
+                        continue;
+                }
+                table_node_free(&state.vmm_mappings, list);
+                if (allocation)
+                        allocation->value--;
+                end_if_unused(allocation);
+        }
+}
+
+CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
+{
+        struct node *list;
+        CUresult rc;
+
+        lock_take(&state.vmm_lock);
+        list = mappings_take(address, bytes);
+        lock_drop(&state.vmm_lock);
+        rc = real.cuMemUnmap(address, bytes);
+        lock_take(&state.vmm_lock);
+        mappings_settle(list, rc);
+        lock_drop(&state.vmm_lock);
+        return rc;
+}
+
+/* A sparse array holds the memory of its tiles; nobody says when it lets one go, so all are held
+ * until the array is destroyed. */
+static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
+{
+        for (unsigned i = 0; i < count; i++) {
+                const CUarrayMapInfo *map = &maps[i];
+                struct node *mapping;
+
+                if (map->memOperationType != CU_MEM_OPERATION_TYPE_MAP)
+                        continue;
+                mapping = mapping_make();
+                if (!mapping)
+                        continue;
+                mapping->key = map->resourceType == CU_RESOURCE_TYPE_ARRAY
+                                       ? key_of(map->resource.array)
+                                       : key_of(map->resource.mipmap);
+                mapping_settle(mapping, hold(map->memHandle.memHandle), CUDA_SUCCESS);
+        }
+}
+
+CUresult hook_cuMemMapArrayAsync(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
+{
+        CUresult rc = real.cuMemMapArrayAsync(maps, count, stream);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                pin_tiles(maps, count);
+        return rc;
+}
+
+CUresult hook_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
+{
+        CUresult rc = real.cuMemMapArrayAsync_ptsz(maps, count, stream);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                pin_tiles(maps, count);
+        return rc;
+}
+
+void vmm_array_gone(uint64_t array)
+{
+        struct node *mapping;
+
+        lock_take(&state.vmm_lock);
+        while ((mapping = table_find(&state.vmm_mappings, array)) && !mapping->extent) {
+                table_remove(&state.vmm_mappings, mapping);
+                mapping->next = NULL;
+                mappings_settle(mapping, CUDA_SUCCESS);
+        }
+        lock_drop(&state.vmm_lock);
+}
+
+/* What names an exported handle in every process. */
+static uint64_t share_name(const void *shareable, CUmemAllocationHandleType type)
+{
+        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+                return import_name_fd(*(const int *)shareable);
+        if (type == CU_MEM_HANDLE_TYPE_FABRIC)
+                return import_name_bytes(shareable, sizeof(CUmemFabricHandle));
+        return 0;
+}
+
+CUresult hook_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
+                                           CUmemAllocationHandleType type, unsigned long long flags)
+{
+        struct node *allocation = front_is_on() ? hold(handle) : NULL;
+        CUresult rc = real.cuMemExportToShareableHandle(ret, handle, type, flags);
+
+        if (rc == CUDA_SUCCESS && allocation)
+                import_export(share_name(ret, type), SPACE_HANDLE, allocation->id);
+        let_go(allocation, 0);
+        return rc;
+}
+
+/* The driver gives a descriptor as a number in the pointer's place. */
+static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type, uint64_t *ret_bytes)
+{
+        *ret_bytes = 0;
+        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+                int fd = (int)(intptr_t)shareable;
+
+                *ret_bytes = import_bytes_fd(fd);
+                return import_name_fd(fd);
+        }
+        if (type == CU_MEM_HANDLE_TYPE_FABRIC && shareable)
+                return import_name_bytes(shareable, sizeof(CUmemFabricHandle));
+        return 0;
+}
+
+/* NULL: a handle we know came again, or it cannot be noted: nothing is to be charged. */
+static struct node *import_make(CUmemGenericAllocationHandle handle)
+{
+        struct node *allocation;
+
+        lock_take(&state.vmm_lock);
+        allocation = table_find(&state.vmm_handles, handle);
+        if (allocation)
+                allocation->count++;
+        lock_drop(&state.vmm_lock);
+        return allocation ? NULL : allocation_make();
+}
+
+static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name, uint64_t bytes)
+{
+        struct node *allocation = import_make(handle);
+        CUresult rc = CUDA_SUCCESS;
+
+        if (!allocation)
+                return rc;
+        if (bytes)
+                rc = charge_import(allocation, handle, name, bytes);
+        else
+                allocation->row = (int64_t)(name ? name : NAMELESS);
+        if (rc == CUDA_SUCCESS)
+                allocation_put(allocation, handle);
+        else
+                allocation_unmake(allocation);
+        return rc;
+}
+
+CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *shareable,
+                                             CUmemAllocationHandleType type)
+{
+        CUmemGenericAllocationHandle handle = 0;
+        uint64_t bytes, name;
+        CUresult rc;
+
+        if (!ret || !front_is_on())
+                return real.cuMemImportFromShareableHandle(ret, shareable, type);
+        name = imported_name(shareable, type, &bytes);
+        rc = real.cuMemImportFromShareableHandle(&handle, shareable, type);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = settle_import(handle, name, bytes);
+        if (rc == CUDA_SUCCESS)
+                *ret = handle;
+        else
+                real.cuMemRelease(handle);
+        return rc;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who uses a card, as NVML shows it: the session's own processes, and what the session charges
+ * them.
+ *
+ * Compute lists are made from the session: every live process with a charge on the device, by the
+ * pid that the reader may name it by (one in a namespace it cannot see is left out). Graphics, MPS
+ * and utilisation lists are the driver's own, without strangers. The driver is asked first each
+ * time, so a wrong argument or an unsupported function is answered by it. Without a session all is
+ * the driver's.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shim/attach.h"
+#include "shim/nvml/front.h"
+#include "shim/nvml/hooks.h"
+#include "shim/nvml/real.h"
+#include "store/usage.h"
+
+#define NO_INSTANCE 0xffffffffu
+
+struct member {
+        uint32_t pid;
+        uint64_t bytes; /* on the row asked for; 0 also when it has none there */
+};
+
+/* The session's processes, in scratch memory of their own: there may be thousands. */
+struct members {
+        struct member *member;
+        unsigned count;
+        size_t mapped_bytes;
+};
+
+static void *scratch(size_t bytes)
+{
+        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        return at == MAP_FAILED ? NULL : at;
+}
+
+/* A descriptor is open meanwhile: no fork, as far as this process has a slot to bar it with. */
+static int list_usage(struct usage_process *ret, size_t max)
+{
+        struct process *process = process_here();
+        int count;
+
+        if (process)
+                lock_take(&process->descriptors);
+        count = usage_list(session_slots(), session_slots_file(), ret, max);
+        if (process)
+                lock_drop(&process->descriptors);
+        return count;
+}
+
+static void members_finish(struct members *members)
+{
+        if (members->member)
+                munmap(members->member, members->mapped_bytes);
+}
+
+/* Processes may come between counting and listing: a few more are provided for. */
+static bool members_init(struct members *ret, int row)
+{
+        int room = list_usage(NULL, 0) + 16;
+        struct usage_process *used;
+        size_t bytes;
+        int count;
+
+        *ret = (struct members){ 0 };
+        if (room < 16)
+                return false;
+        bytes = (size_t)room * sizeof(*used);
+        used = scratch(bytes);
+        ret->mapped_bytes = (size_t)room * sizeof(*ret->member);
+        ret->member = scratch(ret->mapped_bytes);
+        count = used && ret->member ? list_usage(used, (size_t)room) : -1;
+        for (int i = 0; i < count && i < room; i++) {
+                uint32_t pid = usage_local_pid(&used[i]);
+
+                if (pid)
+                        ret->member[ret->count++] =
+                                (struct member){ .pid = pid, .bytes = used[i].bytes[row] };
+        }
+        if (used)
+                munmap(used, bytes);
+        if (count < 0)
+                members_finish(ret);
+        return count >= 0;
+}
+
+static const struct member *find_member(const struct members *members, unsigned pid)
+{
+        for (unsigned i = 0; i < members->count; i++) {
+                if (members->member[i].pid == pid)
+                        return &members->member[i];
+        }
+        return NULL;
+}
+
+/* The two shapes of an entry: 16 bytes, and 24 with the instances. */
+struct shape {
+        bool has_instances;
+        unsigned gpu_instance, compute_instance;
+};
+
+static struct shape shape_of(nvmlDevice_t device, bool has_instances)
+{
+        struct shape shape = { has_instances, NO_INSTANCE, NO_INSTANCE };
+
+        if (has_instances) {
+                real.nvmlDeviceGetGpuInstanceId(device, &shape.gpu_instance);
+                real.nvmlDeviceGetComputeInstanceId(device, &shape.compute_instance);
+        }
+        return shape;
+}
+
+static void put(void *infos, unsigned at, const struct member *member, const struct shape *shape)
+{
+        nvmlProcessInfo_v1_t *old = infos;
+        nvmlProcessInfo_v2_t *new = infos;
+
+        if (shape->has_instances)
+                new[at] = (nvmlProcessInfo_v2_t){ .pid = member->pid,
+                                                  .usedGpuMemory = member->bytes,
+                                                  .gpuInstanceId = shape->gpu_instance,
+                                                  .computeInstanceId = shape->compute_instance };
+        else
+                old[at] = (nvmlProcessInfo_v1_t){ .pid = member->pid,
+                                                  .usedGpuMemory = member->bytes };
+}
+
+/* The vendor's protocol: room in, number out; too little room is INSUFFICIENT_SIZE, nothing written
+ * but the number that would do. */
+static nvmlReturn_t list_charged(const struct members *members, const struct shape *shape,
+                                 unsigned *count, void *infos)
+{
+        unsigned room = *count;
+        unsigned found = 0;
+
+        for (unsigned i = 0; i < members->count; i++)
+                found += members->member[i].bytes > 0;
+        *count = found;
+        if (found > room)
+                return NVML_ERROR_INSUFFICIENT_SIZE;
+        found = 0;
+        for (unsigned i = 0; i < members->count; i++) {
+                if (members->member[i].bytes > 0)
+                        put(infos, found++, &members->member[i], shape);
+        }
+        return NVML_SUCCESS;
+}
+
+static bool is_answered(nvmlReturn_t rc)
+{
+        return rc == NVML_SUCCESS || rc == NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+/* `rc`: what the driver says to a mere count, so that its own refusals stay as they are. */
+static nvmlReturn_t compute_list(nvmlDevice_t device, nvmlReturn_t rc, unsigned *count, void *infos,
+                                 bool has_instances)
+{
+        struct shape shape = shape_of(device, has_instances);
+        int row = nvml_row(device);
+        struct members members;
+
+        if (!is_answered(rc))
+                return rc;
+        if (*count && !infos)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        if (row < 0 || !members_init(&members, row)) {
+                *count = 0;
+                return NVML_SUCCESS;
+        }
+        rc = list_charged(&members, &shape, count, infos);
+        members_finish(&members);
+        return rc;
+}
+
+static bool is_ours(void)
+{
+        return nvml_start() && session_state() == SESSION_ACTIVE;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
+                                                       nvmlProcessInfo_v1_t *infos)
+{
+        unsigned none = 0;
+
+        if (!count || !is_ours())
+                return real.nvmlDeviceGetComputeRunningProcesses(device, count, infos);
+        return compute_list(device, real.nvmlDeviceGetComputeRunningProcesses(device, &none, NULL),
+                            count, infos, false);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
+                                                          nvmlProcessInfo_v2_t *infos)
+{
+        unsigned none = 0;
+
+        if (!count || !is_ours())
+                return real.nvmlDeviceGetComputeRunningProcesses_v2(device, count, infos);
+        return compute_list(device,
+                            real.nvmlDeviceGetComputeRunningProcesses_v2(device, &none, NULL),
+                            count, infos, true);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
+                                                          nvmlProcessInfo_t *infos)
+{
+        unsigned none = 0;
+
+        if (!count || !is_ours())
+                return real.nvmlDeviceGetComputeRunningProcesses_v3(device, count, infos);
+        return compute_list(device,
+                            real.nvmlDeviceGetComputeRunningProcesses_v3(device, &none, NULL),
+                            count, infos, true);
+}
+
+typedef nvmlReturn_t list_reader(nvmlDevice_t device, unsigned *count, void *infos);
+
+static unsigned pid_at(const void *infos, unsigned at, bool is_wide)
+{
+        const nvmlProcessInfo_v1_t *narrow = infos;
+        const nvmlProcessInfo_v2_t *wide = infos;
+
+        return is_wide ? wide[at].pid : narrow[at].pid;
+}
+
+/* The driver's entries of our members, moved together at the front of `infos`. */
+static unsigned keep_members(const struct members *members, void *infos, unsigned count,
+                             bool is_wide)
+{
+        nvmlProcessInfo_v1_t *narrow = infos;
+        nvmlProcessInfo_v2_t *wide = infos;
+        unsigned kept = 0;
+
+        for (unsigned i = 0; i < count; i++) {
+                if (!find_member(members, pid_at(infos, i, is_wide)))
+                        continue;
+                if (is_wide)
+                        wide[kept++] = wide[i];
+                else
+                        narrow[kept++] = narrow[i];
+        }
+        return kept;
+}
+
+/* What the driver lists, in scratch memory; *ret_count entries. NULL: see *ret_rc. */
+static void *read_list(list_reader *read, nvmlDevice_t device, unsigned *ret_count,
+                       size_t *ret_bytes, nvmlReturn_t *ret_rc)
+{
+        unsigned count = 0;
+        void *infos;
+
+        *ret_rc = read(device, &count, NULL);
+        if (!is_answered(*ret_rc))
+                return NULL;
+        count += 16;
+        *ret_bytes = count * sizeof(nvmlProcessInfo_v2_t);
+        infos = scratch(*ret_bytes);
+        *ret_rc = infos ? read(device, &count, infos) : NVML_ERROR_MEMORY;
+        *ret_count = count;
+        if (infos && *ret_rc != NVML_SUCCESS) {
+                munmap(infos, *ret_bytes);
+                infos = NULL;
+        }
+        return infos;
+}
+
+static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned *count,
+                                void *infos, bool is_wide)
+{
+        size_t entry = is_wide ? sizeof(nvmlProcessInfo_v2_t) : sizeof(nvmlProcessInfo_v1_t);
+        unsigned room, found;
+        struct members members;
+        size_t bytes;
+        nvmlReturn_t rc;
+        void *all;
+
+        if (!count || !is_ours())
+                return read(device, count, infos);
+        if (*count && !infos)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        all = read_list(read, device, &found, &bytes, &rc);
+        if (!all)
+                return rc;
+        if (members_init(&members, 0)) {
+                found = keep_members(&members, all, found, is_wide);
+                members_finish(&members);
+        } else {
+                found = 0;
+        }
+        room = *count;
+        *count = found;
+        if (found > room)
+                rc = NVML_ERROR_INSUFFICIENT_SIZE;
+        else if (found)
+                memcpy(infos, all, found * entry);
+        munmap(all, bytes);
+        return rc;
+}
+
+#define DRIVER_LIST(symbol, type, is_wide)                                                   \
+        static nvmlReturn_t read_##symbol(nvmlDevice_t device, unsigned *count, void *infos) \
+        {                                                                                    \
+                return real.symbol(device, count, infos);                                    \
+        }                                                                                    \
+        nvmlReturn_t hook_##symbol(nvmlDevice_t device, unsigned int *count, type *infos)    \
+        {                                                                                    \
+                return driver_list(read_##symbol, device, count, infos, is_wide);            \
+        }
+
+DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, false)
+DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t, true)
+DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, true)
+DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, false)
+DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, true)
+DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, true)
+
+/* The mere count may be that of all processes: it is a bound for the buffer, not an answer. */
+nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+                                                  nvmlProcessUtilizationSample_t *samples,
+                                                  unsigned int *count, unsigned long long since)
+{
+        nvmlReturn_t rc = real.nvmlDeviceGetProcessUtilization(device, samples, count, since);
+        struct members members;
+        unsigned kept = 0;
+
+        if (rc != NVML_SUCCESS || !samples || !is_ours() || !members_init(&members, 0))
+                return rc;
+        for (unsigned i = 0; i < *count; i++) {
+                if (find_member(&members, samples[i].pid))
+                        samples[kept++] = samples[i];
+        }
+        members_finish(&members);
+        *count = kept;
+        return kept ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                        nvmlProcessesUtilizationInfo_t *info)
+{
+        nvmlReturn_t rc = real.nvmlDeviceGetProcessesUtilizationInfo(device, info);
+        struct members members;
+        unsigned kept = 0;
+
+        if (rc != NVML_SUCCESS || !info->procUtilArray || !is_ours() || !members_init(&members, 0))
+                return rc;
+        for (unsigned i = 0; i < info->processSamplesCount; i++) {
+                if (find_member(&members, info->procUtilArray[i].pid))
+                        info->procUtilArray[kept++] = info->procUtilArray[i];
+        }
+        members_finish(&members);
+        info->processSamplesCount = kept;
+        return kept ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+                                                        nvmlProcessDetailList_t *list)
+{
+        nvmlReturn_t rc = real.nvmlDeviceGetRunningProcessDetailList(device, list);
+        int row = rc == NVML_SUCCESS && is_ours() ? nvml_row(device) : CHARGE_NO_DEVICE;
+        struct members members;
+        unsigned kept = 0;
+
+        if (row < 0 || !list->procArray || !members_init(&members, row))
+                return rc;
+        for (unsigned i = 0; i < list->numProcArrayEntries; i++) {
+                const struct member *member = find_member(&members, list->procArray[i].pid);
+
+                if (!member)
+                        continue;
+                list->procArray[kept] = list->procArray[i];
+                list->procArray[kept++].usedGpuMemory = member->bytes;
+        }
+        members_finish(&members);
+        list->numProcArrayEntries = kept;
+        return rc;
+}
