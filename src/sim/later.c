@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/families.h"
 
-void arrays_context_close(CUcontext context)
-{
-}
-void host_context_close(CUcontext context)
-{
-}
 void imports_context_close(CUcontext context)
 {
 }
@@ -28,8 +22,4 @@ bool memory_graph_is_committed(CUdeviceptr address)
 }
 void memory_graph_unreserve(CUdeviceptr address)
 {
-}
-CUresult array_check(CUarray array)
-{
-        return CUDA_ERROR_INVALID_HANDLE;
 }
