@@ -211,9 +211,7 @@ static void step_read_limit(struct ledger_op *op, const struct ledger *ledger)
                 acknowledge_or_swap(op);
                 return;
         }
-        op->seen = op->tag;
-        op->is_busy = false;
-        op->at = AT_PASS_HIGH;
+        op->at = AT_PASS_CONFIRM;
 }
 
 static void step_read_done(struct ledger_op *op, const struct ledger *ledger)
@@ -258,6 +256,18 @@ static enum ledger_status step_write_committed(struct ledger_op *op, const struc
 }
 
 /* -- PASS: over the limit, so look for dead slots before refusing ------------------------------ */
+
+/* Tag, used and limit were read one after the other. If the tag is still the same, there was an
+ * instant at which the charge was over the limit: giving up later rests on that. */
+static void step_pass_confirm(struct ledger_op *op, const struct ledger *ledger)
+{
+        op->seen = op->tag;
+        op->is_busy = false;
+        if (read_word(&ledger->slots->ledger[op->device].tag) == op->seen)
+                op->at = AT_PASS_HIGH;
+        else
+                op->at = AT_READ_TAG;
+}
 
 static void step_pass_high(struct ledger_op *op, const struct ledger *ledger)
 {
@@ -411,6 +421,7 @@ void ledger_attach(struct ledger_op *op, uint32_t slot)
 static void pass_step(struct ledger_op *op, const struct ledger *ledger)
 {
         static void (*const steps[])(struct ledger_op *, const struct ledger *) = {
+                [AT_PASS_CONFIRM] = step_pass_confirm,
                 [AT_PASS_HIGH] = step_pass_high,
                 [AT_PASS_COMMITTED] = step_pass_committed,
                 [AT_PASS_CHARGE] = step_pass_charge,

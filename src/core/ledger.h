@@ -81,6 +81,7 @@ enum ledger_at {
         AT_WRITE_CHARGE,
         AT_WRITE_COMMITTED,
         /* Over the limit: look for the dead. */
+        AT_PASS_CONFIRM,
         AT_PASS_HIGH,
         AT_PASS_COMMITTED,
         AT_PASS_CHARGE,
