@@ -267,6 +267,14 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
         return -EINVAL;
 }
 
+/* A card made small for a test is not filled by its first context: a 64th at most. */
+static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
+{
+        uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
+
+        return spec->context_bytes < most ? spec->context_bytes : most;
+}
+
 static void model_defaults(struct sim_config *config)
 {
         const struct model_spec *spec = model_spec(config->model);
@@ -274,7 +282,7 @@ static void model_defaults(struct sim_config *config)
         if (config->memory_bytes == UNSET)
                 config->memory_bytes = spec->memory_bytes;
         if (config->context_bytes == UNSET)
-                config->context_bytes = spec->context_bytes;
+                config->context_bytes = context_default(config, spec);
         if (config->host_rate == UNSET)
                 config->host_rate = spec->host_rate;
         if (config->pageable_rate == UNSET)
