@@ -17,8 +17,9 @@
 
 #include "common/atomic.h"
 
-#define THUNK_BYTES 32u /* every thunk is padded to this, so its address follows from its number \
-                         */
+#define THUNK_BYTES                                                                  \
+        32u /* every thunk is padded to this, so its address follows from its number \
+             */
 
 enum entry_class { ENTRY_PASS, ENTRY_GATE, ENTRY_HOOK, ENTRY_REFUSE };
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything is looked at, nothing kept: a doctor is asked seldom.
+ */
+#include "interpose/doctor.h"
+
+#include <dlfcn.h>
+
+#include "interpose/doors.h"
+#include "interpose/libc.h"
+#include "interpose/library.h"
+#include "interpose/us.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+static const char *const door_names[] = { "dlopen", "dlmopen", "dlsym", "dlvsym" };
+#define DOORS (sizeof(door_names) / sizeof(door_names[0]))
+
+static const char *const class_names[] = {
+        [ENTRY_PASS] = "pass",
+        [ENTRY_GATE] = "gate",
+        [ENTRY_HOOK] = "hook",
+        [ENTRY_REFUSE] = "refuse",
+};
+
+EXPORTED unsigned aliquot_doctor_apis(void)
+{
+        unsigned count = 0;
+
+        while (api_list[count])
+                count++;
+        return count;
+}
+
+struct unknown {
+        const struct api *api;
+        void (*each)(const char *name, void *arg);
+        void *arg;
+};
+
+static bool visit_unknown(const char *name, void *arg)
+{
+        const struct unknown *u = arg;
+
+        if (api_of_prefix(name) == u->api && api_find(u->api, name) == API_NO_ENTRY)
+                u->each(name, u->arg);
+        return true;
+}
+
+EXPORTED void aliquot_doctor_unknown(unsigned api, void (*each)(const char *name, void *arg),
+                                     void *arg)
+{
+        const struct library *l = NULL;
+
+        if (api < aliquot_doctor_apis())
+                l = library_open(api_list[api], NULL);
+        if (l)
+                elf_each_symbol(
+                        &l->elf, visit_unknown,
+                        &(struct unknown){ .api = api_list[api], .each = each, .arg = arg });
+}
+
+static void count_name(const char *name, void *arg)
+{
+        ++*(unsigned *)arg;
+}
+
+EXPORTED bool aliquot_doctor_api(unsigned number, struct doctor_api *ret)
+{
+        const struct api *api;
+        const struct library *l;
+        const char *path;
+
+        if (number >= aliquot_doctor_apis())
+                return false;
+        api = api_list[number];
+        l = library_open(api, NULL);
+        path = library_locate(api, NULL);
+        *ret = (struct doctor_api){
+                .name = api->name,
+                .soname = api->soname,
+                .variable = api->variable,
+                .library = path ? path : "",
+                .is_open = l != NULL,
+                .row_count = api->table->entry_count,
+        };
+        for (unsigned i = 0; i < ret->row_count; i++)
+                ret->missing_count += !library_has(api, i);
+        aliquot_doctor_unknown(number, count_name, &ret->unknown_count);
+        return true;
+}
+
+EXPORTED bool aliquot_doctor_row(unsigned api, unsigned row, struct doctor_row *ret)
+{
+        const struct api_table *t;
+
+        if (api >= aliquot_doctor_apis() || row >= api_list[api]->table->entry_count)
+                return false;
+        t = api_list[api]->table;
+        *ret = (struct doctor_row){
+                .symbol = entry_name(api_list[api], row),
+                .kind = class_names[entry_class(api_list[api], row)],
+                .why = t->strings + t->entry[row].why,
+                .since = t->entry[row].since,
+                .is_in_library = library_has(api_list[api], row),
+        };
+        return true;
+}
+
+static const char *object_of(const void *address)
+{
+        Dl_info info;
+
+        return address && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+/*
+ * What dlopen of a SONAME gives a program. The door is asked as if the program itself had called:
+ * a call from here would be exempt.
+ */
+static struct doctor_door library_door(const struct api *api)
+{
+        struct doctor_door door = { .name = api->soname, .object = "" };
+        struct door_call call = { .argument = { (uintptr_t)api->soname, RTLD_LAZY } };
+        void *(*find)(void *, const char *) = libc_function(LIBC_DLSYM);
+        void *(*open)(uintptr_t, uintptr_t, uintptr_t) = libc_function(LIBC_DLOPEN);
+        struct link_map *map;
+
+        if (find && us_contains(find(RTLD_DEFAULT, "dlopen")))
+                open = door_dlopen(&call);
+        map = open ? open(call.argument[0], call.argument[1], call.argument[2]) : NULL;
+        if (!map)
+                return door;
+        door.object = map->l_name;
+        door.is_ours = map == us_map();
+        dlclose(map);
+        return door;
+}
+
+EXPORTED bool aliquot_doctor_door(unsigned number, struct doctor_door *ret)
+{
+        void *(*find)(void *, const char *) = libc_function(LIBC_DLSYM);
+        const void *address;
+
+        if (number >= DOORS + aliquot_doctor_apis())
+                return false;
+        if (number >= DOORS) {
+                *ret = library_door(api_list[number - DOORS]);
+                return true;
+        }
+        address = find ? find(RTLD_DEFAULT, door_names[number]) : NULL;
+        *ret = (struct doctor_door){
+                .name = door_names[number],
+                .object = object_of(address),
+                .is_ours = us_contains(address),
+        };
+        return true;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A shut gate holds every thread that comes to it, and lets each go on with its arguments whole.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "abi/toy.h"
+#include "common/atomic.h"
+#include "front.h"
+#include "interpose/gate.h"
+
+#define THREADS 24
+#define CALLS 500
+
+static uint32_t word;
+static _Atomic unsigned entered, left, wrong, waits;
+
+__attribute__((target("avx"))) static void call_gated(long seed)
+{
+        toy_wide wide = { 1, 2, 3, (double)seed };
+        long expected =
+                seed + 2 * 2 + 3 * (6 + seed) + 5 * 4 + 7 * 5 + 11 * 6 + 13 * 7 + 17 * 8 + 19 * 9;
+
+        errno = 4711;
+        if (toyGated(seed, 2., wide, 4, 5, 6, 7, 8, 9.) != expected || errno != 4711)
+                add_relaxed(&wrong, 1);
+}
+
+static void *call_often(void *arg)
+{
+        add_relaxed(&entered, 1);
+        for (long i = 0; i < CALLS; i++)
+                call_gated((long)(intptr_t)arg * CALLS + i);
+        add_relaxed(&left, 1);
+        return NULL;
+}
+
+static void set_gate(uint32_t value)
+{
+        __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+        syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 20, NULL, NULL, 0);
+}
+
+static void run_threads(gate_waiter *waiter)
+{
+        pthread_t thread[THREADS];
+
+        store_relaxed(&entered, 0);
+        store_relaxed(&left, 0);
+        gate_use(&word, waiter);
+        set_gate(1);
+        for (long i = 0; i < THREADS; i++)
+                assert_int_equal(pthread_create(&thread[i], NULL, call_often, (void *)i), 0);
+        while (load_relaxed(&entered) < THREADS)
+                usleep(1000);
+        usleep(20000);
+        assert_int_equal(load_relaxed(&left), 0);
+        for (int i = 0; i < 200; i++) {
+                set_gate(i % 2);
+                usleep(200);
+        }
+        set_gate(0);
+        for (int i = 0; i < THREADS; i++)
+                pthread_join(thread[i], NULL);
+        assert_int_equal(load_relaxed(&wrong), 0);
+        assert_int_equal(load_relaxed(&left), THREADS);
+}
+
+static void holds_all_threads_by_futex(void **state)
+{
+        run_threads(NULL);
+}
+
+/* Overwrites what a careless stub would leave to chance. */
+__attribute__((target("avx"))) static void spoil_and_yield(const uint32_t *at)
+{
+        __asm__ volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\tvxorps %%ymm1, %%ymm1, %%ymm1\n\t"
+                         "vxorps %%ymm2, %%ymm2, %%ymm2\n\txorl %%r10d, %%r10d"
+                         :
+                         :
+                         : "xmm0", "xmm1", "xmm2", "r10");
+        errno = EAGAIN;
+        add_relaxed(&waits, 1);
+        usleep(50);
+}
+
+static void holds_by_a_waiter_of_ours(void **state)
+{
+        run_threads(spoil_and_yield);
+        assert_true(load_relaxed(&waits) >= THREADS);
+}
+
+static void open_gate_never_waits(void **state)
+{
+        store_relaxed(&waits, 0);
+        gate_use(&word, spoil_and_yield);
+        set_gate(0);
+        call_gated(5);
+        gate_pass();
+        assert_int_equal(load_relaxed(&waits), 0);
+        assert_int_equal(load_relaxed(&wrong), 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(holds_all_threads_by_futex),
+                cmocka_unit_test(holds_by_a_waiter_of_ours),
+                cmocka_unit_test(open_gate_never_waits),
+        };
+
+        if (!__builtin_cpu_supports("avx"))
+                return 77;
+        setenv(TOY_VARIABLE, TOY_REAL_PATH, 1);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
