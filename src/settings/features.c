@@ -126,6 +126,7 @@ struct feature {
         const char *expected;
         const char *missing; /* what is not there */
         const char *instead; /* what the user can do now */
+        bool is_secret;      /* not to be repeated */
 };
 
 #define COMPUTE "compute limits are not built yet"
@@ -156,7 +157,7 @@ static const struct feature features[] = {
           "ALIQUOT_SESSION and ALIQUOT_MEMORY" },
         { "GPUSLICE_IPC_SOCK", "ALIQUOT_SESSION", judge_presence, "", DAEMON,
           "ALIQUOT_SESSION and ALIQUOT_MEMORY" },
-        { "GPUSLICE_IPC_TOKEN", "ALIQUOT_SESSION", judge_presence, "", DAEMON, UNSET_IT },
+        { "GPUSLICE_IPC_TOKEN", "ALIQUOT_SESSION", judge_presence, "", DAEMON, UNSET_IT, true },
         { "GPUSLICE_IPC_TOKEN_REQUIRED", "ALIQUOT_SESSION", judge_switch, "0 or 1", DAEMON,
           UNSET_IT },
         { "GPUSLICE_DEFAULT_TTL", "ALIQUOT_TTL", judge_presence, "", DAEMON, UNSET_IT },
@@ -170,14 +171,17 @@ static int check_feature(const struct feature *feature, const struct said *said,
 {
         enum verdict verdict = feature->judge(said->value);
         int code = verdict == ASKS ? -ENOTSUP : -EINVAL;
+        struct said shown = *said;
 
         if (verdict == ASKS_NOTHING)
                 return 0;
+        if (feature->is_secret)
+                shown.value = "...";
         if (verdict == ASKS)
                 fail(err, code, "%s; expected %s", feature->missing, feature->instead);
         else
                 fail(err, code, "expected %s", feature->expected);
-        said_wrap(said, err);
+        said_wrap(&shown, err);
         return code;
 }
 
@@ -299,27 +303,27 @@ static bool is_slip(const char *word, const char *meant)
         return length < WORD_BYTES && distance(word, meant) <= (whole <= 4 ? 1u : 2u);
 }
 
+/* `entry` is the whole of it, from ALIQUOT_ in whatever case. */
 static int check_name(const char *entry, struct error *err)
 {
+        char name[8 + WORD_BYTES + 1] = "";
         char word[WORD_BYTES + 1] = "";
-        size_t length = strcspn(entry, "=");
+        size_t length = least((unsigned)strcspn(entry, "="), sizeof(name) - 1);
 
-        if (length > WORD_BYTES)
-                length = WORD_BYTES;
-        for (size_t i = 0; i < length; i++) {
-                char c = text_lower(entry[i]);
+        memcpy(name, entry, length);
+        for (size_t i = 8; i < length; i++) {
+                char c = text_lower(name[i]);
 
-                word[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+                word[i - 8] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
         }
         for (size_t i = 0; i < LIMITING_COUNT; i++) {
-                if (strncmp(entry, limiting[i], length) == 0 && !limiting[i][length])
+                if (strncmp(name, "ALIQUOT_", 8) == 0 && strcmp(name + 8, limiting[i]) == 0)
                         return 0;
         }
         for (size_t i = 0; i < LIMITING_COUNT; i++) {
                 if (is_slip(word, limiting[i]))
-                        return fail(err, -EINVAL,
-                                    "ALIQUOT_%.*s is not a setting; did you mean ALIQUOT_%s",
-                                    (int)length, entry, limiting[i]);
+                        return fail(err, -EINVAL, "%s is not a setting; did you mean ALIQUOT_%s",
+                                    text_shown(name), limiting[i]);
         }
         return 0;
 }
@@ -330,7 +334,7 @@ int typos_check(const struct reading *reading, struct error *err)
 
         for (char *const *at = reading->environment; rc == 0 && at && *at; at++) {
                 if (text_begins(*at, "aliquot_"))
-                        rc = check_name(*at + 8, err);
+                        rc = check_name(*at, err);
         }
         return rc;
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Someone who comes from another system keeps its names and its units, or is told why not.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "settings/settings.h"
+
+/* Last: it defines fail(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define expect_asked(expected, ...) expect_asked_in((char *[]){ __VA_ARGS__, NULL }, expected)
+#define expect_refused(word, ...) expect_refused_in((char *[]){ __VA_ARGS__, NULL }, word)
+
+static void expect_asked_in(char *const *environment, const char *expected)
+{
+        struct settings settings;
+        struct error err = { 0 };
+        char text[SETTINGS_CANONICAL_BYTES];
+
+        if (settings_read(&settings, environment, &err) < 0)
+                fail_msg("%s... was refused: %s", environment[0], err.text);
+        assert_int_equal(settings_canonical(&settings, text, NULL), 0);
+        assert_string_equal(text, expected);
+}
+
+/* Refused, with the variable's name and this word. */
+static void expect_refused_in(char *const *environment, const char *word)
+{
+        char name[64] = "";
+        struct settings settings;
+        struct error err = { 0 };
+
+        memcpy(name, environment[0], strcspn(environment[0], "="));
+        if (settings_read(&settings, environment, &err) >= 0)
+                fail_msg("%s was accepted", environment[0]);
+        if (!strstr(err.text, name) || !strstr(err.text, word))
+                fail_msg("expected '%s' and '%s' in: %s", name, word, err.text);
+}
+
+#define TF "TENSOR_FUSION_CUDA_MEM_LIMIT="
+#define TF_UUID "gpu-3430f778-7a25-704c-9090-8b0bb2478114"
+
+/* The document's own lines. */
+static void test_vgpu_rs(void **state)
+{
+        expect_asked("memory=GPU-3430f778-7a25-704c-9090-8b0bb2478114=1073741824",
+                     TF "{\"" TF_UUID "\": 1073741824}");
+        expect_asked("memory=GPU-3430f778-7a25-704c-9090-8b0bb2478114=1073741824",
+                     TF "{\"GPU-3430F778-7A25-704C-9090-8B0BB2478114\":1073741824}");
+        expect_asked("memory=0=2147483648", TF "{\"0\": 2147483648}");
+        expect_asked("memory=0=1,1=2", TF " { \"1\" : 2 , \"\\u0030\" : 1 } ");
+        expect_refused("ends too early", TF "{\"0\": 2147483648");
+        expect_refused("expected an object", TF "[1]");
+        expect_refused("expected an object", TF "2147483648");
+        expect_refused("names no GPU", TF "{}");
+        expect_refused("whole number", TF "{\"0\": \"2GiB\"}");
+        expect_refused("whole number", TF "{\"0\": 1.5}");
+        expect_refused("whole number", TF "{\"0\": -1}");
+        expect_refused("whole number", TF "{\"0\": 1e9}");
+        expect_refused("whole number", TF "{\"0\": {\"1\": 2}}");
+        expect_refused("no limit", TF "{\"0\": 0}");
+        expect_refused("no limit", TF "{\"0\": 18446744073709551615}");
+        expect_refused("64 bits", TF "{\"0\": 18446744073709551616}");
+        expect_refused("named twice", TF "{\"0\": 1, \"0\": 1}");
+        expect_refused("is no GPU", TF "{\"zero\": 1}");
+        expect_refused("names no GPU", TF "{\"\": 1}");
+        expect_refused("broken", TF "{\"0\": 1} and more");
+        expect_refused("broken", TF "{\"0\": 1,}");
+        expect_refused("", TF "");
+}
+
+static void test_vgpu_rs_compute(void **state)
+{
+        expect_refused("not built", "TENSOR_FUSION_CUDA_UP_LIMIT={\"" TF_UUID "\": 10}");
+        expect_refused("not built", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100, \"1\": 20}");
+        expect_refused("JSON", "TENSOR_FUSION_CUDA_UP_LIMIT=20");
+        expect_refused("JSON", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100} x");
+        expect_asked("memory=card", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100}");
+        /* Said in our words, theirs is moot. */
+        expect_asked("memory=card", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 20}",
+                     "ALIQUOT_COMPUTE=100");
+}
+
+#define VCUDA "VCUDA_MEMORY_LIMIT="
+
+static void test_vcuda_hook(void **state)
+{
+        expect_asked("memory=10737418240", VCUDA "(1024 * 1024 * 1024 * 10)");
+        expect_asked("memory=10737418240", VCUDA "10*1024*1024*1024");
+        expect_asked("memory=10737418240", VCUDA "10GB");
+        expect_asked("memory=10737418240", VCUDA "10gi");
+        expect_asked("memory=10737418240", VCUDA "10737418240");
+        expect_refused("zero", VCUDA "0");
+        expect_refused("expected", VCUDA "1.5g");
+        expect_refused("expected", VCUDA "50%");
+        expect_refused("64 bits", VCUDA "(99999999999 * 99999999999)");
+        expect_refused("empty", VCUDA "");
+        expect_asked("memory=card;name=Tesla X", "VCUDA_DEVICE_NAME=Tesla X");
+        expect_asked("memory=card;name=Ours", "VCUDA_DEVICE_NAME=Tesla X",
+                     "ALIQUOT_DEVICE_NAME=Ours");
+}
+
+static void test_vcuda_logs(void **state)
+{
+        struct settings settings;
+
+        assert_int_equal(settings_read(&settings,
+                                       (char *[]){ "VCUDA_LOG_LEVEL=trace",
+                                                   "VCUDA_LOG_SINK=file:/tmp/x", NULL },
+                                       NULL),
+                         0);
+        assert_int_equal(settings.log.level, LOG_DEBUG);
+        assert_string_equal(settings.log.path, "/tmp/x");
+        assert_int_equal(
+                settings_read(&settings,
+                              (char *[]){ "VCUDA_LOG_LEVEL=critical", "VCUDA_LOG_SINK=file",
+                                          "VCUDA_LOG_FILE=/tmp/y", NULL },
+                              NULL),
+                0);
+        assert_int_equal(settings.log.level, LOG_ERROR);
+        assert_string_equal(settings.log.path, "/tmp/y");
+        assert_int_equal(
+                settings_read(&settings,
+                              (char *[]){ "VCUDA_LOG_LEVEL=info", "VCUDA_LOG_SINK=none", NULL },
+                              NULL),
+                0);
+        assert_int_equal(settings.log.level, LOG_OFF);
+        /* Standard output is the program's: such lines go to standard error. */
+        assert_int_equal(
+                settings_read(&settings, (char *[]){ "VCUDA_LOG_SINK=stdout", NULL }, NULL), 0);
+        assert_int_equal(settings.log.level, LOG_INFO);
+        assert_string_equal(settings.log.path, "");
+        assert_int_equal(
+                settings_read(&settings,
+                              (char *[]){ "VCUDA_LOG_LEVEL=debug", "ALIQUOT_LOG=warn", NULL },
+                              NULL),
+                0);
+        assert_int_equal(settings.log.level, LOG_WARN);
+        expect_refused("expected", "VCUDA_LOG_LEVEL=loud");
+        expect_refused("expected", "VCUDA_LOG_SINK=syslog");
+        assert_int_equal(settings_read(&settings, (char *[]){ "GPUSLICE_DEBUG=1", NULL }, NULL), 0);
+        assert_int_equal(settings.log.level, LOG_DEBUG);
+}
+
+static void test_hami(void **state)
+{
+        expect_asked("memory=3221225472", "CUDA_DEVICE_MEMORY_LIMIT=3g");
+        expect_asked("memory=1=1073741824", "CUDA_DEVICE_MEMORY_LIMIT_1=1024m");
+        expect_asked("memory=4294967296,0=1048576,12=5", "CUDA_DEVICE_MEMORY_LIMIT_12=5",
+                     "CUDA_DEVICE_MEMORY_LIMIT=4G", "CUDA_DEVICE_MEMORY_LIMIT_0=1024k");
+        expect_refused("zero", "CUDA_DEVICE_MEMORY_LIMIT=0");
+        expect_refused("index", "CUDA_DEVICE_MEMORY_LIMIT_x=1g");
+        expect_refused("index", "CUDA_DEVICE_MEMORY_LIMIT_=1g");
+        expect_refused("index", "CUDA_DEVICE_MEMORY_LIMIT_-1=1g");
+        expect_refused("expected", "CUDA_DEVICE_MEMORY_LIMIT_0=1.5g");
+        expect_refused("not built", "CUDA_DEVICE_SM_LIMIT=50");
+        expect_refused("not built", "CUDA_DEVICE_SM_LIMIT_0=50");
+        expect_refused("percentage", "CUDA_DEVICE_SM_LIMIT_0=half");
+        expect_asked("memory=card", "CUDA_DEVICE_SM_LIMIT=100", "CUDA_DEVICE_SM_LIMIT_0=0",
+                     "CUDA_DEVICE_SM_LIMIT_1=0120");
+        expect_asked("memory=card", "CUDA_DEVICE_SM_LIMIT=50", "CUDA_DEVICE_SM_LIMIT_0=50",
+                     "ALIQUOT_COMPUTE=100");
+        /* A name that goes on is another name. */
+        expect_asked("memory=card", "CUDA_DEVICE_MEMORY_LIMITER=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+}
+
+static void test_xpushare(void **state)
+{
+        expect_asked("memory=4000000000", "XPUSHARE_GPU_MEMORY_LIMIT=4G");
+        expect_asked("memory=4294967296", "XPUSHARE_GPU_MEMORY_LIMIT=4Gi");
+        expect_asked("memory=1500000000", "XPUSHARE_GPU_MEMORY_LIMIT=1.5G");
+        expect_asked("memory=123456", "XPUSHARE_GPU_MEMORY_LIMIT=123456");
+        expect_refused("expected", "XPUSHARE_GPU_MEMORY_LIMIT=50%");
+        expect_refused("not built", "NVSHARE_ENABLE_SINGLE_OVERSUB=1");
+        /* There it is on when it is set at all. */
+        expect_refused("not built", "NVSHARE_ENABLE_SINGLE_OVERSUB=0");
+        expect_refused("not built", "XPUSHARE_ENABLE_SINGLE_OVERSUB=1");
+        expect_asked("memory=card", "NVSHARE_ENABLE_SINGLE_OVERSUB=1", "ALIQUOT_OVERSUBSCRIBE=0");
+}
+
+static void test_gpuslice(void **state)
+{
+        expect_refused("not built", "GPUSLICE_SESSION=s-1");
+        expect_refused("not built", "GPUSLICE_IPC_SOCK=/run/gpuslice.sock");
+        expect_refused("not built", "GPUSLICE_IPC_TOKEN=change-me");
+        expect_refused("not built", "GPUSLICE_IPC_TOKEN_REQUIRED=1");
+        expect_refused("not built", "GPUSLICE_DEFAULT_TTL=120");
+        expect_refused("not built", "GPUSLICE_RECOVERY_INTERVAL=5");
+        expect_refused("not built", "GPUSLICE_METRICS_DEBUG=1");
+        expect_asked("memory=card", "GPUSLICE_IPC_TOKEN_REQUIRED=0", "GPUSLICE_METRICS_DEBUG=0");
+}
+
+/* A token is a secret: whatever is said about it, it is not said aloud. */
+static void test_secrets_are_not_repeated(void **state)
+{
+        struct settings settings;
+        struct error err;
+
+        assert_true(settings_read(&settings, (char *[]){ "GPUSLICE_IPC_TOKEN=hunter2", NULL },
+                                  &err) < 0);
+        assert_null(strstr(err.text, "hunter2"));
+        assert_non_null(strstr(err.text, "GPUSLICE_IPC_TOKEN"));
+}
+
+static void test_two_that_disagree_are_refused(void **state)
+{
+        expect_asked("memory=1073741824", "VCUDA_MEMORY_LIMIT=1g",
+                     "CUDA_DEVICE_MEMORY_LIMIT=1024m");
+        expect_asked("memory=0=5", TF "{\"0\":5}", "CUDA_DEVICE_MEMORY_LIMIT_0=5");
+        expect_refused("different", "VCUDA_MEMORY_LIMIT=1g", "CUDA_DEVICE_MEMORY_LIMIT=2g");
+        expect_refused("different", "VCUDA_MEMORY_LIMIT=1g", TF "{\"0\":1073741824}");
+        expect_refused("different", "CUDA_DEVICE_MEMORY_LIMIT=1g", "XPUSHARE_GPU_MEMORY_LIMIT=1G");
+        /* Unless we are told which. */
+        expect_asked("memory=7", "VCUDA_MEMORY_LIMIT=1g", "CUDA_DEVICE_MEMORY_LIMIT=2g",
+                     "ALIQUOT_MEMORY=7");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_vgpu_rs),
+                cmocka_unit_test(test_vgpu_rs_compute),
+                cmocka_unit_test(test_vcuda_hook),
+                cmocka_unit_test(test_vcuda_logs),
+                cmocka_unit_test(test_hami),
+                cmocka_unit_test(test_xpushare),
+                cmocka_unit_test(test_gpuslice),
+                cmocka_unit_test(test_secrets_are_not_repeated),
+                cmocka_unit_test(test_two_that_disagree_are_refused),
+        };
+
+        return cmocka_run_group_tests_name("aliases", tests, NULL, NULL);
+}
