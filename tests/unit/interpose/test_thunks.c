@@ -201,8 +201,8 @@ static void call_with_state(void)
         CHECK(pending && strstr(pending, "/nonexistent/of-the-program.so: cannot open"));
         CHECK(umask(mask) == 0137);
         for (int i = 1; i < NSIG; i++) {
-                sigaction(i, NULL, &after);
-                CHECK(after.sa_handler == before[i].sa_handler);
+                if (sigaction(i, NULL, &after) == 0) /* two are the C library's own */
+                        CHECK(after.sa_handler == before[i].sa_handler);
         }
 }
 
