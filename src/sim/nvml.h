@@ -52,7 +52,6 @@ struct nvml_model {
         bool has_row_remapping; /* else single pages are retired */
         bool has_memory_sensor;
         bool can_divide;
-        unsigned nvlink_count;
         const char *part_number, *vbios, *board_serial;
 };
 
@@ -85,12 +84,23 @@ nvmlReturn_t nvml_enter_gpu(const char *function, nvmlDevice_t handle, const voi
 nvmlReturn_t nvml_enter_card(const char *function, nvmlDevice_t handle, const void *out,
                              const struct gpu **ret_gpu);
 
+/* The GPU of a handle; for the second handle of a function. */
+nvmlReturn_t nvml_find_gpu(nvmlDevice_t handle, const struct gpu **ret_gpu);
+
+/* The whole of a function whose answer about a card is known: `value`, which may be computed from
+ * nvml.spec and nvml.model before the first init (they are then of no model, never NULL). */
+nvmlReturn_t nvml_give(const char *function, nvmlDevice_t handle, unsigned *ret, unsigned value);
+
 nvmlDevice_t gpu_handle(const struct gpu *gpu);
 bool gpu_is_lost(const struct gpu *gpu);
 const struct node_device *gpu_device(const struct gpu *gpu);
 
 /* Percent of the last window that an engine was busy, 0 to 100. */
 unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine);
+
+unsigned gpu_celsius(const struct gpu *gpu);
+unsigned gpu_power_mw(const struct gpu *gpu);
+uint64_t gpu_energy_mj(const struct gpu *gpu);
 
 /* Bytes of all devices of the gpu, dead processes' memory settled first. */
 struct gpu_memory {

@@ -16,7 +16,14 @@
 
 #define TIME_BASE 1000000000LL
 
-struct nvml_state nvml = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct model_spec no_spec;
+static const struct nvml_model no_model;
+
+struct nvml_state nvml = {
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .spec = &no_spec,
+        .model = &no_model,
+};
 
 static _Atomic uint64_t fault_calls[CONFIG_FAULTS];
 
@@ -166,22 +173,27 @@ nvmlReturn_t nvml_enter(const char *function)
         return nvml.config->fault_count ? fault_find(function) : NVML_SUCCESS;
 }
 
-nvmlReturn_t nvml_enter_gpu(const char *function, nvmlDevice_t handle, const void *out,
-                            const struct gpu **ret_gpu)
+nvmlReturn_t nvml_find_gpu(nvmlDevice_t handle, const struct gpu **ret_gpu)
 {
-        nvmlReturn_t rc = nvml_enter(function);
         uintptr_t offset = (uintptr_t)handle - (uintptr_t)nvml.gpu;
 
-        if (rc != NVML_SUCCESS)
-                return rc;
-        if (!out || offset % sizeof(struct gpu) != 0 ||
-            offset / sizeof(struct gpu) >= nvml.gpu_count)
+        if (offset % sizeof(struct gpu) != 0 || offset / sizeof(struct gpu) >= nvml.gpu_count)
                 return NVML_ERROR_INVALID_ARGUMENT;
         const struct gpu *gpu = &nvml.gpu[offset / sizeof(struct gpu)];
         if (gpu_is_lost(gpu))
                 return NVML_ERROR_GPU_IS_LOST;
         *ret_gpu = gpu;
         return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvml_enter_gpu(const char *function, nvmlDevice_t handle, const void *out,
+                            const struct gpu **ret_gpu)
+{
+        nvmlReturn_t rc = nvml_enter(function);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        return out ? nvml_find_gpu(handle, ret_gpu) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvml_enter_card(const char *function, nvmlDevice_t handle, const void *out,
