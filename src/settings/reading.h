@@ -26,7 +26,7 @@ bool reading_variable(const struct reading *reading, const char *name, struct sa
 bool reading_find(const struct reading *reading, const char *name, struct said *ret);
 
 /* Puts "NAME=value: " in front of an error. */
-int said_wrap(const struct said *said, struct error *err);
+void said_wrap(const struct said *said, struct error *err);
 
 /* Adds a rule in its place; `selector` as the user wrote it, "" for every other device. */
 int memory_add(struct settings_memory *memory, const char *selector, const struct size *size,

@@ -42,10 +42,10 @@ bool reading_find(const struct reading *reading, const char *name, struct said *
         return reading_variable(reading, name, ret);
 }
 
-int said_wrap(const struct said *said, struct error *err)
+void said_wrap(const struct said *said, struct error *err)
 {
-        return wrap(err, said->origin[0] == '-' ? "%s %s" : "%s=%s", said->origin,
-                    text_shown(said->value));
+        wrap(err, said->origin[0] == '-' ? "%s %s" : "%s=%s", said->origin,
+             text_shown(said->value));
 }
 
 /* Default, then indices as numbers, then UUIDs as text. */
@@ -154,8 +154,10 @@ static int parse_memory(const struct said *said, struct settings_memory *ret, st
                         rc = add_item(&memory, memcpy(item, at, length), err);
                 at = at[length] ? at + length + 1 : NULL;
         }
-        if (rc < 0)
-                return said_wrap(said, err);
+        if (rc < 0) {
+                said_wrap(said, err);
+                return rc;
+        }
         text_quote(said->origin, memory.origin, sizeof(memory.origin));
         *ret = memory;
         return 0;

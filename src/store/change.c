@@ -216,8 +216,10 @@ static int plan(const struct limits_page *page, const struct settings_limits *li
                         ret[i] = named->limit_bytes;
                 else if (limits->has_default)
                         rc = settings_resolve_default(limits, row->card_bytes, &ret[i], err);
-                if (rc < 0)
-                        return wrap(err, "GPU %s", uuid_format(uuid, false, shown));
+                if (rc < 0) {
+                        wrap(err, "GPU %s", uuid_format(uuid, false, shown));
+                        return rc;
+                }
         }
         return 0;
 }

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session is found whole or not at all, belongs to its user, and keeps its limits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "store/liveness.h"
+#include "store/store.h"
+
+/* Last: it defines fail(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define GIB (UINT64_C(1) << 30)
+#define CREATORS 24
+#define ROUNDS 20
+
+static struct store store; /* a fresh runtime folder for every test */
+
+static const struct settings_limits two_gpus = {
+        .has_default = true,
+        .default_bytes = 4 * GIB,
+        .count = 2,
+        .device = { { .uuid = { 1, 1 }, .limit_bytes = 4 * GIB, .card_bytes = 16 * GIB },
+                    { .uuid = { 2, 2 },
+                      .limit_bytes = 8 * GIB,
+                      .card_bytes = 16 * GIB,
+                      .is_named = true } },
+};
+
+static struct store_request request_of(const char *name)
+{
+        return (struct store_request){ .name = name,
+                                       .created_as = "memory=4294967296,1=8589934592",
+                                       .device_name = "",
+                                       .limits = &two_gpus };
+}
+
+static int fresh_folder(void **state)
+{
+        char path[] = "/dev/shm/aliquot-test-XXXXXX";
+
+        assert_non_null(mkdtemp(path));
+        snprintf(store.path, sizeof(store.path), "%s", path);
+        return 0;
+}
+
+static int drop_folder(void **state)
+{
+        char command[STORE_PATH_BYTES + 16];
+
+        snprintf(command, sizeof(command), "rm -rf '%s'", store.path);
+        return system(command);
+}
+
+static void make(const char *name)
+{
+        struct store_request request = request_of(name);
+        struct store_session session;
+        struct error err;
+
+        if (store_create(&store, &request, &session, &err) < 0)
+                fail_msg("%s", err.text);
+        store_close(&session);
+}
+
+static const char *path_of(const char *name, const char *file)
+{
+        static char path[2 * STORE_PATH_BYTES];
+
+        snprintf(path, sizeof(path), "%s/sessions/%s%s%s", store.path, name, file[0] ? "/" : "",
+                 file);
+        return path;
+}
+
+/* Joining fails with this code, and the line holds this word. */
+static void expect_refused(const char *name, int code, const char *word)
+{
+        struct store_session session;
+        struct error err = { 0 };
+        int rc = store_join(&store, name, false, &session, &err);
+
+        if (rc != code || !strstr(err.text, word))
+                fail_msg("%s: %d, expected %d and '%s' in: %s", name, rc, code, word, err.text);
+        assert_null(strchr(err.text, '\n'));
+}
+
+static unsigned count_descriptors(void)
+{
+        unsigned count = 0;
+
+        for (int fd = 0; fd < 1024; fd++)
+                count += fcntl(fd, F_GETFD) >= 0;
+        return count;
+}
+
+static void test_what_was_made_is_what_is_found(void **state)
+{
+        struct store_request request = request_of("s1");
+        unsigned open_before = count_descriptors();
+        struct store_session made, joined;
+        struct stat st;
+
+        assert_int_equal(store_join(&store, "s1", false, &joined, NULL), -ENOENT);
+        assert_int_equal(store_create(&store, &request, &made, NULL), 0);
+        assert_int_equal(store_join(&store, "s1", false, &joined, NULL), 0);
+        assert_string_equal(joined.limits->name, "s1");
+        assert_string_equal(joined.limits->created_as, request.created_as);
+        assert_int_equal(joined.limits->device[0].limit_bytes, 4 * GIB);
+        assert_int_equal(joined.limits->device[1].limit_bytes, 8 * GIB);
+        assert_memory_equal(joined.limits->device[1].uuid, two_gpus.device[1].uuid, 16);
+        assert_int_equal(joined.slots_file.inode, made.slots_file.inode);
+        /* One page for both: what one writes the other reads. */
+        made.slots->ledger[3].used_bytes = 77;
+        assert_int_equal(joined.slots->ledger[3].used_bytes, 77);
+        assert_int_equal(store_create(&store, &request, &made, NULL), -EEXIST);
+
+        /* Private to the user, and almost nothing of it takes memory. */
+        assert_int_equal(stat(path_of("s1", "slots"), &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        assert_int_equal(st.st_size, sizeof(struct slots_page));
+        assert_true(st.st_blocks * 512 <= 16384);
+        assert_int_equal(stat(path_of("s1", ""), &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0700);
+        store_close(&joined);
+        assert_int_equal(count_descriptors(), open_before);
+}
+
+/* Of many who come at once one makes it, and all find the same. */
+static void test_two_creators_race(void **state)
+{
+        for (unsigned round = 0; round < ROUNDS; round++) {
+                int start[2], answers[2];
+                char name[16];
+                unsigned makers = 0;
+                uint64_t first[2] = { 0 };
+
+                snprintf(name, sizeof(name), "race%u", round);
+                assert_int_equal(pipe(start), 0);
+                assert_int_equal(pipe(answers), 0);
+                for (unsigned i = 0; i < CREATORS; i++) {
+                        if (fork() == 0) {
+                                struct store_request request = request_of(name);
+                                struct store_session session;
+                                uint64_t answer[3];
+                                char go;
+
+                                close(start[1]);
+                                if (read(start[0], &go, 1) < 0)
+                                        _exit(1);
+                                int rc = store_create(&store, &request, &session, NULL);
+
+                                if (rc == -EEXIST)
+                                        rc = store_join(&store, name, false, &session, NULL) < 0
+                                                     ? -1
+                                                     : 1;
+                                if (rc < 0)
+                                        _exit(1);
+                                answer[0] = rc == 0;
+                                memcpy(&answer[1], session.limits->session_id, 16);
+                                _exit(write(answers[1], answer, sizeof(answer)) != sizeof(answer));
+                        }
+                }
+                close(start[0]);
+                close(start[1]); /* go */
+                for (unsigned i = 0; i < CREATORS; i++) {
+                        uint64_t answer[3];
+                        int status;
+
+                        assert_true(wait(&status) > 0);
+                        assert_int_equal(status, 0);
+                        assert_int_equal(read(answers[0], answer, sizeof(answer)), sizeof(answer));
+                        makers += (unsigned)answer[0];
+                        if (i == 0)
+                                memcpy(first, &answer[1], 16);
+                        assert_memory_equal(&answer[1], first, 16);
+                }
+                assert_int_equal(makers, 1);
+                close(answers[0]);
+                close(answers[1]);
+        }
+}
+
+static int reject(const char *name, void *context)
+{
+        fail_msg("%s is listed", name);
+        return 0;
+}
+
+static int count_names(const char *name, void *context)
+{
+        ++*(unsigned *)context;
+        return 0;
+}
+
+/* A maker that dies on the way leaves no session. */
+static void test_half_a_session_is_none(void **state)
+{
+        char path[2 * STORE_PATH_BYTES];
+        unsigned count = 0;
+
+        make("whole");
+        snprintf(path, sizeof(path), "%s", path_of(".new-0123456789abcdef", ""));
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(store_list(&store, count_names, &count, NULL), 0);
+        assert_int_equal(count, 1);
+        /* It may still be at work; when it is old it is cleared away. */
+        assert_int_equal(access(path, F_OK), 0);
+        assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){ { 0 } }, 0), 0);
+        assert_int_equal(store_list(&store, count_names, &count, NULL), 0);
+        assert_int_equal(access(path, F_OK), -1);
+}
+
+static void overwrite(const char *path, off_t at, const void *bytes, size_t count)
+{
+        int fd = open(path, O_WRONLY);
+
+        assert_true(fd >= 0);
+        assert_int_equal(pwrite(fd, bytes, count, at), count);
+        close(fd);
+}
+
+static void test_truncated_stale_and_mixed_pages(void **state)
+{
+        const uint32_t version = 99;
+        const uint64_t id = 1;
+        struct error err;
+
+        make("short");
+        assert_int_equal(truncate(path_of("short", "limits"), 100), 0);
+        expect_refused("short", -EPROTO, "limits is 100 bytes");
+        make("empty");
+        assert_int_equal(truncate(path_of("empty", "slots"), 0), 0);
+        expect_refused("empty", -EPROTO, "slots is 0 bytes");
+        make("long");
+        assert_int_equal(truncate(path_of("long", "slots"), 1 << 30), 0);
+        expect_refused("long", -EPROTO, "slots is 1073741824 bytes");
+        make("stale");
+        overwrite(path_of("stale", "limits"), offsetof(struct limits_page, version), &version, 4);
+        expect_refused("stale", -EPROTO, "version");
+        make("stale2");
+        overwrite(path_of("stale2", "slots"), offsetof(struct slots_page, version), &version, 4);
+        expect_refused("stale2", -EPROTO, "version");
+        make("zeros");
+        assert_int_equal(truncate(path_of("zeros", "limits"), 0), 0);
+        assert_int_equal(truncate(path_of("zeros", "limits"), sizeof(struct limits_page)), 0);
+        expect_refused("zeros", -EPROTO, "zeros");
+        make("mixed");
+        overwrite(path_of("mixed", "slots"), offsetof(struct slots_page, session_id), &id, 8);
+        expect_refused("mixed", -EPROTO, "different sessions");
+        make("gone");
+        assert_int_equal(unlink(path_of("gone", "slots")), 0);
+        /* Not "there is none": that would make a second one beside it. */
+        expect_refused("gone", -EPROTO, "slots");
+        make("name");
+        overwrite(path_of("name", "limits"), offsetof(struct limits_page, name), "eman", 4);
+        expect_refused("name", -EPROTO, "another session");
+
+        /* Broken ones can be removed, but not by mistake. */
+        assert_true(store_remove(&store, "mixed", false, &err) < 0);
+        assert_int_equal(store_remove(&store, "mixed", true, NULL), 0);
+        assert_int_equal(access(path_of("mixed", ""), F_OK), -1);
+}
+
+static void test_links_and_other_things_in_the_way(void **state)
+{
+        char target[2 * STORE_PATH_BYTES];
+        struct store_request request = request_of("dangling");
+        struct store_session session;
+
+        make("real");
+        snprintf(target, sizeof(target), "%s", path_of("real", ""));
+        assert_int_equal(symlink(target, path_of("link", "")), 0);
+        expect_refused("link", -ENOTDIR, "is a link");
+        snprintf(target, sizeof(target), "%s", path_of("real", "slots"));
+        make("inner");
+        unlink(path_of("inner", "slots"));
+        assert_int_equal(symlink(target, path_of("inner", "slots")), 0);
+        expect_refused("inner", -ELOOP, "slots");
+        make("fifo");
+        unlink(path_of("fifo", "slots"));
+        assert_int_equal(mkfifo(path_of("fifo", "slots"), 0600), 0);
+        expect_refused("fifo", -EPROTO, "no plain file");
+        make("folder");
+        unlink(path_of("folder", "slots"));
+        assert_int_equal(mkdir(path_of("folder", "slots"), 0700), 0);
+        expect_refused("folder", -EISDIR, "slots");
+        close(open(path_of("file", ""), O_CREAT | O_WRONLY, 0600));
+        expect_refused("file", -ENOTDIR, "is a link or a file");
+        /* A maker does not write through a link either, nor replace it. */
+        assert_int_equal(symlink("/nowhere/at/all", path_of("dangling", "")), 0);
+        assert_int_equal(store_create(&store, &request, &session, NULL), -EEXIST);
+}
+
+static void test_what_others_could_write_is_not_believed(void **state)
+{
+        make("open");
+        assert_int_equal(chmod(path_of("open", "limits"), 0666), 0);
+        expect_refused("open", -EPERM, "can be written by others");
+        make("open2");
+        assert_int_equal(chmod(path_of("open2", ""), 0777), 0);
+        expect_refused("open2", -EPERM, "can be written by others");
+        make("open3");
+        assert_int_equal(chmod(store.path, 0777), 0);
+        expect_refused("open3", -EPERM, "can be written by others");
+}
+
+static void test_strangers_files(void **state)
+{
+        if (geteuid() != 0)
+                skip(); /* only root can give files away */
+        make("theirs");
+        assert_int_equal(chown(path_of("theirs", "limits"), 12345, 12345), 0);
+        expect_refused("theirs", -EPERM, "belongs to user 12345");
+        make("theirs2");
+        assert_int_equal(chown(path_of("theirs2", ""), 12345, 12345), 0);
+        expect_refused("theirs2", -EPERM, "belongs to user 12345");
+        assert_int_equal(chown(store.path, 12345, 12345), 0);
+        expect_refused("any", -EPERM, "belongs to user 12345");
+}
+
+static void test_names(void **state)
+{
+        static const char *const bad[] = { "", ".", "..", ".x", "a/b", "../x", "a b", "a\nb" };
+        struct store_session session;
+
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                struct store_request request = request_of(bad[i]);
+
+                assert_int_equal(store_join(&store, bad[i], false, &session, NULL), -EINVAL);
+                assert_int_equal(store_create(&store, &request, &session, NULL), -EINVAL);
+                assert_int_equal(store_remove(&store, bad[i], true, NULL), -EINVAL);
+        }
+        assert_int_equal(store_list(&store, reject, NULL, NULL), 0);
+}
+
+static void test_fresh_names_differ(void **state)
+{
+        char a[PAGE_NAME_BYTES], b[PAGE_NAME_BYTES];
+
+        assert_int_equal(store_fresh_name(a, NULL), 0);
+        assert_int_equal(store_fresh_name(b, NULL), 0);
+        assert_string_not_equal(a, b);
+        assert_int_equal(settings_check_name("", a, NULL), 0);
+}
+
+/* Joining with other limits is refused, never merged; with the same, or with none, it is not. */
+static void test_same_and_other_limits(void **state)
+{
+        struct store_request request = request_of("same");
+        struct settings_limits other = two_gpus;
+        struct store_session session;
+        struct error err;
+
+        assert_int_equal(store_create(&store, &request, &session, NULL), 0);
+        assert_int_equal(store_check_same(&session, &request, NULL), 0);
+        /* Other words for the same bytes. */
+        request.created_as = "memory=4294967296,GPU-02=8589934592";
+        assert_int_equal(store_check_same(&session, &request, NULL), 0);
+        other.device[1].limit_bytes = 7 * GIB;
+        request.limits = &other;
+        assert_int_equal(store_check_same(&session, &request, &err), -EEXIST);
+        assert_non_null(strstr(err.text, "memory=4294967296,1=8589934592"));
+        other = two_gpus;
+        other.default_bytes = 5 * GIB;
+        assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
+        request.limits = NULL;
+        assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
+        request.limits = &two_gpus;
+        request.flags = PAGE_CONTEXT_FREE;
+        assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
+        request.flags = 0;
+        request.device_name = "Another";
+        assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
+        store_close(&session);
+}
+
+static void test_changing_limits_live(void **state)
+{
+        struct store_request request = request_of("live");
+        struct settings_limits change = { .count = 1 };
+        struct store_session owner, tenant;
+        uint32_t epoch;
+
+        assert_int_equal(store_create(&store, &request, &owner, NULL), 0);
+        assert_int_equal(store_join(&store, "live", false, &tenant, NULL), 0);
+        epoch = tenant.limits->epoch;
+
+        /* One GPU: the other keeps its limit, and so does the default. */
+        change.device[0] = two_gpus.device[1];
+        change.device[0].limit_bytes = 2 * GIB;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[1].limit_bytes, 2 * GIB);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 4 * GIB);
+        assert_int_equal(tenant.limits->default_limit_bytes, 4 * GIB);
+        assert_int_not_equal(tenant.limits->epoch, epoch);
+
+        /* All of them. */
+        change = (struct settings_limits){ .has_default = true, .default_bytes = 3 * GIB };
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 3 * GIB);
+        assert_int_equal(tenant.limits->device[1].limit_bytes, 3 * GIB);
+        assert_int_equal(tenant.limits->default_limit_bytes, 3 * GIB);
+
+        /* A part of each card, also of those to come. */
+        change = (struct settings_limits){ .has_default = true,
+                                           .default_bytes = PAGE_UNLIMITED,
+                                           .default_micro_percent = 25000000 };
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 4 * GIB);
+        assert_int_equal(store_claim_row(&tenant, (uint8_t[16]){ 9 }, 8 * GIB, NULL), 2);
+        assert_int_equal(tenant.limits->device[2].limit_bytes, 2 * GIB);
+
+        /* More than a card has: nothing changes at all. */
+        epoch = tenant.limits->epoch;
+        change = (struct settings_limits){ .has_default = true, .default_bytes = 9 * GIB };
+        assert_true(store_set(&owner, &change, NULL) < 0);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 4 * GIB);
+        assert_int_equal(tenant.limits->epoch, epoch);
+        /* The tenant's own mapping is for reading. */
+        assert_int_equal(store_set(&tenant, &change, NULL), -EPERM);
+        store_close(&owner);
+        store_close(&tenant);
+}
+
+/* GPUs that the maker could not see get rows when they are used: one each, whoever comes first. */
+static void test_rows_for_gpus_that_show_up(void **state)
+{
+        struct store_session session;
+
+        make("rows");
+        assert_int_equal(store_join(&store, "rows", false, &session, NULL), 0);
+        assert_int_equal(store_claim_row(&session, two_gpus.device[1].uuid, 16 * GIB, NULL), 1);
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 0 }, GIB, NULL), -EINVAL);
+        for (int i = 0; i < CREATORS; i++) {
+                if (fork() == 0) {
+                        for (uint8_t gpu = 10; gpu < 20; gpu++) {
+                                uint8_t uuid[16] = { [15] = (uint8_t)(10 + (gpu + i) % 10) };
+
+                                if (store_claim_row(&session, uuid, 16 * GIB, NULL) < 2)
+                                        _exit(1);
+                        }
+                        _exit(0);
+                }
+        }
+        for (int i = 0; i < CREATORS; i++) {
+                int status;
+
+                assert_true(wait(&status) > 0);
+                assert_int_equal(status, 0);
+        }
+        for (unsigned i = 2; i < 12; i++) {
+                assert_int_equal(session.limits->device[i].limit_bytes, 4 * GIB);
+                assert_int_equal(session.limits->device[i].card_bytes, 16 * GIB);
+                for (unsigned j = 0; j < i; j++)
+                        assert_memory_not_equal(session.limits->device[i].uuid,
+                                                session.limits->device[j].uuid, 16);
+        }
+        assert_int_equal(session.limits->device[12].limit_bytes, 0);
+        /* A limit that the card cannot hold is no limit. */
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 77 }, 2 * GIB, NULL), -ERANGE);
+        for (uint8_t gpu = 100; gpu < 104; gpu++)
+                assert_true(store_claim_row(&session, (uint8_t[16]){ gpu }, 16 * GIB, NULL) >= 0);
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 200 }, 16 * GIB, NULL), -ENOSPC);
+        store_close(&session);
+}
+
+/* A claimer that died between its two writes: whoever comes next finishes. */
+static void test_a_row_without_its_limit(void **state)
+{
+        struct store_session owner;
+
+        make("half");
+        assert_int_equal(store_join(&store, "half", true, &owner, NULL), 0);
+        memcpy(owner.limits->device[2].uuid, (uint8_t[16]){ 5, 5 }, 16);
+        assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), 2);
+        assert_int_equal(owner.limits->device[2].limit_bytes, 4 * GIB);
+        store_close(&owner);
+}
+
+static void test_removing(void **state)
+{
+        struct liveness_file file = { .path = path_of("used", "slots") };
+        struct store_session session;
+        struct error err;
+        void *pin;
+
+        assert_int_equal(store_remove(&store, "none", false, NULL), -ENOENT);
+        make("used");
+        assert_int_equal(store_join(&store, "used", false, &session, NULL), 0);
+        file.device = session.slots_file.device;
+        file.inode = session.slots_file.inode;
+        assert_int_equal(liveness_lock(&file, PAGE_LOCK_LIVE(0), &pin), 0);
+        assert_int_equal(store_is_live(&session, NULL), 1);
+        assert_int_equal(store_remove(&store, "used", false, &err), -EBUSY);
+        assert_non_null(strstr(err.text, "--force"));
+        /* Refused means unchanged: others can still join and charge. */
+        assert_true(store_is_current(&session));
+        expect_refused("nobody", -ENOENT, "nobody");
+        liveness_unlock(pin);
+        assert_int_equal(store_is_live(&session, NULL), 0);
+        assert_int_equal(store_remove(&store, "used", false, NULL), 0);
+        /* Who had it mapped can see that it is over. */
+        assert_false(store_is_current(&session));
+        expect_refused("used", -ENOENT, "used");
+        store_close(&session);
+
+        make("forced");
+        assert_int_equal(store_join(&store, "forced", false, &session, NULL), 0);
+        assert_int_equal(store_remove(&store, "forced", true, NULL), 0);
+        assert_false(store_is_current(&session));
+        store_close(&session);
+}
+
+/* A remover that died half way: nobody joins, and the next remover finishes. */
+static void test_a_removal_that_was_not_finished(void **state)
+{
+        struct store_session session;
+
+        make("dying");
+        assert_int_equal(store_join(&store, "dying", true, &session, NULL), 0);
+        session.limits->removed = 1;
+        store_close(&session);
+        expect_refused("dying", -EBUSY, "being removed");
+        assert_int_equal(store_remove(&store, "dying", false, NULL), 0);
+        expect_refused("dying", -ENOENT, "dying");
+}
+
+static void test_a_slot_is_backed_before_it_is_touched(void **state)
+{
+        struct stat before, after;
+        int fd;
+
+        make("room");
+        fd = open(path_of("room", "slots"), O_RDWR);
+        assert_true(fd >= 0);
+        fstat(fd, &before);
+        assert_int_equal(store_reserve_slot(fd, 1000, NULL), 0);
+        fstat(fd, &after);
+        assert_true(after.st_blocks > before.st_blocks);
+        assert_int_equal(after.st_size, before.st_size);
+        assert_int_equal(store_reserve_slot(fd, PAGE_SLOTS, NULL), -EINVAL);
+        close(fd);
+}
+
+static void test_choosing_a_runtime_folder(void **state)
+{
+        char path[2 * STORE_PATH_BYTES], below[2 * STORE_PATH_BYTES + 16];
+        struct store found;
+        struct error err;
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/mine", store.path);
+        assert_int_equal(store_find(&found, path, false, NULL), -ENOENT);
+        assert_int_equal(store_find(&found, path, true, NULL), 0);
+        assert_string_equal(found.path, path);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0700);
+        snprintf(below, sizeof(below), "%s/not/there", path);
+        assert_int_equal(store_find(&found, below, true, &err), -ENOENT);
+        assert_non_null(strstr(err.text, below));
+        snprintf(below, sizeof(below), "%s/link", store.path);
+        assert_int_equal(symlink(path, below), 0);
+        assert_int_equal(store_find(&found, below, true, NULL), -ENOTDIR);
+        assert_int_equal(chmod(path, 0777), 0);
+        assert_int_equal(store_find(&found, path, true, NULL), -EPERM);
+}
+
+#define story(test) cmocka_unit_test_setup_teardown(test, fresh_folder, drop_folder)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                story(test_what_was_made_is_what_is_found),
+                story(test_two_creators_race),
+                story(test_half_a_session_is_none),
+                story(test_truncated_stale_and_mixed_pages),
+                story(test_links_and_other_things_in_the_way),
+                story(test_what_others_could_write_is_not_believed),
+                story(test_strangers_files),
+                story(test_names),
+                story(test_fresh_names_differ),
+                story(test_same_and_other_limits),
+                story(test_changing_limits_live),
+                story(test_rows_for_gpus_that_show_up),
+                story(test_a_row_without_its_limit),
+                story(test_removing),
+                story(test_a_removal_that_was_not_finished),
+                story(test_a_slot_is_backed_before_it_is_touched),
+                story(test_choosing_a_runtime_folder),
+        };
+
+        return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}
