@@ -423,6 +423,26 @@ bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret)
         return is_taken;
 }
 
+bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
+                     struct block *ret_before)
+{
+        struct arena *arena = arena_of(address);
+        CUdeviceptr base = 0;
+        bool is_found = false;
+
+        if (!arena)
+                return false;
+        pthread_mutex_lock(&arena->lock);
+        struct block *block = block_at(arena, address, &base);
+        if (block && base == address && block->bytes > 0 && block->kind == kind) {
+                *ret_before = *block;
+                block->flags = (block->flags & ~clear) | set;
+                is_found = true;
+        }
+        pthread_mutex_unlock(&arena->lock);
+        return is_found;
+}
+
 void arena_free(CUdeviceptr address)
 {
         struct arena *arena = arena_of(address);

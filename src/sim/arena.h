@@ -40,6 +40,11 @@ CUdeviceptr arena_alloc(unsigned unit, const struct block *about);
 bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret);
 void arena_free(CUdeviceptr address);
 
+/* Sets and clears flags of the live block of that kind that begins there; its flags before. False
+ * when there is none. */
+bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
+                     struct block *ret_before);
+
 /* The live block around an address. */
 bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, unsigned *ret_unit);
 

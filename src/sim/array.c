@@ -15,6 +15,7 @@
 #include "sim/exec.h"
 #include "sim/families.h"
 #include "sim/fault.h"
+#include "sim/vmm.h"
 
 #define ROW_BYTES 512ULL
 #define ARRAY_BYTES (64ULL << 10)
@@ -104,32 +105,6 @@ static CUresult layout(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, struct CUarray
         return CUDA_SUCCESS;
 }
 
-/* An array has no address that a program may use. */
-static CUresult data_make(CUcontext context, uint64_t bytes, CUdeviceptr *ret)
-{
-        struct block about = {
-                .bytes = bytes, .context = context, .id = block_next_id(), .kind = BLOCK_HOME
-        };
-
-        if (node_grant(context->unit, FAMILY_ARRAY, bytes) != GRANT_OK)
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        *ret = arena_alloc(context->unit, &about);
-        if (*ret)
-                return CUDA_SUCCESS;
-        node_release(context->unit, FAMILY_ARRAY, bytes);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static void data_end(CUcontext context, CUdeviceptr data, uint64_t bytes)
-{
-        struct block block;
-
-        if (!arena_take(data, BLOCK_HOME, &block))
-                return;
-        arena_free(data);
-        node_release(context->unit, FAMILY_ARRAY, bytes);
-}
-
 static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
         if (!ret)
@@ -144,7 +119,8 @@ static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descript
         if (result == CUDA_SUCCESS) {
                 entry->array.bytes = round_up(entry->array.bytes, ARRAY_BYTES);
                 entry->array.context = context;
-                result = data_make(context, entry->array.bytes, &entry->array.data);
+                result = home_make(context->unit, FAMILY_ARRAY, entry->array.bytes,
+                                   &entry->array.data);
         }
         if (result != CUDA_SUCCESS) {
                 free(entry);
@@ -198,7 +174,7 @@ CUresult cuArrayDestroy(CUarray array)
         if (result != CUDA_SUCCESS)
                 return result;
         exec_device_synchronize(array->context->device);
-        data_end(array->context, array->data, array->bytes);
+        home_end(array->context->unit, array->data, FAMILY_ARRAY, array->bytes, 0);
         return CUDA_SUCCESS;
 }
 
@@ -320,7 +296,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRI
         if (result == CUDA_SUCCESS)
                 result = levels_layout(mipmap, descriptor);
         if (result == CUDA_SUCCESS)
-                result = data_make(context, mipmap->bytes, &mipmap->data);
+                result = home_make(context->unit, FAMILY_ARRAY, mipmap->bytes, &mipmap->data);
         if (result != CUDA_SUCCESS) {
                 free(mipmap);
                 return result;
@@ -384,7 +360,7 @@ static void mipmap_end(CUmipmappedArray mipmap)
 {
         for (unsigned i = 0; i < mipmap->level_count; i++)
                 mipmap->level[i].magic = 0;
-        data_end(mipmap->context, mipmap->data, mipmap->bytes);
+        home_end(mipmap->context->unit, mipmap->data, FAMILY_ARRAY, mipmap->bytes, 0);
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
@@ -411,7 +387,7 @@ void arrays_context_close(CUcontext context)
 
                 if (array->magic == ARRAY_MAGIC && array->context == context) {
                         array->magic = 0;
-                        data_end(context, array->data, array->bytes);
+                        home_end(context->unit, array->data, FAMILY_ARRAY, array->bytes, 0);
                 }
         }
         for (CUmipmappedArray mipmap = mipmaps; mipmap; mipmap = mipmap->next) {

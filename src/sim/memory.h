@@ -83,6 +83,9 @@ CUresult memory_graph_decommit(CUdeviceptr address);
 bool memory_graph_is_committed(CUdeviceptr address);
 void memory_graph_unreserve(CUdeviceptr address);
 
+/* To be called when a stream, event or context was waited for: pools give back what is unused. */
+void memory_synchronized(CUdevice device);
+
 /* Ends everything a context owns, when it is destroyed. */
 void memory_context_close(CUcontext context);
 

@@ -135,8 +135,13 @@ struct node_holder {
 
 struct node_object {
         uint64_t id; /* 0 = free slot; also names the backing file, STATE_DIR/object-ID */
-        uint64_t bytes;
+        uint64_t bytes;  /* counted; 0 when its maker's pool counts it */
+        uint64_t offset; /* in that file */
+        uint64_t length; /* there */
         uint32_t device;
+        uint32_t
+                is_afloat; /* no holder, but an exported descriptor is open: the device counts it */
+        uint32_t maker_row, maker_generation;
         uint32_t holder_count;
         struct node_holder holder[NODE_HOLDERS];
 };
