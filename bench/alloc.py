@@ -3,7 +3,7 @@
 import tempfile
 
 from report import Report, paired, percentile
-from stage import environment, numbers, start
+from stage import environment, numbers, prove_limit_holds, start
 
 ROUNDS = 7
 CROWD = 16
@@ -37,6 +37,7 @@ def crowd(folder, memory):
 
 
 with tempfile.TemporaryDirectory(dir="/dev/shm") as runtime:
+    prove_limit_holds(runtime)
     alone(runtime)
     crowded = paired(lambda memory: crowd(runtime, memory), None, "64MiB", 3)
     report.row(f"added p99, {CROWD} processes at 95 %, driver calls of 10 us", crowded["added"], "ns",

@@ -26,6 +26,14 @@ def numbers(env, *arguments):
     return [float(line) for line in done.stdout.split()]
 
 
+def prove_limit_holds(folder):
+    """A figure counts only if the limit was on: 2 MiB under a limit of 1 MiB must be refused."""
+    refused = subprocess.run([ALLOC, "added", "1", str(2 << 20)], env=environment(folder, "1MiB"),
+                             capture_output=True, text=True, timeout=600, check=False)
+    if "cuMemAlloc: error 2" not in refused.stderr:
+        raise SystemExit(f"the limit was not on: {refused.stdout}{refused.stderr}")
+
+
 def start(env, *arguments):
     return subprocess.Popen([ALLOC, *map(str, arguments)], env=env, stdout=subprocess.PIPE,
                             text=True)

@@ -84,6 +84,12 @@ CUresult cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
         return CUDA_SUCCESS;
 }
 
+CUresult cuCtxGetCurrent(CUcontext *ret)
+{
+        *ret = (CUcontext)&next_address;
+        return CUDA_SUCCESS;
+}
+
 CUresult cuCtxGetDevice(CUdevice *ret)
 {
         *ret = 0;
