@@ -23,10 +23,10 @@ def alone(folder):
 
 
 def crowd(folder, memory):
-    """Single pairs, less what the driver itself took, from 16 processes at 95 % of the limit."""
+    """Single calls, less what the driver itself took, from 16 processes at 95 % of the limit."""
     held = int(0.95 * (64 << 20) / CROWD)
     env = environment(folder, memory, TOY_CALL_NS="10000")
-    processes = [start(env, "added", 3000, held) for _ in range(CROWD)]
+    processes = [start(env, "added", 6000, held) for _ in range(CROWD)]
     samples = []
     for process in processes:
         output, _ = process.communicate(timeout=600)

@@ -5,8 +5,9 @@
  *
  *      alloc pair LIVE COUNT     ns of one cuMemAlloc + cuMemFree while LIVE blocks are held:
  *                                the median over COUNT batches of 64
- *      alloc added COUNT BYTES   ns of COUNT single pairs less what the driver itself took
- *                                (cuToyInsideNs), one a line, while BYTES are held
+ *      alloc added COUNT BYTES   ns of COUNT single calls, cuMemAlloc and cuMemFree in turns, less
+ *                                what the driver itself took (cuToyInsideNs), one a line, while
+ *                                BYTES are held
  *      alloc launch COUNT        ns of one cuLaunchKernel, median over COUNT batches of 256
  *      alloc start               CPU ns of this thread in cuInit and the first allocation
  */
@@ -112,8 +113,10 @@ static void time_added(size_t count, size_t held_bytes)
                 uint64_t inside_ns = driver.inside_ns();
                 uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
 
-                must(driver.alloc(&block, BLOCK_BYTES), "cuMemAlloc");
-                must(driver.free(block), "cuMemFree");
+                if (i % 2 == 0)
+                        must(driver.alloc(&block, BLOCK_BYTES), "cuMemAlloc");
+                else
+                        must(driver.free(block), "cuMemFree");
                 sample[i] = clock_ns(CLOCK_MONOTONIC) - began_ns;
                 sample[i] -= driver.inside_ns() - inside_ns;
         }
