@@ -82,6 +82,7 @@ EXPORTED bool aliquot_doctor_api(unsigned number, struct doctor_api *ret)
                 .variable = api->variable,
                 .library = path ? path : "",
                 .is_open = l != NULL,
+                .handle = l ? l->map : NULL,
                 .row_count = api->table->entry_count,
         };
         for (unsigned i = 0; i < ret->row_count; i++)

@@ -16,6 +16,7 @@ struct doctor_api {
         const char *variable; /* the environment variable that names the real library */
         const char *library;  /* path of the real library; "" if none was found */
         bool is_open;         /* false with a library: it was found and does not load */
+        void *handle;         /* of the open library itself: dlsym() on it passes no hook of ours */
         unsigned row_count;
         unsigned missing_count; /* rows that the library lacks */
         unsigned unknown_count; /* functions of the library that have no row */

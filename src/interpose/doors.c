@@ -133,13 +133,13 @@ static bool is_ours_to_answer(const struct lookup *l)
 }
 
 /* In our own handle: what the driver has, its own functions but for those we stand before. */
-static const void *handle_for_ours(const struct lookup *l)
+static const void *handle_for_ours(const struct lookup *l, const void *ours)
 {
         const struct library *library = library_open(l->api, NULL);
 
         if (!library)
-                return libc_map();
-        return is_ours_to_answer(l) && is_in_driver(l) ? us_map() : library->map;
+                return libc_barren_handle();
+        return is_ours_to_answer(l) && is_in_driver(l) ? ours : library->map;
 }
 
 static const void *handle_for_default(const struct lookup *l)
@@ -150,10 +150,10 @@ static const void *handle_for_default(const struct lookup *l)
                 return RTLD_DEFAULT; /* us, or whoever stands before us */
         order_of(l->symbol, l->caller, &order);
         if (order.first)
-                return l->entry == API_NO_ENTRY ? RTLD_DEFAULT : (void *)order.first;
+                return l->entry == API_NO_ENTRY ? RTLD_DEFAULT : libc_handle(order.first);
         if (l->entry == API_NO_ENTRY)
                 return is_in_driver(l) ? (void *)library_get(l->api)->map : RTLD_DEFAULT;
-        return libc_map(); /* only we define it, and the driver lacks it */
+        return libc_barren_handle(); /* only we define it, and the driver lacks it */
 }
 
 static const void *handle_for_next(const struct lookup *l)
@@ -165,11 +165,11 @@ static const void *handle_for_next(const struct lookup *l)
         if (l->entry == API_NO_ENTRY)
                 return is_there && !order.next ? (void *)library_get(l->api)->map : RTLD_NEXT;
         if (order.is_caller_before_us && !is_there)
-                return order.next ? order.next : libc_map();
+                return order.next ? libc_handle(order.next) : libc_barren_handle();
         if (order.is_caller_before_us || order.next || !is_there)
                 return RTLD_NEXT;
         /* The caller stands behind us, as over a driver: what is next to it is the driver. */
-        return handle_for_ours(l);
+        return handle_for_ours(l, libc_handle(us_map()));
 }
 
 static void lookup(struct door_call *call)
@@ -183,7 +183,7 @@ static void lookup(struct door_call *call)
                 return;
         l.entry = api_find(l.api, symbol);
         if (handle == us_map())
-                handle = handle_for_ours(&l);
+                handle = handle_for_ours(&l, handle);
         else if (handle == RTLD_NEXT)
                 handle = handle_for_next(&l);
         else if (handle == RTLD_DEFAULT)

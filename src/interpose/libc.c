@@ -41,14 +41,23 @@ struct link_map *libc_dlopen(const char *path, int mode)
         return open ? open(path, mode) : NULL;
 }
 
-struct link_map *libc_map(void)
+void *libc_handle(const struct link_map *map)
 {
+        return libc_dlopen(map->l_name[0] ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+void *libc_barren_handle(void)
+{
+        static void *_Atomic known;
+        void *handle = load_relaxed(&known);
         struct link_map *map = NULL;
         Dl_info info;
 
-        if (dladdr1(libc_function(LIBC_DLSYM), &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
-                return NULL;
-        return map;
+        if (!handle &&
+            dladdr1(libc_function(LIBC_DLSYM), &info, (void **)&map, RTLD_DL_LINKMAP) != 0)
+                handle = libc_handle(map);
+        store_relaxed(&known, handle);
+        return handle;
 }
 
 #define NOT_OPENED ": cannot open shared object file: No such file or directory"

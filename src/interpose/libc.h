@@ -17,9 +17,12 @@ void *libc_function(enum libc_function which);
 
 struct link_map *libc_dlopen(const char *path, int mode);
 
-/* A loaded object that defines none of our APIs' names: a handle in which lookups fail, in the
- * loader's own words. */
-struct link_map *libc_map(void);
+/* A handle for a loaded object, opening it once more: the loader prepares an object for lookups
+ * only when it is opened, and follows a null pointer in one that never was. Never closed. */
+void *libc_handle(const struct link_map *map);
+
+/* A handle in which lookups of our APIs' names fail, in the loader's own words. */
+void *libc_barren_handle(void);
 
 /*
  * The program's pending dlerror(), which any use of the loader forgets. Saving takes it;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of the fake driver that do something: versions, and lookup by name, both ABIs.
+ */
+#include "fake.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define PER_THREAD 2u
+#define NOT_FOUND 500
+
+int cuDriverGetVersion(int *ret);
+int cuGetProcAddress(const char *name, void **ret, int version, unsigned long flags);
+int cuGetProcAddress_v2(const char *name, void **ret, int version, unsigned long flags,
+                        int *ret_status);
+const char *nvmlErrorString(int code);
+
+int cuDriverGetVersion(int *ret)
+{
+        *ret = fake_version;
+        return 0;
+}
+
+static int look_up(const char *name, void **ret, int version, unsigned long flags)
+{
+        int status = 1;
+
+        *ret = NULL;
+        for (const struct fake_proc *p = fake_procs; p->name; p++) {
+                if (strcmp(p->name, name) != 0)
+                        continue;
+                if (status == 1)
+                        status = 2;
+                if (p->version > version || (p->is_per_thread && !(flags & PER_THREAD)))
+                        continue;
+                *ret = p->function;
+                status = 0;
+        }
+        return status;
+}
+
+int cuGetProcAddress(const char *name, void **ret, int version, unsigned long flags)
+{
+        return look_up(name, ret, version, flags) == 0 ? 0 : NOT_FOUND;
+}
+
+int cuGetProcAddress_v2(const char *name, void **ret, int version, unsigned long flags,
+                        int *ret_status)
+{
+        int status = look_up(name, ret, version, flags);
+
+        if (ret_status)
+                *ret_status = status;
+        return status == 0 ? 0 : NOT_FOUND;
+}
+
+const char *nvmlErrorString(int code)
+{
+        return code == 0 ? "fake success" : "fake failure";
+}
