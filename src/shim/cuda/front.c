@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "common/atomic.h"
+#include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/state.h"
@@ -90,6 +91,22 @@ static int row_ask(CUdevice device)
         if (row != SESSION_NO_ROW)
                 store_relaxed(&state.rows[device], row + ROW_KNOWN);
         return row;
+}
+
+uint64_t front_own_bytes(int row)
+{
+        struct process *process = process_here();
+        const struct page_row *own;
+        uint32_t slot;
+
+        if (!process || row < 0)
+                return 0;
+        slot = load_acquire(&process->slot_plus_one);
+        if (!slot)
+                return 0;
+        own = &session_slots()->row[slot - 1][row];
+        return load_acquire(
+                shared_word(&own->charge[load_acquire(shared_word(&own->committed)) & 1]));
 }
 
 static int row_of(CUdevice device)

@@ -87,6 +87,9 @@ static inline bool front_is_on(void)
         return session_state() != SESSION_NONE;
 }
 
+/* What this process is charged on a row, all in all. */
+uint64_t front_own_bytes(int row);
+
 /* Starts the session if this is the first call of all. True unless it is broken. */
 bool front_start(void);
 

@@ -4,9 +4,9 @@
 #include <elf.h>
 #include <string.h>
 
-/* Block-linear layout: arrays are made of blocks of 64 bytes x 8 rows. */
-#define ARRAY_ROW_BYTES 64u
-#define ARRAY_ROWS 8u
+/* Arrays: rows of a multiple of 512 bytes, and 64 KiB blocks in all. */
+#define ARRAY_ROW_BYTES 512u
+#define ARRAY_BLOCK_BYTES (64u << 10)
 
 #define FATBIN_MAGIC 0xba55ed50u
 #define FATBIN_WRAPPER_MAGIC 0x466243b1u
@@ -145,8 +145,7 @@ static uint64_t level(struct measure_texel texel, uint64_t width, uint64_t heigh
         uint64_t columns = width / texel.side + (width % texel.side != 0);
         uint64_t rows = height / texel.side + (height % texel.side != 0);
         uint64_t row_bytes = measure_round(measure_product(columns, texel.bytes), ARRAY_ROW_BYTES);
-        uint64_t slice = measure_product(row_bytes, rows > 1 ? measure_round(rows, ARRAY_ROWS) : 1);
-        uint64_t bytes = measure_product(slice, depth);
+        uint64_t bytes = measure_product(measure_product(row_bytes, rows), depth);
 
         return texel.halves == 2 ? bytes : measure_product(bytes, texel.halves) / 2;
 }
@@ -182,7 +181,7 @@ uint64_t measure_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
                 if (!is_layered)
                         depth = depth > 1 ? depth / 2 : 1;
         }
-        return bytes;
+        return measure_round(bytes, ARRAY_BLOCK_BYTES);
 }
 
 uint64_t measure_pool_growth(uint64_t bytes)
@@ -236,20 +235,26 @@ uint64_t measure_image(const void *image)
         return strnlen(image, TEXT_MAX);
 }
 
-uint64_t measure_context(const char *model)
+static uint64_t at_most(uint64_t bytes, uint64_t most)
 {
+        return bytes < most ? bytes : most;
+}
+
+uint64_t measure_context(const char *model, uint64_t card_bytes)
+{
+        uint64_t most = card_bytes / 64;
         /* First match wins; bytes as NVML shows them for an empty context, driver 535 to 580. */
         static const struct {
                 const char *part;
                 uint64_t mib;
         } models[] = {
-                { "T4", 104 },  { "H200", 528 }, { "H100", 528 }, { "A100", 424 }, { "B200", 640 },
+                { "T4", 104 },  { "H200", 528 }, { "H100", 520 }, { "A100", 424 }, { "B200", 640 },
                 { "L40", 344 }, { "L4", 256 },   { "A10", 256 },  { "V100", 304 }, { "P100", 256 },
         };
 
         for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
                 if (strstr(model, models[i].part))
-                        return models[i].mib << 20;
+                        return at_most(models[i].mib << 20, most);
         }
-        return UINT64_C(400) << 20;
+        return at_most(UINT64_C(400) << 20, most);
 }

@@ -58,7 +58,8 @@ uint64_t measure_graph_node(uint64_t bytes);
 /* Bytes of a module image: text, ELF, fat binary or its wrapper. 0: unknown, the driver decides. */
 uint64_t measure_image(const void *image);
 
-/* What a context takes of a GPU, by the model's name: an estimate, see docs/memory.md. */
-uint64_t measure_context(const char *model);
+/* What a context takes of a GPU, by the model's name, and a 64th of the card at most: an estimate,
+ * corrected where NVML can tell. See docs/memory.md. */
+uint64_t measure_context(const char *model, uint64_t card_bytes);
 
 #endif

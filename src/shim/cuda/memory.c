@@ -9,6 +9,7 @@
  */
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
+#include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
@@ -97,28 +98,47 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
         return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
 }
 
-/* A stream-ordered block may be freed here too: its pool may shrink, at once. */
-static CUresult settle_any(struct charge *taken, bool is_known, CUresult rc, CUdeviceptr address)
+/* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */
+static CUresult settle_unknown(struct node *import, CUresult rc, CUdeviceptr address)
 {
-        if (rc == CUDA_SUCCESS && !is_known) {
-                pool_freed();
-                pool_synchronised();
+        if (rc != CUDA_SUCCESS) {
+                import_keep(import, SPACE_IMPORT, address);
+                return rc;
         }
-        return settle_free(taken, rc, SPACE_POINTER, address);
+        import_end(import);
+        import_unexport(SPACE_POOL, address);
+        pool_freed();
+        pool_synchronised();
+        return rc;
+}
+
+/* An exported block is let go only after its charge: the next to be charged finds the room. */
+static CUresult settle_known(struct charge *taken, CUresult rc, CUdeviceptr address)
+{
+        settle_free(taken, rc, SPACE_POINTER, address);
+        if (rc == CUDA_SUCCESS)
+                import_unexport(SPACE_POINTER, address);
+        return rc;
 }
 
 CUresult hook_cuMemFree(CUdeviceptr_v1 address)
 {
         struct charge taken;
-        bool is_known = charge_take(&taken, SPACE_POINTER, address);
+        struct node *import;
 
-        return settle_any(&taken, is_known, real.cuMemFree(address), address);
+        if (charge_take(&taken, SPACE_POINTER, address))
+                return settle_known(&taken, real.cuMemFree(address), address);
+        import = import_take(SPACE_IMPORT, address);
+        return settle_unknown(import, real.cuMemFree(address), address);
 }
 
 CUresult hook_cuMemFree_v2(CUdeviceptr address)
 {
         struct charge taken;
-        bool is_known = charge_take(&taken, SPACE_POINTER, address);
+        struct node *import;
 
-        return settle_any(&taken, is_known, real.cuMemFree_v2(address), address);
+        if (charge_take(&taken, SPACE_POINTER, address))
+                return settle_known(&taken, real.cuMemFree_v2(address), address);
+        import = import_take(SPACE_IMPORT, address);
+        return settle_unknown(import, real.cuMemFree_v2(address), address);
 }

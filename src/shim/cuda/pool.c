@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/pool.h"
 
+#include "shim/cuda/graph.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
@@ -47,10 +48,9 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         store_relaxed(&meter->row, place.row);
                         store_relaxed(&meter->device, place.device);
                         store_relaxed(&meter->is_dirty, 0);
-                        meter->generation = 1;
-                        meter->promised_bytes = 0;
                         meter->pending_bytes = 0;
-                        meter->stream = 0;
+                        meter->promised_bytes = 0;
+                        meter->generation = 1;
                         store_release(&meter->key, key);
                 }
         }
@@ -169,24 +169,48 @@ bool meter_settle(struct meter *meter, struct charge *grant)
         return is_covered;
 }
 
-void meter_forget(struct meter *meter)
+struct place meter_close(struct meter *meter, struct charge *ret_charge)
 {
-        struct charge charge;
+        struct place place = { .row = load_relaxed(&meter->row),
+                               .device = load_relaxed(&meter->device) };
 
         lock_take(&meter->lock);
-        if (charge_take(&charge, (enum charge_space)load_relaxed(&meter->space),
-                        load_relaxed(&meter->key)))
-                charge_drop(&charge);
+        charge_take(ret_charge, SPACE_POOL, load_relaxed(&meter->key));
         meter->version++;
         store_release(&meter->key, 0);
         lock_drop(&meter->lock);
+        return place;
 }
 
-/* A graph's meter may be lowered only when nothing is in flight: graph.c sees to it. */
+void meter_leave(struct charge *take_charge)
+{
+        /* Odd: no pool's handle. */
+        static _Atomic uint64_t last_key = 1;
+
+        if (take_charge->bytes)
+                charge_keep(take_charge, SPACE_POOL, add_relaxed(&last_key, 2));
+        else
+                charge_drop(take_charge);
+}
+
+void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_charge)
+{
+        struct meter *meter = meter_of_pool(pool, place);
+
+        if (!meter) {
+                meter_leave(take_charge);
+                return;
+        }
+        add_pending(meter, take_charge->bytes);
+        meter_settle(meter, take_charge);
+}
+
 static void refresh(struct meter *meter)
 {
         if (load_relaxed(&meter->space) == SPACE_POOL)
                 meter_settle(meter, NULL);
+        else
+                graph_refresh(meter);
 }
 
 void meters_refresh(int row, bool is_dirty_only)
@@ -218,6 +242,8 @@ static void trim(int row)
                         continue;
                 if (load_relaxed(&meter->space) == SPACE_POOL)
                         real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
+                else
+                        real.cuDeviceGraphMemTrim((CUdevice)key - 1);
                 refresh(meter);
         }
         real.cuThreadExchangeStreamCaptureMode(&mode);
@@ -308,35 +334,27 @@ static bool grant(struct growth *growth, uint64_t bytes)
         return true;
 }
 
-/* The next grant, from generous to none; false: refused. */
+/* The next grant; false: refused. What fits in the pool already needs none. */
 static bool next_rung(struct growth *growth)
 {
         uint64_t most = measure_pool_growth(growth->bytes);
-        uint64_t least = measure_round(growth->bytes, MEASURE_PAGE_BYTES);
 
         for (;;) {
                 switch (growth->rung++) {
                 case 0:
-                case 4:
-                case 7:
                         if (grant(growth, most))
                                 return true;
                         break;
                 case 1:
-                case 5:
-                case 8:
-                        if (grant(growth, least))
+                case 3:
+                        pool_relieve(growth->place, growth->rung == 2 ? 0 : 1);
+                        if (grant(growth, most))
                                 return true;
                         break;
                 case 2:
+                case 4:
                         if (fits(growth) && grant(growth, 0))
                                 return true;
-                        break;
-                case 3:
-                        pool_relieve(growth->place, 0);
-                        break;
-                case 6:
-                        pool_relieve(growth->place, 1);
                         break;
                 default:
                         return false;

@@ -42,8 +42,13 @@ bool meter_read(const struct meter *meter, uint64_t *ret_bytes);
  */
 bool meter_settle(struct meter *meter, struct charge *grant);
 
-/* The pool is gone, and its charge. */
-void meter_forget(struct meter *meter);
+/*
+ * A pool is being destroyed: its meter is gone, its charge the caller's. Afterwards meter_leave()
+ * if the driver did it (what is still in use stays charged), meter_reopen() if it refused.
+ */
+struct place meter_close(struct meter *meter, struct charge *ret_charge);
+void meter_leave(struct charge *take_charge);
+void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_charge);
 
 /* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */
 void meters_refresh(int row, bool is_dirty_only);

@@ -49,9 +49,11 @@ struct meter {
         uint64_t pending_bytes; /* granted to calls in flight */
 
         /* Graph memory only: see graph.c. */
-        uint64_t generation;     /* of the last moment known to be idle */
-        uint64_t promised_bytes; /* to the graphs launched since */
-        uint64_t stream;         /* the one stream they went to; MANY_STREAMS */
+        uint64_t promised_bytes; /* needed by the graphs launched since the last idle moment */
+        uint64_t generation;     /* number of that moment */
+        uint64_t launches;       /* made so far: an idle moment with a launch in it is none */
+        uint64_t stream;         /* the one stream they went to, or MANY */
+        uint32_t owner;          /* the one context they were made in; 0 = several */
 };
 
 struct state {

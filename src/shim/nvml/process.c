@@ -11,8 +11,11 @@
  */
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "common/uuid.h"
 #include "shim/attach.h"
+#include "shim/cards.h"
 #include "shim/nvml/front.h"
 #include "shim/nvml/hooks.h"
 #include "shim/nvml/real.h"
@@ -377,4 +380,57 @@ nvmlReturn_t hook_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
         members_finish(&members);
         list->numProcArrayEntries = kept;
         return rc;
+}
+
+static bool find_device(const uint8_t uuid[16], nvmlDevice_t *ret)
+{
+        char text[UUID_TEXT_BYTES];
+
+        return real.nvmlDeviceGetHandleByUUID(uuid_format(uuid, false, text), ret) ==
+                       NVML_SUCCESS ||
+               real.nvmlDeviceGetHandleByUUID(uuid_format(uuid, true, text), ret) == NVML_SUCCESS;
+}
+
+static nvmlReturn_t read_compute(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        nvmlReturn_t rc = real.nvmlDeviceGetComputeRunningProcesses_v3(device, count, infos);
+
+        return rc == NVML_ERROR_FUNCTION_NOT_FOUND
+                       ? real.nvmlDeviceGetComputeRunningProcesses_v2(device, count, infos)
+                       : rc;
+}
+
+/* In another PID namespace than the driver's, our pid is not in the list: unknown. */
+static bool own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
+{
+        unsigned own = (unsigned)getpid();
+        bool is_found = false;
+        nvmlProcessInfo_v2_t *infos;
+        unsigned count;
+        size_t bytes;
+        nvmlReturn_t rc;
+
+        infos = read_list(read_compute, device, &count, &bytes, &rc);
+        if (!infos)
+                return false;
+        for (unsigned i = 0; i < count && !is_found; i++) {
+                is_found = infos[i].pid == own &&
+                           infos[i].usedGpuMemory != (unsigned long long)NVML_VALUE_NOT_AVAILABLE;
+                if (is_found)
+                        *ret_bytes = infos[i].usedGpuMemory;
+        }
+        munmap(infos, bytes);
+        return is_found;
+}
+
+bool cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
+{
+        nvmlDevice_t device;
+        bool is_found;
+
+        if (real.nvmlInit_v2() != NVML_SUCCESS)
+                return false;
+        is_found = find_device(uuid, &device) && own_bytes(device, ret_bytes);
+        real.nvmlShutdown();
+        return is_found;
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays of every shape, and mipmapped arrays: opaque memory, charged by what the driver says of
+ * it.
+ *
+ * Before there is an array nobody can tell, so the stated formula (measure.h) is reserved; then
+ * cuArrayGetMemoryRequirements is asked, and its word replaces the formula where it has one
+ * (drivers answer it for some arrays only). Should it be more, the difference is granted, or the
+ * array goes back. Arrays without memory of their own (sparse, or mapped later) hold the blocks
+ * that are mapped into them.
+ */
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/measure.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/vmm.h"
+
+static CUDA_ARRAY3D_DESCRIPTOR flat(const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+        return (CUDA_ARRAY3D_DESCRIPTOR){ .Width = shape->Width,
+                                          .Height = shape->Height,
+                                          .Format = shape->Format,
+                                          .NumChannels = shape->NumChannels };
+}
+
+static uint64_t bytes_flat(const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+        CUDA_ARRAY3D_DESCRIPTOR full = flat(shape);
+
+        return measure_array(&full);
+}
+
+/* The first interface's descriptors have 32-bit sizes. */
+static uint64_t bytes_flat_v1(const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
+{
+        CUDA_ARRAY3D_DESCRIPTOR full = { .Width = shape->Width,
+                                         .Height = shape->Height,
+                                         .Format = shape->Format,
+                                         .NumChannels = shape->NumChannels };
+
+        return measure_array(&full);
+}
+
+static uint64_t bytes_deep_v1(const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape)
+{
+        CUDA_ARRAY3D_DESCRIPTOR full = { .Width = shape->Width,
+                                         .Height = shape->Height,
+                                         .Depth = shape->Depth,
+                                         .Format = shape->Format,
+                                         .NumChannels = shape->NumChannels,
+                                         .Flags = shape->Flags };
+
+        return measure_array(&full);
+}
+
+/* The driver's word becomes the charge. */
+static CUresult correct(struct charge *charge, CUresult asked,
+                        const CUDA_ARRAY_MEMORY_REQUIREMENTS *needs)
+{
+        struct place place = { .row = charge->device, .owner = charge->owner };
+
+        if (asked != CUDA_SUCCESS || !charge->bytes)
+                return CUDA_SUCCESS;
+        if (needs->size <= charge->bytes) {
+                charge_trim(charge, needs->size);
+                return CUDA_SUCCESS;
+        }
+        charge_drop(charge);
+        return reserve_at(charge, place, needs->size);
+}
+
+static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, CUdevice device)
+{
+        CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
+
+        if (rc != CUDA_SUCCESS)
+                return settle(charge, rc, SPACE_ARRAY, 0);
+        rc = correct(charge, real.cuArrayGetMemoryRequirements(&needs, array, device), &needs);
+        if (rc != CUDA_SUCCESS)
+                real.cuArrayDestroy(array);
+        return settle(charge, rc, SPACE_ARRAY, key_of(array));
+}
+
+/* Where the driver left a handle, after it said yes. */
+#define made(ret) (rc == CUDA_SUCCESS ? *(ret) : NULL)
+
+CUresult hook_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
+{
+        struct place place = place_here();
+        struct charge charge;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_flat_v1(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuArrayCreate(ret, shape));
+        return settle_array(&charge, rc, made(ret), place.device);
+}
+
+CUresult hook_cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+        struct place place = place_here();
+        struct charge charge;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_flat(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuArrayCreate_v2(ret, shape));
+        return settle_array(&charge, rc, made(ret), place.device);
+}
+
+CUresult hook_cuArray3DCreate(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape)
+{
+        struct place place = place_here();
+        struct charge charge;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_deep_v1(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuArray3DCreate(ret, shape));
+        return settle_array(&charge, rc, made(ret), place.device);
+}
+
+CUresult hook_cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+        struct place place = place_here();
+        struct charge charge;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? measure_array(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuArray3DCreate_v2(ret, shape));
+        return settle_array(&charge, rc, made(ret), place.device);
+}
+
+CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                                     unsigned int levels)
+{
+        struct place place = place_here();
+        CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
+        struct charge charge;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? measure_mipmap(shape, levels) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuMipmappedArrayCreate(ret, shape, levels));
+        if (rc != CUDA_SUCCESS)
+                return settle(&charge, rc, SPACE_ARRAY, 0);
+        rc = correct(&charge,
+                     real.cuMipmappedArrayGetMemoryRequirements(&needs, *ret, place.device),
+                     &needs);
+        if (rc != CUDA_SUCCESS)
+                real.cuMipmappedArrayDestroy(*ret);
+        return settle(&charge, rc, SPACE_ARRAY, key_of(*ret));
+}
+
+static CUresult settle_destroy(struct charge *taken, CUresult rc, uint64_t key)
+{
+        if (rc == CUDA_SUCCESS)
+                vmm_array_gone(key);
+        return settle_free(taken, rc, SPACE_ARRAY, key);
+}
+
+CUresult hook_cuArrayDestroy(CUarray array)
+{
+        struct charge taken;
+
+        charge_take(&taken, SPACE_ARRAY, key_of(array));
+        return settle_destroy(&taken, real.cuArrayDestroy(array), key_of(array));
+}
+
+CUresult hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
+{
+        struct charge taken;
+
+        charge_take(&taken, SPACE_ARRAY, key_of(array));
+        return settle_destroy(&taken, real.cuMipmappedArrayDestroy(array), key_of(array));
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream-ordered memory and its pools. pool.h has the accounting; this is who asks for it.
+ *
+ * The per-thread variants (_ptsz) differ only in what the stream 0 means, which is spelt out for
+ * everything but the call itself. In a stream that is being captured an allocation is a node, and
+ * is charged with its graph (graph.c).
+ */
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/import.h"
+#include "shim/cuda/pool.h"
+#include "shim/cuda/real.h"
+
+static CUstream legacy(CUstream stream)
+{
+        return stream ? stream : CU_STREAM_LEGACY;
+}
+
+static CUstream per_thread(CUstream stream)
+{
+        return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* Reserve, call, settle; again with another grant if the pool grew more than the first one. */
+#define grow(ret, request, call)                                   \
+        ({                                                         \
+                struct growth growth;                              \
+                CUresult grow_rc = growth_begin(&growth, request); \
+                                                                   \
+                while (grow_rc == CUDA_SUCCESS) {                  \
+                        grow_rc = drained(&growth.charge, call);   \
+                        if (growth_end(&growth, &grow_rc, ret))    \
+                                break;                             \
+                }                                                  \
+                grow_rc;                                           \
+        })
+
+CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+        struct growth_request request = { .stream = legacy(stream), .bytes = ret ? bytes : 0 };
+
+        return grow(ret, &request, real.cuMemAllocAsync(ret, bytes, stream));
+}
+
+CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+        struct growth_request request = { .stream = per_thread(stream), .bytes = ret ? bytes : 0 };
+
+        return grow(ret, &request, real.cuMemAllocAsync_ptsz(ret, bytes, stream));
+}
+
+CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+                                      CUstream stream)
+{
+        struct growth_request request = { .pool = pool,
+                                          .stream = legacy(stream),
+                                          .bytes = ret && pool ? bytes : 0 };
+
+        return grow(ret, &request, real.cuMemAllocFromPoolAsync(ret, bytes, pool, stream));
+}
+
+CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+                                           CUstream stream)
+{
+        struct growth_request request = { .pool = pool,
+                                          .stream = per_thread(stream),
+                                          .bytes = ret && pool ? bytes : 0 };
+
+        return grow(ret, &request, real.cuMemAllocFromPoolAsync_ptsz(ret, bytes, pool, stream));
+}
+
+/* Plain memory and imports may be freed in stream order too. */
+struct freeing {
+        struct charge taken;
+        struct node *import;
+};
+
+static struct freeing freeing_begin(CUdeviceptr address)
+{
+        struct freeing freeing = { 0 };
+
+        charge_take(&freeing.taken, SPACE_POINTER, address);
+        freeing.import = import_take(SPACE_IMPORT, address);
+        return freeing;
+}
+
+static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr address)
+{
+        if (rc == CUDA_SUCCESS) {
+                import_end(freeing->import);
+                import_unexport(SPACE_POINTER, address);
+                import_unexport(SPACE_POOL, address);
+                pool_freed();
+        } else {
+                import_keep(freeing->import, SPACE_IMPORT, address);
+        }
+        return settle_free(&freeing->taken, rc, SPACE_POINTER, address);
+}
+
+CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+        struct freeing freeing = freeing_begin(address);
+
+        return freeing_end(&freeing, real.cuMemFreeAsync(address, stream), address);
+}
+
+CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
+{
+        struct freeing freeing = freeing_begin(address);
+
+        return freeing_end(&freeing, real.cuMemFreeAsync_ptsz(address, stream), address);
+}
+
+/* A new pool has nothing reserved; it is noted because nobody tells later where its memory is. */
+static void note_pool(CUmemoryPool pool, const CUmemLocation *location)
+{
+        if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+                meter_of_pool(pool, place_of_device(location->id));
+}
+
+CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
+{
+        CUresult rc = real.cuMemPoolCreate(ret, props);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, &props->location);
+        return rc;
+}
+
+/*
+ * The meter goes first, since the handle may be used again at once. Memory still in use outlives
+ * its pool and cannot be read any more: it stays charged, as found here, until the process ends.
+ */
+CUresult hook_cuMemPoolDestroy(CUmemoryPool pool)
+{
+        struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
+        struct charge charge;
+        struct place place;
+        CUresult rc;
+
+        if (!meter)
+                return real.cuMemPoolDestroy(pool);
+        meter_settle(meter, NULL);
+        place = meter_close(meter, &charge);
+        rc = real.cuMemPoolDestroy(pool);
+        if (rc == CUDA_SUCCESS)
+                meter_leave(&charge);
+        else
+                meter_reopen(pool, place, &charge);
+        return rc;
+}
+
+CUresult hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
+{
+        CUresult rc = real.cuMemPoolTrimTo(pool, keep);
+        struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
+
+        if (rc == CUDA_SUCCESS && meter)
+                meter_settle(meter, NULL);
+        return rc;
+}
+
+/* The newer way to ask for a location's pools tells where they are. */
+CUresult hook_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
+                                     CUmemAllocationType type)
+{
+        CUresult rc = real.cuMemGetDefaultMemPool(ret, location, type);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, location);
+        return rc;
+}
+
+CUresult hook_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+{
+        CUresult rc = real.cuMemGetMemPool(ret, location, type);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, location);
+        return rc;
+}

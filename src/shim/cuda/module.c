@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules and libraries: code and globals on the card, estimated by the size of their image.
+ *
+ * The driver does not tell what a module takes, and may take it later (lazy loading). The image's
+ * size is charged when it is loaded and given back when it is unloaded or its context goes. A
+ * library belongs to no context and is charged once, to the device that is current when it is
+ * loaded.
+ */
+#include "shim/cuda/front.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/measure.h"
+#include "shim/cuda/real.h"
+
+/* 0 when it cannot be told: the driver will say why. */
+static uint64_t file_bytes(const char *path)
+{
+        int saved = errno;
+        struct stat status;
+        uint64_t bytes = path && stat(path, &status) == 0 && S_ISREG(status.st_mode)
+                                 ? (uint64_t)status.st_size
+                                 : 0;
+
+        errno = saved;
+        return bytes;
+}
+
+static uint64_t image_bytes(const void *image)
+{
+        return front_is_on() ? measure_image(image) : 0;
+}
+
+#define made(ret) (rc == CUDA_SUCCESS ? *(ret) : NULL)
+
+CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, front_is_on() ? file_bytes(path) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuModuleLoad(ret, path));
+        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+}
+
+CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, image_bytes(image));
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuModuleLoadData(ret, image));
+        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+}
+
+CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
+                                 CUjit_option *options, void **values)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, image_bytes(image));
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuModuleLoadDataEx(ret, image, count, options, values));
+        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+}
+
+CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, image_bytes(image));
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuModuleLoadFatBinary(ret, image));
+        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+}
+
+CUresult hook_cuModuleUnload(CUmodule module)
+{
+        struct charge taken;
+
+        charge_take(&taken, SPACE_MODULE, key_of(module));
+        return settle_free(&taken, real.cuModuleUnload(module), SPACE_MODULE, key_of(module));
+}
+
+/* The vendor's own options decide how the image is held, not how large it is. */
+CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option *jit_options,
+                                void **jit_values, unsigned int jit_count, CUlibraryOption *options,
+                                void **values, unsigned int count)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, image_bytes(image));
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuLibraryLoadData(ret, image, jit_options, jit_values, jit_count,
+                                                     options, values, count));
+        charge.owner = 0;
+        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+}
+
+CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *jit_options,
+                                    void **jit_values, unsigned int jit_count,
+                                    CUlibraryOption *options, void **values, unsigned int count)
+{
+        struct charge charge;
+        CUresult rc = reserve(&charge, front_is_on() ? file_bytes(path) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&charge, real.cuLibraryLoadFromFile(ret, path, jit_options, jit_values,
+                                                         jit_count, options, values, count));
+        charge.owner = 0;
+        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+}
+
+CUresult hook_cuLibraryUnload(CUlibrary library)
+{
+        struct charge taken;
+
+        charge_take(&taken, SPACE_MODULE, key_of(library));
+        return settle_free(&taken, real.cuLibraryUnload(library), SPACE_MODULE, key_of(library));
+}
