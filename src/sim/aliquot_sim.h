@@ -9,7 +9,7 @@
  *      {
  *              uint64_t count = *(const uint64_t *)params[2];
  *              float *data = launch->services->memory(launch, *(const uint64_t *)params[0],
- *                                                     count * sizeof(float));
+ *                                                     count * sizeof(float), 1);
  *              ...
  *              launch->services->spend_ns(launch, 5000);
  *      }
@@ -38,9 +38,10 @@ struct aliquot_sim_services {
         /* Occupies the device for `ns` of device time, shared with other contexts by time slices.
          */
         void (*spend_ns)(const struct aliquot_sim_launch *launch, uint64_t ns);
-        /* The bytes at a device address, or NULL after raising "illegal address" if any is
-         * unmapped. */
-        void *(*memory)(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t bytes);
+        /* The bytes at a device address, or NULL after raising "illegal address" if any is unmapped
+         * or, when `is_written`, read-only. */
+        void *(*memory)(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t bytes,
+                        int is_written);
         /* Ends the launch with a driver error (a CUresult), sticky as on hardware. Return after it.
          */
         void (*fail)(const struct aliquot_sim_launch *launch, int result);

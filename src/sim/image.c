@@ -75,7 +75,7 @@ static void read_elf(struct image *image)
 
 struct image image_read(const void *bytes, size_t size)
 {
-        struct image image = {.kind = IMAGE_BAD, .bytes = bytes, .size = size};
+        struct image image = { .kind = IMAGE_BAD, .bytes = bytes, .size = size };
         uint32_t magic;
         const char *text;
 
@@ -242,9 +242,11 @@ static bool next_ptx_kernel(const struct image *image, size_t *cursor, struct im
 static bool next_builtin_kernel(size_t *cursor, struct image_kernel *kernel)
 {
         static const struct image_kernel builtin[] = {
-                {"spin_ns", 1, {8}},           {"fill_u32", 3, {8, 4, 8}},
-                {"add_u32", 4, {8, 8, 8, 8}},  {"copy_u32", 3, {8, 8, 8}},
-                {"checksum_u32", 3, {8, 8, 8}},
+                { "spin_ns", 1, { 8 } },
+                { "fill_u32", 3, { 8, 4, 8 } },
+                { "add_u32", 4, { 8, 8, 8, 8 } },
+                { "copy_u32", 3, { 8, 8, 8 } },
+                { "checksum_u32", 3, { 8, 8, 8 } },
         };
 
         if (*cursor >= sizeof(builtin) / sizeof(*builtin))

@@ -68,10 +68,6 @@ bool memory_is_pinned(const void *address, uint64_t bytes);
 CUresult memory_module_alloc(CUcontext context, uint64_t bytes, CUdeviceptr *ret_address);
 void memory_module_free(CUdeviceptr address);
 
-/* A module's global lies inside the loaded object (ordinary host memory): makes the range known as
- * MEMORY_MODULE of this context, and counts nothing. memory_module_free() forgets it again. */
-CUresult memory_module_adopt(CUcontext context, CUdeviceptr address, uint64_t bytes);
-
 /*
  * Graph memory nodes. The address is fixed when the node is made; memory stands behind it from
  * commit (the node executes) to decommit (a free node or cuMemFree executes, or the graph goes).

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The execution side of a context, and what the memory side asks of it (exec.h).
+ */
+#include "sim/exec.h"
+
+#include "sim/capture.h"
+#include "sim/clock.h"
+#include "sim/stream.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* All contexts that ever were opened; never taken off, since their memory stays too. */
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct exec_context *opened;
+
+CUresult exec_context_open(CUcontext context)
+{
+        struct exec_context *exec = calloc(1, sizeof(*exec));
+        CUresult rc;
+
+        if (!exec)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        exec->context = context;
+        exec->next_ticket = 1;
+        pthread_mutex_init(&exec->lock, NULL);
+        rc = stream_create(exec, STREAM_LEGACY, 0, &exec->legacy);
+        if (rc != CUDA_SUCCESS) {
+                free(exec);
+                return rc;
+        }
+        context->exec = exec;
+        pthread_mutex_lock(&opened_lock);
+        exec->next = opened;
+        opened = exec;
+        pthread_mutex_unlock(&opened_lock);
+        return CUDA_SUCCESS;
+}
+
+static void drop_stream(CUstream stream)
+{
+        stream->magic = 0;
+        store_release(&stream->is_dropping, 1);
+        store_release(&stream->is_closing, 1);
+        add_acq_rel(&stream->bell, 1);
+        syscall(SYS_futex, &stream->bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* The context's memory stays: a thread's list of default streams may still point to it. */
+void exec_context_close(CUcontext context)
+{
+        struct exec_context *exec = context->exec;
+        CUstream stream;
+
+        if (!exec)
+                return;
+        store_release(&exec->place.is_closing, true);
+        pthread_mutex_lock(&exec->lock);
+        stream = exec->streams;
+        exec->streams = NULL;
+        pthread_mutex_unlock(&exec->lock);
+        for (CUstream at = stream; at; at = at->next)
+                drop_stream(at);
+        progress_announce();
+        while (stream) {
+                CUstream next = stream->next;
+
+                if (stream->has_worker) {
+                        pthread_join(stream->worker, NULL);
+                        munmap(stream->ring, STREAM_RING_BYTES);
+                        stream->ring = NULL;
+                }
+                stream = next;
+        }
+        if (load_acquire(&exec->has_place))
+                exec_place_close(&exec->place);
+        context->exec = NULL;
+        progress_announce();
+}
+
+struct exec_place *exec_place_of(struct exec_context *exec)
+{
+        if (load_acquire(&exec->has_place))
+                return &exec->place;
+        pthread_mutex_lock(&exec->lock);
+        if (!load_relaxed(&exec->has_place)) {
+                if (exec_place_open(&exec->place, exec->context->unit) == 0)
+                        store_release(&exec->has_place, true);
+        }
+        pthread_mutex_unlock(&exec->lock);
+        return load_acquire(&exec->has_place) ? &exec->place : NULL;
+}
+
+struct drained {
+        struct exec_context *exec;
+};
+
+static bool is_drained(void *argument)
+{
+        struct exec_context *exec = ((struct drained *)argument)->exec;
+        bool is_done = true;
+
+        pthread_mutex_lock(&exec->lock);
+        for (CUstream at = exec->streams; at && is_done; at = at->next) {
+                uint64_t enqueued = load_acquire(&at->enqueued);
+
+                is_done = load_acquire(&at->completed) >= enqueued;
+        }
+        pthread_mutex_unlock(&exec->lock);
+        return is_done;
+}
+
+CUresult exec_context_synchronize(CUcontext context)
+{
+        struct drained drained = { context->exec };
+
+        if (context->exec)
+                progress_wait(is_drained, &drained);
+        return (CUresult)load_acquire(&context->error);
+}
+
+void exec_device_synchronize(CUdevice device)
+{
+        struct exec_context *at;
+
+        pthread_mutex_lock(&opened_lock);
+        at = opened;
+        pthread_mutex_unlock(&opened_lock);
+        for (; at; at = at->next) {
+                struct drained drained = { at };
+
+                if (at->context->device == device && !load_acquire(&at->place.is_closing))
+                        progress_wait(is_drained, &drained);
+        }
+}
+
+CUresult exec_stream_context(CUstream stream, bool is_per_thread, CUcontext *ret_context)
+{
+        CUstream resolved;
+        CUresult rc = stream_resolve(stream, is_per_thread, &resolved);
+
+        if (rc == CUDA_SUCCESS)
+                *ret_context = resolved->context;
+        return rc;
+}
+
+CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*work)(void *),
+                            void *argument, uint64_t cost_ns)
+{
+        struct command_work command = { work, argument, cost_ns };
+        CUstream resolved;
+        CUresult rc = stream_resolve_work(stream, is_per_thread, &resolved);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return stream_push(resolved, COMMAND_WORK, &command, sizeof(command));
+}
+
+bool exec_stream_is_capturing(CUstream stream, bool is_per_thread)
+{
+        CUstream resolved;
+
+        return stream_resolve(stream, is_per_thread, &resolved) == CUDA_SUCCESS &&
+               stream_is_capturing(resolved);
+}
+
+CUresult exec_capture_check_unsafe(void)
+{
+        return capture_check_unsafe();
+}

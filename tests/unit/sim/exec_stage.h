@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stage of the execution stories: one simulated node of two small devices in a private folder,
+ * a current context, and the built-in kernels.
+ */
+#ifndef ALIQUOT_TESTS_SIM_EXEC_STAGE_H
+#define ALIQUOT_TESTS_SIM_EXEC_STAGE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "abi/cuda.h"
+
+#define ok(call) assert_int_equal(call, CUDA_SUCCESS)
+
+struct stage {
+        CUcontext context;
+        CUmodule module;
+        CUfunction spin, fill, add, copy, checksum;
+};
+
+extern struct stage stage;
+
+/* `extra` are more settings of ALIQUOT_SIM, beginning with a comma, or "". */
+void stage_open(const char *extra);
+void stage_close(void);
+
+/* Fills, on a stream, `count` words. */
+void stage_fill(CUstream stream, CUdeviceptr to, uint32_t value, uint64_t count);
+void stage_spin(CUstream stream, uint64_t ns);
+CUdeviceptr stage_alloc(size_t bytes);
+uint32_t stage_word(CUdeviceptr from, uint64_t index);
+
+#endif
