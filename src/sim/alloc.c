@@ -73,6 +73,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
         sim_spend(config_get()->alloc_ns);
         if (memory_end(address, MEMORY_DEVICE) || memory_end(address, MEMORY_MANAGED))
                 return CUDA_SUCCESS;
+        if (import_free(address) || external_is_buffer(address))
+                return CUDA_SUCCESS;
         return pool_free(address);
 }
 

@@ -19,6 +19,8 @@
 #include "sim/families.h"
 #include "sim/fault.h"
 #include "sim/pool.h"
+#include "sim/share.h"
+#include "sim/vmm.h"
 
 #define GRAIN_BYTES 512ULL
 
@@ -85,10 +87,22 @@ static void pool_settle(CUmemoryPool pool)
                 reserve_trim(&pool->reserve, 0);
 }
 
+/* The block is out of the table. A pointer that was exported waits for its importers. */
+static void memory_give_back(CUdeviceptr address, uint32_t flags)
+{
+        uint64_t share = flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
+
+        if (share && !share_close(share))
+                home_linger(address, share);
+        else
+                arena_free(address);
+}
+
 struct free_work {
         CUmemoryPool pool;
         CUdeviceptr address;
         uint64_t taken;
+        uint32_t flags;
         int entry; /* of pending, or -1 */
 };
 
@@ -97,7 +111,7 @@ static void free_run(void *argument)
         struct free_work *work = argument;
         CUmemoryPool pool = work->pool;
 
-        arena_free(work->address);
+        memory_give_back(work->address, work->flags);
         pthread_mutex_lock(&pool->lock);
         if (work->entry >= 0)
                 pool->pending[work->entry].bytes -= work->taken;
@@ -164,6 +178,7 @@ static CUresult free_submit(CUdeviceptr address, const struct block *block, CUst
                 return CUDA_ERROR_OUT_OF_MEMORY;
         *work = (struct free_work){ .pool = pool,
                                     .address = address,
+                                    .flags = block->flags,
                                     .taken = taken_bytes(block->bytes) };
         pthread_mutex_lock(&pool->lock);
         work->entry = pending_find(pool, (uintptr_t)stream);
@@ -209,7 +224,7 @@ CUresult pool_free(CUdeviceptr address)
         if (!arena_take(address, MEMORY_POOL, &block))
                 return CUDA_ERROR_INVALID_VALUE;
         exec_device_synchronize(block.pool->device);
-        arena_free(address);
+        memory_give_back(address, block.flags);
         pthread_mutex_lock(&block.pool->lock);
         block.pool->reserve.used_bytes -= taken_bytes(block.bytes);
         pool_settle(block.pool);

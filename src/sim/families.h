@@ -28,6 +28,16 @@ void arrays_context_close(CUcontext context);
 void host_context_close(CUcontext context);
 void imports_context_close(CUcontext context);
 
+/* Flags of a block, above those of the interface. */
+#define BLOCK_EXPORTED (1u << 31)
+#define BLOCK_SYNC_MEMOPS (1u << 30)
+
+/* ipc.c: the object of an exported block, which then has none; 0 when it had none. And memory that
+ * cuMemFree may be given: pointers of an imported pool are closed, external buffers stay. */
+uint64_t ipc_export_take(CUdeviceptr address);
+bool import_free(CUdeviceptr address);
+bool external_is_buffer(CUdeviceptr address);
+
 /* pool.c */
 bool pool_allows(CUmemoryPool pool, CUdevice device, unsigned access);
 CUresult pool_free(CUdeviceptr address);

@@ -18,6 +18,8 @@
 #include "sim/families.h"
 #include "sim/node.h"
 #include "sim/ranges.h"
+#include "sim/share.h"
+#include "sim/vmm.h"
 
 static void block_describe(const struct block *block, CUdeviceptr base, unsigned unit,
                            struct memory_block *ret)
@@ -209,6 +211,20 @@ enum family family_of(enum memory_kind kind)
         }
 }
 
+/* A taken block goes; one that other processes may hold, when they let go. */
+static void block_end(CUdeviceptr address, const struct block *block)
+{
+        uint64_t share = block->flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
+
+        if (share && !share_close(share)) {
+                home_linger(address, share);
+                return;
+        }
+        arena_free(address);
+        if (!share)
+                node_release(block->context->unit, family_of(block->kind), block->bytes);
+}
+
 bool memory_end(CUdeviceptr address, enum memory_kind kind)
 {
         struct block block;
@@ -216,8 +232,7 @@ bool memory_end(CUdeviceptr address, enum memory_kind kind)
         if (!arena_take(address, kind, &block))
                 return false;
         exec_device_synchronize(block.context->device);
-        arena_free(address);
-        node_release(block.context->unit, family_of(kind), block.bytes);
+        block_end(address, &block);
         return true;
 }
 
@@ -255,8 +270,7 @@ void memory_context_close(CUcontext context)
 
                 if (!address)
                         break;
-                arena_free(address);
-                node_release(context->unit, family_of(block.kind), block.bytes);
+                block_end(address, &block);
         }
         host_context_close(context);
         imports_context_close(context);

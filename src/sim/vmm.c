@@ -244,6 +244,7 @@ static CUresult map(CUdeviceptr address, uint64_t bytes, struct physical *physic
         range->kind = MEMORY_VMM;
         range->device = device_of_unit(physical->unit);
         range->id = physical->id;
+        range->flags = physical->prop.requestedHandleTypes;
         range->owner = physical;
         range_insert(&mapped_ranges, range);
         physical->mappings++;
