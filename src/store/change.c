@@ -72,6 +72,8 @@ static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card
         rc = settings_resolve_default(&limits, card_bytes, &limit_bytes, err);
         if (rc < 0)
                 return rc;
+        if (!limit_bytes)
+                return fail(err, -EPROTO, "the session's limit is zero");
         row = take_row(page, uuid);
         if (!row)
                 return fail(err, -ENOSPC, "all %u places for GPUs are taken", PAGE_DEVICES);
