@@ -33,8 +33,10 @@ AT(limits_page, name, 40);
 AT(limits_page, device_name, 104);
 AT(limits_page, created_as, 200);
 AT(limits_page, default_limit_bytes, 1224);
+AT(limits_page, default_micro_percent, 1232);
 AT(limits_page, gate, 1280);
 AT(limits_page, epoch, 1284);
+AT(limits_page, removed, 1288);
 AT(limits_page, device, 1344);
 _Static_assert(sizeof(struct limits_page) == 1344 + 64 * PAGE_DEVICES, "layout is protocol");
 
