@@ -15,6 +15,7 @@
 #define ALIQUOT_SIM_FAULT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "sim/face.h"
 
@@ -23,6 +24,9 @@ extern _Atomic int api_is_plain;
 
 /* Slow path: the result to answer, or CUDA_SUCCESS to go on. */
 CUresult api_enter(const char *function);
+
+/* While a process is locked for a checkpoint, its other calls wait here. */
+void api_block(bool is_blocked);
 
 /* For the few that work before cuInit: only the fail= rules. */
 CUresult api_fault(const char *function);

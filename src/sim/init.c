@@ -20,7 +20,7 @@
 #include "sim/fault.h"
 #include "sim/node.h"
 
-enum { STATE_NONE, STATE_PLAIN, STATE_WATCHED, STATE_FORKED };
+enum { STATE_NONE, STATE_PLAIN, STATE_WATCHED, STATE_FORKED, STATE_BLOCKED };
 
 _Atomic int api_is_plain;
 
@@ -86,8 +86,31 @@ static void loss_check(void)
         context_poison_all(CUDA_ERROR_DEVICE_UNAVAILABLE);
 }
 
+static pthread_mutex_t block_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t block_over = PTHREAD_COND_INITIALIZER;
+static int state_before_block;
+
+void api_block(bool is_blocked)
+{
+        pthread_mutex_lock(&block_lock);
+        if (is_blocked) {
+                state_before_block = load_acquire(&api_is_plain);
+                store_release(&api_is_plain, STATE_BLOCKED);
+        } else {
+                store_release(&api_is_plain, state_before_block);
+                pthread_cond_broadcast(&block_over);
+        }
+        pthread_mutex_unlock(&block_lock);
+}
+
 CUresult api_enter(const char *function)
 {
+        pthread_mutex_lock(&block_lock);
+        while (load_acquire(&api_is_plain) == STATE_BLOCKED)
+                pthread_cond_wait(&block_over, &block_lock);
+        pthread_mutex_unlock(&block_lock);
+        if (load_acquire(&api_is_plain) == STATE_PLAIN)
+                return CUDA_SUCCESS;
         if (load_acquire(&api_is_plain) != STATE_WATCHED)
                 return CUDA_ERROR_NOT_INITIALIZED;
         loss_check();
@@ -99,6 +122,7 @@ static void forked_child(void)
         if (load_relaxed(&api_is_plain) != STATE_NONE)
                 store_release(&api_is_plain, STATE_FORKED);
         pthread_mutex_init(&init_lock, NULL);
+        pthread_mutex_init(&block_lock, NULL);
 }
 
 static CUresult attach(void)

@@ -30,6 +30,22 @@
 
 static struct node *the_node;
 static int self_row = -1;
+static char reader_dir[256]; /* of a reader that goes by another folder than ALIQUOT_SIM's */
+
+void life_state_dir_set(const char *state_dir)
+{
+        snprintf(reader_dir, sizeof(reader_dir), "%s", state_dir);
+}
+
+const char *life_state_dir(void)
+{
+        const struct sim_config *config;
+
+        if (reader_dir[0])
+                return reader_dir;
+        config = config_get();
+        return config ? config->state_dir : "";
+}
 
 struct node *node_get(void)
 {
@@ -103,12 +119,9 @@ static bool lock_is_held(int folder, unsigned row)
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1 };
 
         if (folder < 0) {
-                const struct sim_config *config = config_get();
                 char path[320];
 
-                if (!config)
-                        return true;
-                snprintf(path, sizeof(path), "%s/alive", config->state_dir);
+                snprintf(path, sizeof(path), "%s/alive", life_state_dir());
                 own = open(path, O_RDWR | O_CLOEXEC);
         } else {
                 own = openat(folder, "alive", O_RDWR | O_CLOEXEC);
@@ -225,7 +238,7 @@ static int liveness_take(unsigned row)
         char path[320];
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1 };
 
-        snprintf(path, sizeof(path), "%s/alive", config_get()->state_dir);
+        snprintf(path, sizeof(path), "%s/alive", life_state_dir());
         scoped_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;

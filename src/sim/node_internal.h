@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between node.c, life.c and grant.c only.
+ * Between the files of the node: node.c, life.c, grant.c, share.c, oracle.c.
  */
 #ifndef ALIQUOT_SIM_NODE_INTERNAL_H
 #define ALIQUOT_SIM_NODE_INTERNAL_H
@@ -9,6 +9,10 @@
 
 /* As node_row_is_alive(), with the state folder's descriptor, or -1 to open it. */
 bool life_is_alive(struct node *node, unsigned row, int folder);
+
+/* The state folder: of ALIQUOT_SIM, or what a reader set before it opened the node. */
+void life_state_dir_set(const char *state_dir);
+const char *life_state_dir(void);
 
 /* The device's lock is held: moves dead rows' columns on, all or those of one tag (>= 0). */
 void life_settle_device(struct node *node, unsigned device, int tag);

@@ -17,14 +17,13 @@
 
 #include "common/atomic.h"
 #include "common/scoped.h"
-#include "sim/config.h"
 #include "sim/node_internal.h"
 
 #define EXPORT_TEXT "aliquot-sim export %llu\n"
 
 static void path_make(char *ret, size_t bytes, const char *what, uint64_t id)
 {
-        snprintf(ret, bytes, "%s/%s-%llu", config_get()->state_dir, what, (unsigned long long)id);
+        snprintf(ret, bytes, "%s/%s-%llu", life_state_dir(), what, (unsigned long long)id);
 }
 
 static struct node_object *object_find(struct node *node, uint64_t id)
