@@ -24,7 +24,7 @@
 static uint32_t word;
 static _Atomic unsigned entered, left, wrong, waits;
 
-__attribute__((target("avx"))) static void call_gated(long seed)
+TOY_WIDE static void call_gated(long seed)
 {
         toy_wide wide = { 1, 2, 3, (double)seed };
         long expected =
@@ -80,14 +80,9 @@ static void holds_all_threads_by_futex(void **state)
         run_threads(NULL);
 }
 
-/* Overwrites what a careless stub would leave to chance. */
-__attribute__((target("avx"))) static void spoil_and_yield(const uint32_t *at)
+TOY_WIDE static void spoil_and_yield(const uint32_t *at)
 {
-        __asm__ volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\tvxorps %%ymm1, %%ymm1, %%ymm1\n\t"
-                         "vxorps %%ymm2, %%ymm2, %%ymm2\n\txorl %%r10d, %%r10d"
-                         :
-                         :
-                         : "xmm0", "xmm1", "xmm2", "r10");
+        TOY_SPOIL;
         errno = EAGAIN;
         add_relaxed(&waits, 1);
         usleep(50);
@@ -118,7 +113,7 @@ int main(void)
                 cmocka_unit_test(open_gate_never_waits),
         };
 
-        if (!__builtin_cpu_supports("avx"))
+        if (!TOY_HAS_WIDE)
                 return 77;
         setenv(TOY_VARIABLE, TOY_REAL_PATH, 1);
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void call_mixed(void)
 }
 
 /* Wide vectors are half of a register that 128-bit code leaves alone, and wide code does not. */
-__attribute__((target("avx"))) static void call_wide(void)
+TOY_WIDE static void call_wide(void)
 {
         toy_wide a = { 1, 2, 3, 4 }, b = { 5, 6, 7, 8 };
         double expected = 1 + 4 + 9 + 20 + 35 + 66 + 91 + 136 + 19 * 9;
@@ -97,7 +97,7 @@ static void integers_among_floats(void **state)
 
 static void wide_vectors(void **state)
 {
-        if (!__builtin_cpu_supports("avx"))
+        if (!TOY_HAS_WIDE)
                 skip();
         in_child(call_wide);
 }

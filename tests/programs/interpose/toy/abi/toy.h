@@ -9,6 +9,27 @@
 #ifndef ALIQUOT_TESTS_TOY_H
 #define ALIQUOT_TESTS_TOY_H
 
+/* Functions that pass toy_wide in registers need the compiler's leave where not every machine has
+ * them; SPOIL overwrites what a careless stub would leave to chance. */
+#if defined(__x86_64__)
+#define TOY_WIDE __attribute__((target("avx")))
+#define TOY_HAS_WIDE __builtin_cpu_supports("avx")
+#define TOY_SPOIL                                                                             \
+        __asm__ volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\tvxorps %%ymm1, %%ymm1, %%ymm1\n\t" \
+                         "vxorps %%ymm7, %%ymm7, %%ymm7\n\txorl %%r10d, %%r10d"               \
+                         :                                                                    \
+                         :                                                                    \
+                         : "xmm0", "xmm1", "xmm7", "r10")
+#else
+#define TOY_WIDE
+#define TOY_HAS_WIDE 1
+#define TOY_SPOIL                                                                              \
+        __asm__ volatile("movi v0.16b, #0\n\tmovi v1.16b, #0\n\tmovi v7.16b, #0\n\tmov x8, #0" \
+                         :                                                                     \
+                         :                                                                     \
+                         : "v0", "v1", "v7", "x8")
+#endif
+
 typedef double toy_wide __attribute__((vector_size(32)));
 
 struct toy_big {
