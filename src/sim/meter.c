@@ -35,6 +35,12 @@ void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint6
         meter_add(&node->meter[row - node->row][device][engine], start_ns, end_ns);
 }
 
+void node_way_add(unsigned device, enum host_way way, uint64_t start_ns, uint64_t end_ns)
+{
+        if (end_ns > start_ns)
+                meter_add(&node_get()->device[device].way[way], start_ns, end_ns);
+}
+
 uint64_t node_meter_read(const struct node_meter *meter, uint64_t now_ns, uint64_t window_ns)
 {
         uint64_t last = now_ns / NODE_BUCKET_NS;

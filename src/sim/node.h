@@ -30,7 +30,7 @@
 #include "sim/config.h"
 
 #define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
-#define NODE_VERSION 1
+#define NODE_VERSION 2
 #define NODE_PROCESSES 4096
 #define NODE_TAGS 1024
 #define NODE_OBJECTS 4096
@@ -55,6 +55,9 @@ enum family {
 
 /* Kinds of engine time, for utilisation. */
 enum engine { ENGINE_COMPUTE, ENGINE_COPY, ENGINE_COUNT };
+
+/* Ways between a device and the host, of a device as a whole; part of what ENGINE_COPY counts. */
+enum host_way { WAY_TO_DEVICE, WAY_TO_HOST, WAY_COUNT };
 
 /* Engine time of the last NODE_BUCKETS * NODE_BUCKET_NS. Writers: executors, relaxed; a bucket
  * whose epoch is old is emptied by the first writer. A rare lost update is accepted. */
@@ -120,6 +123,7 @@ struct node_device {
         uint64_t high_bytes;    /* of used + managed */
         _Atomic uint32_t is_lost;
         struct node_meter meter[ENGINE_COUNT];
+        struct node_meter way[WAY_COUNT];
         /* For the executors of all processes; zero when made. Owned by exec_device.h. */
         _Alignas(64) unsigned char exec[NODE_EXEC_BYTES];
 };
@@ -134,7 +138,7 @@ struct node_holder {
 };
 
 struct node_object {
-        uint64_t id; /* 0 = free slot; also names the backing file, STATE_DIR/object-ID */
+        uint64_t id;     /* 0 = free slot; also names the backing file, STATE_DIR/object-ID */
         uint64_t bytes;  /* counted; 0 when its maker's pool counts it */
         uint64_t offset; /* in that file */
         uint64_t length; /* there */
@@ -199,6 +203,9 @@ bool node_row_is_alive(struct node *node, unsigned row);
 
 /* Engine time of this process: [start_ns, end_ns) of `device` was busy. */
 void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint64_t end_ns);
+
+/* The same for a way between `device` and the host. */
+void node_way_add(unsigned device, enum host_way way, uint64_t start_ns, uint64_t end_ns);
 
 /* Busy nanoseconds among the last `window_ns` (at most 3 s) up to `now_ns`. */
 uint64_t node_meter_read(const struct node_meter *meter, uint64_t now_ns, uint64_t window_ns);

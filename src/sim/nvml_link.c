@@ -10,6 +10,8 @@
 
 #include <unistd.h>
 
+#include "sim/clock.h"
+
 #define LONG_BITS (8 * sizeof(unsigned long))
 
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t handle, unsigned *ret)
@@ -53,6 +55,30 @@ nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t handle, unsigned *ret_mbps)
 nvmlReturn_t nvmlDeviceGetPcieReplayCounter(nvmlDevice_t handle, unsigned *ret_count)
 {
         return nvml_give(__func__, handle, ret_count, 0);
+}
+
+/* The share of the last second that the way was in use, at the rate it is modelled with. */
+nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t handle, nvmlPcieUtilCounter_t counter,
+                                         unsigned *ret_kib_per_s)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret_kib_per_s, &gpu);
+        uint64_t rate = nvml.config ? nvml.config->host_rate : 0;
+        uint64_t now_ns = sim_now_ns();
+        double busy_ns = 0;
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        if ((unsigned)counter >= NVML_PCIE_UTIL_COUNT)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        for (unsigned i = 0; i < gpu->unit_count; i++) {
+                const struct node_meter *way = nvml.node->device[gpu->first_unit + i].way;
+
+                way += counter == NVML_PCIE_UTIL_RX_BYTES ? WAY_TO_DEVICE : WAY_TO_HOST;
+                busy_ns += (double)node_meter_read(way, now_ns, NVML_WINDOW_NS);
+        }
+        *ret_kib_per_s = (unsigned)(busy_ns / NVML_WINDOW_NS * (double)rate / 1024);
+        return NVML_SUCCESS;
 }
 
 static nvmlReturn_t affinity_give(const char *function, nvmlDevice_t handle, unsigned words,

@@ -27,12 +27,14 @@ static void device_add(unsigned unit, struct gpu_memory *sum)
 
 void gpu_memory_read(const struct gpu *gpu, struct gpu_memory *ret)
 {
-        struct gpu_memory sum = { .reserved_bytes = 0 };
+        struct gpu_memory sum = { 0 };
 
         node_settle(nvml.node);
         for (unsigned i = 0; i < gpu->unit_count; i++)
                 device_add(gpu->first_unit + i, &sum);
         sum.free_bytes = sum.total_bytes - sum.used_bytes;
+        if (!gpu->is_instance)
+                sum.reserved_bytes = nvml.config->reserved_bytes;
         sum.total_bytes += sum.reserved_bytes;
         *ret = sum;
 }
