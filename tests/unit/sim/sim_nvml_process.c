@@ -132,16 +132,19 @@ static void busy_work(void)
         uint64_t now = sim_now_ns() / NODE_BUCKET_NS;
 
         tenant_allocate(1, MIB);
-        for (uint64_t bucket = now - 40; bucket < now + 20; bucket += 2)
-                node_busy_add(1, ENGINE_COMPUTE, bucket * NODE_BUCKET_NS,
-                              (bucket + 1) * NODE_BUCKET_NS);
+        for (uint64_t bucket = now - 40; bucket < now + 20; bucket += 2) {
+                uint64_t start_ns = bucket * NODE_BUCKET_NS;
+
+                node_busy_add(1, ENGINE_COMPUTE, start_ns, start_ns + NODE_BUCKET_NS);
+                node_way_add(1, WAY_TO_DEVICE, start_ns, start_ns + NODE_BUCKET_NS);
+        }
 }
 
 static void shares_follow_from_what_ran(void **state)
 {
         nvmlUtilization_t rates;
         nvmlProcessUtilizationSample_t samples[4];
-        unsigned count = 0, mhz, mw;
+        unsigned count = 0, mhz, mw, kib;
         pid_t tenant = tenant_start(busy_work);
         struct timespec wall;
 
@@ -151,6 +154,13 @@ static void shares_follow_from_what_ran(void **state)
         assert_int_equal(mhz, 1980);
         assert_int_equal(nvmlDeviceGetPowerUsage(card(1), &mw), NVML_SUCCESS);
         assert_in_range(mw, 300000, 400000);
+
+        assert_int_equal(nvmlDeviceGetPcieThroughput(card(1), NVML_PCIE_UTIL_RX_BYTES, &kib),
+                         NVML_SUCCESS);
+        assert_int_equal(kib, 512000);
+        assert_int_equal(nvmlDeviceGetPcieThroughput(card(1), NVML_PCIE_UTIL_TX_BYTES, &kib),
+                         NVML_SUCCESS);
+        assert_int_equal(kib, 0);
 
         clock_gettime(CLOCK_REALTIME, &wall);
         uint64_t now_us = (uint64_t)wall.tv_sec * 1000000 + (uint64_t)wall.tv_nsec / 1000;
@@ -241,7 +251,7 @@ static void a_lost_card_says_so_and_raises_an_event(void **state)
 
 static int prepare(void **state)
 {
-        if (node_prepare("gpus=3,memory=1GiB,model=h200,draining=300ms") != 0)
+        if (node_prepare("gpus=3,memory=1GiB,model=h200,host=1000MiB,draining=300ms") != 0)
                 return -1;
         return nvmlInit_v2();
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of ALIQUOT_SIM: what it may say, and that a mistake is named and not guessed at.
+ */
+#include "memory_stage.h"
+
+#include <string.h>
+
+#include "sim/config.h"
+#include "sim/device.h"
+
+static void sizes_rates_and_times_have_units(void **state)
+{
+        struct sim_config config;
+        char why[256];
+
+        assert_int_equal(config_parse("gpus=3, memory=1.5GiB\nmodel=h200 # a comment\nalloc=10us,"
+                                      "draining=2s,host=25GB/s,peer=max,driver=12020,ptx=noop",
+                                      &config, why, sizeof(why)),
+                         0);
+        assert_int_equal(config.device_count, 3);
+        assert_int_equal(config.memory_bytes, GIB + GIB / 2);
+        assert_int_equal(config.model, MODEL_H200);
+        assert_int_equal(config.alloc_ns, 10000);
+        assert_int_equal(config.drain_ns, 2000000000);
+        assert_int_equal(config.host_rate, 25000000000);
+        assert_int_equal(config.peer_rate, 0);
+        assert_int_equal(config.driver_version, 12020);
+        assert_true(config.is_ptx_accepted);
+}
+
+static void what_is_unset_comes_from_the_model(void **state)
+{
+        struct sim_config config;
+        char why[256];
+
+        assert_int_equal(config_parse("model=a100", &config, why, sizeof(why)), 0);
+        assert_int_equal(config.memory_bytes, model_spec(MODEL_A100)->memory_bytes);
+        assert_int_equal(config.context_bytes, model_spec(MODEL_A100)->context_bytes);
+        assert_int_equal(config_parse("", &config, why, sizeof(why)), 0);
+        assert_int_equal(config.device_count, 1);
+}
+
+static void a_fault_names_call_and_result(void **state)
+{
+        struct sim_config config;
+        char why[256];
+
+        assert_int_equal(
+                config_parse("fail=cuMemCreate:3:2,fail=cuInit:1:999:5", &config, why, sizeof(why)),
+                0);
+        assert_int_equal(config.fault_count, 2);
+        assert_string_equal(config.faults[0].name, "cuMemCreate");
+        assert_int_equal(config.faults[0].first_call, 3);
+        assert_int_equal(config.faults[0].result, 2);
+        assert_int_equal(config.faults[1].call_count, 5);
+}
+
+static void a_mistake_is_refused_and_named(void **state)
+{
+        static const char *const wrong[] = {
+                "gpus",
+                "gpus=",
+                "gpus=17",
+                "gpus=-1",
+                "gpus=1.5",
+                "memory=0",
+                "memory=12XB",
+                "memory=2TiB",
+                "model=v100",
+                "draining=1h",
+                "draining=-1s",
+                "fail=cuInit",
+                "fail=cuInit:0:2",
+                "fail=cuInit:1:x",
+                "fail=:1:2",
+                "driver=9",
+                "ptx=yes",
+                "clock=odd",
+                "state=",
+                "colour=red",
+                "memory=99999999999999999999GiB",
+                "host=0",
+                "slice=0",
+        };
+        struct sim_config config;
+        char why[256];
+
+        for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                why[0] = '\0';
+                if (config_parse(wrong[i], &config, why, sizeof(why)) == 0)
+                        fail_msg("'%s' was accepted", wrong[i]);
+                assert_true(why[0] != '\0');
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(sizes_rates_and_times_have_units),
+                cmocka_unit_test(what_is_unset_comes_from_the_model),
+                cmocka_unit_test(a_fault_names_call_and_result),
+                cmocka_unit_test(a_mistake_is_refused_and_named),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
