@@ -88,7 +88,12 @@ struct page_ledger {
          * out-of-memory reads it to decide whether waiting can help (draining).
          */
         uint64_t reclaimed_at_ns;
-        uint64_t reserved[5];
+        /*
+         * What a context was seen to take of this card; 0 = not measured yet. Whoever makes the first
+         * context that can be measured writes (relaxed); an estimate, checked for sense at use.
+         */
+        uint64_t context_bytes;
+        uint64_t reserved[4];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */
@@ -140,6 +145,9 @@ static inline _Atomic uint32_t *shared_half(const uint32_t *half)
  */
 #define PAGE_LOCK_LIVE(slot) (2u * (slot))
 #define PAGE_LOCK_RECOVER(slot) (2u * (slot) + 1u)
+/* Held by an `aliquot run` for as long as its program runs, attached or not: a session made for one
+ * run alone is swept away when nobody holds anything of it. */
+#define PAGE_LOCK_KEEPER (2u * PAGE_SLOTS)
 
 _Static_assert(sizeof(struct limits_device) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_ledger) == 64, "layout is protocol");
