@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVML is reached through the handle that our library opened, on which no hook of ours stands: also
+ * a command that runs inside a session sees the cards as they are.
+ */
+#include "cli/cards.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "abi/nvml.h"
+#include "common/text.h"
+
+static struct {
+        __typeof__(nvmlInit_v2) *init;
+        __typeof__(nvmlShutdown) *shutdown;
+        __typeof__(nvmlErrorString) *error_string;
+        __typeof__(nvmlSystemGetDriverVersion) *driver_version;
+        __typeof__(nvmlDeviceGetCount_v2) *count;
+        __typeof__(nvmlDeviceGetHandleByIndex_v2) *by_index;
+        __typeof__(nvmlDeviceGetUUID) *uuid;
+        __typeof__(nvmlDeviceGetName) *name;
+        __typeof__(nvmlDeviceGetMemoryInfo) *memory;
+        __typeof__(nvmlDeviceGetMaxMigDeviceCount) *instance_count;
+        __typeof__(nvmlDeviceGetMigDeviceHandleByIndex) *instance;
+} nvml;
+
+static bool bind(void *handle)
+{
+        nvml.init = dlsym(handle, "nvmlInit_v2");
+        nvml.shutdown = dlsym(handle, "nvmlShutdown");
+        nvml.error_string = dlsym(handle, "nvmlErrorString");
+        nvml.driver_version = dlsym(handle, "nvmlSystemGetDriverVersion");
+        nvml.count = dlsym(handle, "nvmlDeviceGetCount_v2");
+        nvml.by_index = dlsym(handle, "nvmlDeviceGetHandleByIndex_v2");
+        nvml.uuid = dlsym(handle, "nvmlDeviceGetUUID");
+        nvml.name = dlsym(handle, "nvmlDeviceGetName");
+        nvml.memory = dlsym(handle, "nvmlDeviceGetMemoryInfo");
+        nvml.instance_count = dlsym(handle, "nvmlDeviceGetMaxMigDeviceCount");
+        nvml.instance = dlsym(handle, "nvmlDeviceGetMigDeviceHandleByIndex");
+        return nvml.init && nvml.shutdown && nvml.error_string && nvml.count && nvml.by_index &&
+               nvml.uuid && nvml.name && nvml.memory;
+}
+
+static int fail_nvml(const struct cards *cards, const char *what, nvmlReturn_t rc,
+                     struct error *err)
+{
+        return fail(err, -EIO, "%s: %s: %s; nvidia-smi should work first", cards->nvml, what,
+                    nvml.error_string(rc));
+}
+
+/* A device that does not answer is left out by its UUID alone: without one it cannot be named. */
+static void add(struct cards *cards, nvmlDevice_t device, unsigned index, bool is_instance)
+{
+        struct card card = { .index = index, .is_instance = is_instance };
+        char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+        nvmlMemory_t memory;
+
+        if (cards->count == SETTINGS_GPUS ||
+            nvml.uuid(device, uuid, sizeof(uuid)) != NVML_SUCCESS || !uuid_parse(uuid, card.uuid))
+                return;
+        if (nvml.name(device, card.name, sizeof(card.name)) != NVML_SUCCESS)
+                card.name[0] = '\0';
+        if (nvml.memory(device, &memory) == NVML_SUCCESS) {
+                card.total_bytes = memory.total;
+                card.used_bytes = memory.used;
+        }
+        cards->card[cards->count++] = card;
+}
+
+static void add_instances(struct cards *cards, nvmlDevice_t card, unsigned index)
+{
+        unsigned count = 0;
+
+        if (!nvml.instance_count || !nvml.instance ||
+            nvml.instance_count(card, &count) != NVML_SUCCESS)
+                return;
+        for (unsigned i = 0; i < count; i++) {
+                nvmlDevice_t instance;
+
+                if (nvml.instance(card, i, &instance) == NVML_SUCCESS)
+                        add(cards, instance, index, true);
+        }
+}
+
+int cards_read(const struct library *library, struct cards *ret, struct error *err)
+{
+        static struct cards cards;
+        struct doctor_api api;
+        unsigned count;
+        nvmlReturn_t rc;
+
+        cards = (struct cards){ 0 };
+        if (!library_api(library, "nvml", &api) || !api.library[0])
+                return fail(err, -ENOENT,
+                            "no NVIDIA driver here (libnvidia-ml.so.1 was not found); install it, "
+                            "name it in ALIQUOT_REAL_LIBNVML, or use --sim");
+        text_put(cards.nvml, sizeof(cards.nvml), NULL, "%s", api.library);
+        if (!api.handle || !bind(api.handle))
+                return fail(err, -EIO, "%s is no NVML that loads here", api.library);
+        rc = nvml.init();
+        if (rc != NVML_SUCCESS)
+                return fail_nvml(&cards, "nvmlInit", rc, err);
+        if (!nvml.driver_version ||
+            nvml.driver_version(cards.driver, sizeof(cards.driver)) != NVML_SUCCESS)
+                cards.driver[0] = '\0';
+        rc = nvml.count(&count);
+        if (rc != NVML_SUCCESS) {
+                nvml.shutdown();
+                return fail_nvml(&cards, "nvmlDeviceGetCount", rc, err);
+        }
+        for (unsigned i = 0; i < count; i++) {
+                nvmlDevice_t device;
+
+                if (nvml.by_index(i, &device) != NVML_SUCCESS)
+                        continue;
+                add(&cards, device, i, false);
+                add_instances(&cards, device, i);
+        }
+        /* `run` lives on behind its program and must not keep the device open. */
+        nvml.shutdown();
+        *ret = cards;
+        return 0;
+}
+
+void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret)
+{
+        ret->count = (int)cards->count;
+        for (unsigned i = 0; i < cards->count; i++) {
+                memcpy(ret->gpu[i].uuid, cards->card[i].uuid, sizeof(ret->gpu[i].uuid));
+                ret->gpu[i].card_bytes = cards->card[i].total_bytes;
+                ret->gpu[i].is_instance = cards->card[i].is_instance;
+        }
+}
+
+#define SHORT_BYTES 12u /* GPU- and the first 8 digits */
+
+const char *cards_short_uuid(const struct cards *cards, unsigned at, char ret[UUID_TEXT_BYTES])
+{
+        const struct card *card = &cards->card[at];
+        char head[SHORT_BYTES + 1];
+        unsigned like = 0;
+
+        uuid_format(card->uuid, card->is_instance, ret);
+        memcpy(head, ret, SHORT_BYTES);
+        head[SHORT_BYTES] = '\0';
+        for (unsigned i = 0; i < cards->count; i++)
+                like += uuid_matches(cards->card[i].uuid, cards->card[i].is_instance, head);
+        if (like == 1)
+                ret[SHORT_BYTES] = '\0';
+        return ret;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "common/text.h"
+
+int child_replace(const char *path, char **argv, struct error *err)
+{
+        execv(path, argv);
+        if (errno == ENOEXEC) { /* a script without "#!" */
+                size_t count = 0;
+                char **words;
+
+                while (argv[count])
+                        count++;
+                words = calloc(count + 2, sizeof(*words));
+                if (words) {
+                        words[0] = (char *)"/bin/sh";
+                        words[1] = (char *)path;
+                        memcpy(words + 2, argv + 1, count * sizeof(*words));
+                        execv(words[0], words);
+                        free(words);
+                }
+        }
+        fail(err, -errno, "%s cannot be executed: %m", text_shown(path));
+        return err->code == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+/* The signals that we take from the queue: all that can be. */
+static void block_all(sigset_t *ret_before)
+{
+        static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+        sigset_t all;
+
+        sigfillset(&all);
+        for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+                sigdelset(&all, faults[i]);
+        sigprocmask(SIG_BLOCK, &all, ret_before);
+}
+
+/* What the program inherits of signals: exactly what we did. */
+struct inherited {
+        sigset_t mask;
+        void (*on_child)(int);
+};
+
+static _Noreturn void become_child(const char *path, char **argv, const struct inherited *inherited)
+{
+        struct error err;
+        int status;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGCHLD, inherited->on_child);
+        sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+        status = child_replace(path, argv, &err);
+        command_fail("run", status, &err);
+        _exit(status);
+}
+
+/* Everything that ended or stopped. True when the program is among what ended. */
+static bool reap(pid_t program, int *ret_status)
+{
+        bool has_ended = false;
+        int status;
+        pid_t pid;
+
+        /* As the first process of a container we inherit orphans, so any child is waited for. */
+        while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+                if (pid != program)
+                        continue;
+                if (WIFSTOPPED(status)) {
+                        kill(getpid(), SIGSTOP);
+                } else {
+                        *ret_status = status;
+                        has_ended = true;
+                }
+        }
+        return has_ended;
+}
+
+/* What came from the terminal has reached the program as well: it is of the same job. */
+static bool is_to_forward(const siginfo_t *info, pid_t program)
+{
+        return info->si_signo != SIGCHLD && info->si_code <= 0 && info->si_pid != program;
+}
+
+int child_wait(const char *path, char **argv, struct error *err)
+{
+        struct inherited before;
+        int status = 0;
+        sigset_t all;
+        pid_t program;
+
+        block_all(&before.mask);
+        before.on_child = signal(SIGCHLD, SIG_DFL);
+        program = fork();
+        if (program < 0) {
+                fail(err, -errno, "fork: %m");
+                sigprocmask(SIG_SETMASK, &before.mask, NULL);
+                return -1;
+        }
+        if (program == 0)
+                become_child(path, argv, &before);
+        sigfillset(&all);
+        while (!reap(program, &status)) {
+                siginfo_t info;
+
+                if (sigwaitinfo(&all, &info) > 0 && is_to_forward(&info, program))
+                        kill(program, info.si_signo);
+        }
+        return status;
+}
+
+int child_end_alike(int wait_status)
+{
+        static const struct rlimit no_core = { 0, 0 };
+        int number = WTERMSIG(wait_status);
+        sigset_t one;
+
+        if (WIFEXITED(wait_status))
+                return WEXITSTATUS(wait_status);
+        /* One core is enough. */
+        setrlimit(RLIMIT_CORE, &no_core);
+        signal(number, SIG_DFL);
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        kill(getpid(), number);
+        sigprocmask(SIG_UNBLOCK, &one, NULL);
+        return 128 + number; /* the first process of a container cannot die so */
+}

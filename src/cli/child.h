@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program in our place: replaced by it, or standing behind it until it ends.
+ *
+ * While we stand behind it, what is sent to us reaches it, what the terminal sends to the whole
+ * job is left to it, and we stop and go on when it does. It dies with us. We end as it ended: with
+ * its exit status, or by the same signal.
+ */
+#ifndef ALIQUOT_CLI_CHILD_H
+#define ALIQUOT_CLI_CHILD_H
+
+#include <sys/types.h>
+
+#include "common/error.h"
+
+/* Becomes the program; returns 126 or 127, with `err`, only if that cannot be. */
+int child_replace(const char *path, char **argv, struct error *err);
+
+/* Starts it and waits for its end: a status of waitpid(), or -1 with `err`. */
+int child_wait(const char *path, char **argv, struct error *err);
+
+/* How child_wait's program ended, as our own end: the exit status, or death by the same signal. */
+int child_end_alike(int wait_status);
+
+#endif

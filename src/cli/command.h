@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One file a subcommand; main.c is the list of them.
+ *
+ * A command gets its own argument vector, argv[0] being "aliquot NAME", and answers with the exit
+ * status: 0 yes, 1 no, 2 called wrong; `run` and `env` say 125 where they refuse. What it prints
+ * for people goes to standard output as a table, with --json as JSON; what went wrong goes to
+ * standard error as one line that ends in what to do.
+ */
+#ifndef ALIQUOT_CLI_COMMAND_H
+#define ALIQUOT_CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "common/error.h"
+
+enum status {
+        STATUS_YES = 0,
+        STATUS_NO = 1,
+        STATUS_WRONG = 2,
+        STATUS_REFUSED = 125,
+        STATUS_CANNOT_RUN = 126,
+        STATUS_NOT_FOUND = 127,
+};
+
+struct command {
+        const char *name;
+        const char *alias; /* another name for the same; NULL: none */
+        const char *summary;
+        int (*run)(int argc, char **argv);
+        bool is_hidden; /* for ourselves */
+};
+
+/* NULL ends it. */
+extern const struct command commands[];
+
+int command_run(int argc, char **argv);
+int command_env(int argc, char **argv);
+int command_create(int argc, char **argv);
+int command_ls(int argc, char **argv);
+int command_ps(int argc, char **argv);
+int command_show(int argc, char **argv);
+int command_set(int argc, char **argv);
+int command_rm(int argc, char **argv);
+int command_gpus(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+int command_probe(int argc, char **argv);
+int command_help(int argc, char **argv);
+int command_version(int argc, char **argv);
+
+/* "aliquot run: text", on standard error. Returns `status`. */
+int command_fail(const char *name, int status, const struct error *err);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/enter.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/text.h"
+
+#define ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
+#define PAUSE_NS 10000000
+#define FRESH_STEM "run-"
+#define FRESH_DIGITS 16u
+
+bool enter_has_wishes(const struct settings *settings)
+{
+        return settings->memory.count || settings->device_name[0] || settings->is_context_free;
+}
+
+bool enter_is_fresh_name(const char *name)
+{
+        const char *digits = name + strlen(FRESH_STEM);
+
+        return strncmp(name, FRESH_STEM, strlen(FRESH_STEM)) == 0 &&
+               strlen(digits) == FRESH_DIGITS && strspn(digits, "0123456789abcdef") == FRESH_DIGITS;
+}
+
+struct attempt {
+        const struct request *request;
+        struct store_request wish;
+        char canonical[SETTINGS_CANONICAL_BYTES];
+};
+
+static int prepare(const struct request *request, struct attempt *attempt,
+                   struct entrance *entrance, struct error *err)
+{
+        const struct settings *settings = &request->settings;
+        int rc = settings_canonical(settings, attempt->canonical, err);
+
+        if (rc == 0)
+                rc = store_find(&entrance->store, settings->runtime_dir, true, err);
+        entrance->is_fresh = !settings->session[0];
+        if (rc == 0 && entrance->is_fresh)
+                rc = store_fresh_name(entrance->name, err);
+        else if (rc == 0)
+                strcpy(entrance->name, settings->session);
+        attempt->request = request;
+        attempt->wish = (struct store_request){
+                .name = entrance->name,
+                .created_as = attempt->canonical,
+                .device_name = settings->device_name,
+                .flags = settings->is_context_free ? PAGE_CONTEXT_FREE : 0,
+                .limits = &request->limits,
+        };
+        return rc;
+}
+
+static int create(const struct attempt *attempt, struct entrance *entrance, struct error *err)
+{
+        const struct settings *settings = &attempt->request->settings;
+        int rc;
+
+        if (!entrance->is_fresh && !enter_has_wishes(settings))
+                return fail(err, -ENOENT,
+                            "session %s does not exist in %s; say what it may use, as in --memory "
+                            "4GiB, to make it",
+                            entrance->name, entrance->store.path);
+        if (!entrance->is_fresh && enter_is_fresh_name(entrance->name))
+                return fail(err, -EINVAL,
+                            "session %s: names like this are given to sessions of one run; choose "
+                            "another",
+                            entrance->name);
+        rc = store_create(&entrance->store, &attempt->wish, &entrance->session, err);
+        entrance->is_created = rc == 0;
+        return rc;
+}
+
+static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)
+{
+        int rc = store_join(&entrance->store, entrance->name, false, &entrance->session, err);
+
+        if (rc == 0 && enter_has_wishes(&attempt->request->settings))
+                rc = store_check_same(&entrance->session, &attempt->wish, err);
+        return rc;
+}
+
+int enter_session(const struct request *request, struct entrance *ret, struct error *err)
+{
+        static struct attempt attempt;
+        int rc = prepare(request, &attempt, ret, err);
+
+        if (rc < 0)
+                return rc;
+        if (ret->is_fresh)
+                return create(&attempt, ret, err);
+        for (unsigned i = 0;; i++) {
+                rc = join(&attempt, ret, err);
+                if (rc == -ENOENT)
+                        rc = create(&attempt, ret, err);
+                /* Made or removed by another meanwhile: look again. */
+                if ((rc != -EEXIST || ret->session.limits) && rc != -EBUSY)
+                        return rc;
+                if (i == ATTEMPTS)
+                        return rc;
+                nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+        }
+}
+
+int enter_new(const struct request *request, struct entrance *ret, struct error *err)
+{
+        static struct attempt attempt;
+        int rc = prepare(request, &attempt, ret, err);
+
+        return rc < 0 ? rc : create(&attempt, ret, err);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joining the session that was asked for, or making it.
+ */
+#ifndef ALIQUOT_CLI_ENTER_H
+#define ALIQUOT_CLI_ENTER_H
+
+#include <stdbool.h>
+
+#include "cli/request.h"
+#include "store/store.h"
+
+struct entrance {
+        char name[PAGE_NAME_BYTES];
+        struct store store;
+        struct store_session session;
+        bool is_fresh;   /* made for one run, to go with it */
+        bool is_created; /* by this call */
+};
+
+/* Whether limits were asked for, besides a session's name. */
+bool enter_has_wishes(const struct settings *settings);
+
+/*
+ * The named session: joined if it is there (asking for other limits is refused), else made, which
+ * takes limits. Without a name a fresh one.
+ */
+int enter_session(const struct request *request, struct entrance *ret, struct error *err);
+
+/* Only made, never joined: -EEXIST. */
+int enter_new(const struct request *request, struct entrance *ret, struct error *err);
+
+/* Whether a name has the form of those that are made up for one run. */
+bool enter_is_fresh_name(const char *name);
+
+#endif

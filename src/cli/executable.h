@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an executable file says of itself, as far as it decides whether a library can be put in
+ * front of the program. The file is a stranger's: every offset is checked.
+ */
+#ifndef ALIQUOT_CLI_EXECUTABLE_H
+#define ALIQUOT_CLI_EXECUTABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct executable {
+        bool is_native; /* of this machine, 64 bits; else nothing below is filled in */
+        unsigned bits;  /* 32 or 64 */
+        uint16_t machine;
+        bool is_program;       /* something to execute, not an object or a core */
+        char interpreter[256]; /* the loader it asks for; "" = none: statically linked */
+        bool needs_nvml;       /* linked with libnvidia-ml.so.1 */
+};
+
+/* -ENOEXEC: no ELF file. -EBADMSG: one that is damaged. */
+int executable_inspect(int fd, struct executable *ret, struct error *err);
+
+#endif

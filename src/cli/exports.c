@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/exports.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/preload.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "common/units.h"
+
+#define LIST_BYTES 4096u
+
+static int add(struct exports *exports, const char *name, const char *value, struct error *err)
+{
+        struct export *entry;
+
+        if (exports->count == EXPORTS_MAX)
+                return fail(err, -E2BIG, "more than %u variables to change", EXPORTS_MAX);
+        entry = &exports->entry[exports->count++];
+        entry->name = strdup(name);
+        entry->value = value ? strdup(value) : NULL;
+        if (!entry->name || (value && !entry->value))
+                return fail(err, -ENOMEM, "%s: out of memory", name);
+        return 0;
+}
+
+static int remove_wishes(struct exports *exports, struct error *err)
+{
+        int rc = 0;
+
+        for (char **at = environ; rc == 0 && *at; at++) {
+                char name[128];
+                int length = (int)strcspn(*at, "=");
+
+                if (text_put(name, sizeof(name), NULL, "%.*s", length, *at) == 0 &&
+                    settings_is_limit_variable(name))
+                        rc = add(exports, name, NULL, err);
+        }
+        return rc;
+}
+
+/* ALIQUOT_MEMORY in the words that the session is made with. */
+static int add_memory(struct exports *exports, const struct settings_memory *memory,
+                      struct error *err)
+{
+        char list[LIST_BYTES], shown[SIZE_TEXT_BYTES];
+        struct text text;
+
+        if (!memory->count)
+                return 0;
+        text_begin(&text, list, sizeof(list));
+        for (unsigned i = 0; i < memory->count; i++) {
+                const struct settings_rule *rule = &memory->rule[i];
+
+                text_add(&text, "%s%s%s%s", i ? "," : "", rule->selector,
+                         rule->selector[0] ? "=" : "", size_canonical(&rule->size, shown));
+        }
+        return add(exports, "ALIQUOT_MEMORY", list, err);
+}
+
+static int add_limits(struct exports *exports, const struct settings *settings, struct error *err)
+{
+        int rc = add_memory(exports, &settings->memory, err);
+
+        if (rc == 0 && settings->is_context_free)
+                rc = add(exports, "ALIQUOT_CONTEXT", "free", err);
+        if (rc == 0 && settings->device_name[0])
+                rc = add(exports, "ALIQUOT_DEVICE_NAME", settings->device_name, err);
+        return rc;
+}
+
+/* By UUID: indices mean one thing to CUDA and another to NVML. */
+static int add_visible(struct exports *exports, const struct request *request, struct error *err)
+{
+        const struct settings_selection *selection = &request->selection;
+        char list[LIST_BYTES], uuid[UUID_TEXT_BYTES];
+        struct text text;
+
+        if (!selection->count)
+                return 0;
+        text_begin(&text, list, sizeof(list));
+        for (unsigned i = 0; i < selection->count; i++) {
+                const struct settings_gpu *gpu = &request->gpus.gpu[selection->at[i]];
+
+                text_add(&text, "%s%s", i ? "," : "",
+                         uuid_format(gpu->uuid, gpu->is_instance, uuid));
+        }
+        return add(exports, "CUDA_VISIBLE_DEVICES", list, err);
+}
+
+static int add_sim(struct exports *exports, const struct exports_about *about, struct error *err)
+{
+        const struct place *place = &about->request->place;
+        const char *folders = getenv("LD_LIBRARY_PATH");
+        char list[LIST_BYTES];
+        int rc = add(exports, "ALIQUOT_SIM", getenv("ALIQUOT_SIM"), err);
+
+        if (rc == 0)
+                rc = add(exports, "ALIQUOT_REAL_LIBCUDA", place->sim_cuda, err);
+        if (rc == 0)
+                rc = add(exports, "ALIQUOT_REAL_LIBNVML", place->sim_nvml, err);
+        /* The preload answers to libcuda.so.1; a program linked with libnvidia-ml.so.1 needs a file
+         * of that name before any of us runs. */
+        if (rc == 0 && about->needs_nvml)
+                rc = text_put(list, sizeof(list), err, "%s%s%s", folders ? folders : "",
+                              folders && folders[0] ? ":" : "", place->sim_folder);
+        if (rc == 0 && about->needs_nvml)
+                rc = add(exports, "LD_LIBRARY_PATH", list, err);
+        return rc;
+}
+
+int exports_make(const struct exports_about *about, struct exports *ret, struct error *err)
+{
+        const struct request *request = about->request;
+        scoped_free char *preload = preload_edit(getenv("LD_PRELOAD"), request->place.library, err);
+        int rc = preload ? 0 : -EINVAL;
+
+        ret->count = 0;
+        if (rc == 0)
+                rc = remove_wishes(ret, err);
+        if (rc == 0 && about->session[0])
+                rc = add(ret, "ALIQUOT_SESSION", about->session, err);
+        if (rc == 0 && about->runtime_dir[0])
+                rc = add(ret, "ALIQUOT_RUNTIME_DIR", about->runtime_dir, err);
+        if (rc == 0 && about->with_limits)
+                rc = add_limits(ret, &request->settings, err);
+        if (rc == 0)
+                rc = add_visible(ret, request, err);
+        if (rc == 0 && request->is_sim)
+                rc = add_sim(ret, about, err);
+        if (rc == 0)
+                rc = add(ret, "LD_PRELOAD", preload, err);
+        return rc;
+}
+
+int exports_apply(const struct exports *exports, struct error *err)
+{
+        for (unsigned i = 0; i < exports->count; i++) {
+                const struct export *entry = &exports->entry[i];
+                int rc =
+                        entry->value ? setenv(entry->name, entry->value, 1) : unsetenv(entry->name);
+
+                if (rc < 0)
+                        return fail(err, -errno, "%s: %m", entry->name);
+        }
+        return 0;
+}
+
+static bool is_plain(const char *text)
+{
+        for (; *text; text++) {
+                if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                            "-_./:,=@%+",
+                            *text))
+                        return false;
+        }
+        return true;
+}
+
+static void print_quoted(const char *text, FILE *stream)
+{
+        if (is_plain(text)) {
+                fputs(text, stream);
+                return;
+        }
+        fputc('\'', stream);
+        for (; *text; text++) {
+                if (*text == '\'')
+                        fputs("'\\''", stream);
+                else
+                        fputc(*text, stream);
+        }
+        fputc('\'', stream);
+}
+
+/* Whether a later entry gives it a value. */
+static bool is_set_later(const struct exports *exports, unsigned at)
+{
+        for (unsigned i = at + 1; i < exports->count; i++) {
+                if (strcmp(exports->entry[i].name, exports->entry[at].name) == 0)
+                        return true;
+        }
+        return false;
+}
+
+void exports_print(const struct exports *exports, FILE *stream)
+{
+        for (unsigned i = 0; i < exports->count; i++) {
+                const struct export *entry = &exports->entry[i];
+
+                if (is_set_later(exports, i))
+                        continue;
+                if (!entry->value) {
+                        fprintf(stream, "unset %s\n", entry->name);
+                        continue;
+                }
+                fprintf(stream, "export %s=", entry->name);
+                print_quoted(entry->value, stream);
+                fputc('\n', stream);
+        }
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot gpus: the cards of this machine, and which session may use how much of each.
+ */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cards.h"
+#include "cli/options.h"
+#include "cli/request.h"
+#include "cli/table.h"
+#include "cli/views.h"
+#include "common/atomic.h"
+#include "common/json_out.h"
+#include "common/text.h"
+#include "common/units.h"
+
+struct gpus {
+        struct view view;
+        struct request_flags flags;
+        struct request request;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct gpus *gpus = state->input;
+
+        if (key != ARGP_KEY_INIT)
+                return ARGP_ERR_UNKNOWN;
+        state->child_inputs[0] = &gpus->view;
+        state->child_inputs[1] = &gpus->flags;
+        return 0;
+}
+
+static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
+                                              { &request_sim_argp, 0, NULL, 0 },
+                                              { 0 } };
+
+static const struct argp argp = {
+        .parser = parse,
+        .doc = "List the GPUs of this machine, and the limits that sessions have on them.",
+        .children = children,
+};
+
+/* One session's limit on one card. */
+struct share {
+        unsigned card;
+        char name[PAGE_NAME_BYTES];
+        uint64_t limit_bytes;
+        uint64_t used_bytes;
+};
+
+struct shares {
+        const struct cards *cards;
+        const struct store *store;
+        struct share *at; /* freed with the command */
+        size_t count, room;
+};
+
+static void add_share(struct shares *shares, const struct share *share)
+{
+        if (shares->count == shares->room) {
+                size_t room = shares->room ? shares->room * 2 : 64;
+                struct share *at = reallocarray(shares->at, room, sizeof(*at));
+
+                if (!at)
+                        return;
+                shares->at = at;
+                shares->room = room;
+        }
+        shares->at[shares->count++] = *share;
+}
+
+static void add_row(struct shares *shares, const char *name, const struct store_session *session,
+                    unsigned row)
+{
+        const struct limits_device *device = &session->limits->device[row];
+        struct share share = {
+                .limit_bytes = load_acquire(shared_word(&device->limit_bytes)),
+                .used_bytes = load_acquire(shared_word(&session->slots->ledger[row].used_bytes)),
+        };
+
+        snprintf(share.name, sizeof(share.name), "%s", name);
+        for (unsigned i = 0; i < shares->cards->count; i++) {
+                if (memcmp(shares->cards->card[i].uuid, device->uuid, 16) != 0)
+                        continue;
+                share.card = i;
+                add_share(shares, &share);
+        }
+}
+
+/* A session that cannot be read is the business of `ls` and `show`. */
+static int visit(const char *name, void *context)
+{
+        struct shares *shares = context;
+        struct store_session session;
+
+        if (store_join(shares->store, name, false, &session, NULL) < 0)
+                return 0;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                add_row(shares, name, &session, i);
+        store_close(&session);
+        return 0;
+}
+
+static void print_table(const struct shares *shares)
+{
+        const struct cards *cards = shares->cards;
+        struct table table = { .titles = "GPU,UUID,NAME,#MEMORY,#USED,SESSIONS" };
+        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+
+        for (unsigned i = 0; i < cards->count; i++) {
+                const struct card *card = &cards->card[i];
+                char line[512];
+                struct text text;
+
+                text_begin(&text, line, sizeof(line));
+                for (size_t j = 0; j < shares->count; j++) {
+                        const struct share *share = &shares->at[j];
+
+                        if (share->card != i || share->limit_bytes == PAGE_UNLIMITED)
+                                continue;
+                        text_add(&text, "%s%s %s", text.used ? ", " : "", share->name,
+                                 size_format(share->limit_bytes, size));
+                }
+                table_cell(&table, card->is_instance ? "%u MIG" : "%u", card->index);
+                table_cell(&table, "%s", cards_short_uuid(cards, i, uuid));
+                table_cell(&table, "%s", card->name);
+                table_bytes(&table, card->total_bytes);
+                table_bytes(&table, card->used_bytes);
+                table_cell(&table, "%s", text.used ? line : "-");
+        }
+        table_print(&table);
+}
+
+static void print_shares(struct json_out *out, const struct shares *shares, unsigned card)
+{
+        json_out_open(out, "sessions", '[');
+        for (size_t i = 0; i < shares->count; i++) {
+                const struct share *share = &shares->at[i];
+
+                if (share->card != card)
+                        continue;
+                json_out_open(out, NULL, '{');
+                json_out_text(out, "name", share->name);
+                views_limit(out, "limit_bytes", share->limit_bytes);
+                json_out_u64(out, "used_bytes", share->used_bytes);
+                json_out_close(out, '}');
+        }
+        json_out_close(out, ']');
+}
+
+static int print_json(const struct shares *shares)
+{
+        struct json_out out = { .stream = stdout };
+        char uuid[UUID_TEXT_BYTES];
+
+        json_out_open(&out, NULL, '[');
+        for (unsigned i = 0; i < shares->cards->count; i++) {
+                const struct card *card = &shares->cards->card[i];
+
+                json_out_open(&out, NULL, '{');
+                json_out_u64(&out, "index", card->index);
+                json_out_bool(&out, "is_instance", card->is_instance);
+                json_out_text(&out, "uuid", uuid_format(card->uuid, card->is_instance, uuid));
+                json_out_text(&out, "name", card->name);
+                json_out_u64(&out, "total_bytes", card->total_bytes);
+                json_out_u64(&out, "used_bytes", card->used_bytes);
+                print_shares(&out, shares, i);
+                json_out_close(&out, '}');
+        }
+        json_out_close(&out, ']');
+        return json_out_end(&out);
+}
+
+int command_gpus(int argc, char **argv)
+{
+        static struct gpus gpus;
+        struct shares shares = { .cards = &gpus.request.cards };
+        struct store store;
+        struct error err = { 0 };
+
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &gpus);
+        if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
+            cards_read(&gpus.request.library, &gpus.request.cards, &err) < 0)
+                return command_fail("gpus", STATUS_NO, &err);
+        if (options_find_store(&store, NULL) == 0) {
+                shares.store = &store;
+                store_list(&store, visit, &shares, NULL);
+        }
+        if (gpus.view.is_json)
+                return print_json(&shares) < 0 ? STATUS_NO : STATUS_YES;
+        print_table(&shares);
+        return STATUS_YES;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libaliquot.so, opened by this command: shows that it loads here, and finds the real driver by
+ * the very search that programs will get.
+ */
+#ifndef ALIQUOT_CLI_LIBRARY_H
+#define ALIQUOT_CLI_LIBRARY_H
+
+#include "cli/place.h"
+#include "interpose/doctor.h"
+
+struct library {
+        __typeof__(aliquot_doctor_apis) *apis;
+        __typeof__(aliquot_doctor_api) *api;
+        __typeof__(aliquot_doctor_row) *row;
+        __typeof__(aliquot_doctor_door) *door;
+        __typeof__(aliquot_doctor_unknown) *unknown;
+};
+
+/* Stays open until the command ends. */
+int library_load(const struct place *place, struct library *ret, struct error *err);
+
+/* What is known of "cuda" or "nvml"; false: our library has no such API. */
+bool library_api(const struct library *library, const char *name, struct doctor_api *ret);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot: the list of its commands.
+ */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json_out.h"
+
+const struct command commands[] = {
+        { "run", NULL, "run a program whose GPU memory is limited", command_run, false },
+        { "gpus", NULL, "list the GPUs, and who may use how much", command_gpus, false },
+        { "ls", NULL, "list the sessions", command_ls, false },
+        { "show", "status", "show a session", command_show, false },
+        { "help", NULL, "show this", command_help, false },
+        { "version", NULL, "show the version", command_version, false },
+        { 0 },
+};
+
+int command_fail(const char *name, int status, const struct error *err)
+{
+        fprintf(stderr, "aliquot %s: %s\n", name, err->text);
+        return status;
+}
+
+static const struct command *find(const char *name)
+{
+        for (const struct command *command = commands; command->name; command++) {
+                if (strcmp(command->name, name) == 0 ||
+                    (command->alias && strcmp(command->alias, name) == 0))
+                        return command;
+        }
+        return NULL;
+}
+
+static void print_json(void)
+{
+        struct json_out out = { .stream = stdout };
+
+        json_out_open(&out, NULL, '[');
+        for (const struct command *command = commands; command->name; command++) {
+                if (command->is_hidden)
+                        continue;
+                json_out_open(&out, NULL, '{');
+                json_out_text(&out, "name", command->name);
+                json_out_text(&out, "alias", command->alias);
+                json_out_text(&out, "summary", command->summary);
+                json_out_close(&out, '}');
+        }
+        json_out_close(&out, ']');
+        json_out_end(&out);
+}
+
+static void print_list(FILE *stream)
+{
+        fputs("Usage: aliquot COMMAND [OPTION...]\n\n", stream);
+        for (const struct command *command = commands; command->name; command++) {
+                if (!command->is_hidden)
+                        fprintf(stream, "  %-9s %s\n", command->name, command->summary);
+        }
+        fputs("\nTry: aliquot run --memory 4GiB -- nvidia-smi\n"
+              "aliquot COMMAND --help, or man aliquot, say more.\n",
+              stream);
+}
+
+int command_help(int argc, char **argv)
+{
+        const struct command *command;
+
+        if (argc < 2) {
+                print_list(stdout);
+                return STATUS_YES;
+        }
+        if (strcmp(argv[1], "--json") == 0) {
+                print_json();
+                return STATUS_YES;
+        }
+        command = find(argv[1]);
+        if (!command) {
+                fprintf(stderr, "aliquot help: there is no command %s; see aliquot help\n",
+                        argv[1]);
+                return STATUS_WRONG;
+        }
+        return command->run(2, (char *[]){ argv[0], (char *)"--help", NULL });
+}
+
+int command_version(int argc, char **argv)
+{
+        struct json_out out = { .stream = stdout };
+
+        if (argc < 2 || strcmp(argv[1], "--json") != 0) {
+                puts("aliquot " ALIQUOT_VERSION);
+                return STATUS_YES;
+        }
+        json_out_open(&out, NULL, '{');
+        json_out_text(&out, "version", ALIQUOT_VERSION);
+        json_out_close(&out, '}');
+        return json_out_end(&out) < 0 ? STATUS_NO : STATUS_YES;
+}
+
+int main(int argc, char **argv)
+{
+        static char name[64];
+        const struct command *command;
+
+        if (argc < 2) {
+                print_list(stderr);
+                return STATUS_WRONG;
+        }
+        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+                return command_help(1, argv);
+        if (strcmp(argv[1], "--version") == 0)
+                return command_version(1, argv);
+        command = find(argv[1]);
+        if (!command) {
+                fprintf(stderr, "aliquot: there is no command %s; see aliquot help\n", argv[1]);
+                return STATUS_WRONG;
+        }
+        snprintf(name, sizeof(name), "aliquot %s", command->name);
+        argv[1] = name;
+        return command->run(argc - 1, argv + 1);
+}

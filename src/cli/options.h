@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How every command reads its arguments: argp, with an exit status of its own for "called wrong".
+ */
+#ifndef ALIQUOT_CLI_OPTIONS_H
+#define ALIQUOT_CLI_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "cli/command.h"
+#include "store/store.h"
+
+struct options {
+        int argc;
+        char **argv;
+        int wrong_status; /* what a mistake in the arguments exits with */
+};
+
+/* argp_parse(); does not return from --help or a mistake. */
+void options_parse(const struct options *options, const struct argp *argp, unsigned flags,
+                   void *input);
+
+/* What the commands that only look take: --json and session names. */
+struct view {
+        bool is_json;
+        unsigned most; /* names it takes at most; set before */
+        unsigned count;
+        const char *name[16];
+};
+
+extern const struct argp view_argp; /* for argp_child; input: a struct view */
+
+/* The runtime folder that ALIQUOT_RUNTIME_DIR or the usual places say; -ENOENT: there is none. */
+int options_find_store(struct store *ret, struct error *err);
+
+/* The folder and the session in it, as `aliquot NAME` would say what is wrong. */
+int options_open_session(const char *name, bool writable, struct store_session *ret,
+                         struct error *err);
+
+#endif

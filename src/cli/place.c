@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two layouts, told apart by which of them has the library. Found from the command itself, so that
+ * an installed tree can be moved and a build folder needs no setting.
+ */
+#include "cli/place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/text.h"
+
+struct layout {
+        const char *library; /* from the command's folder */
+        const char *sim;
+};
+
+static const struct layout layouts[] = {
+        { PLACE_LIBDIR "/aliquot/libaliquot.so", PLACE_LIBDIR "/aliquot/sim" },
+        { "../shim/libaliquot.so", "../sim/driver" },
+};
+
+static int own_folder(struct place *place, char ret[PATH_MAX], struct error *err)
+{
+        ssize_t length = readlink("/proc/self/exe", place->program, sizeof(place->program) - 1);
+        char *slash;
+
+        if (length < 0)
+                return fail(err, -errno, "/proc/self/exe: %m; mount /proc");
+        place->program[length] = '\0';
+        memcpy(ret, place->program, (size_t)length + 1);
+        slash = strrchr(ret, '/');
+        *(slash ? slash : ret) = '\0';
+        return 0;
+}
+
+/* An absolute path without links, or "". */
+static bool settle(char ret[PATH_MAX], const char *folder, const char *relative, const char *name)
+{
+        char path[PATH_MAX];
+
+        if (text_put(path, sizeof(path), NULL, "%s/%s%s", folder, relative, name) < 0 ||
+            !realpath(path, ret)) {
+                ret[0] = '\0';
+                return false;
+        }
+        return true;
+}
+
+int place_find(struct place *ret, struct error *err)
+{
+        const unsigned count = sizeof(layouts) / sizeof(layouts[0]);
+        static struct place place;
+        char folder[PATH_MAX];
+        unsigned at = 0;
+        int rc = own_folder(&place, folder, err);
+
+        if (rc < 0)
+                return rc;
+        while (at < count && !settle(place.library, folder, layouts[at].library, ""))
+                at++;
+        if (at == count)
+                return fail(err, -ENOENT,
+                            "libaliquot.so is neither in %s/%s nor beside the command; install "
+                            "it again",
+                            folder, layouts[0].library);
+        settle(place.sim_folder, folder, layouts[at].sim, "");
+        settle(place.sim_cuda, folder, layouts[at].sim, "/libcuda.so.1");
+        settle(place.sim_nvml, folder, layouts[at].sim, "/libnvidia-ml.so.1");
+        *ret = place;
+        return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where our own files lie: beside the command, in the installed tree or in the build folder.
+ */
+#ifndef ALIQUOT_CLI_PLACE_H
+#define ALIQUOT_CLI_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "common/error.h"
+
+struct place {
+        char program[PATH_MAX]; /* this command */
+        char library[PATH_MAX]; /* libaliquot.so */
+        char sim_cuda[PATH_MAX];
+        char sim_nvml[PATH_MAX];
+        char sim_folder[PATH_MAX]; /* of the two, for the loader's search */
+};
+
+/* -ENOENT names what is missing and where it was expected. The simulator's paths are "" where it is
+ * not installed. */
+int place_find(struct place *ret, struct error *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of LD_PRELOAD, edited: our library first, once, everybody else's behind it in order.
+ *
+ * The loader takes spaces and colons as separators and knows no quoting, so a path that holds one
+ * of them cannot be preloaded at all.
+ */
+#ifndef ALIQUOT_CLI_PRELOAD_H
+#define ALIQUOT_CLI_PRELOAD_H
+
+#include "common/error.h"
+
+/* `before` may be NULL. The result is the caller's to free. NULL: see `err`. */
+char *preload_edit(const char *before, const char *library, struct error *err);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A flag is no more than a stronger spelling of its ALIQUOT_ variable, so this file knows names
+ * and settings/ knows values.
+ */
+#include "cli/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/text.h"
+
+enum key {
+        KEY_SIM = 0x100,
+        KEY_MEMORY,
+        KEY_COMPUTE,
+        KEY_GUARANTEE,
+        KEY_WEIGHT,
+        KEY_PRIORITY,
+        KEY_OVERSUBSCRIBE,
+        KEY_TTL,
+        KEY_CONTEXT,
+        KEY_DEVICE_NAME,
+        KEY_SESSION,
+        KEY_GPU,
+};
+
+static const struct {
+        enum key key;
+        const char *variable;
+        const char *flag;
+} mirrors[] = {
+        { KEY_MEMORY, "ALIQUOT_MEMORY", "--memory" },
+        { KEY_COMPUTE, "ALIQUOT_COMPUTE", "--compute" },
+        { KEY_GUARANTEE, "ALIQUOT_GUARANTEE", "--guarantee" },
+        { KEY_WEIGHT, "ALIQUOT_WEIGHT", "--weight" },
+        { KEY_PRIORITY, "ALIQUOT_PRIORITY", "--priority" },
+        { KEY_OVERSUBSCRIBE, "ALIQUOT_OVERSUBSCRIBE", "--oversubscribe" },
+        { KEY_TTL, "ALIQUOT_TTL", "--ttl" },
+        { KEY_CONTEXT, "ALIQUOT_CONTEXT", "--context" },
+        { KEY_DEVICE_NAME, "ALIQUOT_DEVICE_NAME", "--device-name" },
+        { KEY_SESSION, "ALIQUOT_SESSION", "--session" },
+        { KEY_GPU, "ALIQUOT_GPU", "--gpu" },
+};
+
+#define MIRRORS (sizeof(mirrors) / sizeof(mirrors[0]))
+_Static_assert(MIRRORS <= REQUEST_FLAGS, "a place for each");
+
+static void take(struct argp_state *state, unsigned mirror, const char *value)
+{
+        struct request_flags *flags = state->input;
+        unsigned at = 0;
+
+        for (; flags->flag[at].variable; at++) {
+                if (strcmp(flags->flag[at].flag, mirrors[mirror].flag) == 0)
+                        argp_error(state, "%s %s: given a second time, after %s; keep one",
+                                   mirrors[mirror].flag, value, flags->flag[at].value);
+        }
+        flags->flag[at] =
+                (struct settings_flag){ mirrors[mirror].variable, mirrors[mirror].flag, value };
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct request_flags *flags = state->input;
+
+        if (key == KEY_SIM) {
+                flags->is_sim = true;
+                flags->sim_spec = value;
+                return 0;
+        }
+        for (unsigned i = 0; i < MIRRORS; i++) {
+                if ((int)mirrors[i].key == key) {
+                        take(state, i, value ? value : "1");
+                        return 0;
+                }
+        }
+        return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_option sim_options[] = {
+        { "sim", KEY_SIM, "SPEC", OPTION_ARG_OPTIONAL,
+          "Use simulated GPUs, as in --sim=gpus=2,memory=16GiB,model=h200", 0 },
+        { 0 },
+};
+
+static const struct argp_option limits_options[] = {
+        { "memory", KEY_MEMORY, "SIZE", 0, "4GiB for every GPU, or for some: 0=4GiB,GPU-3f=25%",
+          0 },
+        { "context", KEY_CONTEXT, "charge|free", 0, "Whether a context counts (default: charge)",
+          0 },
+        { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "What the card calls itself", 0 },
+        { "compute", KEY_COMPUTE, "PCT", 0, "Share of the GPU's time: 100 as yet", 0 },
+        { "guarantee", KEY_GUARANTEE, "PCT", OPTION_HIDDEN, "", 0 },
+        { "weight", KEY_WEIGHT, "N", OPTION_HIDDEN, "", 0 },
+        { "priority", KEY_PRIORITY, "WORD", OPTION_HIDDEN, "", 0 },
+        { "oversubscribe", KEY_OVERSUBSCRIBE, NULL, OPTION_HIDDEN, "", 0 },
+        { "ttl", KEY_TTL, "TIME", OPTION_HIDDEN, "", 0 },
+        { 0 },
+};
+
+static const struct argp_option session_options[] = {
+        { "session", KEY_SESSION, "NAME", 0, "Join this session, or make it (default: a fresh one)",
+          0 },
+        { 0 },
+};
+
+static const struct argp_option gpu_options[] = {
+        { "gpu", KEY_GPU, "SEL,...", 0, "The GPUs to see: indices or beginnings of UUIDs", 0 },
+        { 0 },
+};
+
+const struct argp request_sim_argp = { .options = sim_options, .parser = parse };
+const struct argp request_limits_argp = { .options = limits_options, .parser = parse };
+const struct argp request_session_argp = { .options = session_options, .parser = parse };
+const struct argp request_gpu_argp = { .options = gpu_options, .parser = parse };
+
+int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,
+                 struct error *err)
+{
+        return settings_read_flags(&ret->settings, flags_only ? NULL : environ, flags->flag, err);
+}
+
+static int set(const char *name, const char *value, struct error *err)
+{
+        return setenv(name, value, 1) < 0 ? fail(err, -errno, "%s: %m", name) : 0;
+}
+
+/* Our own environment is the child's: what is set here needs no telling again. */
+static int choose_sim(const struct request_flags *flags, const struct place *place,
+                      struct error *err)
+{
+        const char *spec = flags->sim_spec ? flags->sim_spec : getenv("ALIQUOT_SIM");
+        int rc;
+
+        if (!place->sim_nvml[0] || !place->sim_cuda[0])
+                return fail(err, -ENOENT,
+                            "--sim: the simulated GPU is not installed beside %s; install it again",
+                            place->library);
+        rc = set("ALIQUOT_SIM", spec ? spec : "", err);
+        if (rc == 0)
+                rc = set("ALIQUOT_REAL_LIBCUDA", place->sim_cuda, err);
+        if (rc == 0)
+                rc = set("ALIQUOT_REAL_LIBNVML", place->sim_nvml, err);
+        return rc;
+}
+
+int request_open_driver(const struct request_flags *flags, struct request *request,
+                        struct error *err)
+{
+        /* ALIQUOT_SIM mirrors --sim; a driver that is named besides is the stronger word. */
+        bool is_sim = flags->is_sim || (getenv("ALIQUOT_SIM") && !getenv("ALIQUOT_REAL_LIBNVML"));
+        int rc = place_find(&request->place, err);
+
+        if (rc == 0 && is_sim)
+                rc = choose_sim(flags, &request->place, err);
+        request->is_sim = is_sim;
+        return rc < 0 ? rc : library_load(&request->place, &request->library, err);
+}
+
+static int read_cards(struct request *request, struct error *err)
+{
+        struct doctor_api cuda;
+        int rc = cards_read(&request->library, &request->cards, err);
+
+        if (rc == 0) {
+                request->has_cards = true;
+                cards_as_gpus(&request->cards, &request->gpus);
+                return 0;
+        }
+        /* A container may have the driver without NVML: limits for all GPUs still hold. */
+        if (rc == -ENOENT && library_api(&request->library, "cuda", &cuda) && cuda.is_open) {
+                request->gpus.count = -1;
+                return 0;
+        }
+        if (request->is_sim)
+                wrap(err, "--sim %s", getenv("ALIQUOT_SIM"));
+        return rc;
+}
+
+static int select_gpus(struct request *request, struct error *err)
+{
+        const char *wanted = request->settings.gpu;
+        int rc;
+
+        if (!wanted[0])
+                return 0;
+        if (!request->has_cards)
+                return fail(err, -ENODEV, "--gpu %s: which GPUs there are could not be told",
+                            text_shown(wanted));
+        rc = settings_select(wanted, &request->gpus, &request->selection, err);
+        return rc < 0 ? wrap(err, "--gpu %s", text_shown(wanted)) : 0;
+}
+
+int request_resolve(struct request *request, struct error *err)
+{
+        int rc = read_cards(request, err);
+
+        if (rc == 0)
+                rc = settings_resolve(&request->settings, &request->gpus, &request->limits, err);
+        if (rc == 0)
+                rc = select_gpus(request, err);
+        return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the flags of run, env, create and set say, and what it means on this machine.
+ *
+ * Happy path:
+ *      request_argp             a child parser: fills a struct request_flags
+ *      request_read()           flags, environment and aliases into settings; one source of truth
+ *      request_resolve()        ... into bytes per GPU; needs a driver
+ */
+#ifndef ALIQUOT_CLI_REQUEST_H
+#define ALIQUOT_CLI_REQUEST_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "cli/cards.h"
+#include "cli/library.h"
+#include "cli/place.h"
+#include "settings/settings.h"
+
+#define REQUEST_FLAGS 12u
+
+/* Which of the flags a command takes. */
+enum request_takes {
+        REQUEST_TAKES_SESSION = 1u << 0,
+        REQUEST_TAKES_LIMITS = 1u << 1,
+        REQUEST_TAKES_GPU = 1u << 2,
+};
+
+struct request_flags {
+        bool is_sim;
+        const char *sim_spec; /* NULL: not given */
+        /* Ends with a NULL variable. */
+        struct settings_flag flag[REQUEST_FLAGS + 1];
+};
+
+struct request {
+        struct settings settings;
+        struct place place;
+        struct library library;
+        bool is_sim;
+        bool has_cards; /* false: GPUs could not be told; only limits for all of them resolve */
+        struct cards cards;
+        struct settings_gpus gpus;
+        struct settings_limits limits;
+        struct settings_selection selection; /* of --gpu; count 0: all */
+};
+
+/* For argp_child: the input of each is a struct request_flags. */
+extern const struct argp request_sim_argp;     /* --sim */
+extern const struct argp request_limits_argp;  /* --memory and what goes with it */
+extern const struct argp request_session_argp; /* --session */
+extern const struct argp request_gpu_argp;     /* --gpu */
+
+/* Settings from flags, and from the environment unless `flags_only`. */
+int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,
+                 struct error *err);
+
+/* Opens our library with the driver that was asked for: --sim, or the machine's. */
+int request_open_driver(const struct request_flags *flags, struct request *request,
+                        struct error *err);
+
+/* The cards, the limits on them, the selection. */
+int request_resolve(struct request *request, struct error *err);
+
+#endif

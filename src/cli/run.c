@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot run: a program in a session. Everything is checked before anything is made or started.
+ *
+ * In a session with a name we become the program. For a session of its own we stand behind the
+ * program, to end the session with it (sweep.h).
+ */
+#include "cli/command.h"
+
+#include <stdlib.h>
+
+#include "cli/enter.h"
+#include "cli/exports.h"
+#include "cli/options.h"
+#include "cli/request.h"
+#include "cli/child.h"
+#include "cli/sweep.h"
+#include "cli/target.h"
+
+struct run {
+        struct request_flags flags;
+        char **command;
+        struct request request;
+        struct target target;
+        struct entrance entrance;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct run *run = state->input;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                for (unsigned i = 0; i < 4; i++)
+                        state->child_inputs[i] = &run->flags;
+                return 0;
+        case ARGP_KEY_ARG:
+                /* The rest is the program's, whatever it looks like. */
+                run->command = &state->argv[state->next - 1];
+                state->next = state->argc;
+                return 0;
+        case ARGP_KEY_NO_ARGS:
+                argp_error(state, "no command given; as in: aliquot run --memory 4GiB -- prog");
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child children[] = {
+        { &request_limits_argp, 0, NULL, 0 },
+        { &request_gpu_argp, 0, NULL, 0 },
+        { &request_session_argp, 0, NULL, 0 },
+        { &request_sim_argp, 0, NULL, 0 },
+        { 0 },
+};
+
+static const struct argp argp = {
+        .parser = parse,
+        .args_doc = "[--] COMMAND [ARG...]",
+        .doc = "Run a program whose GPU memory is limited."
+               "\vSIZE: a number with B, KiB..TiB, KB..TB, K..T, or % of the card. "
+               "SEL: an index, or the beginning of a UUID (aliquot gpus). The exit status is the "
+               "program's own; 125: nothing was started, 126 and 127 as in a shell.",
+        .children = children,
+};
+
+static int prepare(struct run *run, struct error *err)
+{
+        int rc = request_read(&run->flags, false, &run->request, err);
+
+        if (rc == 0)
+                rc = request_open_driver(&run->flags, &run->request, err);
+        if (rc < 0)
+                return STATUS_REFUSED;
+        rc = target_find(run->command[0], &run->target, err);
+        if (rc != 0)
+                return rc;
+        return request_resolve(&run->request, err) < 0 ? STATUS_REFUSED : 0;
+}
+
+static int enter(struct run *run, struct error *err)
+{
+        static struct exports exports;
+        struct entrance *entrance = &run->entrance;
+        int rc = enter_session(&run->request, entrance, err);
+
+        if (rc < 0)
+                return rc;
+        if (entrance->is_fresh)
+                rc = sweep_keep(&entrance->session, err);
+        if (rc == 0)
+                rc = exports_make(
+                        &(struct exports_about){
+                                .request = &run->request,
+                                .session = entrance->name,
+                                .runtime_dir = entrance->store.path,
+                                .with_limits = enter_has_wishes(&run->request.settings),
+                                .needs_nvml = run->target.needs_nvml,
+                        },
+                        &exports, err);
+        return rc < 0 ? rc : exports_apply(&exports, err);
+}
+
+static int start(struct run *run, struct error *err)
+{
+        const struct entrance *entrance = &run->entrance;
+        int status;
+
+        if (!entrance->is_fresh) {
+                status = child_replace(run->target.path, run->command, err);
+                return command_fail("run", status, err);
+        }
+        status = child_wait(run->target.path, run->command, err);
+        sweep_one(&entrance->store, entrance->name);
+        return status < 0 ? command_fail("run", STATUS_REFUSED, err) : child_end_alike(status);
+}
+
+int command_run(int argc, char **argv)
+{
+        static struct run run;
+        struct error err = { 0 };
+        int status;
+
+        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp, ARGP_IN_ORDER, &run);
+        status = prepare(&run, &err);
+        if (status != 0)
+                return command_fail("run", status, &err);
+        if (enter(&run, &err) < 0) {
+                if (run.entrance.is_fresh && run.entrance.is_created)
+                        store_remove(&run.entrance.store, run.entrance.name, true, NULL);
+                return command_fail("run", STATUS_REFUSED, &err);
+        }
+        sweep_all(&run.entrance.store);
+        return start(&run, &err);
+}

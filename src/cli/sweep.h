@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a session that was made for one run: with the last process of it, whoever that is.
+ *
+ * Such a session is unused when no process holds a slot in it, no `aliquot run` keeps it, and no
+ * process that we can see carries its name in its environment (so that a program in the background
+ * which has yet to touch the GPU finds it). `run` looks at its end; what outlived its run is swept
+ * away by a later command. Sessions with a name of the user's own stay until `aliquot rm`.
+ */
+#ifndef ALIQUOT_CLI_SWEEP_H
+#define ALIQUOT_CLI_SWEEP_H
+
+#include "store/store.h"
+
+/* Removes a session of one run if it is unused. */
+void sweep_one(const struct store *store, const char *name);
+
+/* All that are, but for those made within the last minute: their run may be starting. */
+void sweep_all(const struct store *store);
+
+/* Marks the session as kept until this process ends (an exec ends it too). */
+int sweep_keep(const struct store_session *session, struct error *err);
+
+#endif

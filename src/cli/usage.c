@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/atomic.h"
+#include "common/text.h"
+
+bool usage_has_row(const struct store_session *session, unsigned row)
+{
+        const struct limits_device *device = &session->limits->device[row];
+
+        return load_acquire(shared_word(&device->uuid[0])) ||
+               load_acquire(shared_word(&device->uuid[1]));
+}
+
+int usage_read(const struct store_session *session, struct usage *ret, struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        const struct liveness_file file = { path, session->slots_file.device,
+                                            session->slots_file.inode };
+        struct usage usage = { 0 };
+        int rc = text_put(path, sizeof(path), err, "%s/slots", session->path);
+
+        if (rc < 0)
+                return rc;
+        usage.process = calloc(PAGE_SLOTS, sizeof(*usage.process));
+        if (!usage.process)
+                return fail(err, -ENOMEM, "out of memory");
+        rc = usage_list(session->slots, &file, usage.process, PAGE_SLOTS);
+        if (rc < 0) {
+                free(usage.process);
+                errno = -rc;
+                return fail(err, rc, "locks of %s: %m", path);
+        }
+        usage.count = (unsigned)rc;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (!usage_has_row(session, i))
+                        continue;
+                usage.used_bytes[i] =
+                        load_acquire(shared_word(&session->slots->ledger[i].used_bytes));
+                usage.total_bytes += usage.used_bytes[i];
+        }
+        *ret = usage;
+        return 0;
+}
+
+void usage_free(struct usage *usage)
+{
+        free(usage->process);
+        usage->process = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a session's processes hold, read once for a view.
+ */
+#ifndef ALIQUOT_CLI_USAGE_H
+#define ALIQUOT_CLI_USAGE_H
+
+#include "store/store.h"
+#include "store/usage.h"
+
+struct usage {
+        unsigned count;
+        struct usage_process *process;     /* PAGE_SLOTS of them; usage_free() */
+        uint64_t used_bytes[PAGE_DEVICES]; /* the ledger's word: also what the dead still hold */
+        uint64_t total_bytes;
+};
+
+int usage_read(const struct store_session *session, struct usage *ret, struct error *err);
+void usage_free(struct usage *usage);
+
+/* Whether a row of the page stands for a GPU. */
+bool usage_has_row(const struct store_session *session, unsigned row);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a session's limits and processes look in JSON, the same in every command.
+ */
+#ifndef ALIQUOT_CLI_VIEWS_H
+#define ALIQUOT_CLI_VIEWS_H
+
+#include "cli/usage.h"
+#include "common/json_out.h"
+
+/* null: no limit. */
+void views_limit(struct json_out *out, const char *key, uint64_t bytes);
+
+/* The UUID of a row; GPU- also where it is an instance, which a page does not tell. */
+const char *views_uuid(const struct store_session *session, unsigned row, char ret[]);
+
+void views_process(struct json_out *out, const struct store_session *session,
+                   const struct usage_process *process);
+
+#endif
