@@ -43,7 +43,8 @@ _Static_assert(sizeof(struct limits_page) == 1344 + 64 * PAGE_DEVICES, "layout i
 AT(page_ledger, used_bytes, 0);
 AT(page_ledger, tag, 8);
 AT(page_ledger, reclaimed_at_ns, 16);
-AT(page_ledger, reserved, 24);
+AT(page_ledger, context_bytes, 24);
+AT(page_ledger, reserved, 32);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);

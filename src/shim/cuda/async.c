@@ -137,15 +137,17 @@ CUresult hook_cuMemPoolDestroy(CUmemoryPool pool)
         struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
         struct charge charge;
         struct place place;
+        bool is_used;
         CUresult rc;
 
         if (!meter)
                 return real.cuMemPoolDestroy(pool);
         meter_settle(meter, NULL);
+        is_used = meter_is_used(meter);
         place = meter_close(meter, &charge);
         rc = real.cuMemPoolDestroy(pool);
         if (rc == CUDA_SUCCESS)
-                meter_leave(&charge);
+                meter_leave(&charge, is_used);
         else
                 meter_reopen(pool, place, &charge);
         return rc;

@@ -2,10 +2,10 @@
 /*
  * Contexts: what one takes of the card, and what goes with it.
  *
- * A context's own memory is an estimate by model until NVML can be asked what this process holds
- * (once a device, right after its first context, before anything else is charged there); a session
- * made with context=free charges none. Memory, arrays and modules belong to the context they were
- * made in: when it is destroyed they are given back with it, under its number.
+ * A context's own memory is an estimate by model until NVML was asked, once a session and card,
+ * what a process with one context and nothing else holds there; a session made with context=free
+ * charges none. Memory, arrays and modules belong to the context they were made in: when it is
+ * destroyed they are given back with it, under its number.
  *
  * A primary context is one a device, however often retained. Retain and release race with each
  * other by nature, so what counts is the driver's word after the call: active and not charged is
@@ -33,20 +33,27 @@ static bool is_charged(struct place place)
         return place.row >= 0 && limits && !(limits->flags & PAGE_CONTEXT_FREE);
 }
 
+static bool is_sensible(uint64_t bytes)
+{
+        return bytes >= CONTEXT_LEAST && bytes <= CONTEXT_MOST;
+}
+
+static _Atomic uint64_t *measured_bytes(struct place place)
+{
+        return shared_word(&session_slots()->ledger[place.row].context_bytes);
+}
+
 static uint64_t estimate(struct place place)
 {
-        _Atomic uint64_t *known = &state.context_bytes[place.device];
-        uint64_t bytes = load_relaxed(known);
+        uint64_t measured = load_relaxed(measured_bytes(place));
         char model[128] = "";
         size_t card_bytes = 0;
 
-        if (bytes)
-                return bytes - 1;
+        if (is_sensible(measured))
+                return measured;
         real.cuDeviceGetName(model, sizeof(model), place.device);
         real.cuDeviceTotalMem_v2(&card_bytes, place.device);
-        bytes = measure_context(model, card_bytes);
-        store_relaxed(known, bytes + 1);
-        return bytes;
+        return measure_context(model, card_bytes);
 }
 
 static uint64_t context_bytes(struct place place)
@@ -54,20 +61,21 @@ static uint64_t context_bytes(struct place place)
         return is_charged(place) ? estimate(place) : 0;
 }
 
-/* A context is there and nothing else is: what NVML says of the process is the context. */
+/* The first of the session on this card, and this process has nothing else there: what NVML says of
+ * the process is the context. */
 static void correct(struct charge *charge, struct place place)
 {
-        uint64_t measured;
         struct charge more;
+        uint64_t measured;
         CUuuid uuid;
 
-        if (!charge->bytes || front_own_bytes(place.row) != charge->bytes)
+        if (!charge->bytes || load_relaxed(measured_bytes(place)) ||
+            front_own_bytes(place.row) != charge->bytes)
                 return;
         if (real.cuDeviceGetUuid_v2(&uuid, place.device) != CUDA_SUCCESS ||
-            !cards_own_bytes((const uint8_t *)uuid.bytes, &measured) || measured < CONTEXT_LEAST ||
-            measured > CONTEXT_MOST)
+            !cards_own_bytes((const uint8_t *)uuid.bytes, &measured) || !is_sensible(measured))
                 return;
-        store_relaxed(&state.context_bytes[place.device], measured + 1);
+        store_relaxed(measured_bytes(place), measured);
         if (measured < charge->bytes)
                 charge_trim(charge, measured);
         else if (charge_begin(&more, place.row, measured - charge->bytes))

@@ -380,7 +380,7 @@ void graph_refresh(struct meter *meter)
         is_idle = meter->promised_bytes == 0;
         lock_drop(&meter->lock);
         if (is_idle)
-                meter_settle(meter, NULL);
+                meter_follow(meter);
 }
 
 CUresult hook_cuDeviceGraphMemTrim(CUdevice device)

@@ -103,6 +103,13 @@ bool meter_read(const struct meter *meter, uint64_t *ret_bytes)
         return attribute(meter, false, ret_bytes);
 }
 
+bool meter_is_used(const struct meter *meter)
+{
+        uint64_t used;
+
+        return !attribute(meter, true, &used) || used > 0;
+}
+
 /* Under the meter's lock: the charge becomes `reserved`, grown from `grant`. What others have in
  * flight may already be part of what was read; their grants cover it. */
 static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *grant)
@@ -169,6 +176,30 @@ bool meter_settle(struct meter *meter, struct charge *grant)
         return is_covered;
 }
 
+/* More is reserved than charge and grants cover: have the rest granted now. */
+static bool grant_rest(struct meter *meter)
+{
+        uint64_t reserved, held;
+        struct charge rest;
+
+        if (!meter_read(meter, &reserved))
+                return true;
+        held = charge_held((enum charge_space)load_relaxed(&meter->space),
+                           load_relaxed(&meter->key));
+        if (reserved <= held)
+                return true;
+        if (!charge_begin(&rest, load_relaxed(&meter->row), reserved - held))
+                return false;
+        add_pending(meter, rest.bytes);
+        return meter_settle(meter, &rest);
+}
+
+void meter_follow(struct meter *meter)
+{
+        if (!meter_settle(meter, NULL))
+                grant_rest(meter);
+}
+
 struct place meter_close(struct meter *meter, struct charge *ret_charge)
 {
         struct place place = { .row = load_relaxed(&meter->row),
@@ -182,12 +213,12 @@ struct place meter_close(struct meter *meter, struct charge *ret_charge)
         return place;
 }
 
-void meter_leave(struct charge *take_charge)
+void meter_leave(struct charge *take_charge, bool is_used)
 {
         /* Odd: no pool's handle. */
         static _Atomic uint64_t last_key = 1;
 
-        if (take_charge->bytes)
+        if (is_used)
                 charge_keep(take_charge, SPACE_POOL, add_relaxed(&last_key, 2));
         else
                 charge_drop(take_charge);
@@ -198,7 +229,7 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
         struct meter *meter = meter_of_pool(pool, place);
 
         if (!meter) {
-                meter_leave(take_charge);
+                meter_leave(take_charge, true);
                 return;
         }
         add_pending(meter, take_charge->bytes);
@@ -208,7 +239,7 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
 static void refresh(struct meter *meter)
 {
         if (load_relaxed(&meter->space) == SPACE_POOL)
-                meter_settle(meter, NULL);
+                meter_follow(meter);
         else
                 graph_refresh(meter);
 }
@@ -390,20 +421,6 @@ static void give_back(struct growth *growth, CUdeviceptr address)
         meter_settle(growth->meter, NULL);
 }
 
-/* More was reserved than granted: have the rest granted now. */
-static bool grant_rest(struct growth *growth)
-{
-        struct meter *meter = growth->meter;
-        uint64_t reserved, held;
-
-        if (!meter_read(meter, &reserved))
-                return true;
-        held = charge_held(SPACE_POOL, load_relaxed(&meter->key));
-        if (reserved <= held)
-                return true;
-        return grant(growth, reserved - held) && meter_settle(meter, &growth->charge);
-}
-
 bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
 {
         if (!growth->meter) {
@@ -412,7 +429,7 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
         }
         if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS)
                 return true;
-        if (grant_rest(growth))
+        if (grant_rest(growth->meter))
                 return true;
         give_back(growth, *address);
         *rc = next_rung(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

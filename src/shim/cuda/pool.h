@@ -35,6 +35,9 @@ struct meter *meter_find(enum charge_space space, uint64_t key);
 /* What the driver has reserved now; false when it does not say. */
 bool meter_read(const struct meter *meter, uint64_t *ret_bytes);
 
+/* Is any block of it with the program, as far as the driver tells? */
+bool meter_is_used(const struct meter *meter);
+
 /*
  * Reads the driver and makes the charge equal, growing it from `grant` (may be NULL), which is
  * empty afterwards. False: more is reserved than charge and grant cover; the charge is then as
@@ -42,12 +45,15 @@ bool meter_read(const struct meter *meter, uint64_t *ret_bytes);
  */
 bool meter_settle(struct meter *meter, struct charge *grant);
 
+/* The same for who has no grant: what is missing is granted if the limit has room. */
+void meter_follow(struct meter *meter);
+
 /*
  * A pool is being destroyed: its meter is gone, its charge the caller's. Afterwards meter_leave()
  * if the driver did it (what is still in use stays charged), meter_reopen() if it refused.
  */
 struct place meter_close(struct meter *meter, struct charge *ret_charge);
-void meter_leave(struct charge *take_charge);
+void meter_leave(struct charge *take_charge, bool is_used);
 void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_charge);
 
 /* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */

@@ -66,7 +66,6 @@ struct state {
 
         /* Row of each ordinal plus ROW_KNOWN; 0 = not asked yet. Racing writers agree. */
         _Atomic int rows[STATE_DEVICES];
-        _Atomic uint64_t context_bytes[STATE_DEVICES]; /* estimate plus 1; 0 = not asked yet */
 
         struct lock meters_lock; /* for adding and removing */
         _Atomic uint32_t meters_high;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two sides of an accounting test, read from outside the library under test.
+ *
+ * charged: the ledger's word for a device, from the session's files under ALIQUOT_RUNTIME_DIR (one
+ * session there). granted: what the simulated node gave this process, from its state folder. Both
+ * are of the physical device that has this UUID.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "abi/cuda.h"
+
+/* The session's charge, all processes together; 0 before there is a session. */
+uint64_t watch_charged(const CUuuid *uuid);
+
+/* Bytes granted to this process; to every process of its session tag; the most there ever was. */
+uint64_t watch_granted(const CUuuid *uuid);
+uint64_t watch_granted_tag(const CUuuid *uuid);
+uint64_t watch_high(const CUuuid *uuid);
+
+/* Says on stderr what was called and what it answered, and ends the test, unless it is `wanted`. */
+void watch_expect(CUresult got, CUresult wanted, const char *call, int line);
+#define EXPECT(call, wanted) watch_expect(call, wanted, #call, __LINE__)
+#define OK(call) watch_expect(call, CUDA_SUCCESS, #call, __LINE__)
