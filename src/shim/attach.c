@@ -21,6 +21,7 @@
 #include "shim/clock.h"
 #include "shim/session.h"
 #include "store/liveness.h"
+#include "store/store.h"
 #include "store/usage.h"
 
 /* Waiting for a slot that somebody else recovers: 100 us at a time, 10 ms of asking in all. The
@@ -194,6 +195,9 @@ static bool slot_try(struct world *world, uint32_t slot)
         /* Cheaper than the recover lock, and to skip a slot is always right. */
         if (port_is_live(world, slot))
                 return false;
+        /* A full tmpfs is told of here, and not by a signal at the first touch. */
+        if (store_reserve_slot(world->fd, slot, NULL) < 0)
+                return false;
         ledger_attach(&op, slot);
         return ledger_run(&op, &ledger) == LEDGER_DONE;
 }
@@ -202,7 +206,7 @@ static bool slot_try(struct world *world, uint32_t slot)
 static int slot_find(struct world *world)
 {
         uint32_t high = load_acquire(shared_half(&session_slots()->slots_high));
-        uint64_t chance = clock_now_ns() ^ (uint64_t)thread_id() << 32;
+        uint64_t chance = clock_now_ns();
 
         high = high < PAGE_SLOTS ? high : PAGE_SLOTS;
         for (unsigned i = 0; i < REUSE_TRIES && high > 0; i++) {
@@ -224,7 +228,7 @@ static int slot_find(struct world *world)
 static void process_attach(struct process *process)
 {
         struct world world = { .process = process, .fd = -1 };
-        int slot, cancelling;
+        int slot, cancelling, saved = errno;
 
         /* Describing ourselves reads files, where a thread could be cancelled under the lock. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
@@ -239,6 +243,7 @@ static void process_attach(struct process *process)
         }
         world_close(&world);
         pthread_setcancelstate(cancelling, NULL);
+        errno = saved;
 }
 
 struct process *process_attached(void)

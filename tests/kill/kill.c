@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SIGKILL at every instruction of attach, charge, release, reap and detach.
+ *
+ * For each scene a victim runs the real code one instruction further than the last time, and is
+ * killed there; alone, and with a peer that is stopped just before its own swap. Then
+ *
+ *   - the word must be the sum of what the rows come to;
+ *   - a fresh process must get exactly what the living leave of the limit, and not a byte more;
+ *   - the peer goes on, before that or after, and gets what it asked for.
+ *
+ *      kill [alone] [last] [first]   no peer; a peer that goes on last, or first; all if none
+ *      --expect-broken               for a program with a fault in it: 0 if something goes wrong
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "double.h"
+#include "shim/attach.h"
+#include "shim/charge.h"
+#include "tracer.h"
+
+#define LIMIT UINT64_C(1000)
+#define PEER_HOLDS UINT64_C(50)
+#define PEER_ASKS UINT64_C(70)
+#define DEVICE 1
+#define MAX_POINTS 8192u
+
+static void hold(uint64_t bytes, uint64_t key)
+{
+        struct charge c;
+
+        CHECK(charge_begin(&c, DEVICE, bytes));
+        charge_keep(&c, SPACE_POINTER, key);
+}
+
+/* -- what victims, peers and the dead before them do --------------------------------------------
+ */
+
+static void prepare_nothing(void)
+{
+}
+
+static void prepare_attached(void)
+{
+        process_attached();
+}
+
+static void prepare_holding(void)
+{
+        hold(300, 1);
+        hold(100, 2);
+}
+
+static void act_attach(void)
+{
+        process_attached();
+}
+
+static void act_charge(void)
+{
+        struct charge c;
+
+        if (charge_begin(&c, DEVICE, 200))
+                charge_keep(&c, SPACE_POINTER, 3);
+}
+
+static void act_refused(void)
+{
+        struct charge c;
+
+        charge_begin(&c, DEVICE, LIMIT);
+}
+
+static void act_release(void)
+{
+        struct charge c;
+
+        charge_take(&c, SPACE_POINTER, 2);
+        charge_drop(&c);
+}
+
+/* More than is free until the dead are reaped. */
+static void act_reap(void)
+{
+        struct charge c;
+
+        if (charge_begin(&c, DEVICE, 500))
+                charge_keep(&c, SPACE_POINTER, 3);
+}
+
+static void act_detach(void)
+{
+        process_detach();
+}
+
+static void prepare_peer(void)
+{
+        hold(PEER_HOLDS, 7);
+}
+
+static void act_peer(void)
+{
+        hold(PEER_ASKS, 8);
+}
+
+/* Leaves a dead slot with 700 bytes, one operation of which was never committed. */
+static void leave_dead(void)
+{
+        struct traced dead = traced_start(prepare_holding, act_charge);
+        uint64_t before = double_used(DEVICE);
+
+        CHECK(traced_to_swap(&dead));
+        CHECK(traced_step(&dead));
+        traced_kill(&dead);
+        CHECK(double_used(DEVICE) == before + 200);
+}
+
+static const struct scene {
+        const char *name;
+        void (*prepare)(void);
+        void (*act)(void);
+        bool has_dead; /* an earlier process died in the middle */
+} scenes[] = {
+        { "attach", prepare_nothing, act_attach, false },
+        { "attach to a dead slot", prepare_nothing, act_attach, true },
+        { "charge", prepare_holding, act_charge, false },
+        { "refused charge", prepare_holding, act_refused, false },
+        { "release", prepare_holding, act_release, false },
+        { "reap", prepare_attached, act_reap, true },
+        { "detach", prepare_holding, act_detach, false },
+};
+
+/* -- one kill -------------------------------------------------------------------------------------
+ */
+
+/* Who else is there when the victim dies: a peer stopped in its swap, that goes on after the fresh
+ * process has come, or before. */
+enum company { ALONE, PEER_LAST, PEER_FIRST };
+
+/* What went wrong in the kill at hand; NULL so far. */
+static const char *wrong;
+
+static void expect(bool is_so, const char *rule)
+{
+        if (!is_so && !wrong)
+                wrong = rule;
+}
+
+static void slots_reset(void)
+{
+        struct slots_page *slots = double_slots();
+
+        memset(slots->ledger, 0, sizeof(slots->ledger));
+        memset(slots->row, 0, sizeof(slots->row[0]) * (slots->slots_high + 1));
+        slots->slots_high = 0;
+}
+
+/* In a process of its own: takes all that the living leave, and tries one byte more. */
+static bool is_exactly_free(uint64_t bytes)
+{
+        pid_t pid = fork();
+        int status;
+
+        CHECK(pid >= 0);
+        if (pid == 0) {
+                struct charge all, more;
+                bool has_all = charge_begin(&all, DEVICE, bytes);
+                bool has_more = charge_begin(&more, DEVICE, 1);
+
+                charge_drop(&more);
+                charge_drop(&all);
+                _exit(has_all && !has_more ? 0 : 1);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid);
+        return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Whoever is stopped in the middle, the word is what the rows come to, and what is told here. */
+static void expect_used(uint64_t bytes, const char *rule)
+{
+        expect(double_used(DEVICE) == bytes, rule);
+        expect(double_rows(DEVICE) == bytes, "the rows do not come to the word");
+}
+
+/* The peer makes its swap, which overwrites the victim's tag. */
+static void peer_goes_on(struct traced *peer)
+{
+        uint64_t before = double_used(DEVICE);
+
+        traced_finish(peer);
+        expect_used(before + PEER_ASKS, "the peer lost its swap");
+}
+
+static void check_after(struct traced *peer, enum company company)
+{
+        uint64_t living = company == ALONE ? 0 : PEER_HOLDS;
+
+        expect(double_rows(DEVICE) == double_used(DEVICE), "the rows do not come to the word");
+        if (company == PEER_FIRST) {
+                peer_goes_on(peer);
+                living += PEER_ASKS;
+        }
+        expect(is_exactly_free(LIMIT - living), "not exactly what the living leave is free");
+        expect_used(living, "the dead still hold something");
+        if (company == PEER_LAST)
+                peer_goes_on(peer);
+}
+
+/* The path of a victim that is not killed: where each of its instructions is, and the how manyth
+ * time it is there. */
+struct path {
+        unsigned length;
+        struct {
+                uint64_t pc;
+                unsigned visit;
+        } at[MAX_POINTS];
+};
+
+struct cast {
+        struct traced peer, victim;
+        enum company company;
+};
+
+static void cast_start(struct cast *cast, const struct scene *scene)
+{
+        slots_reset();
+        if (cast->company != ALONE)
+                cast->peer = traced_start(prepare_peer, act_peer);
+        if (scene->has_dead)
+                leave_dead();
+        if (cast->company != ALONE)
+                CHECK(traced_to_swap(&cast->peer));
+        cast->victim = traced_start(scene->prepare, scene->act);
+}
+
+static void cast_end(struct cast *cast)
+{
+        traced_kill(&cast->victim);
+        check_after(&cast->peer, cast->company);
+        if (cast->company != ALONE)
+                traced_kill(&cast->peer);
+}
+
+static void path_add(struct path *path, uint64_t pc)
+{
+        unsigned visit = 1;
+
+        CHECK(path->length < MAX_POINTS);
+        for (unsigned i = 0; i < path->length; i++)
+                visit += path->at[i].pc == pc;
+        path->at[path->length].pc = pc;
+        path->at[path->length++].visit = visit;
+}
+
+static void path_read(struct path *path, const struct scene *scene, enum company company)
+{
+        struct cast cast = { .company = company };
+
+        path->length = 0;
+        cast_start(&cast, scene);
+        do
+                path_add(path, cast.victim.pc);
+        while (traced_step(&cast.victim));
+        cast_end(&cast);
+}
+
+static unsigned run_scene(const struct scene *scene, enum company company)
+{
+        static struct path path;
+        static const char *const names[] = { "alone", "peer goes on last", "peer goes on first" };
+        unsigned i;
+
+        path_read(&path, scene, company);
+        for (i = 0; i < path.length && !wrong; i++) {
+                struct cast cast = { .company = company };
+
+                cast_start(&cast, scene);
+                expect(traced_run_to(&cast.victim, path.at[i].pc, path.at[i].visit),
+                       "the victim took another way");
+                cast_end(&cast);
+        }
+        printf("%-22s %-20s %5u kill points%s%s\n", scene->name, names[company], i,
+               wrong ? ": " : "", wrong ? wrong : "");
+        fflush(stdout);
+        return i;
+}
+
+int main(int argc, char **argv)
+{
+        static const char *const words[] = { "alone", "last", "first" };
+        bool is_broken_expected = false, is_any = true, is_wanted[3] = { false };
+        unsigned points = 0;
+
+        for (int i = 1; i < argc; i++) {
+                is_broken_expected |= strcmp(argv[i], "--expect-broken") == 0;
+                for (enum company c = ALONE; c <= PEER_FIRST; c++)
+                        if (strcmp(argv[i], words[c]) == 0)
+                                is_wanted[c] = true, is_any = false;
+        }
+        double_make(LIMIT);
+        for (enum company c = ALONE; c <= PEER_FIRST; c++)
+                for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && !wrong; i++)
+                        if (is_any || is_wanted[c])
+                                points += run_scene(&scenes[i], c);
+        double_end();
+        printf("%u kill points: %s\n", points, wrong ? wrong : "the ledger is exact after each");
+        return (wrong != NULL) == is_broken_expected ? 0 : 1;
+}
