@@ -19,10 +19,22 @@
 #include "common/atomic.h"
 #include "common/scoped.h"
 
+/* Whether /proc shows the pids of this namespace, not those of the one it was mounted in. */
+static bool proc_is_own(void)
+{
+        char link[32];
+        ssize_t n = readlink("/proc/self", link, sizeof(link) - 1);
+
+        if (n <= 0)
+                return false;
+        link[n] = '\0';
+        return atoi(link) == getpid();
+}
+
 /* The pid in this namespace of the process that calls itself `pid` in `pid_namespace`. */
 static unsigned pid_translate(int32_t pid, uint64_t pid_namespace)
 {
-        scoped_dir DIR *proc = opendir("/proc");
+        scoped_dir DIR *proc = proc_is_own() ? opendir("/proc") : NULL;
         struct dirent *entry;
         struct stat st;
         char path[300], line[256];

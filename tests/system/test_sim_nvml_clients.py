@@ -181,6 +181,28 @@ def test_no_client_becomes_a_process_of_the_card(sim, smi, hold):
     assert used > 0
 
 
+def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
+    """A reader sees those that are visible from its PID namespace, as they are called there."""
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True,
+                      check=False).returncode:
+        pytest.skip("PID namespaces cannot be made here")
+    listing = build.program("sim/nvml-list")
+    outside, used = hold(0, 100 * MIB)
+    inside = sim.start(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+                        build.program("sim/hold"), 0, 200 * MIB])
+    assert inside.stdout.readline().startswith("ready")
+
+    seen = dict(map(int, line.split()[1:]) for line in sim.run([listing]).stdout.splitlines())
+    assert len(seen) == 2 and seen.pop(outside.pid) == used
+    inner_pid, inner_used = seen.popitem()
+    assert inner_used == used + 100 * MIB
+    with open(f"/proc/{inner_pid}/status", encoding="ascii") as status:
+        assert f"NSpid:\t{inner_pid}\t1\n" in status.read()
+
+    enter = ["nsenter", "--target", inner_pid, "--pid", "--mount", listing]
+    assert sim.run(enter).stdout == f"0 1 {inner_used}\n"
+
+
 PYNVML_STORY = """
 import json, pynvml as n
 n.nvmlInit()
