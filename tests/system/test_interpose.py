@@ -568,6 +568,94 @@ def test_a_program_linked_to_the_driver_meets_us_by_every_way(machine, tmp_path)
     assert machine.run([main], preload=[machine.build.library]).stdout == "34\n"
 
 
+# --- what the doctor is told --------------------------------------------------------------------
+
+DOCTOR = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include "interpose/doctor.h"
+static void say(const char *name, void *arg) { printf("unknown %s\\n", name); }
+int main(int argc, char **argv)
+{
+        void *us = argc > 1 ? dlopen(argv[1], RTLD_NOW) : RTLD_DEFAULT;
+        __typeof__(&aliquot_doctor_api) api = dlsym(us, "aliquot_doctor_api");
+        __typeof__(&aliquot_doctor_row) row = dlsym(us, "aliquot_doctor_row");
+        __typeof__(&aliquot_doctor_door) door = dlsym(us, "aliquot_doctor_door");
+        __typeof__(&aliquot_doctor_unknown) unknown = dlsym(us, "aliquot_doctor_unknown");
+        struct doctor_api a;
+        struct doctor_row r;
+        struct doctor_door d;
+        for (unsigned i = 0; api(i, &a); i++) {
+                printf("api %s [%s] %d %u %u %u\\n", a.name, a.library, a.is_open, a.row_count,
+                       a.missing_count, a.unknown_count);
+                for (unsigned j = 0; row(i, j, &r); j++)
+                        if (!r.is_in_library) printf("missing %s %s\\n", r.symbol, r.kind);
+                unknown(i, say, 0);
+        }
+        for (unsigned i = 0; door(i, &d); i++)
+                printf("door %s %d\\n", d.name, d.is_ours);
+        return 0;
+}
+"""
+
+
+def test_the_doctor_is_told_what_is_there(machine, tmp_path):
+    driver = machine.install("cuda-new")
+    main = machine.build.compile_c(tmp_path / "main", DOCTOR)
+    lines = machine.run([main], preload=[machine.build.library]).stdout.splitlines()
+    lacking = [line for line in lines if line.startswith("missing cu")]
+    assert lines[0] == f"api cuda [{driver}] 1 {len(CUDA)} {len(lacking)} 5"
+    assert lacking == [f"missing cuEventCreateFromEGLSync {CUDA['cuEventCreateFromEGLSync'][1]}"]
+    assert {line.split()[1] for line in lines if line.startswith("unknown")} == {
+        "cuFresh", "cuMemAlloc_v3", "cuLaunchKernel_v2", "cuUnlisted", "cuPrivate"}
+    assert f"api nvml [] 0 {len(NVML)} {len(NVML)} 0" in lines
+    for door in ("dlopen", "dlmopen", "dlsym", "dlvsym", "libcuda.so.1"):
+        assert f"door {door} 1" in lines
+    assert "door libnvidia-ml.so.1 0" in lines
+    # Only opened, not preloaded: the doors are the C library's, and the doctor says so.
+    lines = machine.run([main, machine.build.library]).stdout.splitlines()
+    assert "door dlopen 0" in lines and "door dlsym 0" in lines
+
+
+# --- the generator ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("line, complaint", [
+    ("toyA 1 hook", "says why"),
+    ("toyA 1 grasp why not", "expected one of pass, gate, hook, refuse"),
+    ("toyA 1 hook no prototype", "needs a prototype"),
+    ("toyA one pass", "invalid literal"),
+    ("toyA 1", "not enough values"),
+    ("toyB 1 pass\ntoyA 1 pass", "unsorted or repeated"),
+    ("toyA 1 pass\ntoyA 1 pass", "unsorted or repeated"),
+])
+def test_a_wrong_table_is_refused_with_its_line(tmp_path, line, complaint):
+    (tmp_path / "toy.api").write_text("# a table\n" + line + "\n")
+    (tmp_path / "toy.h").write_text("int toyOther(int);\n")
+    done = subprocess.run([SOURCE / "tools/gen-api", tmp_path,
+                           f"toy={tmp_path}/toy.api:{tmp_path}/toy.h"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert complaint in done.stderr and "toy.api:" in done.stderr, done
+
+
+def test_a_hook_that_is_not_written_does_not_link(machine, tmp_path):
+    """A `hook` line without its function fails the build, not the program."""
+    (tmp_path / "abi").mkdir()
+    (tmp_path / "shim").mkdir()
+    (tmp_path / "abi/toy.h").write_text("int toyA(int);\n")
+    (tmp_path / "toy.api").write_text("toyA 1 hook to be missed\n")
+    subprocess.run([SOURCE / "tools/gen-api", tmp_path / "shim",
+                    f"toy={tmp_path}/toy.api:{tmp_path}/abi/toy.h"], timeout=60, check=True)
+    machine_name = os.uname().machine
+    done = subprocess.run(["cc", "-shared", "-fPIC", f"-I{tmp_path}", f"-I{SOURCE}/src",
+                           f'-DTHUNK_MACROS="interpose/{machine_name}_thunks.inc"', "-Wl,-z,defs",
+                           "-o", tmp_path / "x.so", tmp_path / "shim/thunks.S",
+                           tmp_path / "shim/entries.c"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and "hook_toyA" in done.stderr
+
+
 # --- B6: programs that never touch a GPU ------------------------------------------------------
 
 def test_a_program_without_gpu_notices_nothing(machine):

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file names mean a library, what a file on disk is, and what the loader's cache says, also
+ * when the cache is nonsense.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "front.h"
+#include "interpose/cache.h"
+#include "interpose/object.h"
+#include "interpose/us.h"
+#include "shim/real.h"
+
+static void which_names_mean_the_library(void **state)
+{
+        static const char *const yes[] = {
+                "libtoy.so",      "libtoy.so.1",   "libtoy.so.535.261.03",
+                "/a/b/libtoy.so", "./libtoy.so.1", "libtoy.so.1.2.3.4"
+        };
+        static const char *const no[] = { "",
+                                          "libtoy",
+                                          "libtoy.so.",
+                                          "libtoy.so.1.",
+                                          "libtoy.so.x",
+                                          "libtoyrt.so.1",
+                                          "xlibtoy.so",
+                                          "libtoy.so.1a",
+                                          "libtoy.so/x",
+                                          "toy.so",
+                                          "libtoy.so..1" };
+
+        for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+                assert_ptr_equal(api_of_file(yes[i]), &toy_api);
+        for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+                assert_null(api_of_file(no[i]));
+}
+
+static void symbols_are_found_by_name(void **state)
+{
+        int entry = -7;
+
+        assert_int_equal(api_find(&toy_api, "toyGated"), ENTRY_toyGated);
+        assert_int_equal(api_find(&toy_api, "toyNothing"), API_NO_ENTRY);
+        assert_ptr_equal(api_of_symbol("toyWho", &entry), &toy_api);
+        assert_int_equal(entry, ENTRY_toyWho);
+        assert_null(api_of_symbol("cuInit", &entry));
+        assert_int_equal(entry, ENTRY_toyWho);
+        for (unsigned i = 0; i < toy_api.table->entry_count; i++)
+                assert_int_equal(api_find(&toy_api, entry_name(&toy_api, i)), (int)i);
+}
+
+/* A thunk's address follows from its number: what the generator lays out and what C computes. */
+static void thunks_are_where_they_are_counted(void **state)
+{
+        assert_ptr_equal(entry_thunk(&toy_api, ENTRY_toyBig), (void *)toyBig);
+        assert_ptr_equal(entry_thunk(&toy_api, ENTRY_toyGated), (void *)toyGated);
+        assert_ptr_equal(entry_thunk(&toy_api, ENTRY_toyHooked), (void *)toyHooked);
+        assert_ptr_equal(entry_thunk(&toy_api, ENTRY_toyWide), (void *)toyWide);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+        close(fd);
+}
+
+/* Every prefix of a library, and a library with any one word of its headers spoilt: no crash. */
+static void files_are_believed_in_nothing(void **state)
+{
+        static unsigned char whole[1 << 20], spoilt[1 << 20];
+        char path[] = "/tmp/aliquot-test-object-XXXXXX";
+        int fd = open(TOY_REAL_PATH, O_RDONLY);
+        size_t size = (size_t)read(fd, whole, sizeof(whole));
+
+        close(fd);
+        close(mkstemp(path));
+        assert_int_equal(elf_file_kind(TOY_REAL_PATH, "toyBig"), ELF_FILE_DEFINES);
+        assert_int_equal(elf_file_kind(TOY_REAL_PATH, US_MARK), ELF_FILE_LIBRARY);
+        assert_int_equal(elf_file_kind("/proc/self/exe", "toyBig"), ELF_FILE_LIBRARY);
+        assert_int_equal(elf_file_kind("/dev/null", US_MARK), ELF_FILE_ABSENT);
+        assert_int_equal(elf_file_kind("/tmp", US_MARK), ELF_FILE_ABSENT);
+        for (size_t cut = 0; cut < size; cut += cut < 256 ? 1 : 509) {
+                write_file(path, whole, cut);
+                assert_int_not_equal(elf_file_kind(path, US_MARK), ELF_FILE_DEFINES);
+        }
+        for (size_t at = 16; at < 64; at++) {
+                memcpy(spoilt, whole, size);
+                spoilt[at] ^= 0xff;
+                write_file(path, spoilt, size);
+                (void)elf_file_kind(path, "toyBig");
+        }
+        srand(7);
+        for (int i = 0; i < 500; i++) {
+                memcpy(spoilt, whole, size);
+                for (int j = 0; j < 200; j++)
+                        spoilt[size - 1 - (size_t)rand() % 4096] ^= (unsigned char)rand();
+                write_file(path, spoilt, size);
+                (void)elf_file_kind(path, "toyBig");
+        }
+        unlink(path);
+}
+
+/* A cache as ldconfig writes it, with three entries. */
+struct cache {
+        char magic[20];
+        uint32_t count, strings_bytes, unused[5];
+        struct {
+                uint32_t flags, key, value, version, hwcap[2];
+        } entry[3];
+        char strings[128];
+};
+
+static void cache_add(struct cache *c, const char *key, const char *value)
+{
+        char *end = c->strings + c->strings_bytes;
+        uint32_t base = offsetof(struct cache, strings) + c->strings_bytes;
+
+        c->entry[c->count].key = base;
+        c->entry[c->count++].value = base + (uint32_t)strlen(key) + 1;
+        strcpy(end, key);
+        strcpy(end + strlen(key) + 1, value);
+        c->strings_bytes += (uint32_t)(strlen(key) + strlen(value) + 2);
+}
+
+static struct cache cache_made(void)
+{
+        struct cache c = { .magic = "glibc-ld.so.cache1." };
+
+        c.magic[19] = '1';
+        cache_add(&c, "libother.so.1", "/lib/libother.so.1");
+        cache_add(&c, "libtoy.so.1", "/lib32/libtoy.so.1");
+        cache_add(&c, "libtoy.so.1", "/lib64/libtoy.so.1");
+        return c;
+}
+
+static bool is_64(const char *path)
+{
+        return strncmp(path, "/lib64/", 7) == 0;
+}
+
+static bool is_any(const char *path)
+{
+        return path[0] != '\0';
+}
+
+static void cache_lists_what_is_accepted(void **state)
+{
+        struct cache c = cache_made();
+        char path[PATH_MAX];
+        char behind[512 + sizeof(c)] = "ld.so-1.7.0";
+
+        assert_true(cache_find_in(&c, sizeof(c), "libtoy.so.1", is_any, path));
+        assert_string_equal(path, "/lib32/libtoy.so.1");
+        assert_true(cache_find_in(&c, sizeof(c), "libtoy.so.1", is_64, path));
+        assert_string_equal(path, "/lib64/libtoy.so.1");
+        assert_false(cache_find_in(&c, sizeof(c), "libtoy.so", is_any, path));
+        memcpy(behind + 512, &c, sizeof(c));
+        assert_true(cache_find_in(behind, sizeof(behind), "libtoy.so.1", is_64, path));
+        assert_string_equal(path, "/lib64/libtoy.so.1");
+}
+
+static void cache_is_believed_in_nothing(void **state)
+{
+        char path[PATH_MAX];
+
+        for (size_t cut = 0; cut < sizeof(struct cache); cut++) {
+                struct cache c = cache_made();
+                char *copy = malloc(cut + 1); /* so that a sanitizer sees a read past the end */
+
+                memcpy(copy, &c, cut);
+                (void)cache_find_in(copy, cut, "libtoy.so.1", is_64, path);
+                free(copy);
+        }
+        for (size_t at = 20; at < offsetof(struct cache, strings); at += 4) {
+                static const uint32_t values[] = { 0, 1, 0x7fffffff, 0xffffffff, 0x00010000 };
+                struct cache c = cache_made();
+
+                for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+                        memcpy((char *)&c + at, &values[i], 4);
+                        (void)cache_find_in(&c, sizeof(c), "libtoy.so.1", is_64, path);
+                }
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(which_names_mean_the_library),
+                cmocka_unit_test(symbols_are_found_by_name),
+                cmocka_unit_test(thunks_are_where_they_are_counted),
+                cmocka_unit_test(files_are_believed_in_nothing),
+                cmocka_unit_test(cache_lists_what_is_accepted),
+                cmocka_unit_test(cache_is_believed_in_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
