@@ -118,6 +118,9 @@ CUresult context_make(CUdevice device, unsigned flags, bool is_primary, CUcontex
 
 void context_end(CUcontext context)
 {
+        /* Its work is done first, frees that wait in a stream among it. */
+        if (!load_acquire(&context->is_destroyed))
+                exec_context_synchronize(context);
         if (swap_acq_rel(&context->is_destroyed, true))
                 return;
         pthread_mutex_lock(&process_lock);

@@ -83,6 +83,14 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *ret)
         return CUDA_SUCCESS;
 }
 
+static CUresult synchronize(CUcontext context)
+{
+        CUresult result = exec_context_synchronize(context);
+
+        memory_synchronized(context->device);
+        return result;
+}
+
 CUresult cuCtxSynchronize(void)
 {
         API_ENTER(cuCtxSynchronize);
@@ -90,7 +98,7 @@ CUresult cuCtxSynchronize(void)
         CUresult result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
-        return exec_context_synchronize(context);
+        return synchronize(context);
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext context)
@@ -101,7 +109,7 @@ CUresult cuCtxSynchronize_v2(CUcontext context)
         CUresult result = context_check(context);
         if (result == CUDA_SUCCESS)
                 result = exec_capture_check_unsafe();
-        return result == CUDA_SUCCESS ? exec_context_synchronize(context) : result;
+        return result == CUDA_SUCCESS ? synchronize(context) : result;
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)

@@ -9,6 +9,7 @@
 
 #include "sim/capture.h"
 #include "sim/clock.h"
+#include "sim/memory.h"
 #include "sim/entry.h"
 #include "sim/event_ipc.h"
 #include "sim/exec.h"
@@ -295,6 +296,7 @@ CUresult cuEventSynchronize(CUevent event)
         if (rc != CUDA_SUCCESS)
                 return rc;
         event_await(event, load_acquire(&event->state->recorded));
+        memory_synchronized(event->context->device);
         return context_check(event->context);
 }
 

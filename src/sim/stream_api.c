@@ -5,6 +5,7 @@
 #include "sim/capture.h"
 #include "sim/entry.h"
 #include "sim/exec.h"
+#include "sim/memory.h"
 #include "sim/stream.h"
 
 #include <string.h>
@@ -119,7 +120,9 @@ static CUresult synchronize(bool is_per_thread, CUstream handle)
         /* The legacy stream stands for the blocking streams too. */
         if (stream->kind == STREAM_LEGACY)
                 progress_wait(is_idle, stream);
-        return stream_wait(stream);
+        rc = stream_wait(stream);
+        memory_synchronized(stream->context->device);
+        return rc;
 }
 
 ENTRY_PAIR(cuStreamSynchronize, _ptsz, synchronize, (CUstream stream), stream)
