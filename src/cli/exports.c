@@ -176,14 +176,13 @@ static void print_quoted(const char *text, FILE *stream)
         fputc('\'', stream);
 }
 
-/* Whether a later entry gives it a value. */
-static bool is_set_later(const struct exports *exports, unsigned at)
+bool exports_is_last(const struct exports *exports, unsigned at)
 {
         for (unsigned i = at + 1; i < exports->count; i++) {
                 if (strcmp(exports->entry[i].name, exports->entry[at].name) == 0)
-                        return true;
+                        return false;
         }
-        return false;
+        return true;
 }
 
 void exports_print(const struct exports *exports, FILE *stream)
@@ -191,7 +190,7 @@ void exports_print(const struct exports *exports, FILE *stream)
         for (unsigned i = 0; i < exports->count; i++) {
                 const struct export *entry = &exports->entry[i];
 
-                if (is_set_later(exports, i))
+                if (!exports_is_last(exports, i))
                         continue;
                 if (!entry->value) {
                         fprintf(stream, "unset %s\n", entry->name);

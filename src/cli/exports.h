@@ -40,6 +40,9 @@ int exports_make(const struct exports_about *about, struct exports *ret, struct 
 /* Into our own environment. */
 int exports_apply(const struct exports *exports, struct error *err);
 
+/* Whether no later entry is of the same name: a variable may be taken away and then set. */
+bool exports_is_last(const struct exports *exports, unsigned at);
+
 /* As lines for a shell. */
 void exports_print(const struct exports *exports, FILE *stream);
 

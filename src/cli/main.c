@@ -12,9 +12,14 @@
 
 const struct command commands[] = {
         { "run", NULL, "run a program whose GPU memory is limited", command_run, false },
+        { "env", NULL, "print the environment that run would give", command_env, false },
         { "gpus", NULL, "list the GPUs, and who may use how much", command_gpus, false },
         { "ls", NULL, "list the sessions", command_ls, false },
+        { "ps", NULL, "list the processes, and what each holds", command_ps, false },
         { "show", "status", "show a session", command_show, false },
+        { "create", "allocate", "make a session", command_create, false },
+        { "set", NULL, "change the limits of a session", command_set, false },
+        { "rm", "release", "remove a session", command_rm, false },
         { "help", NULL, "show this", command_help, false },
         { "version", NULL, "show the version", command_version, false },
         { 0 },

@@ -171,13 +171,39 @@ static int read_cards(struct request *request, struct error *err)
                 return 0;
         }
         /* A container may have the driver without NVML: limits for all GPUs still hold. */
-        if (rc == -ENOENT && library_api(&request->library, "cuda", &cuda) && cuda.is_open) {
+        if (rc == -ENOENT && (request->may_lack_driver ||
+                              (library_api(&request->library, "cuda", &cuda) && cuda.is_open))) {
                 request->gpus.count = -1;
                 return 0;
         }
         if (request->is_sim)
-                wrap(err, "--sim %s", getenv("ALIQUOT_SIM"));
+                return fail(err, rc,
+                            "--sim=%s: the simulated GPU does not start, as it says above; "
+                            "expected such as gpus=2,memory=16GiB,model=h200",
+                            text_shown(getenv("ALIQUOT_SIM")));
         return rc;
+}
+
+/* What whoever started us lets us see bounds what we can show. */
+static int check_visible(const struct request *request, struct error *err)
+{
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        struct settings_selection outer;
+        unsigned shared = 0;
+
+        if (!visible)
+                return 0;
+        if (settings_select(visible, &request->gpus, &outer, NULL) == 0) {
+                for (unsigned i = 0; i < request->selection.count; i++) {
+                        for (unsigned j = 0; j < outer.count; j++)
+                                shared += request->selection.at[i] == outer.at[j];
+                }
+        }
+        if (shared == request->selection.count)
+                return 0;
+        return fail(err, -EINVAL,
+                    "CUDA_VISIBLE_DEVICES=%s shows other GPUs; unset it, or choose among those",
+                    text_shown(visible));
 }
 
 static int select_gpus(struct request *request, struct error *err)
@@ -191,6 +217,8 @@ static int select_gpus(struct request *request, struct error *err)
                 return fail(err, -ENODEV, "--gpu %s: which GPUs there are could not be told",
                             text_shown(wanted));
         rc = settings_select(wanted, &request->gpus, &request->selection, err);
+        if (rc == 0)
+                rc = check_visible(request, err);
         return rc < 0 ? wrap(err, "--gpu %s", text_shown(wanted)) : 0;
 }
 

@@ -39,6 +39,7 @@ struct request {
         struct place place;
         struct library library;
         bool is_sim;
+        bool may_lack_driver; /* set before request_resolve(): check what can be checked */
         bool has_cards; /* false: GPUs could not be told; only limits for all of them resolve */
         struct cards cards;
         struct settings_gpus gpus;

@@ -61,7 +61,7 @@ static const struct argp argp = {
         .doc = "Run a program whose GPU memory is limited."
                "\vSIZE: a number with B, KiB..TiB, KB..TB, K..T, or % of the card. "
                "SEL: an index, or the beginning of a UUID (aliquot gpus). The exit status is the "
-               "program's own; 125: nothing was started, 126 and 127 as in a shell.",
+               "program's own; 125: nothing was started, 126 and 127 as in a shell.\n",
         .children = children,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session's limits and processes look in JSON, the same in every command.
+ * How a session looks, to people and in JSON, the same in every command.
  */
 #ifndef ALIQUOT_CLI_VIEWS_H
 #define ALIQUOT_CLI_VIEWS_H
@@ -16,5 +16,8 @@ const char *views_uuid(const struct store_session *session, unsigned row, char r
 
 void views_process(struct json_out *out, const struct store_session *session,
                    const struct usage_process *process);
+
+/* The whole session on standard output. */
+int views_session(const struct store_session *session, bool is_json, struct error *err);
 
 #endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot create: a session with nobody in it yet.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+
+#include "cli/enter.h"
+#include "cli/options.h"
+#include "cli/request.h"
+#include "cli/views.h"
+
+struct creation {
+        struct view view;
+        struct request_flags flags;
+        struct request request;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct creation *creation = state->input;
+        unsigned count = 0;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                state->child_inputs[0] = &creation->view;
+                state->child_inputs[1] = &creation->flags;
+                state->child_inputs[2] = &creation->flags;
+                return 0;
+        case ARGP_KEY_END:
+                if (!creation->view.count)
+                        argp_error(state, "give it a name");
+                while (creation->flags.flag[count].variable)
+                        count++;
+                creation->flags.flag[count] =
+                        (struct settings_flag){ "ALIQUOT_SESSION", "NAME", creation->view.name[0] };
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
+                                              { &request_limits_argp, 0, NULL, 0 },
+                                              { &request_sim_argp, 0, NULL, 0 },
+                                              { 0 } };
+
+static const struct argp argp = {
+        .parser = parse,
+        .args_doc = "NAME --memory SIZE",
+        .doc = "Make a session, for programs to join later.",
+        .children = children,
+};
+
+int command_create(int argc, char **argv)
+{
+        static struct creation creation = { .view.most = 1 };
+        static struct entrance entrance;
+        struct request *request = &creation.request;
+        struct error err = { 0 };
+        int rc;
+
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &creation);
+        rc = request_read(&creation.flags, false, request, &err);
+        if (rc < 0)
+                return command_fail("create", STATUS_WRONG, &err);
+        rc = request_open_driver(&creation.flags, request, &err);
+        if (rc == 0)
+                rc = request_resolve(request, &err);
+        if (rc == 0)
+                rc = enter_new(request, &entrance, &err);
+        if (rc == -EEXIST)
+                fail(&err, rc, "session %s exists already; aliquot set changes it",
+                     request->settings.session);
+        if (rc == 0 && creation.view.is_json)
+                rc = views_session(&entrance.session, true, &err);
+        return rc < 0 ? command_fail("create", STATUS_NO, &err) : STATUS_YES;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot env: what `run` would set, for a shell or an image that sets it itself.
+ *
+ * Nothing is made: the first program makes the session. Without --session it is named by its
+ * limits, so everything that has this environment shares one. Where there is no driver (an image is
+ * being built), what needs one is checked by that program.
+ */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/enter.h"
+#include "cli/exports.h"
+#include "cli/options.h"
+#include "cli/request.h"
+#include "common/json_out.h"
+
+struct wish {
+        struct view view;
+        struct request_flags flags;
+        struct request request;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct wish *wish = state->input;
+
+        if (key != ARGP_KEY_INIT)
+                return ARGP_ERR_UNKNOWN;
+        state->child_inputs[0] = &wish->view;
+        for (unsigned i = 1; i < 5; i++)
+                state->child_inputs[i] = &wish->flags;
+        return 0;
+}
+
+static const struct argp_child children[] = {
+        { &view_argp, 0, NULL, 0 },        { &request_limits_argp, 0, NULL, 0 },
+        { &request_gpu_argp, 0, NULL, 0 }, { &request_session_argp, 0, NULL, 0 },
+        { &request_sim_argp, 0, NULL, 0 }, { 0 },
+};
+
+static const struct argp argp = {
+        .parser = parse,
+        .doc = "Print the environment that aliquot run would give, as lines for a shell."
+               "\vAs in: eval \"$(aliquot env --session me --memory 4GiB)\". Without --session all "
+               "programs with this environment share one session.\n",
+        .children = children,
+};
+
+static int print_json(const struct exports *exports)
+{
+        struct json_out out = { .stream = stdout };
+
+        json_out_open(&out, NULL, '{');
+        for (unsigned i = 0; i < exports->count; i++) {
+                if (!exports_is_last(exports, i))
+                        continue;
+                json_out_text(&out, exports->entry[i].name, exports->entry[i].value);
+        }
+        json_out_close(&out, '}');
+        return json_out_end(&out);
+}
+
+int command_env(int argc, char **argv)
+{
+        static struct wish wish;
+        static struct exports exports;
+        struct request *request = &wish.request;
+        const struct settings *settings = &request->settings;
+        struct error err = { 0 };
+        int rc;
+
+        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp, 0, &wish);
+        request->may_lack_driver = true;
+        rc = request_read(&wish.flags, false, request, &err);
+        if (rc == 0)
+                rc = request_open_driver(&wish.flags, request, &err);
+        if (rc == 0)
+                rc = request_resolve(request, &err);
+        if (rc == 0)
+                rc = exports_make(&(struct exports_about){ .request = request,
+                                                           .session = settings->session,
+                                                           .runtime_dir = settings->runtime_dir,
+                                                           .with_limits = true },
+                                  &exports, &err);
+        if (rc < 0)
+                return command_fail("env", STATUS_REFUSED, &err);
+        if (wish.view.is_json)
+                return print_json(&exports) < 0 ? STATUS_NO : STATUS_YES;
+        exports_print(&exports, stdout);
+        return STATUS_YES;
+}

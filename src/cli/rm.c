@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot rm: ends a session. One in use only with --force, and then its programs go on as they
+ * are.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "cli/options.h"
+#include "common/json_out.h"
+
+struct removal {
+        struct view view;
+        bool is_forced;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct removal *removal = state->input;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                state->child_inputs[0] = &removal->view;
+                return 0;
+        case 'f':
+                removal->is_forced = true;
+                return 0;
+        case ARGP_KEY_END:
+                if (!removal->view.count)
+                        argp_error(state, "which session? aliquot ls lists them");
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
+
+static const struct argp_option argp_options[] = {
+        { "force", 'f', NULL, 0,
+          "Also one in use: its programs keep what they have, and nobody joins it any more", 0 },
+        { 0 },
+};
+
+static const struct argp argp = {
+        .options = argp_options,
+        .parser = parse,
+        .args_doc = "SESSION",
+        .doc = "Remove a session.",
+        .children = children,
+};
+
+int command_rm(int argc, char **argv)
+{
+        struct removal removal = { .view.most = 1 };
+        struct json_out out = { .stream = stdout };
+        struct store store;
+        struct error err = { 0 };
+        const char *name;
+        int rc;
+
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &removal);
+        name = removal.view.name[0];
+        rc = options_find_store(&store, &err);
+        if (rc == 0)
+                rc = store_remove(&store, name, removal.is_forced, &err);
+        if (rc == -ENOENT)
+                fail(&err, rc, "there is no session %s; aliquot ls shows those there are", name);
+        if (rc < 0)
+                return command_fail("rm", STATUS_NO, &err);
+        if (!removal.view.is_json)
+                return STATUS_YES;
+        json_out_open(&out, NULL, '{');
+        json_out_text(&out, "removed", name);
+        json_out_close(&out, '}');
+        return json_out_end(&out) < 0 ? STATUS_NO : STATUS_YES;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot set: other limits for a session, while its programs run.
+ *
+ * GPUs are those of this machine; where the session has others (its driver is not the one that we
+ * find now), its own rows stand for them, in their order.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/request.h"
+#include "cli/views.h"
+
+struct change {
+        struct view view;
+        struct request_flags flags;
+        struct request request;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct change *change = state->input;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                state->child_inputs[0] = &change->view;
+                state->child_inputs[1] = &change->flags;
+                state->child_inputs[2] = &change->flags;
+                return 0;
+        case ARGP_KEY_END:
+                if (!change->view.count)
+                        argp_error(state, "which session? aliquot ls lists them");
+                if (!change->flags.flag[0].variable)
+                        argp_error(state, "nothing to set; as in: aliquot set %s --memory 4GiB",
+                                   change->view.name[0]);
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
+                                              { &request_limits_argp, 0, NULL, 0 },
+                                              { &request_sim_argp, 0, NULL, 0 },
+                                              { 0 } };
+
+static const struct argp argp = {
+        .parser = parse,
+        .args_doc = "SESSION --memory SIZE",
+        .doc = "Change the limits of a session, also while its programs run."
+               "\vBelow what is in use nothing is taken back: new memory is refused until use has "
+               "sunk below the limit. Contexts and the card's name are as the session was made.\n",
+        .children = children,
+};
+
+/* The session's own rows, as if they were this machine's GPUs. */
+static void gpus_from_rows(const struct store_session *session, struct settings_gpus *ret)
+{
+        ret->count = 0;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                const struct limits_device *device = &session->limits->device[i];
+                struct settings_gpu *gpu = &ret->gpu[ret->count];
+
+                if (!usage_has_row(session, i))
+                        continue;
+                memcpy(gpu->uuid, device->uuid, sizeof(gpu->uuid));
+                gpu->card_bytes = device->card_bytes;
+                gpu->is_instance = false;
+                ret->count++;
+        }
+}
+
+static bool has_gpus_of(const struct store_session *session, const struct cards *cards)
+{
+        unsigned rows = 0;
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (!usage_has_row(session, i))
+                        continue;
+                rows++;
+                for (unsigned j = 0; j < cards->count; j++) {
+                        if (memcmp(cards->card[j].uuid, session->limits->device[i].uuid, 16) == 0)
+                                return true;
+                }
+        }
+        return rows == 0;
+}
+
+static int resolve(struct change *change, const struct store_session *session, struct error *err)
+{
+        struct request *request = &change->request;
+        int rc = request_open_driver(&change->flags, request, err);
+
+        if (rc < 0)
+                return rc;
+        if (cards_read(&request->library, &request->cards, NULL) == 0 &&
+            has_gpus_of(session, &request->cards))
+                cards_as_gpus(&request->cards, &request->gpus);
+        else
+                gpus_from_rows(session, &request->gpus);
+        return settings_resolve(&request->settings, &request->gpus, &request->limits, err);
+}
+
+/* What a session is made with for good. */
+static int refuse_fixed(const struct settings *settings, struct error *err)
+{
+        if (settings->device_name[0])
+                return fail(err, -EINVAL,
+                            "--device-name %s: fixed when the session is made; make another",
+                            settings->device_name);
+        if (settings->is_context_free)
+                return fail(err, -EINVAL,
+                            "--context free: fixed when the session is made; make another");
+        return 0;
+}
+
+int command_set(int argc, char **argv)
+{
+        static struct change change = { .view.most = 1 };
+        struct store_session session;
+        struct error err = { 0 };
+        int rc;
+
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &change);
+        rc = request_read(&change.flags, true, &change.request, &err);
+        if (rc == 0)
+                rc = refuse_fixed(&change.request.settings, &err);
+        if (rc < 0)
+                return command_fail("set", STATUS_WRONG, &err);
+        rc = options_open_session(change.view.name[0], true, &session, &err);
+        if (rc < 0)
+                return command_fail("set", STATUS_NO, &err);
+        rc = resolve(&change, &session, &err);
+        if (rc == 0)
+                rc = store_set(&session, &change.request.limits, &err);
+        if (rc == 0)
+                rc = views_session(&session, change.view.is_json, &err);
+        store_close(&session);
+        return rc < 0 ? command_fail("set", STATUS_NO, &err) : STATUS_YES;
+}
