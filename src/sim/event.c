@@ -9,10 +9,10 @@
 
 #include "sim/capture.h"
 #include "sim/clock.h"
-#include "sim/memory.h"
 #include "sim/entry.h"
 #include "sim/event_ipc.h"
 #include "sim/exec.h"
+#include "sim/memory.h"
 #include "sim/stream.h"
 
 #include <stdlib.h>
