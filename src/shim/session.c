@@ -135,8 +135,8 @@ static int create(struct wish *wish, session_gpu_lister *lister, struct error *e
 
         if (!has_wishes())
                 return fail(err, -ENOENT,
-                            "session %s is not in %s, and there is no limit to make it with; "
-                            "create it with aliquot create, or set ALIQUOT_MEMORY",
+                            "ALIQUOT_SESSION=%s: there is no such session in %s, and no limit to "
+                            "make it with; use aliquot create, or set ALIQUOT_MEMORY",
                             wish->name, wish->store.path);
         rc = resolve(wish, lister, err);
         return rc < 0 ? rc : store_create(&wish->store, &wish->request, &self.session, err);

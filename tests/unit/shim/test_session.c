@@ -174,7 +174,7 @@ static void test_a_name_is_joined_or_refused(void **state)
         struct answer answer = run_with(just_start, "ALIQUOT_SESSION=s");
 
         /* Nobody made it, and nothing says how: never unlimited. */
-        expect_broken(&answer, "session s is not in");
+        expect_broken(&answer, "ALIQUOT_SESSION=s: there is no such session");
         answer = run_with(just_start, "ALIQUOT_SESSION=s", "ALIQUOT_MEMORY=0=4GiB");
         assert_int_equal(answer.state, SESSION_ACTIVE);
         answer = run_with(just_start, "ALIQUOT_SESSION=s");
