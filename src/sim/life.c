@@ -131,6 +131,14 @@ static bool lock_is_held(int folder, unsigned row)
         return lock.l_type != F_UNLCK;
 }
 
+bool life_is_inhabited(int folder)
+{
+        scoped_fd int own = openat(folder, "alive", O_RDWR | O_CLOEXEC);
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+        return own >= 0 && fcntl(own, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 bool life_is_alive(struct node *node, unsigned index, int folder)
 {
         struct node_row *row = &node->row[index];

@@ -192,11 +192,12 @@ struct node *node_open(void)
         struct node *node = node_find(folder);
         if (node && node->shape == shape_of(config))
                 return node;
-        if (node && node_is_lived_in(node, folder)) {
-                munmap(node, sizeof(*node));
+        if (node ? node_is_lived_in(node, folder) : life_is_inhabited(folder)) {
+                if (node)
+                        munmap(node, sizeof(*node));
                 fprintf(stderr,
                         "aliquot-sim: %s: other processes use this node with other gpus, memory, "
-                        "model, seed or mig\n",
+                        "model, seed or mig, or with another version of the simulator\n",
                         config->state_dir);
                 errno = EBUSY;
                 return NULL;

@@ -14,6 +14,9 @@ bool life_is_alive(struct node *node, unsigned row, int folder);
 void life_state_dir_set(const char *state_dir);
 const char *life_state_dir(void);
 
+/* Whether anybody at all lives in the state folder, whatever its node file looks like. */
+bool life_is_inhabited(int folder);
+
 /* The device's lock is held: moves dead rows' columns on, all or those of one tag (>= 0). */
 void life_settle_device(struct node *node, unsigned device, int tag);
 

@@ -203,6 +203,20 @@ def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
     assert sim.run(enter).stdout == f"0 1 {inner_used}\n"
 
 
+def test_a_node_that_is_lived_in_is_never_replaced(sim, build, hold):
+    """By a reader of another shape, or of another version of the simulator."""
+    sim.configure(gpus=2)
+    hold(0, MIB)
+    listing, node = build.program("sim/nvml-list"), sim.state / "node"
+    before = node.stat().st_ino
+    assert sim.run([listing], ALIQUOT_SIM=sim.spec + ",gpus=3").rc == 1
+    with open(node, "ab") as file:
+        file.write(b"a version with more in it")
+    refused = sim.run([listing])
+    assert refused.rc == 1 and "another version" in refused.stderr, refused
+    assert node.stat().st_ino == before
+
+
 PYNVML_STORY = """
 import json, pynvml as n
 n.nvmlInit()
