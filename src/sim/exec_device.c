@@ -30,11 +30,17 @@ static bool has_bit(const uint64_t *bits, unsigned i)
 /* The active seat that follows `after` in turn, or EXEC_NO_SEAT. `after` itself comes last. */
 static int next_active(const struct exec_device *device, int after)
 {
-        for (int step = 1; step <= EXEC_SEATS; step++) {
-                int i = (after + step + EXEC_SEATS) % EXEC_SEATS;
+        unsigned words = EXEC_SEATS / 64;
+        unsigned first = (unsigned)(after + 1) % EXEC_SEATS;
+        uint64_t above = device->active[first / 64] & ~0ULL << first % 64;
 
-                if (has_bit(device->active, (unsigned)i))
-                        return i;
+        if (above)
+                return (int)(first / 64 * 64) + __builtin_ctzll(above);
+        for (unsigned step = 1; step <= words; step++) {
+                unsigned word = (first / 64 + step) % words;
+
+                if (device->active[word])
+                        return (int)(word * 64) + __builtin_ctzll(device->active[word]);
         }
         return EXEC_NO_SEAT;
 }
@@ -353,8 +359,13 @@ uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t read
                 start = seen > ready_ns ? seen : ready_ns;
                 end = start + ns;
         } while (ns && !cas_acq_rel(free_ns, &seen, end));
-        if (ns)
+        if (ns) {
                 node_busy_add(place->unit, ENGINE_COPY, start, end);
+                if (link == LINK_TO_DEVICE || link == LINK_TO_HOST)
+                        node_way_add(place->unit,
+                                     link == LINK_TO_DEVICE ? WAY_TO_DEVICE : WAY_TO_HOST, start,
+                                     end);
+        }
         while (sim_now_ns() < end && !load_relaxed(&place->is_closing)) {
                 uint64_t nap_ns = sim_now_ns() + NAP_NS;
 

@@ -4,6 +4,7 @@
  */
 #include "sim/graph.h"
 
+#include "common/atomic.h"
 #include "sim/event.h"
 #include "sim/memory.h"
 #include "sim/module.h"
@@ -20,6 +21,41 @@ static void *duplicate(const void *from, size_t bytes)
         if (to && bytes)
                 memcpy(to, from, bytes);
         return to;
+}
+
+struct graph_address *graph_address_make(CUdevice device, uint64_t bytes, CUresult *ret_error)
+{
+        struct graph_address *shared = malloc(sizeof(*shared));
+
+        *ret_error = CUDA_ERROR_OUT_OF_MEMORY;
+        if (!shared)
+                return NULL;
+        *ret_error = memory_graph_reserve(device, bytes, &shared->address);
+        if (*ret_error != CUDA_SUCCESS) {
+                free(shared);
+                return NULL;
+        }
+        shared->references = 1;
+        return shared;
+}
+
+/* Memory that a launch left allocated stays with the program until it frees it. */
+void graph_address_release(struct graph_address *shared)
+{
+        if (add_acq_rel(&shared->references, (uint32_t)-1) != 1)
+                return;
+        if (!memory_graph_is_committed(shared->address))
+                memory_graph_unreserve(shared->address);
+        free(shared);
+}
+
+bool graph_has_memory(CUgraph graph)
+{
+        for (CUgraphNode at = graph->first; at; at = at->next)
+                if (at->body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+                    at->body.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+                        return true;
+        return false;
 }
 
 bool body_copy(struct node_body *to, const struct node_body *from)
@@ -46,7 +82,10 @@ bool body_copy(struct node_body *to, const struct node_body *from)
                 to->memory.access = duplicate(from->memory.access,
                                               from->memory.access_count *
                                                       sizeof(*from->memory.access));
-                return to->memory.access;
+                if (!to->memory.access)
+                        return false;
+                add_relaxed(&to->memory.shared->references, 1);
+                return true;
         default:
                 return true;
         }
@@ -70,6 +109,7 @@ void body_free(struct node_body *body)
                 break;
         case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
                 free(body->memory.access);
+                graph_address_release(body->memory.shared);
                 break;
         default:
                 break;
@@ -273,7 +313,6 @@ CUgraph graph_copy(CUgraph graph)
                 made->id = node->id;
                 made->is_disabled = node->is_disabled;
                 memcpy(made->attributes, node->attributes, sizeof(node->attributes));
-                made->attributes_set = node->attributes_set;
         }
         copy->next_id = graph->next_id;
         at = copy->first;

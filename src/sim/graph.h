@@ -11,6 +11,7 @@
 
 #include "sim/exec_op.h"
 #include "sim/face.h"
+#include "sim/image.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,8 +19,15 @@
 #define GRAPH_MAGIC 0x47726170u
 #define NODE_MAGIC_GRAPH 0x4e6f6465u
 
+/* The address of an allocation node: reserved as long as any copy of the node exists. */
+struct graph_address {
+        _Atomic uint32_t references;
+        CUdeviceptr address;
+};
+
 struct node_memory {
         CUdeviceptr address;
+        struct graph_address *shared; /* of an alloc node: a reference */
         CUdevice device;
         uint64_t bytes;
         CUmemPoolProps properties;
@@ -69,8 +77,8 @@ struct CUgraphNode_st {
         size_t edge_count;
         CUgraphNode original; /* that it was cloned from, or NULL */
         CUgraphNode next;     /* in the graph, by creation */
+        void *param_pointers[IMAGE_MAX_PARAMS]; /* what kernel_params_of() gives out */
         CUlaunchAttributeValue attributes[CU_LAUNCH_ATTRIBUTE_MAX];
-        uint32_t attributes_set; /* bit per CUlaunchAttributeID */
         bool is_disabled;        /* in an executable graph's copy */
 };
 
@@ -89,6 +97,7 @@ struct CUgraph_st {
         CUgraphNode owner; /* the child-graph node it belongs to, or NULL */
         struct graph_user *users;
         bool is_captured_into; /* by a capture under way */
+        CUgraphExec instance;  /* of a graph with memory nodes: the one that may exist */
 };
 
 extern pthread_mutex_t graph_lock;
@@ -111,6 +120,12 @@ bool node_unlink(CUgraphNode node, const struct graph_edge *edge);
 
 /* Would this dependency close a circle? */
 bool node_reaches(CUgraphNode from, CUgraphNode to);
+
+/* Memory nodes bar cloning, nesting, removal, and a second instantiation. */
+bool graph_has_memory(CUgraph graph);
+
+struct graph_address *graph_address_make(CUdevice device, uint64_t bytes, CUresult *ret_error);
+void graph_address_release(struct graph_address *shared);
 
 bool body_copy(struct node_body *to, const struct node_body *from);
 void body_free(struct node_body *body);

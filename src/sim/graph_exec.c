@@ -72,10 +72,14 @@ static CUresult instantiate_locked(CUgraphExec exec, CUgraph graph,
                 params->result_out = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
                 return CUDA_ERROR_NOT_SUPPORTED;
         }
+        if (graph_has_memory(graph) && graph->instance)
+                return CUDA_ERROR_INVALID_VALUE;
         exec->graph = graph_copy(graph);
         exec->program = exec->graph ? graph_compile(exec->graph) : NULL;
         if (!exec->program)
                 return CUDA_ERROR_OUT_OF_MEMORY;
+        if (graph_has_memory(graph))
+                graph->instance = exec;
         exec->flags = params->flags;
         params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
         return CUDA_SUCCESS;
@@ -301,6 +305,8 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
         if (exec->last)
                 event_release(exec->last);
         pthread_mutex_lock(&graph_lock);
+        if (exec->graph->original->instance == exec)
+                exec->graph->original->instance = NULL;
         graph_free(exec->graph);
         pthread_mutex_unlock(&graph_lock);
         graph_users_bury();

@@ -133,6 +133,7 @@ static bool start_worker(CUstream stream)
 struct room {
         CUstream stream;
         size_t bytes;
+        uint64_t pending_max;
 };
 
 static bool has_room(void *argument)
@@ -146,7 +147,7 @@ static bool has_room(void *argument)
                 bytes += STREAM_RING_BYTES - offset;
         return stream->tail + bytes - load_acquire(&stream->head) <= STREAM_RING_BYTES &&
                load_relaxed(&stream->enqueued) - load_acquire(&stream->completed) <
-                       STREAM_PENDING_MAX;
+                       room->pending_max;
 }
 
 void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
@@ -160,8 +161,11 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
                 pthread_mutex_unlock(&stream->lock);
                 return NULL;
         }
-        if (__builtin_expect(!has_room(&room), 0))
+        if (__builtin_expect(!has_room(&room), 0)) {
+                /* Once full, a stretch is freed before the caller is woken, not one command. */
+                room.pending_max = STREAM_PENDING_MAX / 2;
                 progress_wait(has_room, &room);
+        }
         offset = stream->tail % STREAM_RING_BYTES;
         if (offset + room.bytes > STREAM_RING_BYTES) {
                 command = (struct command *)(stream->ring + offset);

@@ -255,10 +255,12 @@ CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
 
-        if (rc == CUDA_SUCCESS)
-                rc = memory_graph_reserve(device, bytes, &body.memory.address);
         if (rc != CUDA_SUCCESS)
                 return rc;
+        body.memory.shared = graph_address_make(device, bytes, &rc);
+        if (!body.memory.shared)
+                return rc;
+        body.memory.address = body.memory.shared->address;
         body.context = stream->context;
         body.memory.device = device;
         body.memory.bytes = bytes;
@@ -266,12 +268,11 @@ CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device
         body.memory.properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
         body.memory.properties.location.id = device;
         rc = capture_add(stream, &body);
-        if (rc != CUDA_SUCCESS) {
-                memory_graph_unreserve(body.memory.address);
-                return rc;
-        }
-        *ret_address = body.memory.address;
-        return CUDA_SUCCESS;
+        if (rc == CUDA_SUCCESS)
+                *ret_address = body.memory.address;
+        /* The node has taken a reference of its own. */
+        graph_address_release(body.memory.shared);
+        return rc;
 }
 
 CUresult exec_capture_free(CUstream handle, bool is_per_thread, CUdeviceptr address)
