@@ -12,6 +12,7 @@
 #include "common/atomic.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
+#include "shim/cuda/import.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 
@@ -31,6 +32,7 @@ static bool view(struct place place, struct charge_view *ret)
         if (place.row < 0)
                 return false;
         meters_refresh(place.row, true);
+        import_claim(place.row);
         return charge_read(place.row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
 }
 

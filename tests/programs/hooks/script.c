@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Driver calls by a script on standard input, one a line; prints what each answered.
+ *
+ *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below)
+ *
+ * Numbers name slots of the script (memory, handles, streams...). "-" for a slot passes a NULL
+ * pointer. A line that begins with "thread" is done in a new thread, which has no context; "look D"
+ * prints both books for device D. Answers are code and values, never addresses, so that the output
+ * of two runs can be compared.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "abi/nvml.h"
+#include "watch.h"
+
+#define SLOTS 512
+#define WORDS 8
+
+struct command {
+        unsigned count;
+        char *word[WORDS];
+};
+
+static CUdeviceptr memory[SLOTS];
+static CUcontext contexts[SLOTS];
+static CUstream streams[SLOTS];
+static CUmemoryPool pools[SLOTS];
+static CUarray arrays[SLOTS];
+static CUmipmappedArray mipmaps[SLOTS];
+static CUmodule modules[SLOTS];
+static CUlibrary libraries[SLOTS];
+static CUmemGenericAllocationHandle handles[SLOTS];
+static CUdeviceptr mapped[SLOTS];
+static size_t mapped_bytes[SLOTS];
+static CUipcMemHandle ipc[SLOTS];
+static int descriptors[SLOTS];
+static CUgraphExec execs[SLOTS];
+
+static uint64_t number(const struct command *c, unsigned at)
+{
+        return at < c->count ? strtoull(c->word[at], NULL, 0) : 0;
+}
+
+static unsigned slot(const struct command *c, unsigned at)
+{
+        return (unsigned)number(c, at) % SLOTS;
+}
+
+/* &table[slot], or NULL when the script says so. */
+#define AT(table, c, n) \
+        ((n) < (c)->count && strcmp((c)->word[n], "-") == 0 ? NULL : &table[slot(c, n)])
+
+static void say(CUresult rc)
+{
+        printf("%d", rc);
+}
+
+static void say_values(int rc, const uint64_t *values, unsigned count)
+{
+        printf("%d", rc);
+        for (unsigned i = 0; rc == 0 && i < count; i++)
+                printf(" %" PRIu64, values[i]);
+}
+
+static void do_init(const struct command *c)
+{
+        say(cuInit((unsigned)number(c, 1)));
+}
+
+static void do_context(const struct command *c)
+{
+        say(cuCtxCreate_v2(AT(contexts, c, 1), 0, (CUdevice)number(c, 2)));
+}
+
+static void do_current(const struct command *c)
+{
+        say(cuCtxSetCurrent(c->count > 1 ? contexts[slot(c, 1)] : NULL));
+}
+
+static void do_destroy(const struct command *c)
+{
+        say(cuCtxDestroy_v2(contexts[slot(c, 1)]));
+}
+
+static void do_retain(const struct command *c)
+{
+        CUresult rc = cuDevicePrimaryCtxRetain(AT(contexts, c, 1), (CUdevice)number(c, 2));
+
+        if (rc == CUDA_SUCCESS)
+                cuCtxSetCurrent(contexts[slot(c, 1)]);
+        say(rc);
+}
+
+static void do_release(const struct command *c)
+{
+        say(cuDevicePrimaryCtxRelease_v2((CUdevice)number(c, 1)));
+}
+
+static void do_reset(const struct command *c)
+{
+        say(cuDevicePrimaryCtxReset_v2((CUdevice)number(c, 1)));
+}
+
+static void do_alloc(const struct command *c)
+{
+        say(cuMemAlloc_v2(AT(memory, c, 1), number(c, 2)));
+}
+
+static void do_managed(const struct command *c)
+{
+        say(cuMemAllocManaged(AT(memory, c, 1), number(c, 2), CU_MEM_ATTACH_GLOBAL));
+}
+
+static void do_pitch(const struct command *c)
+{
+        size_t pitch = 0;
+        CUresult rc = cuMemAllocPitch_v2(AT(memory, c, 1), &pitch, number(c, 2), number(c, 3), 4);
+
+        say_values(rc, &(uint64_t){ pitch }, 1);
+}
+
+static void do_free(const struct command *c)
+{
+        CUresult rc = cuMemFree_v2(memory[slot(c, 1)]);
+
+        if (rc == CUDA_SUCCESS)
+                memory[slot(c, 1)] = 0;
+        say(rc);
+}
+
+static void do_free_address(const struct command *c)
+{
+        say(cuMemFree_v2(number(c, 1)));
+}
+
+static void do_async(const struct command *c)
+{
+        say(cuMemAllocAsync(AT(memory, c, 1), number(c, 2), streams[slot(c, 3)]));
+}
+
+static void do_async_ptsz(const struct command *c)
+{
+        say(cuMemAllocAsync_ptsz(AT(memory, c, 1), number(c, 2), streams[slot(c, 3)]));
+}
+
+static void do_free_async(const struct command *c)
+{
+        CUresult rc = cuMemFreeAsync(memory[slot(c, 1)], streams[slot(c, 2)]);
+
+        if (rc == CUDA_SUCCESS)
+                memory[slot(c, 1)] = 0;
+        say(rc);
+}
+
+static void do_pool(const struct command *c)
+{
+        CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 2) } };
+
+        say(cuMemPoolCreate(AT(pools, c, 1), &props));
+}
+
+static void do_default_pool(const struct command *c)
+{
+        say(cuDeviceGetDefaultMemPool(AT(pools, c, 1), (CUdevice)number(c, 2)));
+}
+
+static void do_keep(const struct command *c)
+{
+        cuuint64_t bytes = number(c, 2);
+
+        say(cuMemPoolSetAttribute(pools[slot(c, 1)], CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes));
+}
+
+static void do_from_pool(const struct command *c)
+{
+        say(cuMemAllocFromPoolAsync(AT(memory, c, 1), number(c, 2), pools[slot(c, 3)],
+                                    streams[slot(c, 4)]));
+}
+
+static void do_trim(const struct command *c)
+{
+        say(cuMemPoolTrimTo(pools[slot(c, 1)], number(c, 2)));
+}
+
+static void do_end_pool(const struct command *c)
+{
+        say(cuMemPoolDestroy(pools[slot(c, 1)]));
+}
+
+static void do_stream(const struct command *c)
+{
+        say(cuStreamCreate(AT(streams, c, 1), CU_STREAM_NON_BLOCKING));
+}
+
+static void do_sync(const struct command *c)
+{
+        say(c->count > 1 ? cuStreamSynchronize(streams[slot(c, 1)]) : cuCtxSynchronize());
+}
+
+static void do_create(const struct command *c)
+{
+        CUmemAllocationProp prop = {
+                .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) }
+        };
+        int is_bare = c->count > 4;
+
+        say(cuMemCreate(AT(handles, c, 1), number(c, 2), is_bare ? NULL : &prop, 0));
+}
+
+static void do_release_handle(const struct command *c)
+{
+        say(cuMemRelease(handles[slot(c, 1)]));
+}
+
+static void do_map(const struct command *c)
+{
+        unsigned m = slot(c, 1);
+        CUresult rc = cuMemAddressReserve(&mapped[m], number(c, 3), 0, 0, 0);
+
+        mapped_bytes[m] = number(c, 3);
+        if (rc == CUDA_SUCCESS)
+                rc = cuMemMap(mapped[m], mapped_bytes[m], 0, handles[slot(c, 2)], 0);
+        say(rc);
+}
+
+static void do_unmap(const struct command *c)
+{
+        unsigned m = slot(c, 1);
+
+        say(cuMemUnmap(mapped[m], mapped_bytes[m]));
+}
+
+static void do_retain_handle(const struct command *c)
+{
+        say(cuMemRetainAllocationHandle(AT(handles, c, 1),
+                                        (void *)(uintptr_t)(mapped[slot(c, 2)] + number(c, 3))));
+}
+
+static void do_export(const struct command *c)
+{
+        say(cuMemExportToShareableHandle(AT(descriptors, c, 1), handles[slot(c, 2)],
+                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+}
+
+static void do_import(const struct command *c)
+{
+        say(cuMemImportFromShareableHandle(AT(handles, c, 1),
+                                           (void *)(intptr_t)descriptors[slot(c, 2)],
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+}
+
+static void do_array(const struct command *c)
+{
+        CUDA_ARRAY3D_DESCRIPTOR shape = { .Width = number(c, 2),
+                                          .Height = number(c, 3),
+                                          .Depth = number(c, 4),
+                                          .Format = CU_AD_FORMAT_FLOAT,
+                                          .NumChannels = 2 };
+
+        say(cuArray3DCreate_v2(AT(arrays, c, 1), &shape));
+}
+
+static void do_end_array(const struct command *c)
+{
+        CUresult rc = cuArrayDestroy(arrays[slot(c, 1)]);
+
+        arrays[slot(c, 1)] = NULL;
+        say(rc);
+}
+
+static void do_mipmap(const struct command *c)
+{
+        CUDA_ARRAY3D_DESCRIPTOR shape = { .Width = number(c, 2),
+                                          .Height = number(c, 3),
+                                          .Format = CU_AD_FORMAT_HALF,
+                                          .NumChannels = 4 };
+
+        say(cuMipmappedArrayCreate(AT(mipmaps, c, 1), &shape, (unsigned)number(c, 4)));
+}
+
+static void do_end_mipmap(const struct command *c)
+{
+        CUresult rc = cuMipmappedArrayDestroy(mipmaps[slot(c, 1)]);
+
+        mipmaps[slot(c, 1)] = NULL;
+        say(rc);
+}
+
+static void do_module(const struct command *c)
+{
+        say(cuModuleLoadData(AT(modules, c, 1), "aliquot-sim builtin"));
+}
+
+static void do_end_module(const struct command *c)
+{
+        CUresult rc = cuModuleUnload(modules[slot(c, 1)]);
+
+        modules[slot(c, 1)] = NULL;
+        say(rc);
+}
+
+static void do_library(const struct command *c)
+{
+        CUmodule module;
+        CUresult rc = cuLibraryLoadData(AT(libraries, c, 1), "aliquot-sim builtin", NULL, NULL, 0,
+                                        NULL, NULL, 0);
+
+        if (rc == CUDA_SUCCESS)
+                rc = cuLibraryGetModule(&module, libraries[slot(c, 1)]);
+        say(rc);
+}
+
+static void do_end_library(const struct command *c)
+{
+        CUresult rc = cuLibraryUnload(libraries[slot(c, 1)]);
+
+        libraries[slot(c, 1)] = NULL;
+        say(rc);
+}
+
+static void do_ipc_get(const struct command *c)
+{
+        say(cuIpcGetMemHandle(AT(ipc, c, 1), memory[slot(c, 2)]));
+}
+
+/* The handle goes to another process as hexadecimal text. */
+static void do_ipc_print(const struct command *c)
+{
+        for (unsigned i = 0; i < sizeof(ipc[0]); i++)
+                printf("%02x", (unsigned char)ipc[slot(c, 1)].reserved[i]);
+}
+
+static void do_ipc_parse(const struct command *c)
+{
+        for (unsigned i = 0; i < sizeof(ipc[0]); i++) {
+                unsigned value = 0;
+
+                sscanf(c->word[2] + 2 * i, "%2x", &value);
+                ipc[slot(c, 1)].reserved[i] = (char)value;
+        }
+        say(0);
+}
+
+static void do_ipc_open(const struct command *c)
+{
+        say(cuIpcOpenMemHandle_v2(AT(memory, c, 1), ipc[slot(c, 2)],
+                                  CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+}
+
+static void do_ipc_close(const struct command *c)
+{
+        say(cuIpcCloseMemHandle(memory[slot(c, 1)]));
+}
+
+static void do_graph(const struct command *c)
+{
+        CUDA_MEM_ALLOC_NODE_PARAMS params = {
+                .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) } },
+                .bytesize = number(c, 2)
+        };
+        CUgraphNode node, end;
+        CUgraph graph;
+        CUresult rc = cuGraphCreate(&graph, 0);
+
+        if (rc == CUDA_SUCCESS)
+                rc = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
+        if (rc == CUDA_SUCCESS)
+                rc = cuGraphAddMemFreeNode(&end, graph, &node, 1, params.dptr);
+        if (rc == CUDA_SUCCESS)
+                rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, 0);
+        say(rc);
+}
+
+static void do_launch(const struct command *c)
+{
+        say(cuGraphLaunch(execs[slot(c, 1)], streams[slot(c, 2)]));
+}
+
+static void do_end_graph(const struct command *c)
+{
+        say(cuGraphExecDestroy(execs[slot(c, 1)]));
+}
+
+static void do_graph_trim(const struct command *c)
+{
+        say(cuDeviceGraphMemTrim((CUdevice)number(c, 1)));
+}
+
+static void do_info(const struct command *c)
+{
+        size_t left = 7, total = 7;
+        unsigned which = c->count > 1 ? (unsigned)number(c, 1) : 3;
+        CUresult rc = cuMemGetInfo_v2(which & 1 ? &left : NULL, which & 2 ? &total : NULL);
+
+        say_values(rc, (uint64_t[]){ left, total }, 2);
+}
+
+static void do_info_old(const struct command *c)
+{
+        unsigned left = 7, total = 7;
+
+        (void)c;
+        say_values(cuMemGetInfo(&left, &total), (uint64_t[]){ left, total }, 2);
+}
+
+static void do_total(const struct command *c)
+{
+        size_t total = 0;
+
+        say_values(cuDeviceTotalMem_v2(&total, (CUdevice)number(c, 1)), &(uint64_t){ total }, 1);
+}
+
+static void do_uuid(const struct command *c)
+{
+        CUuuid uuid;
+        CUresult rc = cuDeviceGetUuid_v2(&uuid, (CUdevice)number(c, 1));
+
+        say(rc);
+        for (unsigned i = 0; rc == CUDA_SUCCESS && i < sizeof(uuid.bytes); i++)
+                printf("%s%02x", i ? "" : " ", (unsigned char)uuid.bytes[i]);
+}
+
+static void do_name(const struct command *c)
+{
+        char name[256] = "";
+        int room = c->count > 2 ? (int)number(c, 2) : (int)sizeof(name);
+
+        say(cuDeviceGetName(name, room, (CUdevice)number(c, 1)));
+        printf(" %s", name);
+}
+
+static void do_look(const struct command *c)
+{
+        CUuuid uuid = { { 0 } };
+
+        cuDeviceGetUuid_v2(&uuid, (CUdevice)number(c, 1));
+        say_values(0,
+                   (uint64_t[]){ watch_charged(&uuid), watch_granted(&uuid),
+                                 watch_granted_tag(&uuid), watch_high(&uuid) },
+                   4);
+}
+
+/* All that the driver says of an address, without what is different from run to run. */
+static void do_attributes(const struct command *c)
+{
+        static const CUpointer_attribute wanted[] = {
+                CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                CU_POINTER_ATTRIBUTE_MAPPED,
+                CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+                CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES,
+        };
+        unsigned char bytes[sizeof(wanted) / sizeof(wanted[0])][16];
+        void *data[sizeof(wanted) / sizeof(wanted[0])];
+        unsigned count = sizeof(wanted) / sizeof(wanted[0]);
+        CUpointer_attribute names[sizeof(wanted) / sizeof(wanted[0])];
+
+        memset(bytes, 0xa5, sizeof(bytes));
+        memcpy(names, wanted, sizeof(wanted));
+        for (unsigned i = 0; i < count; i++)
+                data[i] = bytes[i];
+        say(cuPointerGetAttributes(count, names, data, memory[slot(c, 1)]));
+        for (unsigned i = 0; i < count; i++) {
+                printf(" ");
+                for (unsigned j = 0; j < sizeof(bytes[0]); j++)
+                        printf("%02x", bytes[i][j]);
+        }
+}
+
+static nvmlDevice_t card(const struct command *c)
+{
+        nvmlDevice_t device = NULL;
+
+        nvmlDeviceGetHandleByIndex_v2((unsigned)number(c, 1), &device);
+        return device;
+}
+
+static void do_nvml(const struct command *c)
+{
+        (void)c;
+        printf("%d", nvmlInit_v2());
+}
+
+static void do_card(const struct command *c)
+{
+        nvmlMemory_t memory_now = { 0 };
+        nvmlReturn_t rc = nvmlDeviceGetMemoryInfo(card(c), &memory_now);
+
+        say_values((int)rc, (uint64_t[]){ memory_now.free, memory_now.total, memory_now.used }, 3);
+}
+
+static void do_card_v2(const struct command *c)
+{
+        nvmlMemory_v2_t now = { .version = nvmlMemory_v2 };
+        nvmlReturn_t rc = nvmlDeviceGetMemoryInfo_v2(card(c), &now);
+
+        say_values((int)rc, (uint64_t[]){ now.free, now.total, now.used, now.reserved }, 4);
+}
+
+static void do_card_name(const struct command *c)
+{
+        char name[256] = "";
+        unsigned room = c->count > 2 ? (unsigned)number(c, 2) : (unsigned)sizeof(name);
+
+        printf("%d", nvmlDeviceGetName(card(c), name, room));
+        printf(" %s", name);
+}
+
+static void do_card_uuid(const struct command *c)
+{
+        char text[96] = "";
+
+        printf("%d", nvmlDeviceGetUUID(card(c), text, sizeof(text)));
+        printf(" %s", text);
+}
+
+/* processes DEVICE ROOM GENERATION: code, count, then pid=bytes. */
+static void do_processes(const struct command *c)
+{
+        unsigned count = (unsigned)number(c, 2);
+        unsigned generation = c->count > 3 ? (unsigned)number(c, 3) : 3;
+        nvmlProcessInfo_v1_t old[64] = { { 0 } };
+        nvmlProcessInfo_t new[64] = { { 0 } };
+        nvmlReturn_t rc;
+
+        if (generation == 1)
+                rc = nvmlDeviceGetComputeRunningProcesses(card(c), &count, count ? old : NULL);
+        else if (generation == 2)
+                rc = nvmlDeviceGetComputeRunningProcesses_v2(card(c), &count, count ? new : NULL);
+        else
+                rc = nvmlDeviceGetComputeRunningProcesses_v3(card(c), &count, count ? new : NULL);
+        printf("%d %u", rc, count);
+        for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++)
+                printf(" %u=%llu", generation == 1 ? old[i].pid : new[i].pid,
+                       generation == 1 ? old[i].usedGpuMemory : new[i].usedGpuMemory);
+}
+
+static void do_pid(const struct command *c)
+{
+        (void)c;
+        printf("%d", (int)getpid());
+}
+
+static const struct {
+        const char *name;
+        void (*run)(const struct command *);
+} commands[] = {
+        { "init", do_init },
+        { "context", do_context },
+        { "current", do_current },
+        { "destroy", do_destroy },
+        { "retain", do_retain },
+        { "release", do_release },
+        { "reset", do_reset },
+        { "alloc", do_alloc },
+        { "managed", do_managed },
+        { "pitch", do_pitch },
+        { "free", do_free },
+        { "free-address", do_free_address },
+        { "async", do_async },
+        { "async-ptsz", do_async_ptsz },
+        { "free-async", do_free_async },
+        { "pool", do_pool },
+        { "default-pool", do_default_pool },
+        { "keep", do_keep },
+        { "from-pool", do_from_pool },
+        { "trim", do_trim },
+        { "end-pool", do_end_pool },
+        { "stream", do_stream },
+        { "sync", do_sync },
+        { "create", do_create },
+        { "release-handle", do_release_handle },
+        { "map", do_map },
+        { "unmap", do_unmap },
+        { "retain-handle", do_retain_handle },
+        { "export", do_export },
+        { "import", do_import },
+        { "array", do_array },
+        { "end-array", do_end_array },
+        { "mipmap", do_mipmap },
+        { "end-mipmap", do_end_mipmap },
+        { "module", do_module },
+        { "end-module", do_end_module },
+        { "library", do_library },
+        { "end-library", do_end_library },
+        { "ipc-get", do_ipc_get },
+        { "ipc-print", do_ipc_print },
+        { "ipc-parse", do_ipc_parse },
+        { "ipc-open", do_ipc_open },
+        { "ipc-close", do_ipc_close },
+        { "graph", do_graph },
+        { "launch", do_launch },
+        { "end-graph", do_end_graph },
+        { "graph-trim", do_graph_trim },
+        { "info", do_info },
+        { "info-old", do_info_old },
+        { "total", do_total },
+        { "uuid", do_uuid },
+        { "name", do_name },
+        { "look", do_look },
+        { "attributes", do_attributes },
+        { "nvml", do_nvml },
+        { "card", do_card },
+        { "card-v2", do_card_v2 },
+        { "card-name", do_card_name },
+        { "card-uuid", do_card_uuid },
+        { "processes", do_processes },
+        { "pid", do_pid },
+};
+
+static void obey(const struct command *c)
+{
+        for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+                if (strcmp(commands[i].name, c->word[0]) == 0) {
+                        commands[i].run(c);
+                        return;
+                }
+        }
+        fprintf(stderr, "%s: no such command\n", c->word[0]);
+        exit(2);
+}
+
+static void *obey_in_thread(void *argument)
+{
+        obey(argument);
+        return NULL;
+}
+
+static void obey_line(char *line)
+{
+        struct command c = { 0 };
+        int is_threaded;
+        pthread_t thread;
+
+        for (char *word = strtok(line, " \n"); word && c.count < WORDS; word = strtok(NULL, " \n"))
+                c.word[c.count++] = word;
+        if (!c.count)
+                return;
+        is_threaded = strcmp(c.word[0], "thread") == 0;
+        if (is_threaded) {
+                memmove(&c.word[0], &c.word[1], sizeof(c.word) - sizeof(c.word[0]));
+                c.count--;
+        }
+        if (is_threaded && pthread_create(&thread, NULL, obey_in_thread, &c) == 0)
+                pthread_join(thread, NULL);
+        else
+                obey(&c);
+        printf("\n");
+        fflush(stdout);
+}
+
+int main(void)
+{
+        char line[512];
+
+        while (fgets(line, sizeof(line), stdin))
+                obey_line(line);
+        return 0;
+}
