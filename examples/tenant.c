@@ -3,7 +3,8 @@
  * tenant: an ordinary CUDA program that knows nothing of Aliquot, for the demo and to try things.
  *
  *      tenant NAME work MIB ROUNDS     holds MIB of device memory and computes in it, ROUNDS times
- *      tenant NAME grow MIB STEPS      takes MIB more at each step, until it is told to stop
+ *      tenant NAME grow MIB STEPS      takes MIB more at each step, until it is refused; then the
+ * rest
  *
  * It finds the driver as frameworks do, by dlopen("libcuda.so.1"), says which card it sees, and
  * checks what it reads back against what it wrote. Exit: 0 done, 1 a result was wrong or the driver
@@ -159,11 +160,31 @@ static enum outcome work(size_t block_bytes, unsigned rounds)
         return DONE;
 }
 
+/* What is left of the card, to the byte; then one byte more, which must be refused. */
+static enum outcome fill_up(CUdeviceptr *ret)
+{
+        size_t free_bytes = 0, total_bytes;
+        CUdeviceptr one_more = 0;
+        CUresult rc = driver.mem_info(&free_bytes, &total_bytes);
+
+        if (rc)
+                return complain("cuMemGetInfo", rc);
+        rc = driver.alloc(ret, free_bytes);
+        if (rc)
+                return complain("the rest", rc);
+        say("takes the rest, %zu bytes; one byte more?", free_bytes);
+        rc = driver.alloc(&one_more, 1);
+        if (!rc)
+                say("got it: that is wrong");
+        return rc ? complain("no", rc) : FAILED;
+}
+
 static enum outcome grow(size_t block_bytes, unsigned steps)
 {
-        static CUdeviceptr block[MAX_BLOCKS];
+        static CUdeviceptr block[MAX_BLOCKS + 1];
         unsigned held = 0;
         CUresult rc = CUDA_SUCCESS;
+        enum outcome outcome;
 
         for (; held < steps && held < MAX_BLOCKS; held++) {
                 nap();
@@ -174,12 +195,16 @@ static enum outcome grow(size_t block_bytes, unsigned steps)
         }
         if (!rc)
                 return DONE;
-        complain("one block more", rc);
+        outcome = complain("one block more", rc);
+        if (outcome == OUT_OF_MEMORY)
+                outcome = fill_up(&block[held]);
         for (unsigned i = 0; i < held; i++)
                 if (!block_is_right(block[i], i))
                         return complain("what it had", CUDA_ERROR_UNKNOWN);
-        say("still has its %.0f MiB, all of it right", held * (double)block_bytes / MIB);
-        return OUT_OF_MEMORY;
+        say("still has its data, all of it right");
+        nap();
+        nap();
+        return outcome;
 }
 
 int main(int argc, char **argv)
