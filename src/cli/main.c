@@ -20,8 +20,10 @@ const struct command commands[] = {
         { "create", "allocate", "make a session", command_create, false },
         { "set", NULL, "change the limits of a session", command_set, false },
         { "rm", "release", "remove a session", command_rm, false },
+        { "doctor", NULL, "check whether limits would hold here", command_doctor, false },
         { "help", NULL, "show this", command_help, false },
         { "version", NULL, "show the version", command_version, false },
+        { "probe", NULL, "", command_probe, true },
         { 0 },
 };
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot doctor: whether limits would hold on this machine, and for a process, whether they do.
+ */
+#include "cli/command.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cli/cards.h"
+#include "cli/inspect.h"
+#include "cli/options.h"
+#include "cli/probe.h"
+#include "cli/report.h"
+#include "cli/request.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "interpose/us.h"
+
+#define NAMES_SHOWN 5u
+
+struct visit {
+        struct view view;
+        struct request_flags flags;
+        struct request request;
+        bool is_long;
+        struct report report;
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct visit *visit = state->input;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                state->child_inputs[0] = &visit->view;
+                state->child_inputs[1] = &visit->flags;
+                return 0;
+        case 'l':
+                visit->is_long = true;
+                return 0;
+        case ARGP_KEY_END:
+                if (visit->view.count &&
+                    strspn(visit->view.name[0], "0123456789") != strlen(visit->view.name[0]))
+                        argp_error(state, "%s: expected the number of a process",
+                                   visit->view.name[0]);
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
+                                              { &request_sim_argp, 0, NULL, 0 },
+                                              { 0 } };
+
+static const struct argp_option argp_options[] = {
+        { "long", 'l', NULL, 0, "Every name that our table or the driver lacks", 0 },
+        { 0 },
+};
+
+static const struct argp argp = {
+        .options = argp_options,
+        .parser = parse,
+        .args_doc = "[PID]",
+        .doc = "Check whether limits would hold on this machine, or do for a process.",
+        .children = children,
+};
+
+/* Names, as many as are wanted, behind each other. */
+struct names {
+        struct text text;
+        unsigned count, wanted;
+};
+
+static void add_name(const char *name, void *arg)
+{
+        struct names *names = arg;
+
+        if (names->count++ < names->wanted)
+                text_add(&names->text, "%s%s", names->count > 1 ? ", " : "", name);
+        else if (names->count == names->wanted + 1)
+                text_add(&names->text, ", ... (--long)");
+}
+
+static void check_table(struct visit *visit, unsigned number, const struct doctor_api *api)
+{
+        const struct library *library = &visit->request.library;
+        struct names names = { .wanted = visit->is_long ? 100000 : NAMES_SHOWN };
+        char line[1900];
+        struct doctor_row row;
+
+        text_begin(&names.text, line, sizeof(line));
+        library->unknown(number, add_name, &names);
+        if (names.count)
+                report_add(&visit->report, VERDICT_NOTE, api->name,
+                           "the driver has %u functions that our table lacks (passed on as they "
+                           "are): %s",
+                           names.count, line);
+        names.count = 0;
+        text_begin(&names.text, line, sizeof(line));
+        for (unsigned i = 0; library->row(number, i, &row); i++) {
+                if (!row.is_in_library)
+                        add_name(row.symbol, &names);
+        }
+        if (names.count)
+                report_add(&visit->report, VERDICT_NOTE, api->name,
+                           "the driver lacks %u functions of our table (so programs find none): %s",
+                           names.count, line);
+}
+
+static void check_driver(struct visit *visit)
+{
+        struct doctor_api api;
+
+        for (unsigned i = 0; visit->request.library.api(i, &api); i++) {
+                if (!api.library[0]) {
+                        report_add(&visit->report, VERDICT_BAD, api.name,
+                                   "no %s found; install the driver, name it in %s, or use --sim",
+                                   api.soname, api.variable);
+                        continue;
+                }
+                if (!api.is_open) {
+                        report_add(&visit->report, VERDICT_BAD, api.name, "%s does not load",
+                                   api.library);
+                        continue;
+                }
+                report_add(&visit->report, VERDICT_GOOD, api.name, "the driver's is %s",
+                           api.library);
+                check_table(visit, i, &api);
+        }
+}
+
+static void check_cards(struct visit *visit)
+{
+        struct cards *cards = &visit->request.cards;
+        struct error err;
+
+        if (cards_read(&visit->request.library, cards, &err) < 0)
+                report_add(&visit->report, VERDICT_BAD, "gpus", "%s", err.text);
+        else
+                report_add(&visit->report, cards->count ? VERDICT_GOOD : VERDICT_BAD, "gpus",
+                           "%u, driver %s", cards->count,
+                           cards->driver[0] ? cards->driver : "of unknown version");
+}
+
+static void check_folder(struct visit *visit)
+{
+        struct report *report = &visit->report;
+        struct store store;
+        struct error err = { 0 };
+        struct statfs fs;
+        struct stat st;
+
+        if (options_find_store(&store, &err) == -ENOENT) {
+                report_add(report, VERDICT_NOTE, "folder", "no runtime folder yet; run makes one");
+                return;
+        }
+        if (options_find_store(&store, &err) < 0 || stat(store.path, &st) < 0 ||
+            statfs(store.path, &fs) < 0) {
+                report_add(report, VERDICT_BAD, "folder", "%s", err.text);
+                return;
+        }
+        report_add(report, access(store.path, W_OK) == 0 ? VERDICT_GOOD : VERDICT_BAD, "folder",
+                   "%s, of user %u, mode %o", store.path, st.st_uid, st.st_mode & 07777);
+        if (fs.f_type != TMPFS_MAGIC)
+                report_add(report, VERDICT_NOTE, "folder",
+                           "not on tmpfs: limits hold, but pages are written to a disk; choose "
+                           "another with ALIQUOT_RUNTIME_DIR");
+}
+
+static bool has_ofd_locks(void)
+{
+        scoped_fd int fd = memfd_create("aliquot-doctor", MFD_CLOEXEC);
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+        return fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* x86-64 may lack the 16-byte swap; every 64-bit ARM has it. */
+static bool has_wide_swap(const char *machine)
+{
+        scoped_file FILE *info = fopen("/proc/cpuinfo", "re");
+        char line[8192];
+
+        if (strcmp(machine, "x86_64") != 0)
+                return true;
+        while (info && fgets(line, sizeof(line), info)) {
+                if (strncmp(line, "flags", 5) == 0)
+                        return strstr(line, " cx16") != NULL;
+        }
+        return false;
+}
+
+static void check_machine(struct visit *visit)
+{
+        struct utsname name;
+
+        uname(&name);
+        report_add(&visit->report, has_wide_swap(name.machine) ? VERDICT_GOOD : VERDICT_BAD,
+                   "machine", "%s, 16-byte compare and swap", name.machine);
+        report_add(&visit->report, has_ofd_locks() ? VERDICT_GOOD : VERDICT_BAD, "machine",
+                   "Linux %s, open file description locks", name.release);
+}
+
+static void check_self(struct visit *visit)
+{
+        const char *session = getenv("ALIQUOT_SESSION");
+
+        if (dlsym(RTLD_DEFAULT, US_MARK))
+                report_add(&visit->report, VERDICT_GOOD, "here",
+                           "this very process is interposed, session %s",
+                           session ? session : "none");
+        else
+                report_add(&visit->report, VERDICT_NOTE, "here",
+                           "this very process is not interposed; programs of aliquot run are");
+        report_add(&visit->report, VERDICT_NOTE, "protection",
+                   "sessions belong to user %u, so limits hold against accident, not against that "
+                   "user's intent",
+                   geteuid());
+}
+
+static void check_all(struct visit *visit)
+{
+        struct request *request = &visit->request;
+        struct report *report = &visit->report;
+        struct error err;
+
+        check_machine(visit);
+        check_folder(visit);
+        if (request_open_driver(&visit->flags, request, &err) < 0) {
+                report_add(report, VERDICT_BAD, "library", "%s", err.text);
+                return;
+        }
+        report_add(report, VERDICT_GOOD, "library", "%s loads", request->place.library);
+        check_driver(visit);
+        check_cards(visit);
+        probe_preload(&request->place, report);
+        probe_shims(&request->place, report);
+        check_self(visit);
+}
+
+int command_doctor(int argc, char **argv)
+{
+        static struct visit visit = { .view.most = 1 };
+
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &visit);
+        report_begin(&visit.report, visit.view.is_json);
+        if (visit.view.count)
+                inspect_process(visit.view.name[0], &visit.report);
+        else
+                check_all(&visit);
+        return report_end(&visit.report) < 0 || visit.report.has_bad ? STATUS_NO : STATUS_YES;
+}

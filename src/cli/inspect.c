@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A library of ours is known by its mark in the file, read through the process's own root, since
+ * it may bear the driver's name and lie in a container.
+ */
+#include "cli/inspect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "cli/options.h"
+#include "cli/usage.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "interpose/us.h"
+
+struct findings {
+        char ours[PATH_MAX];
+        char driver[PATH_MAX];
+        char session[PAGE_NAME_BYTES];
+        char runtime_dir[STORE_PATH_BYTES];
+};
+
+static bool has_mark(const char *pid, const char *file)
+{
+        char path[PATH_MAX + 64];
+        scoped_fd int fd = -1;
+        struct stat st;
+        void *bytes;
+        bool found;
+
+        if (text_put(path, sizeof(path), NULL, "/proc/%s/root%s", pid, file) < 0)
+                return false;
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0)
+                return false;
+        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED)
+                return false;
+        found = memmem(bytes, (size_t)st.st_size, US_MARK, sizeof(US_MARK)) != NULL;
+        munmap(bytes, (size_t)st.st_size);
+        return found;
+}
+
+static bool is_of_interest(const char *name)
+{
+        return strncmp(name, "libaliquot.so", 13) == 0 || strncmp(name, "libcuda.so", 10) == 0 ||
+               strncmp(name, "libnvidia-ml.so", 15) == 0;
+}
+
+static void look_at(const char *pid, const char *file, struct findings *findings)
+{
+        const char *slash = strrchr(file, '/');
+        char *into;
+
+        if (!slash || !is_of_interest(slash + 1) || strcmp(file, findings->ours) == 0 ||
+            strcmp(file, findings->driver) == 0)
+                return;
+        into = has_mark(pid, file) ? findings->ours : findings->driver;
+        if (!into[0])
+                text_put(into, PATH_MAX, NULL, "%s", file);
+}
+
+static int read_maps(const char *pid, struct findings *findings, struct error *err)
+{
+        char path[64], line[PATH_MAX + 128];
+        scoped_file FILE *maps = NULL;
+
+        if (text_put(path, sizeof(path), err, "/proc/%s/maps", pid) < 0)
+                return err->code;
+        maps = fopen(path, "re");
+        if (!maps)
+                return fail(err, -errno, "%s: %m", path);
+        while (fgets(line, sizeof(line), maps)) {
+                char *file = strchr(line, '/');
+
+                line[strcspn(line, "\n")] = '\0';
+                if (file)
+                        look_at(pid, file, findings);
+        }
+        return ferror(maps) ? fail(err, -EIO, "%s: %m", path) : 0;
+}
+
+static void read_environment(const char *pid, struct findings *findings)
+{
+        char path[64];
+        scoped_file FILE *entries = NULL;
+        scoped_free char *entry = NULL;
+        size_t room = 0;
+
+        if (text_put(path, sizeof(path), NULL, "/proc/%s/environ", pid) < 0)
+                return;
+        entries = fopen(path, "re");
+        while (entries && getdelim(&entry, &room, '\0', entries) > 0) {
+                if (strncmp(entry, "ALIQUOT_SESSION=", 16) == 0)
+                        text_put(findings->session, PAGE_NAME_BYTES, NULL, "%s", entry + 16);
+                if (strncmp(entry, "ALIQUOT_RUNTIME_DIR=", 20) == 0)
+                        text_put(findings->runtime_dir, STORE_PATH_BYTES, NULL, "%s", entry + 20);
+        }
+}
+
+static void add_holdings(const char *pid, const struct findings *findings, struct report *report)
+{
+        char text[SIZE_TEXT_BYTES];
+        struct store store;
+        struct store_session session;
+        struct usage usage;
+
+        if (!findings->session[0]) {
+                report_add(report, VERDICT_NOTE, "session",
+                           "no ALIQUOT_SESSION in its environment");
+                return;
+        }
+        if (store_find(&store, findings->runtime_dir, false, NULL) < 0 ||
+            store_join(&store, findings->session, false, &session, NULL) < 0) {
+                report_add(report, VERDICT_BAD, "session", "%s is not there; its GPU calls fail",
+                           findings->session);
+                return;
+        }
+        report_add(report, VERDICT_GOOD, "session", "%s in %s", findings->session, store.path);
+        if (usage_read(&session, &usage, NULL) < 0)
+                return;
+        for (unsigned i = 0; i < usage.count; i++) {
+                uint64_t bytes = 0;
+
+                if (usage_local_pid(&usage.process[i]) != strtoul(pid, NULL, 10))
+                        continue;
+                for (unsigned row = 0; row < PAGE_DEVICES; row++)
+                        bytes += usage.process[i].bytes[row];
+                report_add(report, VERDICT_GOOD, "session", "charged with %s",
+                           size_format(bytes, text));
+        }
+        usage_free(&usage);
+}
+
+void inspect_process(const char *pid, struct report *report)
+{
+        static struct findings findings;
+        struct error err;
+
+        if (read_maps(pid, &findings, &err) < 0) {
+                report_add(report, VERDICT_BAD, "process", "%s; is it yours, and does it run?",
+                           err.text);
+                return;
+        }
+        read_environment(pid, &findings);
+        if (findings.ours[0])
+                report_add(report, VERDICT_GOOD, "process", "interposed, by %s", findings.ours);
+        else if (findings.driver[0])
+                report_add(report, VERDICT_BAD, "process",
+                           "uses %s with nothing before it; start it with aliquot run",
+                           findings.driver);
+        else
+                report_add(report, VERDICT_BAD, "process",
+                           "not interposed (nor does it use a GPU so far); start it with aliquot "
+                           "run");
+        if (findings.ours[0] && findings.driver[0])
+                report_add(report, VERDICT_GOOD, "process", "the driver behind it is %s",
+                           findings.driver);
+        add_holdings(pid, &findings, report);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a running process is interposed, from what /proc shows of it.
+ */
+#ifndef ALIQUOT_CLI_INSPECT_H
+#define ALIQUOT_CLI_INSPECT_H
+
+#include "cli/report.h"
+
+void inspect_process(const char *pid, struct report *report);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two ends of the probe: the child looks about and prints a line a door, "NAME ours FILE",
+ * "NAME theirs FILE" or "NAME none", which the parent turns into findings.
+ */
+#include "cli/probe.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/preload.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "interpose/us.h"
+
+#define PROBE "probe"
+
+/* The child */
+
+static const char *file_of(const void *address)
+{
+        Dl_info info;
+
+        return address && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+/* Ours is what lies in the file that holds our mark. */
+static void say(const char *door, const void *address, const void *mark)
+{
+        const char *file = file_of(address);
+
+        if (!address)
+                printf("%s none\n", door);
+        else
+                printf("%s %s %s\n", door,
+                       mark && strcmp(file, file_of(mark)) == 0 ? "ours" : "theirs", file);
+}
+
+static const struct {
+        const char *door; /* as its users write it */
+        const char *file;
+        const char *symbol; /* one that we hook */
+} by_name[] = {
+        { "dlopen(libcuda.so.1)", "libcuda.so.1", "cuMemAlloc_v2" },
+        { "dlopen(libcuda.so)", "libcuda.so", "cuMemAlloc_v2" },
+        { "dlopen(libnvidia-ml.so.1)", "libnvidia-ml.so.1", "nvmlDeviceGetMemoryInfo" },
+};
+
+static void say_by_name(void)
+{
+        for (unsigned i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++) {
+                void *handle = dlopen(by_name[i].file, RTLD_NOW | RTLD_LOCAL);
+                void *mark = handle ? dlsym(handle, US_MARK) : NULL;
+
+                say(by_name[i].door, handle ? dlsym(handle, by_name[i].symbol) : NULL,
+                    mark ? mark : dlsym(RTLD_DEFAULT, US_MARK));
+        }
+}
+
+/* cuGetProcAddress(symbol, address, version, flags) */
+static void say_getproc(void)
+{
+        void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        int (*get)(const char *, void **, int, uint64_t) =
+                handle ? dlsym(handle, "cuGetProcAddress") : NULL;
+        void *address = NULL;
+        void *mark = handle ? dlsym(handle, US_MARK) : NULL;
+
+        if (!get || get("cuMemAlloc", &address, 11030, 0) != 0)
+                address = NULL;
+        say("cuGetProcAddress", address, mark ? mark : dlsym(RTLD_DEFAULT, US_MARK));
+}
+
+int command_probe(int argc, char **argv)
+{
+        void *mark = dlsym(RTLD_DEFAULT, US_MARK);
+
+        /* Only a preload stands before the C library. */
+        if (argc > 1) {
+                say("dlopen", dlsym(RTLD_DEFAULT, "dlopen"), mark);
+                say("dlsym", dlsym(RTLD_DEFAULT, "dlsym"), mark);
+                say("symbol", dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"), mark);
+        }
+        say_by_name();
+        say_getproc();
+        return fflush(stdout) == 0 ? STATUS_YES : STATUS_NO;
+}
+
+/* The parent */
+
+struct attempt {
+        const char *program;
+        const char *variable;
+        const char *value;
+        char *argument; /* NULL: none */
+};
+
+static _Noreturn void become_probe(const struct attempt *attempt, int out)
+{
+        char *const argv[] = { (char *)"aliquot", (char *)PROBE, attempt->argument, NULL };
+
+        /* Neither a session's limits nor another probe's door: only the one to be tried. */
+        unsetenv("LD_PRELOAD");
+        setenv(attempt->variable, attempt->value, 1);
+        if (dup2(out, STDOUT_FILENO) >= 0)
+                execv(attempt->program, argv);
+        _exit(STATUS_CANNOT_RUN);
+}
+
+static void add_line(struct report *report, const char *about, char *line)
+{
+        char *verdict = strchr(line, ' ');
+        char *file;
+
+        if (!verdict)
+                return;
+        *verdict++ = '\0';
+        file = strchr(verdict, ' ');
+        if (file)
+                *file++ = '\0';
+        if (strcmp(verdict, "ours") == 0)
+                report_add(report, VERDICT_GOOD, about, "%s leads to us", line);
+        else if (strcmp(verdict, "none") == 0)
+                report_add(report, VERDICT_NOTE, about, "%s finds no driver, as without us", line);
+        else
+                report_add(report, VERDICT_BAD, about, "%s leads past us, to %s", line,
+                           file ? file : "?");
+}
+
+static void probe(const struct attempt *attempt, struct report *report, const char *about)
+{
+        scoped_file FILE *lines = NULL;
+        char line[PATH_MAX + 64];
+        int pipes[2], status = 0;
+        unsigned count = 0;
+        pid_t child;
+
+        if (pipe(pipes) < 0)
+                return;
+        fflush(stdout);
+        child = fork();
+        if (child == 0)
+                become_probe(attempt, pipes[1]);
+        close(pipes[1]);
+        lines = fdopen(pipes[0], "r");
+        while (lines && fgets(line, sizeof(line), lines)) {
+                line[strcspn(line, "\n")] = '\0';
+                add_line(report, about, line);
+                count++;
+        }
+        if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0 || !count)
+                report_add(report, VERDICT_BAD, about,
+                           "a program started so does not run (status %d)", status);
+}
+
+void probe_preload(const struct place *place, struct report *report)
+{
+        struct error err;
+        scoped_free char *preload = preload_edit(NULL, place->library, &err);
+
+        if (!preload) {
+                report_add(report, VERDICT_BAD, "preload", "%s", err.text);
+                return;
+        }
+        probe(&(struct attempt){ place->program, "LD_PRELOAD", preload, (char *)"preloaded" },
+              report, "preload");
+}
+
+void probe_shims(const struct place *place, struct report *report)
+{
+        char folder[PATH_MAX];
+        char *slash;
+
+        strcpy(folder, place->library);
+        slash = strrchr(folder, '/');
+        if (!slash ||
+            text_put(slash, sizeof(folder) - (size_t)(slash - folder), NULL, "/shims") < 0)
+                return;
+        if (access(folder, X_OK) < 0) {
+                report_add(report, VERDICT_NOTE, "shims", "not installed in %s", folder);
+                return;
+        }
+        probe(&(struct attempt){ place->program, "LD_LIBRARY_PATH", folder, NULL }, report,
+              "shims");
+}

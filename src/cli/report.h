@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings of `aliquot doctor`, in the order in which they were made: printed at once for people,
+ * or as one JSON array.
+ */
+#ifndef ALIQUOT_CLI_REPORT_H
+#define ALIQUOT_CLI_REPORT_H
+
+#include <stdbool.h>
+
+#include "common/json_out.h"
+
+enum verdict {
+        VERDICT_GOOD,
+        VERDICT_NOTE, /* worth knowing, nothing to mend */
+        VERDICT_BAD,  /* programs would not be limited, or not run */
+};
+
+struct report {
+        bool is_json;
+        bool has_bad;
+        struct json_out out;
+};
+
+void report_begin(struct report *report, bool is_json);
+void report_add(struct report *report, enum verdict verdict, const char *about, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
+int report_end(struct report *report);
+
+#endif
