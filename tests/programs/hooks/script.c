@@ -410,16 +410,18 @@ static void do_info(const struct command *c)
 static void do_info_old(const struct command *c)
 {
         unsigned left = 7, total = 7;
+        CUresult rc = cuMemGetInfo(&left, &total);
 
         (void)c;
-        say_values(cuMemGetInfo(&left, &total), (uint64_t[]){ left, total }, 2);
+        say_values(rc, (uint64_t[]){ left, total }, 2);
 }
 
 static void do_total(const struct command *c)
 {
-        size_t total = 0;
+        size_t total = 7;
+        CUresult rc = cuDeviceTotalMem_v2(&total, (CUdevice)number(c, 1));
 
-        say_values(cuDeviceTotalMem_v2(&total, (CUdevice)number(c, 1)), &(uint64_t){ total }, 1);
+        say_values(rc, &(uint64_t){ total }, 1);
 }
 
 static void do_uuid(const struct command *c)
