@@ -92,8 +92,7 @@ void *proc_settle(const struct proc_query *q, const struct proc_row *row, void *
         if (row && t->slot[row->entry] == address) {
                 void *answer = answer_of(q->api, row->entry, address);
 
-                if (q->version <= q->trusted_version)
-                        store_release(&t->answer[row - t->row], answer);
+                store_release(&t->answer[row - t->row], answer);
                 return answer;
         }
         entry = entry_at(q->api, address);

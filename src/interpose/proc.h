@@ -23,7 +23,8 @@ struct proc_query {
         const char *name;
         int version;
         bool is_per_thread;
-        /* Above this, an answer is not kept: the table or the driver may not know the ABI. */
+        /* Above this the driver is asked every time: it may know an ABI that the table does not,
+         * or not know the version. */
         int trusted_version;
         /* Asks the driver for the same name and flags at another version; NULL if it says no. */
         void *(*ask)(const struct proc_query *query, int version);

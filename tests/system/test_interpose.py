@@ -103,7 +103,7 @@ def requests():
             for version in sorted(versions) for flags in FLAGS for abi in (1, 2)]
 
 
-@pytest.mark.parametrize("fake", ["cuda-same", "cuda-old", "cuda-new"])
+@pytest.mark.parametrize("fake", ["cuda-same", "cuda-old", "cuda-new", "cuda-strict"])
 def test_lookup_by_version_answers_the_same_abi_as_the_driver(machine, fake):
     """C1: every name, version, flag and both ABIs; twice, in different orders, since answers are
     remembered."""
@@ -165,12 +165,12 @@ def test_an_abi_newer_than_the_table_is_passed_on(machine):
     """A newer driver gives cuMemAlloc a form that we do not know: the program gets the driver's, as
     a function of ours would take its arguments for something else."""
     machine.install("cuda-new")
-    answers = machine.probe(["open libcuda.so.1", "proc 2 cuMemAlloc 13020 0",
-                             "proc 2 cuMemAlloc 13010 0", "proc 2 cuFresh 13010 0",
-                             "proc 2 cuMemAlloc 13020 0"])[1:]
-    assert answers[0] == answers[3] == "0 0 libcuda.so.1 cuMemAlloc_v3"
-    assert answers[1].split()[3] == "cuMemAlloc_v2"
-    assert answers[2] == "0 0 libcuda.so.1 cuFresh"
+    answers = machine.probe(["open libcuda.so.1", "proc 2 cuMemAlloc 12000 0",
+                             "proc 2 cuMemAlloc 13020 0", "proc 2 cuMemAlloc 13010 0",
+                             "proc 2 cuFresh 13010 0", "proc 2 cuMemAlloc 13020 0"])[1:]
+    assert answers[0] == answers[2] == f"0 0 {OURS} cuMemAlloc_v2"
+    assert answers[1] == answers[4] == "0 0 libcuda.so.1 cuMemAlloc_v3"
+    assert answers[3] == "0 0 libcuda.so.1 cuFresh"
 
 
 # --- C1, C3: by name --------------------------------------------------------------------------
@@ -471,6 +471,26 @@ def test_a_driver_whose_constructor_looks_for_itself(machine, tmp_path):
                 if (cuCtxGetDevice() != seen) seen = 7;
         }
         """, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic")
+    assert machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"])[1] == "5"
+
+
+def test_the_driver_gets_the_real_neighbour(machine):
+    """What the real libraries open is theirs: neither our view nor our limits are for them."""
+    machine.build.compile_c(
+        machine.drivers / "libcuda.so.1", """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <string.h>
+        int cuCtxGetDevice(void);
+        int cuCtxGetDevice(void)
+        {
+                void *h = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+                void *f = h ? dlsym(h, "nvmlErrorString") : 0;
+                Dl_info info;
+                return f && dladdr(f, &info) && strstr(info.dli_fname, "driver/libnvidia-ml") ? 5 : 6;
+        }
+        """, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
+    machine.install("nvml", "libnvidia-ml.so.1")
     assert machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"])[1] == "5"
 
 

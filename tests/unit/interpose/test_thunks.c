@@ -19,6 +19,7 @@
 #include "abi/toy.h"
 #include "front.h"
 #include "interpose/library.h"
+#include "interpose/us.h"
 #include "shim/real.h"
 
 /* Each story runs in a child, so that each has a first call. */
@@ -200,14 +201,29 @@ static void leaves_the_program_alone(void **state)
         in_child(call_with_state);
 }
 
+/* The doors are not for calls of our own: here the loader says that there is no such file, where
+ * the door would have given us ourselves. */
+static void our_own_calls_are_exempt(void **state)
+{
+        assert_true(us_contains((void *)our_own_calls_are_exempt));
+        assert_non_null(library_open(&toy_api, NULL));
+        assert_null(dlopen("libtoy.so.1", RTLD_NOW));
+        assert_non_null(strstr(dlerror(), "libtoy.so.1: cannot open shared object file"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(eleven_arguments),   cmocka_unit_test(integers_among_floats),
-                cmocka_unit_test(wide_vectors),       cmocka_unit_test(structs_on_the_stack),
-                cmocka_unit_test(variadic),           cmocka_unit_test(first_calls_race),
-                cmocka_unit_test(each_class_answers), cmocka_unit_test(no_library_is_an_answer),
+                cmocka_unit_test(eleven_arguments),
+                cmocka_unit_test(integers_among_floats),
+                cmocka_unit_test(wide_vectors),
+                cmocka_unit_test(structs_on_the_stack),
+                cmocka_unit_test(variadic),
+                cmocka_unit_test(first_calls_race),
+                cmocka_unit_test(each_class_answers),
+                cmocka_unit_test(no_library_is_an_answer),
                 cmocka_unit_test(leaves_the_program_alone),
+                cmocka_unit_test(our_own_calls_are_exempt),
         };
 
         setenv(TOY_VARIABLE, TOY_REAL_PATH, 1);

@@ -27,6 +27,8 @@ static int look_up(const char *name, void **ret, int version, unsigned long flag
         int status = 1;
 
         *ret = NULL;
+        if (fake_is_strict && version > fake_version)
+                return status;
         for (const struct fake_proc *p = fake_procs; p->name; p++) {
                 if (strcmp(p->name, name) != 0)
                         continue;

@@ -16,4 +16,5 @@ struct fake_proc {
 
 extern const struct fake_proc fake_procs[] __attribute__((visibility("hidden")));
 extern const int fake_version __attribute__((visibility("hidden")));
+extern const int fake_is_strict __attribute__((visibility("hidden")));
 extern void *const fake_unused[] __attribute__((visibility("hidden")));
