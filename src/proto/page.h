@@ -143,11 +143,11 @@ static inline _Atomic uint32_t *shared_half(const uint32_t *half)
 
 /* Byte of `slots` whose lock says "the owner of this slot lives" / "somebody attaches or recovers".
  */
-#define PAGE_LOCK_LIVE(slot) (2u * (slot))
-#define PAGE_LOCK_RECOVER(slot) (2u * (slot) + 1u)
+#define PAGE_LOCK_LIVE(slot) (UINT64_C(2) * (slot))
+#define PAGE_LOCK_RECOVER(slot) (UINT64_C(2) * (slot) + 1)
 /* Held by an `aliquot run` for as long as its program runs, attached or not: a session made for one
  * run alone is swept away when nobody holds anything of it. */
-#define PAGE_LOCK_KEEPER (2u * PAGE_SLOTS)
+#define PAGE_LOCK_KEEPER (UINT64_C(2) * PAGE_SLOTS)
 
 _Static_assert(sizeof(struct limits_device) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_ledger) == 64, "layout is protocol");

@@ -32,6 +32,9 @@
 #define CHANGED_LOOKS 64u
 /* Before a slot never used is taken: tries at slots that were, some of which are dead. */
 #define REUSE_TRIES 4u
+/* A remover at work looks at every slot: 4096 probes are some 10 ms. */
+#define REMOVAL_SLEEP_NS 1000000
+#define REMOVAL_LOOKS 100u
 
 static _Atomic(struct process *) here;
 
@@ -225,6 +228,33 @@ static int slot_find(struct world *world)
         return -1;
 }
 
+/* Whoever removes a session says so and then looks for live slots; we look after we have ours. */
+static bool is_session_removed(void)
+{
+        fence_seq_cst();
+        return load_acquire(shared_half(&session_limits()->removed)) != 0;
+}
+
+/* As slot_find(), or -1 for good when the session is removed. A remover that finds it in use takes
+ * its word back, which is waited for. */
+static int slot_find_in_session(struct world *world)
+{
+        for (unsigned look = 0; look < REMOVAL_LOOKS; look++) {
+                int slot;
+
+                if (is_session_removed()) {
+                        clock_sleep_ns(REMOVAL_SLEEP_NS);
+                        continue;
+                }
+                slot = slot_find(world);
+                if (slot < 0 || !is_session_removed())
+                        return slot;
+                liveness_unlock(world->live_pin);
+        }
+        world->process->has_left = true;
+        return -1;
+}
+
 static void process_attach(struct process *process)
 {
         struct world world = { .process = process, .fd = -1 };
@@ -234,7 +264,7 @@ static void process_attach(struct process *process)
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
         if (world_open(&world) && load_relaxed(&process->slot_plus_one) == 0 &&
             !process->has_left) {
-                slot = slot_find(&world);
+                slot = slot_find_in_session(&world);
                 if (slot >= 0) {
                         usage_describe_self(&session_slots()->slot[slot]);
                         process->live_pin = world.live_pin;

@@ -158,11 +158,12 @@ static uint64_t current_limit(struct limits_page *page, const struct settings_li
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
 {
         const struct settings_limits *limits = request->limits;
+        const char *name = request->device_name ? request->device_name : "";
         struct settings_limits defaults = { 0 };
 
         read_default(page, &defaults);
         if (!limits || page->flags != request->flags ||
-            strncmp(page->device_name, request->device_name, sizeof(page->device_name)) != 0 ||
+            strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
             defaults.default_bytes != limits->default_bytes ||
             defaults.default_micro_percent != limits->default_micro_percent)
                 return false;
@@ -233,7 +234,7 @@ int store_set(const struct store_session *session, const struct settings_limits 
         uint64_t planned[PAGE_DEVICES];
         int rc = 0;
 
-        if (!session->is_writable)
+        if (!page || !session->is_writable)
                 return fail(err, -EPERM, "the session is open for reading only");
         for (unsigned i = 0; rc >= 0 && i < limits->count; i++) {
                 if (limits->device[i].is_named)

@@ -97,12 +97,12 @@ static int map_session(int folder, const char *name, struct store_session *sessi
         int rc = map_file(folder, &limits, &mapped, &session->limits_file, err);
 
         session->limits = mapped;
-        if (rc < 0)
+        if (rc < 0 || !mapped)
                 return rc;
         mapped = NULL;
         rc = map_file(folder, &slots, &mapped, &session->slots_file, err);
         session->slots = mapped;
-        return rc < 0 ? rc : check_pages(session, name, err);
+        return rc < 0 || !mapped ? rc : check_pages(session, name, err);
 }
 
 int folder_map_session(const struct store *store, const char *name, bool writable,

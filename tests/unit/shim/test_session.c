@@ -16,6 +16,7 @@
 #include "common/atomic.h"
 #include "shim/charge.h"
 #include "shim/session.h"
+#include "store/store.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>
@@ -369,6 +370,56 @@ static void test_many_processes_come_first(void **state)
         assert_int_equal(answer.state, SESSION_ACTIVE);
 }
 
+static int remove_session(void)
+{
+        struct store store;
+
+        CHECK(store_find(&store, folder, false, NULL) == 0);
+        return store_remove(&store, session_limits()->name, false, NULL);
+}
+
+/* A remover has looked at the locks and is about to delete the files. */
+static void charge_during_removal(void)
+{
+        struct store_session owner;
+        struct charge charge;
+        struct store store;
+
+        CHECK(session_start(two_gpus) == SESSION_ACTIVE);
+        CHECK(store_find(&store, folder, false, NULL) == 0);
+        CHECK(store_join(&store, session_limits()->name, true, &owner, NULL) == 0);
+        owner.limits->removed = 1;
+        CHECK(!charge_begin(&charge, 0, 1));
+}
+
+static void charge_after_removal(void)
+{
+        struct charge charge;
+
+        CHECK(session_start(two_gpus) == SESSION_ACTIVE);
+        CHECK(remove_session() == 0);
+        CHECK(!charge_begin(&charge, 0, 1));
+        CHECK(!charge_begin(&charge, 0, 1));
+}
+
+static void charge_before_removal(void)
+{
+        struct charge charge;
+
+        CHECK(session_start(two_gpus) == SESSION_ACTIVE);
+        CHECK(charge_begin(&charge, 0, GIB));
+        CHECK(remove_session() == -EBUSY);
+        CHECK(charge_begin(&charge, 0, GIB));
+}
+
+/* Nothing is charged where nobody else could see it; who is in use stays. */
+static void test_a_session_that_is_removed(void **state)
+{
+        run_with(charge_after_removal, "ALIQUOT_MEMORY=4GiB");
+        run_with(charge_during_removal, "ALIQUOT_MEMORY=3GiB");
+        run_with(charge_before_removal, "ALIQUOT_MEMORY=4GiB");
+}
+
 static void test_the_log_goes_where_it_was_sent(void **state)
 {
         char variable[128], text[2048] = "";
@@ -415,6 +466,7 @@ int main(void)
                 story(test_a_child_does_not_wait_for_a_thread_that_it_lacks),
                 story(test_a_call_from_inside_is_passed_on),
                 story(test_many_processes_come_first),
+                story(test_a_session_that_is_removed),
                 story(test_the_log_goes_where_it_was_sent),
         };
 
