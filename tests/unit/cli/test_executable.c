@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executables as strangers write them: what they say is read, and no offset of theirs is believed.
+ */
+#include "cli/executable.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+/* A small program: header, three segments, what they point at. */
+struct image {
+        Elf64_Ehdr header;
+        Elf64_Phdr segment[3];
+        char interpreter[32];
+        Elf64_Dyn dynamic[4];
+        char strings[64];
+};
+
+#define BASE 0x400000u
+
+static struct image good_image(void)
+{
+        struct image image = {
+                .header = { .e_type = ET_DYN,
+                            .e_phoff = offsetof(struct image, segment),
+                            .e_phentsize = sizeof(Elf64_Phdr),
+                            .e_phnum = 3 },
+                .segment = { { .p_type = PT_LOAD, .p_vaddr = BASE, .p_filesz = sizeof(image) },
+                             { .p_type = PT_INTERP,
+                               .p_offset = offsetof(struct image, interpreter),
+                               .p_filesz = sizeof("/lib64/ld-linux.so.2") },
+                             { .p_type = PT_DYNAMIC,
+                               .p_offset = offsetof(struct image, dynamic),
+                               .p_filesz = sizeof(image.dynamic) } },
+                .interpreter = "/lib64/ld-linux.so.2",
+                .dynamic = { { .d_tag = DT_NEEDED, .d_un.d_val = 1 },
+                             { .d_tag = DT_STRTAB,
+                               .d_un.d_ptr = BASE + offsetof(struct image, strings) },
+                             { .d_tag = DT_NULL } },
+                .strings = "\0libnvidia-ml.so.1",
+        };
+        int self = open("/proc/self/exe", O_RDONLY);
+        Elf64_Ehdr own;
+
+        assert_int_equal(read(self, &own, sizeof(own)), sizeof(own));
+        close(self);
+        memcpy(image.header.e_ident, own.e_ident, sizeof(own.e_ident));
+        image.header.e_machine = own.e_machine;
+        return image;
+}
+
+static int inspect(const void *bytes, size_t count, struct executable *ret)
+{
+        int fd = memfd_create("executable", 0);
+        int rc;
+
+        assert_int_equal(write(fd, bytes, count), count);
+        rc = executable_inspect(fd, ret, NULL);
+        close(fd);
+        return rc;
+}
+
+static void a_dynamic_program_names_its_loader(void **state)
+{
+        struct image image = good_image();
+        struct executable file = { 0 };
+
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_true(file.is_native && file.is_program && file.needs_nvml);
+        assert_string_equal(file.interpreter, "/lib64/ld-linux.so.2");
+}
+
+static void a_static_program_names_none(void **state)
+{
+        struct image image = good_image();
+        struct executable file = { 0 };
+
+        image.segment[1].p_type = PT_NULL;
+        image.segment[2].p_type = PT_NULL;
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_true(file.is_native && !file.needs_nvml);
+        assert_string_equal(file.interpreter, "");
+}
+
+static void other_machines_and_classes_are_told_apart(void **state)
+{
+        struct image image = good_image();
+        struct executable file = { 0 };
+
+        image.header.e_machine = EM_RISCV;
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_false(file.is_native);
+        assert_int_equal(file.bits, 64);
+
+        image = good_image();
+        image.header.e_ident[EI_CLASS] = ELFCLASS32;
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_false(file.is_native);
+        assert_int_equal(file.bits, 32);
+}
+
+static void a_text_is_no_program(void **state)
+{
+        struct executable file;
+
+        assert_int_equal(inspect("#!/bin/sh\necho hello\n", 21, &file), -ENOEXEC);
+        assert_int_equal(inspect("", 0, &file), -ENOEXEC);
+        assert_int_equal(inspect(ELFMAG, SELFMAG, &file), -ENOEXEC);
+}
+
+static void what_points_outside_the_file_is_damage(void **state)
+{
+        struct image image = good_image();
+        struct executable file;
+
+        image.header.e_phoff = sizeof(image);
+        assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
+        image.header.e_phoff = UINT64_MAX - 8;
+        assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
+
+        image = good_image();
+        image.segment[1].p_offset = UINT64_MAX;
+        assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
+        image = good_image();
+        image.segment[1].p_filesz = 0;
+        assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
+        image.segment[1].p_filesz = UINT64_MAX;
+        assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
+}
+
+static void a_hostile_list_of_libraries_is_read_to_its_end_and_no_further(void **state)
+{
+        struct image image = good_image();
+        struct executable file = { 0 };
+
+        image.dynamic[1].d_un.d_ptr = UINT64_MAX;
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_false(file.needs_nvml);
+
+        image = good_image();
+        image.segment[2].p_filesz = UINT64_MAX;
+        image.segment[2].p_offset = UINT64_MAX - 4;
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_false(file.needs_nvml);
+
+        image = good_image();
+        image.dynamic[0].d_un.d_val = UINT64_MAX;
+        assert_int_equal(inspect(&image, sizeof(image), &file), 0);
+        assert_false(file.needs_nvml);
+}
+
+static void any_single_byte_may_be_wrong(void **state)
+{
+        struct image image = good_image();
+        struct executable file;
+
+        for (size_t i = 0; i < sizeof(image.header) + sizeof(image.segment); i++) {
+                struct image changed = image;
+
+                ((unsigned char *)&changed)[i] ^= 0xff;
+                assert_true(inspect(&changed, sizeof(changed), &file) <= 0);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_dynamic_program_names_its_loader),
+                cmocka_unit_test(a_static_program_names_none),
+                cmocka_unit_test(other_machines_and_classes_are_told_apart),
+                cmocka_unit_test(a_text_is_no_program),
+                cmocka_unit_test(what_points_outside_the_file_is_damage),
+                cmocka_unit_test(a_hostile_list_of_libraries_is_read_to_its_end_and_no_further),
+                cmocka_unit_test(any_single_byte_may_be_wrong),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
