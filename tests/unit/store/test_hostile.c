@@ -4,9 +4,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "fixture.h"
+
+static int count_names(const char *name, void *context)
+{
+        ++*(unsigned *)context;
+        return 0;
+}
 
 static void overwrite(const char *path, off_t at, const void *bytes, size_t count)
 {
@@ -160,6 +167,31 @@ static void test_choosing_a_runtime_folder(void **state)
         assert_int_equal(store_find(&found, path, true, NULL), -EPERM);
 }
 
+/* A file system without room is found out by a call that fails, not by a write that kills. */
+static void test_a_full_file_system(void **state)
+{
+        struct store_request request = request_of("full");
+        struct store_session session;
+        struct error err = { 0 };
+        unsigned left = 0;
+        int fd;
+
+        if (mount("tmpfs", store.path, "tmpfs", 0, "size=4k,mode=0700") < 0)
+                skip(); /* only root can make one */
+        assert_int_equal(store_create(&store, &request, &session, &err), -ENOSPC);
+        assert_non_null(strstr(err.text, "session full"));
+        assert_int_equal(store_list(&store, count_names, &left, NULL), 0);
+        assert_int_equal(left, 0);
+        /* Nothing is left of the attempt: with a little more room the next one succeeds. */
+        assert_int_equal(mount("tmpfs", store.path, "tmpfs", MS_REMOUNT, "size=8k,mode=0700"), 0);
+        assert_int_equal(store_create(&store, &request, &session, &err), 0);
+        store_close(&session);
+        fd = open(path_of("full", "slots"), O_RDWR);
+        assert_int_equal(store_reserve_slot(fd, 1000, &err), -ENOSPC);
+        close(fd);
+        assert_int_equal(umount(store.path), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -169,6 +201,7 @@ int main(void)
                 story(test_strangers_files),
                 story(test_names),
                 story(test_choosing_a_runtime_folder),
+                story(test_a_full_file_system),
         };
 
         return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
