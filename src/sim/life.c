@@ -321,7 +321,7 @@ int node_attach(struct node *node)
                         break;
                 row_fill(row);
                 alive_hold(row);
-                memset(node->meter[i], 0, sizeof(node->meter[i]));
+                memset(node->meter[i], 0, node->device_count * sizeof(node->meter[i][0]));
                 if (load_relaxed(&node->row_high) <= i)
                         store_release(&node->row_high, i + 1);
                 store_release(&row->state, ROW_LIVE);
