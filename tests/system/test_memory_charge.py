@@ -260,3 +260,12 @@ def test_an_import_over_the_limit_is_closed_again(sim):
         assert gpu.code("ipc-open 2 1") == OUT_OF_MEMORY
         assert gpu.look().charged == CONTEXT
         assert gpu.code("ipc-close 2") != SUCCESS
+
+
+def test_a_block_is_charged_while_an_import_of_it_lives(sim):
+    """A process that imports its own export and lets the original go keeps the charge."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do(f"create 1 {64 * MIB} 0", "export 1 1", "import 2 1", "release-handle 1")
+        assert gpu.look()[:2] == (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB)
+        gpu.do("release-handle 2")
+        assert gpu.look()[:2] == (CONTEXT, CONTEXT)

@@ -87,10 +87,12 @@ static struct freeing freeing_begin(CUdeviceptr address)
 
 static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr address)
 {
+        struct charge none = { .device = CHARGE_NO_DEVICE };
+
         if (rc == CUDA_SUCCESS) {
                 import_end(freeing->import);
-                import_unexport(SPACE_POINTER, address);
-                import_unexport(SPACE_POOL, address);
+                import_unexport(SPACE_POINTER, address, &freeing->taken);
+                import_unexport(SPACE_POOL, address, &none);
                 pool_freed();
         } else {
                 import_keep(freeing->import, SPACE_IMPORT, address);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "common/atomic.h"
+#include "interpose/gate.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/pool.h"
@@ -67,8 +68,11 @@ bool front_start(void)
                 madvise(&store, sizeof(store), MADV_WIPEONFORK);
                 store_relaxed(&state.is_wiped_at_fork, 1);
         }
-        if (session_state() == SESSION_UNKNOWN)
+        if (session_state() == SESSION_UNKNOWN) {
                 session_start(list_cards);
+                if (session_limits())
+                        gate_use(&session_limits()->gate, NULL);
+        }
         errno = saved;
         return session_state() != SESSION_BROKEN;
 }

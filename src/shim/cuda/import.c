@@ -62,11 +62,20 @@ uint64_t import_name_fd(int fd)
         return mix(mix(2, status.st_dev), status.st_ino) | 1;
 }
 
-uint64_t import_bytes_fd(int fd)
+uint64_t import_bytes_known(uint64_t name)
 {
-        struct stat status;
+        uint64_t bytes = 0;
 
-        return describe(fd, &status) && status.st_size > 0 ? (uint64_t)status.st_size : 0;
+        if (!name || !load_relaxed(&state.exports_live))
+                return 0;
+        lock_take(&state.imports_lock);
+        for (struct node *own = table_each(&state.exports, NULL); own && !bytes;
+             own = table_each(&state.exports, own)) {
+                if (own->extent == name)
+                        bytes = charge_held((enum charge_space)own->id, own->key);
+        }
+        lock_drop(&state.imports_lock);
+        return bytes;
 }
 
 /* The session's lock on a name, or NULL: somebody has it. `*ret_is_free` also when the file cannot
@@ -253,6 +262,7 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
         if (node) {
                 node->key = key;
                 node->id = space;
+                node->extent = name;
                 node->value = key_of(pin);
                 table_put(&state.exports, node);
                 add_relaxed(&state.exports_live, 1u);
@@ -262,23 +272,42 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
                 unlock(key_of(pin));
 }
 
-void import_unexport(enum charge_space space, uint64_t key)
+/* Under imports_lock: an import of the same memory, held by this process without a charge. */
+static struct node *heir(uint64_t name)
 {
-        struct node *node;
+        struct node *import = table_find(&state.imports, name);
+
+        return import && import->value == WAITING ? import : NULL;
+}
+
+void import_unexport(enum charge_space space, uint64_t key, struct charge *take_charge)
+{
+        struct node *export = NULL;
+        struct node *import = NULL;
         uint64_t pin = 0;
 
-        if (!load_relaxed(&state.exports_live))
+        if (!load_relaxed(&state.exports_live)) {
+                charge_drop(take_charge);
                 return;
+        }
         lock_take(&state.imports_lock);
-        node = find_kind(&state.exports, key, space);
-        if (node) {
-                pin = node->value;
-                table_remove(&state.exports, node);
-                table_node_free(&state.exports, node);
+        export = find_kind(&state.exports, key, space);
+        if (export) {
+                pin = export->value;
+                import = heir(export->extent);
+                table_remove(&state.exports, export);
+                table_node_free(&state.exports, export);
                 add_relaxed(&state.exports_live, -1u);
         }
+        if (import && take_charge->bytes) {
+                set_value(import, pin);
+                pin = 0;
+                take_charge->owner = 0;
+                charge_keep(take_charge, SPACE_IMPORT, import->id);
+        }
+        charge_drop(take_charge);
         lock_drop(&state.imports_lock);
-        unlock(pin);
+        unlock(pin); /* after the charge: the next to be charged finds the room */
 }
 
 /* Under imports_lock. */

@@ -25,8 +25,8 @@
 uint64_t import_name_bytes(const void *handle, size_t bytes);
 uint64_t import_name_fd(int fd);
 
-/* Bytes of the object behind a descriptor; 0 = it does not say. */
-uint64_t import_bytes_fd(int fd);
+/* Bytes of what this process itself exported under a name; 0 = it did not: nobody tells. */
+uint64_t import_bytes_known(uint64_t name);
 
 struct node;
 
@@ -44,7 +44,10 @@ struct node *import_take(enum charge_space space, uint64_t key);
 /* The program made its own memory shareable under this name; `key` is the address or number that
  * its charge is kept under, for import_unexport() when it ends. */
 void import_export(uint64_t name, enum charge_space space, uint64_t key);
-void import_unexport(enum charge_space space, uint64_t key);
+
+/* That memory was given back. `take_charge` is given back too, unless this process holds an import
+ * of it, which inherits the charge. */
+void import_unexport(enum charge_space space, uint64_t key, struct charge *take_charge);
 
 /* Uncharged holders on this row become charged if their charger is gone. */
 void import_claim(int row);

@@ -101,24 +101,24 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
 /* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */
 static CUresult settle_unknown(struct node *import, CUresult rc, CUdeviceptr address)
 {
+        struct charge none = { .device = CHARGE_NO_DEVICE };
+
         if (rc != CUDA_SUCCESS) {
                 import_keep(import, SPACE_IMPORT, address);
                 return rc;
         }
         import_end(import);
-        import_unexport(SPACE_POOL, address);
+        import_unexport(SPACE_POOL, address, &none);
         pool_freed();
         pool_synchronised();
         return rc;
 }
 
-/* An exported block is let go only after its charge: the next to be charged finds the room. */
 static CUresult settle_known(struct charge *taken, CUresult rc, CUdeviceptr address)
 {
-        settle_free(taken, rc, SPACE_POINTER, address);
         if (rc == CUDA_SUCCESS)
-                import_unexport(SPACE_POINTER, address);
-        return rc;
+                import_unexport(SPACE_POINTER, address, taken);
+        return settle_free(taken, rc, SPACE_POINTER, address);
 }
 
 CUresult hook_cuMemFree(CUdeviceptr_v1 address)

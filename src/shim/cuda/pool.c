@@ -334,17 +334,24 @@ static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
         return otherwise;
 }
 
-static struct meter *find_meter(const struct growth_request *request, struct place place)
+/* A pool on the host has no meter; a pool that cannot be told is an error, never free of charge. */
+static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
 {
-        CUmemoryPool pool = request->pool;
-        struct meter *meter;
+        struct place place = growth->place;
+        CUresult rc = CUDA_SUCCESS;
+        bool is_given = pool != NULL;
 
-        if (!pool && real.cuDeviceGetMemPool(&pool, place.device) != CUDA_SUCCESS)
-                return NULL;
-        meter = meter_find(SPACE_POOL, key_of(pool));
-        if (meter)
-                return meter;
-        return meter_of_pool(pool, request->pool ? place_of_pool(pool, place) : place);
+        if (!is_given)
+                rc = real.cuDeviceGetMemPool(&pool, place.device);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        growth->meter = meter_find(SPACE_POOL, key_of(pool));
+        if (growth->meter)
+                return CUDA_SUCCESS;
+        if (is_given)
+                place = place_of_pool(pool, place);
+        growth->meter = meter_of_pool(pool, place);
+        return growth->meter || place.row < 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Does the request fit in what the pool has already? */
@@ -395,6 +402,8 @@ static bool next_rung(struct growth *growth)
 
 CUresult growth_begin(struct growth *ret, const struct growth_request *request)
 {
+        CUresult rc;
+
         *ret = (struct growth){ .stream = request->stream, .bytes = request->bytes };
         charge_begin(&ret->charge, CHARGE_NO_DEVICE, 0);
         ret->place = place_of_stream(request->stream);
@@ -402,9 +411,9 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request)
                 return CUDA_ERROR_NOT_PERMITTED;
         if (ret->place.row < 0 || !request->bytes || is_capturing(request->stream))
                 return CUDA_SUCCESS;
-        ret->meter = find_meter(request, ret->place);
+        rc = find_meter(ret, request->pool);
         if (!ret->meter)
-                return CUDA_SUCCESS;
+                return rc;
         ret->place.row = load_relaxed(&ret->meter->row);
         return next_rung(ret) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

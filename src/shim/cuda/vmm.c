@@ -43,10 +43,9 @@ static void end_if_unused(struct node *allocation)
 
         if (!allocation || allocation->count || allocation->value || allocation->extent)
                 return;
-        import_unexport(SPACE_HANDLE, allocation->id);
         import_end(import_take(SPACE_HANDLE, allocation->id));
-        if (charge_take(&charge, SPACE_HANDLE, allocation->id))
-                charge_drop(&charge);
+        charge_take(&charge, SPACE_HANDLE, allocation->id);
+        import_unexport(SPACE_HANDLE, allocation->id, &charge);
         table_remove(&state.vmm_handles, allocation);
         table_node_free(&state.vmm_handles, allocation);
 }
@@ -399,16 +398,11 @@ CUresult hook_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHand
         return rc;
 }
 
-/* The driver gives a descriptor as a number in the pointer's place. */
-static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type, uint64_t *ret_bytes)
+/* The driver takes a descriptor as a number in the pointer's place. */
+static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
 {
-        *ret_bytes = 0;
-        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-                int fd = (int)(intptr_t)shareable;
-
-                *ret_bytes = import_bytes_fd(fd);
-                return import_name_fd(fd);
-        }
+        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+                return import_name_fd((int)(intptr_t)shareable);
         if (type == CU_MEM_HANDLE_TYPE_FABRIC && shareable)
                 return import_name_bytes(shareable, sizeof(CUmemFabricHandle));
         return 0;
@@ -449,16 +443,16 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
                                              CUmemAllocationHandleType type)
 {
         CUmemGenericAllocationHandle handle = 0;
-        uint64_t bytes, name;
+        uint64_t name;
         CUresult rc;
 
         if (!ret || !front_is_on())
                 return real.cuMemImportFromShareableHandle(ret, shareable, type);
-        name = imported_name(shareable, type, &bytes);
+        name = imported_name(shareable, type);
         rc = real.cuMemImportFromShareableHandle(&handle, shareable, type);
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = settle_import(handle, name, bytes);
+        rc = settle_import(handle, name, import_bytes_known(name));
         if (rc == CUDA_SUCCESS)
                 *ret = handle;
         else

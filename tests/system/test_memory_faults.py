@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing leaks: driver calls that fail, pools that churn, threads that race, and the same program
+with us and without us.
+"""
+import random
+
+import pytest
+
+from script import GIB, KIB, MIB, Script, replay
+
+CONTEXT = 16 * MIB
+
+# What the script does to reach each driver function, twice: what fails the first time must leave
+# nothing behind, and what then works must be charged as ever.
+CALLS = {
+    "cuMemAlloc_v2": ["alloc 1 1000000"],
+    "cuMemAllocManaged": ["managed 1 1000000"],
+    "cuMemAllocPitch_v2": ["pitch 1 1000 100"],
+    "cuMemFree_v2": ["alloc 1 1000000", "free 1"],
+    "cuArray3DCreate_v2": ["array 1 100 100 4"],
+    "cuArrayGetMemoryRequirements": ["array 1 100 100 4"],
+    "cuArrayDestroy": ["array 1 100 100 4", "end-array 1"],
+    "cuMipmappedArrayCreate": ["mipmap 1 64 64 4"],
+    "cuMipmappedArrayGetMemoryRequirements": ["mipmap 1 64 64 4"],
+    "cuMipmappedArrayDestroy": ["mipmap 1 64 64 4", "end-mipmap 1"],
+    "cuMemAllocAsync": ["async 1 1000000 0"],
+    "cuDeviceGetMemPool": ["async 1 1000000 0"],
+    "cuStreamIsCapturing": ["async 1 1000000 0"],
+    "cuMemFreeAsync": ["async 1 1000000 0", "free-async 1 0", "sync"],
+    "cuMemPoolCreate": ["pool 1 0", "from-pool 2 1000000 1 0"],
+    "cuMemAllocFromPoolAsync": ["pool 1 0", "from-pool 2 1000000 1 0"],
+    "cuMemPoolDestroy": ["pool 1 0", "from-pool 2 1000000 1 0", "free-async 2 0", "sync",
+                         "end-pool 1"],
+    "cuMemPoolTrimTo": ["default-pool 1 0", "async 2 1000000 0", "free-async 2 0", "sync",
+                        "trim 1 0"],
+    "cuMemCreate": ["create 1 4194304 0"],
+    "cuMemRelease": ["create 1 4194304 0", "release-handle 1"],
+    "cuMemMap": ["create 1 4194304 0", "map 1 1 4194304", "release-handle 1"],
+    "cuMemUnmap": ["create 1 4194304 0", "map 1 1 4194304", "release-handle 1", "unmap 1"],
+    "cuMemRetainAllocationHandle": ["create 1 4194304 0", "map 1 1 4194304", "release-handle 1",
+                                    "retain-handle 2 1 0", "unmap 1"],
+    "cuMemExportToShareableHandle": ["create 1 4194304 0", "export 1 1", "release-handle 1"],
+    "cuMemImportFromShareableHandle": ["create 1 4194304 0", "export 1 1", "import 2 1",
+                                       "release-handle 1", "map 2 2 4194304"],
+    "cuModuleLoadData": ["module 1"],
+    "cuModuleUnload": ["module 1", "end-module 1"],
+    "cuLibraryLoadData": ["library 1"],
+    "cuLibraryUnload": ["library 1", "end-library 1"],
+    "cuCtxCreate_v2": ["context 1 0", "alloc 1 4096"],
+    "cuCtxDestroy_v2": ["context 1 0", "alloc 1 4096", "destroy 1"],
+    "cuDevicePrimaryCtxRetain": ["retain 1 0"],
+    "cuDevicePrimaryCtxRelease_v2": ["retain 1 0", "release 0"],
+    "cuDevicePrimaryCtxReset_v2": ["retain 1 0", "alloc 1 4096", "reset 0"],
+    "cuIpcGetMemHandle": ["alloc 1 4096", "ipc-get 1 1", "free 1"],
+    "cuGraphInstantiateWithFlags": ["graph 1 1000000 0", "launch 1 0", "sync 0"],
+    "cuGraphLaunch": ["graph 1 1000000 0", "launch 1 0", "sync 0"],
+    "cuDeviceGraphMemTrim": ["graph 1 1000000 0", "launch 1 0", "sync 0", "graph-trim 0"],
+    "cuMemGetInfo_v2": ["info"],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("error", (2, 999))
+def test_a_failing_call_leaves_nothing(sim, name, error):
+    """A8: each driver call fails once (out of memory, unknown) where it is first needed."""
+    first = 2 if name == "cuCtxCreate_v2" else 1
+    sim.configure(fail=f"{name}:{first}:{error}")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready()
+        answers = [gpu.code(line) for line in CALLS[name]]
+        gpu.do("sync") if name not in ("cuCtxDestroy_v2",) else None
+        books = gpu.look()
+        assert books.charged == books.granted, (name, answers)
+        [gpu.code(line) for line in CALLS[name]]
+        gpu.code("sync")
+        gpu.code("info")
+        books = gpu.look()
+        assert books.charged == books.granted, (name, answers)
+
+
+def test_pool_churn_returns_to_its_baseline(sim):
+    """A8: 20,000 stream-ordered operations, then a trim: what is charged is what there was."""
+    rng = random.Random(8)
+    lines = ["init", "context 0 0", "stream 1", "stream 2", "default-pool 1 0", "look 0"]
+    live = set()
+    for _ in range(20000):
+        slot = rng.randrange(100, 130)
+        stream = rng.randrange(3)
+        if slot in live:
+            lines.append(f"free-async {slot} {stream}")
+            live.discard(slot)
+        else:
+            lines.append(f"async {slot} {rng.choice((1, 4096, 100 * KIB, MIB, 3 * MIB))} {stream}")
+            live.add(slot)
+        if rng.random() < 0.01:
+            lines.append(rng.choice(("sync", "sync 1", "trim 1 0", "look 0", "info")))
+    lines += [f"free-async {slot} 0" for slot in live] + ["sync", "trim 1 0", "look 0"]
+    answers = replay(sim, lines, ALIQUOT_MEMORY="512MiB")
+    looks = [[int(word) for word in answer.split()[1:]]
+             for line, answer in zip(lines, answers) if line.startswith("look")]
+    assert looks[0][:2] == looks[-1][:2] == [CONTEXT, CONTEXT]
+    assert all(high <= 512 * MIB for *_, high in looks)
+
+
+def random_script(seed, length):
+    """Calls that mostly make sense, on a few slots, so that they also collide."""
+    rng = random.Random(seed)
+    slot = lambda: rng.randrange(1, 12)  # noqa: E731
+    size = lambda: rng.choice((0, 1, 4096, 100_000, MIB, 5 * MIB, 40 * MIB))  # noqa: E731
+    makers = [
+        lambda: f"alloc {slot() + 20} {size()}", lambda: f"free {slot() + 20}",
+        lambda: f"managed {slot() + 40} {size()}", lambda: f"free {slot() + 40}",
+        lambda: f"pitch {slot() + 60} {rng.randrange(3000)} {rng.randrange(300)}",
+        lambda: f"free {slot() + 60}",
+        lambda: f"async {slot() + 80} {size()} {rng.randrange(3)}",
+        lambda: f"free-async {slot() + 80} {rng.randrange(3)}", lambda: f"free {slot() + 80}",
+        lambda: f"free-async {slot() + 20} 0",
+        lambda: f"pool {slot()} 0", lambda: f"from-pool {slot() + 80} {size()} {slot()} 0",
+        lambda: f"trim {slot()} 0",
+        lambda: f"array {slot()} {rng.randrange(400)} {rng.randrange(400)} {rng.randrange(3)}",
+        lambda: f"end-array {slot()}", lambda: f"mipmap {slot()} 64 64 {rng.randrange(9)}",
+        lambda: f"end-mipmap {slot()}", lambda: f"module {slot()}", lambda: f"end-module {slot()}",
+        lambda: f"library {slot()}", lambda: f"end-library {slot()}",
+        lambda: f"create {slot()} {2 * MIB * rng.randrange(4)} 0",
+        lambda: f"release-handle {slot()}", lambda: f"attributes {slot() + rng.choice((20, 40, 80))}",
+        lambda: f"graph {slot()} {size()} 0", lambda: f"launch {slot()} {rng.randrange(3)}",
+        lambda: "info", lambda: "sync", lambda: f"sync {rng.randrange(3)}", lambda: "graph-trim 0",
+        lambda: f"retain {slot()} 0", lambda: "release 0", lambda: "current 0",
+    ]
+    lines = ["init", "context 0 0", "stream 1", "stream 2"]
+    while len(lines) < length:
+        lines.append(rng.choice(makers)())
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_program_with_and_without_us(sim, seed):
+    """A random program under a limit that it does not reach answers call by call as it does
+    without us; what it sees of free memory, too, when no limit is set."""
+    lines = random_script(seed, 1500)
+    sim.configure(memory="8GiB", drain="0", context="16MiB")
+    bare = replay(sim, lines, preload=False)
+    plain = replay(sim, lines)
+    assert plain == bare
+    limited = replay(sim, lines, ALIQUOT_MEMORY="7GiB")
+    for line, ours, theirs in zip(lines, limited, bare):
+        if line == "info" and ours != theirs:
+            assert ours.split()[::2] == ["0", str(7 * GIB)]
+        else:
+            assert ours == theirs, line
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_at_the_limit(sim, seed):
+    """Refusals everywhere: the books agree at every look, and the card never held more."""
+    limit = 96 * MIB
+    lines = []
+    for line in random_script(seed + 100, 1200):
+        lines += [line] if not line.startswith("retain") else []
+        if line == "sync":
+            lines.append("look 0")
+    lines += ["sync", "info", "look 0"]
+    answers = replay(sim, lines, ALIQUOT_MEMORY="96MiB")
+    before = ""
+    for line, answer in zip(lines, answers):
+        if line == "look 0":
+            charged, granted, _, high = (int(word) for word in answer.split()[1:])
+            assert charged >= granted and high <= limit, (before, answer)
+        before = line
+    assert any(answer == "2" for answer in answers), "the limit was never reached"
+    assert charged == granted, answers[-1]
