@@ -8,7 +8,11 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+/* An owner that died between opening the gate and waking is noticed after this long. */
+#define LOOK_AGAIN_NS 50000000
 
 static const uint32_t always_open;
 static gate_waiter *gate_waits;
@@ -17,11 +21,12 @@ const uint32_t *gate_word = &always_open;
 
 static void wait_on_word(const uint32_t *word)
 {
+        static const struct timespec look_again = { .tv_nsec = LOOK_AGAIN_NS };
         uint32_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
         /* Not FUTEX_PRIVATE: the owner wakes us from another process. */
         if (value != 0)
-                syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+                syscall(SYS_futex, word, FUTEX_WAIT, value, &look_again, NULL, 0);
 }
 
 void gate_use(const uint32_t *word, gate_waiter *waiter)
