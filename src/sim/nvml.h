@@ -95,6 +95,9 @@ nvmlDevice_t gpu_handle(const struct gpu *gpu);
 bool gpu_is_lost(const struct gpu *gpu);
 const struct node_device *gpu_device(const struct gpu *gpu);
 
+/* 0 to 100; 0 of nothing. */
+unsigned percent_of(uint64_t part, uint64_t whole);
+
 /* Percent of the last window that an engine was busy, 0 to 100. */
 unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine);
 

@@ -2,8 +2,9 @@
 /*
  * Accounting: on, for the processes that are there now. Who has gone is forgotten.
  */
+#include <stdlib.h>
+
 #include "common/atomic.h"
-#include "common/scoped.h"
 #include "sim/clock.h"
 #include "sim/nvml_process.h"
 
@@ -27,16 +28,16 @@ nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t handle, unsigned *count, u
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        scoped_free struct gpu_process *list = gpu_process_list(gpu, &found);
+        struct gpu_process *list = gpu_process_list(gpu, &found);
         if (!list)
                 return NVML_ERROR_MEMORY;
-        unsigned room = *count;
-        *count = found;
-        if (room < found)
-                return NVML_ERROR_INSUFFICIENT_SIZE;
-        for (unsigned i = 0; i < found && ret_pids; i++)
+        if (*count < found)
+                rc = NVML_ERROR_INSUFFICIENT_SIZE;
+        for (unsigned i = 0; i < found && rc == NVML_SUCCESS && ret_pids; i++)
                 ret_pids[i] = list[i].pid;
-        return NVML_SUCCESS;
+        *count = found;
+        free(list);
+        return rc;
 }
 
 static void stats_fill(const struct gpu_process *process, nvmlAccountingStats_t *ret)
@@ -69,14 +70,16 @@ nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t handle, unsigned pid,
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        scoped_free struct gpu_process *list = gpu_process_list(gpu, &found);
+        struct gpu_process *list = gpu_process_list(gpu, &found);
         if (!list)
                 return NVML_ERROR_MEMORY;
-        for (unsigned i = 0; i < found; i++) {
-                if (list[i].pid == pid) {
-                        stats_fill(&list[i], ret_stats);
-                        return NVML_SUCCESS;
-                }
+        rc = NVML_ERROR_NOT_FOUND;
+        for (unsigned i = 0; i < found && rc != NVML_SUCCESS; i++) {
+                if (list[i].pid != pid)
+                        continue;
+                stats_fill(&list[i], ret_stats);
+                rc = NVML_SUCCESS;
         }
-        return NVML_ERROR_NOT_FOUND;
+        free(list);
+        return rc;
 }

@@ -236,10 +236,10 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvmlDevice_t *re
 
 static void serial_write(const struct gpu *gpu, char ret[NVML_DEVICE_SERIAL_BUFFER_SIZE])
 {
-        size_t digits = strlen(nvml.model->board_serial);
+        const char *first = nvml.model->board_serial;
 
-        strcpy(ret, nvml.model->board_serial);
-        snprintf(ret + digits - 2, 3, "%02u", gpu->card->index + 1);
+        snprintf(ret, NVML_DEVICE_SERIAL_BUFFER_SIZE, "%.*s%02u", (int)strlen(first) - 2, first,
+                 gpu->card->index + 1);
 }
 
 nvmlReturn_t nvmlDeviceGetSerial(nvmlDevice_t handle, char *ret_serial, unsigned length)

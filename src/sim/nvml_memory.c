@@ -85,6 +85,13 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t handle, nvmlBAR1Memory_t *
         return NVML_SUCCESS;
 }
 
+unsigned percent_of(uint64_t part, uint64_t whole)
+{
+        if (part >= whole)
+                return whole ? 100 : 0;
+        return (unsigned)(part * 100 / whole);
+}
+
 unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
 {
         uint64_t now_ns = sim_now_ns();
@@ -93,8 +100,7 @@ unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
         for (unsigned i = 0; i < gpu->unit_count; i++)
                 busy_ns += node_meter_read(&nvml.node->device[gpu->first_unit + i].meter[engine],
                                            now_ns, NVML_WINDOW_NS);
-        uint64_t percent = busy_ns * 100 / (NVML_WINDOW_NS * gpu->unit_count);
-        return percent < 100 ? (unsigned)percent : 100;
+        return percent_of(busy_ns, NVML_WINDOW_NS * gpu->unit_count);
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t handle, nvmlUtilization_t *ret_rates)

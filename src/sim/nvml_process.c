@@ -136,10 +136,11 @@ struct gpu_process *gpu_process_list(const struct gpu *gpu, unsigned *ret_count)
         return list;
 }
 
+typedef void put_fn(void *out, unsigned i, const struct gpu_process *process);
+
 /* Room and count as all of NVML's lists: too little room tells the count and writes nothing. */
 static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigned *count,
-                              void (*put)(void *out, unsigned i, const struct gpu_process *),
-                              void *out)
+                              put_fn *put, void *out)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_gpu(function, handle, count, &gpu);
@@ -147,18 +148,18 @@ static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigne
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        scoped_free struct gpu_process *list = gpu_process_list(gpu, &found);
+        struct gpu_process *list = gpu_process_list(gpu, &found);
         if (!list)
                 return NVML_ERROR_MEMORY;
-        unsigned room = *count;
-        *count = found;
-        if (room < found)
-                return NVML_ERROR_INSUFFICIENT_SIZE;
-        if (found > 0 && !out)
-                return NVML_ERROR_INVALID_ARGUMENT;
-        for (unsigned i = 0; i < found; i++)
+        if (*count < found)
+                rc = NVML_ERROR_INSUFFICIENT_SIZE;
+        else if (found > 0 && !out)
+                rc = NVML_ERROR_INVALID_ARGUMENT;
+        for (unsigned i = 0; i < found && rc == NVML_SUCCESS; i++)
                 put(out, i, &list[i]);
-        return NVML_SUCCESS;
+        *count = found;
+        free(list);
+        return rc;
 }
 
 static void put_v1(void *out, unsigned i, const struct gpu_process *process)
@@ -197,40 +198,32 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsign
         return list_give(__func__, handle, count, put_v2, ret_infos);
 }
 
-nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t handle,
-                                                   nvmlProcessDetailList_t *ret_list)
+static void put_detail(void *out, unsigned i, const struct gpu_process *process)
 {
-        const struct gpu *gpu;
-        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_list, &gpu);
-        unsigned found;
+        nvmlProcessDetail_v1_t *detail = out;
 
-        if (rc != NVML_SUCCESS)
-                return rc;
-        if (ret_list->version != nvmlProcessDetailList_v1)
-                return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-        scoped_free struct gpu_process *list = gpu_process_list(gpu, &found);
-        if (!list)
-                return NVML_ERROR_MEMORY;
-        if (ret_list->mode != 0)
-                found = 0;
-        unsigned room = ret_list->numProcArrayEntries;
-        ret_list->numProcArrayEntries = found;
-        if (room < found || (found > 0 && !ret_list->procArray))
-                return NVML_ERROR_INSUFFICIENT_SIZE;
-        for (unsigned i = 0; i < found; i++) {
-                bool is_whole = list[i].instance_id == NVML_NO_INSTANCE;
-
-                ret_list->procArray[i] = (nvmlProcessDetail_v1_t){
-                        .pid = list[i].pid,
-                        .usedGpuMemory = list[i].used_bytes,
-                        .gpuInstanceId = list[i].instance_id,
-                        .computeInstanceId = is_whole ? NVML_NO_INSTANCE : 0,
-                };
-        }
-        return NVML_SUCCESS;
+        detail[i] = (nvmlProcessDetail_v1_t){
+                .pid = process->pid,
+                .usedGpuMemory = process->used_bytes,
+                .gpuInstanceId = process->instance_id,
+                .computeInstanceId =
+                        process->instance_id == NVML_NO_INSTANCE ? NVML_NO_INSTANCE : 0,
+        };
 }
 
-/* Nothing draws here, and there is no MPS server. */
+/* Mode 0 asks for compute; nothing draws here, and there is no MPS server. */
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t handle,
+                                                   nvmlProcessDetailList_t *list)
+{
+        if (!list)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        if (list->version != nvmlProcessDetailList_v1)
+                return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+        if (list->mode != 0)
+                return nvml_give(__func__, handle, &list->numProcArrayEntries, 0);
+        return list_give(__func__, handle, &list->numProcArrayEntries, put_detail, list->procArray);
+}
+
 static nvmlReturn_t nobody_give(const char *function, nvmlDevice_t handle, unsigned *count)
 {
         const struct gpu *gpu;

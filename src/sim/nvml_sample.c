@@ -8,8 +8,6 @@
  */
 #include <stdlib.h>
 
-#include "common/atomic.h"
-#include "common/scoped.h"
 #include "sim/clock.h"
 #include "sim/nvml_process.h"
 
@@ -45,18 +43,11 @@ static uint64_t busy_ns(const struct node_meter *meter, struct span span)
                                (span.end - span.first) * NODE_BUCKET_NS);
 }
 
-static unsigned percent(uint64_t part_ns, uint64_t whole_ns)
-{
-        uint64_t value = whole_ns ? part_ns * 100 / whole_ns : 0;
-
-        return value < 100 ? (unsigned)value : 100;
-}
-
 static unsigned sample_value(const struct gpu *gpu, nvmlSamplingType_t type, uint64_t bucket)
 {
         struct span span = { .first = bucket, .end = bucket + 1 };
         const struct node_meter *meter = gpu_device(gpu)->meter;
-        unsigned busy = percent(busy_ns(&meter[ENGINE_COMPUTE], span), NODE_BUCKET_NS);
+        unsigned busy = percent_of(busy_ns(&meter[ENGINE_COMPUTE], span), NODE_BUCKET_NS);
         unsigned idle_mw = nvml.spec->idle_power_mw;
 
         switch (type) {
@@ -65,7 +56,7 @@ static unsigned sample_value(const struct gpu *gpu, nvmlSamplingType_t type, uin
         case NVML_GPU_UTILIZATION_SAMPLES:
                 return busy;
         case NVML_MEMORY_UTILIZATION_SAMPLES:
-                return percent(busy_ns(&meter[ENGINE_COPY], span), NODE_BUCKET_NS);
+                return percent_of(busy_ns(&meter[ENGINE_COPY], span), NODE_BUCKET_NS);
         case NVML_PROCESSOR_CLK_SAMPLES:
                 return busy ? (unsigned)nvml.spec->clock_khz / 1000 : nvml.model->idle_clock_mhz;
         case NVML_MEMORY_CLK_SAMPLES:
@@ -110,30 +101,71 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t handle, nvmlSamplingType_t type,
         return NVML_SUCCESS;
 }
 
-/* Shares of the processes that did something in the span, at most as many as listed. */
+/* A process that did something in the span. */
 struct share {
         unsigned pid, compute, copy;
+        uint64_t stamp_us;
 };
 
-static struct share *shares_read(const struct gpu *gpu, struct span span, unsigned *ret_count)
+/* Reads the process's share; false when it did nothing. */
+static bool share_read(const struct gpu_process *process, struct span span, struct share *ret)
 {
+        const struct node_meter *meter = nvml.node->meter[process->row][process->unit];
         uint64_t whole_ns = (span.end - span.first) * NODE_BUCKET_NS;
-        unsigned listed, count = 0;
-        scoped_free struct gpu_process *list = gpu_process_list(gpu, &listed);
-        struct share *shares = list ? calloc(listed + 1, sizeof(*shares)) : NULL;
+        uint64_t compute_ns = busy_ns(&meter[ENGINE_COMPUTE], span);
+        uint64_t copy_ns = busy_ns(&meter[ENGINE_COPY], span);
 
-        for (unsigned i = 0; shares && i < listed; i++) {
-                const struct node_meter *meter = nvml.node->meter[list[i].row][list[i].unit];
-                uint64_t compute_ns = busy_ns(&meter[ENGINE_COMPUTE], span);
-                uint64_t copy_ns = busy_ns(&meter[ENGINE_COPY], span);
+        *ret = (struct share){ process->pid, percent_of(compute_ns, whole_ns),
+                               percent_of(copy_ns, whole_ns), wall_us(span.end * NODE_BUCKET_NS) };
+        return compute_ns || copy_ns;
+}
 
-                if (compute_ns || copy_ns)
-                        shares[count++] =
-                                (struct share){ list[i].pid, percent(compute_ns, whole_ns),
-                                                percent(copy_ns, whole_ns) };
+typedef void put_fn(void *out, unsigned i, const struct share *share);
+
+/* `count` holds the room in `out`, and gets what there is; nothing is written to too little room.
+ */
+static nvmlReturn_t shares_give(const struct gpu *gpu, uint64_t seen_us, unsigned *count,
+                                put_fn *put, void *out)
+{
+        struct span span = span_since(seen_us);
+        unsigned listed, found = 0;
+        struct gpu_process *list = gpu_process_list(gpu, &listed);
+        struct share share;
+
+        if (!list)
+                return NVML_ERROR_MEMORY;
+        for (unsigned i = 0; i < listed; i++)
+                found += share_read(&list[i], span, &share);
+        bool has_room = out && *count >= found;
+        for (unsigned i = 0, next = 0; i < listed && next < found && has_room; i++) {
+                if (share_read(&list[i], span, &share))
+                        put(out, next++, &share);
         }
-        *ret_count = count;
-        return shares;
+        free(list);
+        *count = found;
+        if (found == 0)
+                return NVML_ERROR_NOT_FOUND;
+        return has_room ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+static void put_sample(void *out, unsigned i, const struct share *share)
+{
+        nvmlProcessUtilizationSample_t *samples = out;
+
+        samples[i] = (nvmlProcessUtilizationSample_t){ .pid = share->pid,
+                                                       .timeStamp = share->stamp_us,
+                                                       .smUtil = share->compute,
+                                                       .memUtil = share->copy };
+}
+
+static void put_info(void *out, unsigned i, const struct share *share)
+{
+        nvmlProcessUtilizationInfo_v1_t *infos = out;
+
+        infos[i] = (nvmlProcessUtilizationInfo_v1_t){ .pid = share->pid,
+                                                      .timeStamp = share->stamp_us,
+                                                      .smUtil = share->compute,
+                                                      .memUtil = share->copy };
 }
 
 nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t handle,
@@ -142,63 +174,28 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t handle,
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(__func__, handle, count, &gpu);
-        unsigned found;
 
         if (rc != NVML_SUCCESS)
                 return rc;
         if (gpu->is_divided)
                 return NVML_ERROR_NOT_SUPPORTED;
-        struct span span = span_since(seen_us);
-        scoped_free struct share *shares = shares_read(gpu, span, &found);
-        if (!shares)
-                return NVML_ERROR_MEMORY;
-        unsigned room = *count;
-        *count = found;
-        if (found == 0)
-                return NVML_ERROR_NOT_FOUND;
-        if (!ret_samples || room < found)
-                return NVML_ERROR_INSUFFICIENT_SIZE;
-        for (unsigned i = 0; i < found; i++)
-                ret_samples[i] = (nvmlProcessUtilizationSample_t){
-                        .pid = shares[i].pid,
-                        .timeStamp = wall_us(span.end * NODE_BUCKET_NS),
-                        .smUtil = shares[i].compute,
-                        .memUtil = shares[i].copy,
-                };
-        return NVML_SUCCESS;
+        return shares_give(gpu, seen_us, count, put_sample, ret_samples);
 }
 
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t handle,
-                                                   nvmlProcessesUtilizationInfo_t *ret_info)
+                                                   nvmlProcessesUtilizationInfo_t *info)
 {
         const struct gpu *gpu;
-        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret_info, &gpu);
-        unsigned found;
+        nvmlReturn_t rc = nvml_enter_card(__func__, handle, info, &gpu);
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        if (ret_info->version != nvmlProcessesUtilizationInfo_v1)
+        if (info->version != nvmlProcessesUtilizationInfo_v1)
                 return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
         if (gpu->is_divided)
                 return NVML_ERROR_NOT_SUPPORTED;
-        struct span span = span_since(ret_info->lastSeenTimeStamp);
-        scoped_free struct share *shares = shares_read(gpu, span, &found);
-        if (!shares)
-                return NVML_ERROR_MEMORY;
-        unsigned room = ret_info->processSamplesCount;
-        ret_info->processSamplesCount = found;
-        if (found == 0)
-                return NVML_ERROR_NOT_FOUND;
-        if (!ret_info->procUtilArray || room < found)
-                return NVML_ERROR_INSUFFICIENT_SIZE;
-        for (unsigned i = 0; i < found; i++)
-                ret_info->procUtilArray[i] = (nvmlProcessUtilizationInfo_v1_t){
-                        .timeStamp = wall_us(span.end * NODE_BUCKET_NS),
-                        .pid = shares[i].pid,
-                        .smUtil = shares[i].compute,
-                        .memUtil = shares[i].copy,
-                };
-        return NVML_SUCCESS;
+        return shares_give(gpu, info->lastSeenTimeStamp, &info->processSamplesCount, put_info,
+                           info->procUtilArray);
 }
 
 /* Engines that are not there are never busy. */
