@@ -7,8 +7,10 @@ import os
 import pathlib
 import random
 import re
+import select
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -703,3 +705,64 @@ def test_ls_answers_the_same(machine):
     alone = machine.run(["ls", "-la", machine.drivers])
     ours = machine.run(["ls", "-la", machine.drivers], preload=[machine.build.library])
     assert (ours.returncode, ours.stdout, ours.stderr) == (0, alone.stdout, "")
+
+
+# --- the gate -----------------------------------------------------------------------------------
+
+FILLS = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+#include "abi/cuda.h"
+int main(void)
+{
+        void *h = dlopen("libcuda.so.1", RTLD_NOW);
+        __typeof__(&cuInit) init = dlsym(h, "cuInit");
+        __typeof__(&cuDevicePrimaryCtxRetain) retain = dlsym(h, "cuDevicePrimaryCtxRetain");
+        __typeof__(&cuCtxSetCurrent) current = dlsym(h, "cuCtxSetCurrent");
+        __typeof__(&cuMemAlloc_v2) alloc = dlsym(h, "cuMemAlloc_v2");
+        __typeof__(&cuMemsetD2D8_v2) fill = dlsym(h, "cuMemsetD2D8_v2");
+        struct timespec pause = { .tv_nsec = 5000000 };
+        CUcontext context;
+        CUdeviceptr p;
+
+        if (init(0) || retain(&context, 0) || current(context) || alloc(&p, 4096))
+                return 1;
+        for (int i = 0; i < 2000; i++) {
+                if (fill(p, 64, 1, 64, 2))
+                        return 2;
+                printf("%d\\n", i);
+                fflush(stdout);
+                nanosleep(&pause, 0);
+        }
+        return 0;
+}
+"""
+
+
+def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, tmp_path):
+    """Writing the gate of the session's `limits` stops the work of its processes, and clearing it
+    lets them go on, even if nobody wakes them."""
+    where = compile_c("where", "#include <stdio.h>\n#include \"proto/page.h\"\nint main(void)"
+                      "{ printf(\"%zu\", offsetof(struct limits_page, gate)); return 0; }")
+    offset = int(subprocess.run([where], capture_output=True, text=True, timeout=60, check=True).stdout)
+    process = start([compile_c("fills", FILLS)], preload=True, ALIQUOT_MEMORY="256MiB")
+    lines = process.stdout.fileno()
+
+    def arrives(seconds):
+        """Whether a line comes within the time; all that has come is taken."""
+        return bool(select.select([lines], [], [], seconds)[0]) and len(os.read(lines, 65536)) > 0
+
+    assert arrives(30)
+    limits, = sim.runtime.rglob("limits")
+    with open(limits, "r+b", buffering=0) as page:
+        page.seek(offset)
+        page.write(b"\1")
+        time.sleep(0.2)
+        while arrives(0):
+            pass
+        assert not arrives(0.3)
+        assert process.poll() is None
+        page.seek(offset)
+        page.write(b"\0")
+        assert arrives(30)
