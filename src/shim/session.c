@@ -27,6 +27,7 @@
 #include "common/uuid.h"
 #include "settings/settings.h"
 #include "shim/charge.h"
+#include "shim/initial.h"
 #include "store/store.h"
 
 #define JOIN_ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
@@ -207,11 +208,26 @@ static int enter(session_gpu_lister *lister, struct error *err)
         return 0;
 }
 
+/* What the program was started with stands, also when it has tidied its environment since. */
+static int read_settings(struct error *err)
+{
+        int rc = settings_read(&self.settings, environ, err);
+        char *const *initial;
+
+        if (rc < 0 || self.settings.is_asked || self.settings.gpu[0])
+                return rc;
+        initial = initial_environment();
+        if (initial)
+                rc = settings_read(&self.settings, initial, err);
+        initial_free();
+        return rc;
+}
+
 static enum session_state find_out(session_gpu_lister *lister)
 {
         struct error *err = &self.error;
         int saved = errno;
-        int rc = settings_read(&self.settings, environ, err);
+        int rc = read_settings(err);
 
         if (rc == 0) {
                 log_start(&self.settings.log);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/initial.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define INITIAL_BYTES (8u << 20) /* more than the kernel lets in by default; untouched is free */
+#define INITIAL_ENTRIES 128u
+
+/* Only ever used by the one thread that finds out about the session. */
+static struct {
+        char *text; /* INITIAL_BYTES + 1, mapped */
+        char *entry[INITIAL_ENTRIES + 1];
+} initial;
+
+static bool could_be_a_setting(const char *entry)
+{
+        static const char *const stems[] = { "ALIQUOT_",    "TENSOR_FUSION_", "VCUDA_",
+                                             "XPUSHARE_",   "NVSHARE_",       "GPUSLICE_",
+                                             "CUDA_DEVICE_" };
+
+        for (unsigned i = 0; i < sizeof(stems) / sizeof(stems[0]); i++) {
+                if (strncmp(entry, stems[i], strlen(stems[i])) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static size_t read_all(char *ret, size_t bytes)
+{
+        int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+        size_t used = 0;
+        ssize_t got;
+
+        if (fd < 0)
+                return 0;
+        while (used < bytes && (got = read(fd, ret + used, bytes - used)) > 0)
+                used += (size_t)got;
+        close(fd);
+        return used;
+}
+
+char *const *initial_environment(void)
+{
+        size_t used, count = 0;
+
+        initial_free();
+        initial.text = mmap(NULL, INITIAL_BYTES + 1, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (initial.text == MAP_FAILED) {
+                initial.text = NULL;
+                return NULL;
+        }
+        used = read_all(initial.text, INITIAL_BYTES);
+        for (size_t at = 0; at < used && count < INITIAL_ENTRIES;
+             at += strlen(initial.text + at) + 1) {
+                if (could_be_a_setting(initial.text + at))
+                        initial.entry[count++] = initial.text + at;
+        }
+        initial.entry[count] = NULL;
+        return initial.entry;
+}
+
+void initial_free(void)
+{
+        if (initial.text)
+                munmap(initial.text, INITIAL_BYTES + 1);
+        initial.text = NULL;
+}
