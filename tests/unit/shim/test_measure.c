@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Measures are exact or upper bounds, and never small because they overflowed: a request of absurd
+ * size must be refused by the limit, not granted as nothing.
+ */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/cuda/measure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * 1024)
+#define GIB (MIB * 1024)
+
+static void rounding_saturates(void **unused)
+{
+        (void)unused;
+        assert_int_equal(measure_round(0, 512), 0);
+        assert_int_equal(measure_round(1, 512), 512);
+        assert_int_equal(measure_round(512, 512), 512);
+        assert_true(measure_round(UINT64_MAX - 5, 512) == UINT64_MAX);
+        assert_true(measure_product(UINT64_C(1) << 33, UINT64_C(1) << 33) == UINT64_MAX);
+        assert_int_equal(measure_product(UINT64_MAX, 0), 0);
+}
+
+static void pitch_is_rows_of_512(void **unused)
+{
+        (void)unused;
+        assert_int_equal(measure_pitch(1, 10), 5120);
+        assert_int_equal(measure_pitch(513, 2), 2048);
+        assert_int_equal(measure_pitch(0, 100), 0);
+        assert_true(measure_pitch(SIZE_MAX, 2) == UINT64_MAX);
+}
+
+static uint64_t array_of(size_t width, size_t height, size_t depth, unsigned flags)
+{
+        CUDA_ARRAY3D_DESCRIPTOR shape = { .Width = width,
+                                          .Height = height,
+                                          .Depth = depth,
+                                          .Format = CU_AD_FORMAT_FLOAT,
+                                          .NumChannels = 2,
+                                          .Flags = flags };
+
+        return measure_array(&shape);
+}
+
+static void arrays_have_rows_and_blocks(void **unused)
+{
+        (void)unused;
+        assert_int_equal(array_of(1, 0, 0, 0), 64 * KIB);
+        assert_int_equal(array_of(64, 128, 0, 0), 64 * KIB);
+        assert_int_equal(array_of(65, 128, 0, 0), 128 * KIB);
+        assert_int_equal(array_of(64, 128, 3, 0), 192 * KIB);
+        assert_int_equal(array_of(64, 128, 3, CUDA_ARRAY3D_LAYERED), 192 * KIB);
+        assert_true(array_of(SIZE_MAX, SIZE_MAX, 2, 0) == UINT64_MAX);
+}
+
+static void arrays_without_memory_of_their_own_are_free(void **unused)
+{
+        (void)unused;
+        assert_int_equal(array_of(64, 64, 0, CUDA_ARRAY3D_SPARSE), 0);
+        assert_int_equal(array_of(64, 64, 0, CUDA_ARRAY3D_DEFERRED_MAPPING), 0);
+        assert_int_equal(array_of(0, 64, 0, 0), 0);
+}
+
+static void every_format_is_measured(void **unused)
+{
+        (void)unused;
+        for (int format = 0; format < 256; format++) {
+                struct measure_texel texel = measure_texel((CUarray_format)format, 4);
+
+                assert_true(texel.bytes > 0 && texel.side > 0 && texel.halves >= 2);
+        }
+        assert_int_equal(measure_texel(CU_AD_FORMAT_HALF, 4).bytes, 8);
+        assert_int_equal(measure_texel(CU_AD_FORMAT_UNORM_INT16X4, 1).bytes, 8);
+        assert_int_equal(measure_texel(CU_AD_FORMAT_SNORM_INT8X2, 1).bytes, 2);
+        assert_int_equal(measure_texel(CU_AD_FORMAT_BC1_UNORM, 4).bytes, 8);
+        assert_int_equal(measure_texel(CU_AD_FORMAT_BC7_UNORM, 4).side, 4);
+        assert_int_equal(measure_texel(CU_AD_FORMAT_NV12, 3).halves, 3);
+}
+
+static void mipmaps_are_the_sum_of_their_levels(void **unused)
+{
+        CUDA_ARRAY3D_DESCRIPTOR shape = {
+                .Width = 256, .Height = 256, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1
+        };
+        uint64_t rows = 256 * KIB / 256 * 256 + 128 * 512 + 64 * 512;
+
+        (void)unused;
+        assert_int_equal(measure_mipmap(&shape, 1), 256 * KIB);
+        assert_int_equal(measure_mipmap(&shape, 3), measure_round(rows, 64 * KIB));
+        /* More levels than there are: the last is one element. */
+        assert_int_equal(measure_mipmap(&shape, 9), measure_mipmap(&shape, 1000000));
+        assert_int_equal(measure_mipmap(&shape, 0), 0);
+}
+
+static void reservations_grow_in_steps(void **unused)
+{
+        (void)unused;
+        assert_int_equal(measure_pool_growth(1), 32 * MIB);
+        assert_int_equal(measure_pool_growth(33 * MIB), 64 * MIB);
+        assert_int_equal(measure_graph_node(1), 2 * MIB);
+        assert_true(measure_pool_growth(UINT64_MAX) == UINT64_MAX);
+}
+
+static void images_tell_their_size(void **unused)
+{
+        struct {
+                uint32_t magic;
+                uint16_t version, header_bytes;
+                uint64_t body_bytes;
+        } fatbin = { 0xba55ed50u, 1, 16, 1000 };
+        struct {
+                uint32_t magic, version;
+                const void *fatbin, *name;
+        } wrapper = { 0x466243b1u, 1, &fatbin, NULL };
+        Elf64_Ehdr elf = { .e_shoff = 5000, .e_shnum = 3, .e_shentsize = 64 };
+
+        (void)unused;
+        memcpy(elf.e_ident, ELFMAG, SELFMAG);
+        elf.e_ident[EI_CLASS] = ELFCLASS64;
+        assert_int_equal(measure_image(NULL), 0);
+        assert_int_equal(measure_image(""), 0);
+        assert_int_equal(measure_image("//"), 2);
+        assert_int_equal(measure_image(".version 8.0"), 12);
+        assert_int_equal(measure_image(&fatbin), 1016);
+        assert_int_equal(measure_image(&wrapper), 1016);
+        assert_int_equal(measure_image(&elf), 5192);
+        wrapper.fatbin = NULL;
+        assert_int_equal(measure_image(&wrapper), 0);
+        elf.e_shoff = UINT64_MAX;
+        assert_true(measure_image(&elf) == UINT64_MAX);
+}
+
+/* The page before the end of memory: nothing beyond the terminating zero may be read. */
+static void a_short_text_is_read_to_its_end_only(void **unused)
+{
+        char *text = malloc(3);
+
+        (void)unused;
+        memcpy(text, "ab", 3);
+        assert_int_equal(measure_image(text), 2);
+        free(text);
+}
+
+static void contexts_go_by_model_and_card(void **unused)
+{
+        (void)unused;
+        assert_int_equal(measure_context("NVIDIA H200", 141 * GIB), 520 * MIB);
+        assert_int_equal(measure_context("NVIDIA A100-SXM4-80GB", 80 * GIB), 424 * MIB);
+        assert_int_equal(measure_context("Tesla T4", 15 * GIB), 104 * MIB);
+        assert_int_equal(measure_context("something new", 100 * GIB), 400 * MIB);
+        assert_int_equal(measure_context("NVIDIA H200", GIB), 16 * MIB);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(rounding_saturates),
+                cmocka_unit_test(pitch_is_rows_of_512),
+                cmocka_unit_test(arrays_have_rows_and_blocks),
+                cmocka_unit_test(arrays_without_memory_of_their_own_are_free),
+                cmocka_unit_test(every_format_is_measured),
+                cmocka_unit_test(mipmaps_are_the_sum_of_their_levels),
+                cmocka_unit_test(reservations_grow_in_steps),
+                cmocka_unit_test(images_tell_their_size),
+                cmocka_unit_test(a_short_text_is_read_to_its_end_only),
+                cmocka_unit_test(contexts_go_by_model_and_card),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
