@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -309,14 +308,22 @@ static CUdeviceptr large_alloc(struct arena *arena, const struct block *about)
         return address_of(arena, first, 0);
 }
 
+static size_t table_bytes(unsigned class)
+{
+        return CHUNK_BYTES / class_bytes(class) * sizeof(struct block);
+}
+
 static uint32_t small_chunk(struct arena *arena, unsigned class)
 {
         uint32_t places = (uint32_t)(CHUNK_BYTES / class_bytes(class));
-        struct block *blocks = calloc(places, sizeof(*blocks));
-        uint32_t index = blocks ? run_alloc(arena, 1) : NO_CHUNK;
+        struct block *blocks = mmap(NULL, table_bytes(class), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+        if (blocks == MAP_FAILED)
+                return NO_CHUNK;
+        uint32_t index = run_alloc(arena, 1);
         if (index == NO_CHUNK) {
-                free(blocks);
+                munmap(blocks, table_bytes(class));
                 return NO_CHUNK;
         }
         for (uint32_t i = 0; i < places; i++)
@@ -466,7 +473,7 @@ void arena_free(CUdeviceptr address)
         chunk->free_place = place;
         if (--chunk->live == 0 && (chunk->prev != NO_CHUNK || chunk->next != NO_CHUNK)) {
                 list_remove(arena, partial, index);
-                free(chunk->blocks);
+                munmap(chunk->blocks, table_bytes(chunk->class));
                 chunk->blocks = NULL;
                 run_free(arena, index, 1);
         }

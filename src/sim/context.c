@@ -26,7 +26,8 @@
 
 pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static CUcontext all_contexts; /* process_lock */
+static CUcontext all_contexts;  /* process_lock, both */
+static CUcontext dead_contexts; /* never freed: a handle may still be about */
 static _Thread_local CUcontext stack[STACK_DEPTH];
 static _Thread_local unsigned depth;
 
@@ -127,6 +128,8 @@ void context_end(CUcontext context)
         for (CUcontext *link = &all_contexts; *link; link = &(*link)->next) {
                 if (*link == context) {
                         *link = context->next;
+                        context->next = dead_contexts;
+                        dead_contexts = context;
                         break;
                 }
         }
