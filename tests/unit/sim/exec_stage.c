@@ -9,11 +9,16 @@ struct stage stage;
 
 static char folder[] = "/tmp/aliquot-sim-exec-XXXXXX";
 
-void stage_open(const char *extra)
+const char *stage_folder(void)
+{
+        assert_non_null(mkdtemp(folder));
+        return folder;
+}
+
+void stage_join(const char *extra)
 {
         char text[512];
 
-        assert_non_null(mkdtemp(folder));
         snprintf(text, sizeof(text), "gpus=2,memory=1GiB,model=h200,state=%s%s", folder, extra);
         setenv("ALIQUOT_SIM", text, 1);
         unsetenv("CUDA_VISIBLE_DEVICES");
@@ -26,6 +31,12 @@ void stage_open(const char *extra)
         ok(cuModuleGetFunction(&stage.add, stage.module, "add_u32"));
         ok(cuModuleGetFunction(&stage.copy, stage.module, "copy_u32"));
         ok(cuModuleGetFunction(&stage.checksum, stage.module, "checksum_u32"));
+}
+
+void stage_open(const char *extra)
+{
+        stage_folder();
+        stage_join(extra);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)

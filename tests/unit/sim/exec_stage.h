@@ -32,6 +32,10 @@ extern struct stage stage;
 void stage_open(const char *extra);
 void stage_close(void);
 
+/* The two halves of it, for stories of several processes: the folder first, then each joins. */
+const char *stage_folder(void);
+void stage_join(const char *extra);
+
 /* Fills, on a stream, `count` words. */
 void stage_fill(CUstream stream, CUdeviceptr to, uint32_t value, uint64_t count);
 void stage_spin(CUstream stream, uint64_t ns);

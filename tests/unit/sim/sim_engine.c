@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One device between several processes: it does no more than it can, nobody is starved, and nobody
+ * who dies holds it.
+ *
+ * The parent never initialises the driver; each tenant is a child of its own.
+ */
+#include "exec_stage.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct shared {
+        _Atomic uint32_t gate; /* tenants' streams wait for it */
+        _Atomic uint32_t ready;
+        _Atomic uint32_t done;
+        _Atomic uint64_t busy_ns[4];
+};
+
+static struct shared *shared;
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Queues its kernels behind the gate, says so, and tells how long they took when all are over. */
+static void tenant(int number, unsigned kernels, uint64_t ns)
+{
+        CUevent start, end;
+        CUstream stream;
+        float ms;
+
+        stage_join("");
+        ok(cuMemHostRegister_v2(shared, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        ok(cuEventCreate(&start, 0));
+        ok(cuEventCreate(&end, 0));
+        ok(cuStreamWaitValue32_v2(stream, (CUdeviceptr)&shared->gate, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        ok(cuEventRecord(start, stream));
+        for (unsigned i = 0; i < kernels; i++)
+                stage_spin(stream, ns);
+        ok(cuEventRecord(end, stream));
+        atomic_fetch_add(&shared->ready, 1);
+        ok(cuStreamSynchronize(stream));
+        ok(cuEventElapsedTime(&ms, start, end));
+        atomic_store(&shared->busy_ns[number], (uint64_t)((double)ms * 1e6));
+        atomic_fetch_add(&shared->done, 1);
+}
+
+static pid_t start_tenant(int number, unsigned kernels, uint64_t ns)
+{
+        pid_t child = fork();
+
+        if (child)
+                return child;
+        tenant(number, kernels, ns);
+        _exit(0);
+}
+
+static void await(_Atomic uint32_t *counter, uint32_t value)
+{
+        uint64_t end_ns = now_ns() + 30000000000u;
+
+        while (atomic_load(counter) < value) {
+                assert_true(now_ns() < end_ns);
+                usleep(1000);
+        }
+}
+
+static void end_tenant(pid_t child)
+{
+        int status = 0;
+
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int reset(void **state)
+{
+        atomic_store(&shared->gate, 0);
+        atomic_store(&shared->ready, 0);
+        atomic_store(&shared->done, 0);
+        return 0;
+}
+
+/* 2 x 150 ms of kernels cannot be done in less than 300 ms, however many processes ask. */
+static void two_processes_share_the_engine(void **state)
+{
+        pid_t one = start_tenant(0, 150, 1000000), two = start_tenant(1, 150, 1000000);
+        uint64_t began_ns;
+
+        await(&shared->ready, 2);
+        began_ns = now_ns();
+        atomic_store(&shared->gate, 1);
+        await(&shared->done, 2);
+        assert_true(now_ns() - began_ns >= 300000000u);
+        assert_true(atomic_load(&shared->busy_ns[0]) >= 150000000u);
+        end_tenant(one);
+        end_tenant(two);
+}
+
+/* A kernel that goes on for a minute does not keep a neighbour's short ones waiting. */
+static void a_long_kernel_starves_nobody(void **state)
+{
+        pid_t hog = start_tenant(0, 1, 60000000000u), other;
+
+        await(&shared->ready, 1);
+        atomic_store(&shared->gate, 1);
+        other = start_tenant(1, 20, 1000000);
+        await(&shared->done, 1);
+        assert_true(atomic_load(&shared->busy_ns[1]) >= 20000000u);
+        end_tenant(other);
+        kill(hog, SIGKILL);
+        waitpid(hog, NULL, 0);
+}
+
+/* Whatever the dead held is free again, also when it died while holding the engine. */
+static void the_dead_hold_nothing(void **state)
+{
+        pid_t hogs[3], other;
+
+        for (int i = 0; i < 3; i++)
+                hogs[i] = start_tenant(i, 1, 60000000000u);
+        await(&shared->ready, 3);
+        atomic_store(&shared->gate, 1);
+        usleep(20000);
+        for (int i = 0; i < 3; i++) {
+                kill(hogs[i], SIGKILL);
+                waitpid(hogs[i], NULL, 0);
+        }
+        other = start_tenant(3, 20, 1000000);
+        await(&shared->done, 1);
+        end_tenant(other);
+}
+
+static int open_all(void **state)
+{
+        stage_folder();
+        shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        return shared == MAP_FAILED;
+}
+
+static int close_all(void **state)
+{
+        stage_close();
+        return 0;
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup(two_processes_share_the_engine, reset),
+                cmocka_unit_test_setup(a_long_kernel_starves_nobody, reset),
+                cmocka_unit_test_setup(the_dead_hold_nothing, reset),
+        };
+
+        return cmocka_run_group_tests(tests, open_all, close_all);
+}
