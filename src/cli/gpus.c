@@ -74,16 +74,14 @@ static void add_share(struct shares *shares, const struct share *share)
         shares->at[shares->count++] = *share;
 }
 
-static void add_row(struct shares *shares, const char *name, const struct store_session *session,
-                    unsigned row)
+static void add_row(struct shares *shares, const struct store_session *session, unsigned row,
+                    uint64_t used_bytes)
 {
         const struct limits_device *device = &session->limits->device[row];
-        struct share share = {
-                .limit_bytes = load_acquire(shared_word(&device->limit_bytes)),
-                .used_bytes = load_acquire(shared_word(&session->slots->ledger[row].used_bytes)),
-        };
+        struct share share = { .limit_bytes = load_acquire(shared_word(&device->limit_bytes)),
+                               .used_bytes = used_bytes };
 
-        snprintf(share.name, sizeof(share.name), "%s", name);
+        memcpy(share.name, session->limits->name, sizeof(share.name));
         for (unsigned i = 0; i < shares->cards->count; i++) {
                 if (memcmp(shares->cards->card[i].uuid, device->uuid, 16) != 0)
                         continue;
@@ -97,11 +95,15 @@ static int visit(const char *name, void *context)
 {
         struct shares *shares = context;
         struct store_session session;
+        struct usage usage;
 
         if (store_join(shares->store, name, false, &session, NULL) < 0)
                 return 0;
-        for (unsigned i = 0; i < PAGE_DEVICES; i++)
-                add_row(shares, name, &session, i);
+        if (usage_read(&session, &usage, NULL) == 0) {
+                for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                        add_row(shares, &session, i, usage.used_bytes[i]);
+                usage_free(&usage);
+        }
         store_close(&session);
         return 0;
 }

@@ -35,12 +35,11 @@ int usage_read(const struct store_session *session, struct usage *ret, struct er
                 return fail(err, rc, "locks of %s: %m", path);
         }
         usage.count = (unsigned)rc;
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (!usage_has_row(session, i))
-                        continue;
-                usage.used_bytes[i] =
-                        load_acquire(shared_word(&session->slots->ledger[i].used_bytes));
-                usage.total_bytes += usage.used_bytes[i];
+        for (unsigned i = 0; i < usage.count * PAGE_DEVICES; i++) {
+                uint64_t bytes = usage.process[i / PAGE_DEVICES].bytes[i % PAGE_DEVICES];
+
+                usage.used_bytes[i % PAGE_DEVICES] += bytes;
+                usage.total_bytes += bytes;
         }
         *ret = usage;
         return 0;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a session's processes hold, read once for a view.
+ *
+ * That is the sum over those that live, not the ledger's word: what a dead process held is in that
+ * until somebody needs it, and is nobody's use any more.
  */
 #ifndef ALIQUOT_CLI_USAGE_H
 #define ALIQUOT_CLI_USAGE_H
@@ -10,8 +13,8 @@
 
 struct usage {
         unsigned count;
-        struct usage_process *process;     /* PAGE_SLOTS of them; usage_free() */
-        uint64_t used_bytes[PAGE_DEVICES]; /* the ledger's word: also what the dead still hold */
+        struct usage_process *process; /* PAGE_SLOTS of them; usage_free() */
+        uint64_t used_bytes[PAGE_DEVICES];
         uint64_t total_bytes;
 };
 

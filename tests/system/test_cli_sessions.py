@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions seen and changed from outside: create, ls, ps, show, set, rm, gpus; for people and as JSON."""
+import re
+
+import pytest
+
+from cli import Command
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def cli(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    return Command(sim)
+
+
+@pytest.fixture
+def hold(build):
+    return build.program("sim/hold")
+
+
+@pytest.fixture
+def live(cli, hold):
+    """A program that holds memory in session s, for as long as its input is open."""
+    def start(limit="256MiB", size=64 * MIB, gpu=0):
+        process = cli.start("run", "--session", "s", "--memory", limit, "--", hold, gpu, size)
+        assert process.stdout.readline().startswith("ready ")
+        return process
+    return start
+
+
+def expect_schema(value, schema):
+    """A dict says a key's type, a list that of its items, a tuple the choices."""
+    if isinstance(schema, dict):
+        assert isinstance(value, dict) and set(value) == set(schema), (value, schema)
+        for key in schema:
+            expect_schema(value[key], schema[key])
+    elif isinstance(schema, list):
+        assert isinstance(value, list), value
+        for item in value:
+            expect_schema(item, schema[0])
+    else:
+        assert isinstance(value, schema) and not (schema is int and value is True), (value, schema)
+
+
+NONE = type(None)
+DEVICE_USE = {"uuid": str, "bytes": int}
+PROCESS = {"session": str, "pid": (int, NONE), "uid": int, "command": str, "devices": [DEVICE_USE]}
+SESSION = {
+    "name": str, "created_as": str, "folder": str, "owner": str, "device_name": (str, NONE),
+    "is_context_free": bool, "default_limit_bytes": (int, NONE), "epoch": int,
+    "devices": [{"uuid": str, "limit_bytes": (int, NONE), "used_bytes": int, "card_bytes": int}],
+    "processes": [PROCESS],
+}
+LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
+          "created_as": (str, NONE), "error": (str, NONE)}
+GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
+       "used_bytes": int,
+       "sessions": [{"name": str, "limit_bytes": (int, NONE), "used_bytes": int}]}
+
+
+def test_what_programs_read(cli, live):
+    live()
+    for words, schema in ((["ls"], [LISTED]), (["ps"], [PROCESS]), (["ps", "s"], [PROCESS]),
+                          (["show", "s"], SESSION), (["gpus"], [GPU]),
+                          (["set", "s", "--memory", "200MiB"], SESSION),
+                          (["create", "t", "--memory", "1MiB"], SESSION),
+                          (["rm", "t"], {"removed": str}),
+                          (["version"], {"version": str}),
+                          (["help"], [{"name": str, "alias": (str, NONE), "summary": str}]),
+                          (["doctor"], [{"about": str, "verdict": str, "text": str}])):
+        result = cli(*words, "--json")
+        assert result.rc == 0 and result.stderr == "", result
+        expect_schema(result.json, schema)
+    env = cli("env", "--session", "s", "--json").json
+    assert env["ALIQUOT_SESSION"] == "s" and env["LD_PRELOAD"].endswith("/libaliquot.so")
+
+
+def test_nothing_is_an_answer_too(cli):
+    for name in ("ls", "ps"):
+        assert cli(name, "--json").json == []
+        result = cli(name)
+        assert result.rc == 0 and len(result.stdout.splitlines()) == 1, result
+
+
+def test_who_holds_what(cli, live):
+    process = live()
+    first, second = [gpu["uuid"] for gpu in cli("gpus", "--json").json]
+    shown, = cli("ps", "s", "--json").json
+    held = {device["uuid"]: device["bytes"] for device in shown["devices"]}
+    assert shown["pid"] == process.pid and shown["command"] == "hold" and shown["session"] == "s"
+    assert held[second] == 0 and held[first] >= 64 * MIB
+    session = cli("show", "s", "--json").json
+    assert session["devices"][0]["used_bytes"] == held[first]
+    assert session["processes"] == [shown]
+    listed, = cli("ls", "--json").json
+    assert (listed["processes"], listed["used_bytes"]) == (1, held[first])
+    gpu = cli("gpus", "--json").json[0]
+    assert gpu["sessions"] == [{"name": "s", "limit_bytes": 256 * MIB, "used_bytes": held[first]}]
+    # The card as the driver sees it: all that was granted.
+    assert gpu["used_bytes"] == held[first] and gpu["total_bytes"] == 1024 * MIB
+    lines = cli("ps").stdout.splitlines()
+    assert lines[0].split() == ["SESSION", "PID", "COMMAND", "GPU", "MEMORY"]
+    assert lines[1].split()[:4] == ["s", str(process.pid), "hold", first[:12]], lines
+    process.communicate("")
+    assert cli("ps", "--json").json == []
+    assert cli("show", "s", "--json").json["devices"][0]["used_bytes"] == 0
+
+
+def test_the_cards_are_the_cards_also_inside_a_session(cli, build):
+    result = cli.run("--memory", "1MiB", "--", build.aliquot, "gpus", "--json")
+    assert [gpu["total_bytes"] for gpu in result.json] == [1024 * MIB] * 2
+
+
+def test_a_live_change_of_the_limit(cli, hold, live):
+    process = live(limit="128MiB")
+    assert cli.run("--session", "s", "--", hold, 0, 128 * MIB).rc == 1
+    assert cli("set", "s", "--memory", "512MiB").rc == 0
+    result = cli.run("--session", "s", "--", hold, 0, 128 * MIB)
+    assert result.rc == 0 and int(result.stdout.split()[2]) == 512 * MIB, result
+    # Below what is used: nothing is taken back, nothing new is granted.
+    assert cli("set", "s", "--memory", "32MiB").rc == 0
+    assert cli("show", "s", "--json").json["devices"][0]["used_bytes"] >= 64 * MIB
+    assert cli.run("--session", "s", "--", hold, 0, MIB).rc == 1
+    process.communicate("")
+    assert process.returncode == 0
+    assert cli("show", "s", "--json").json["epoch"] == 2
+
+
+def test_one_gpu_of_several_is_set(cli):
+    assert cli("create", "s", "--memory", "256MiB").rc == 0
+    first, second = [gpu["uuid"] for gpu in cli("gpus", "--json").json]
+
+    def limits():
+        return [d["limit_bytes"] // MIB for d in cli("show", "s", "--json").json["devices"]]
+
+    assert cli("set", "s", "--memory", "1=64MiB").rc == 0 and limits() == [256, 64]
+    assert cli("set", "s", "--memory", f"{first}=50%").rc == 0 and limits() == [512, 64]
+    assert cli("set", "s", "--memory", f"128MiB,{second[:12]}=96MiB").rc == 0
+    assert limits() == [128, 96]
+    # Its own rows stand for the GPUs where this machine has none of them.
+    assert cli("set", "s", "--memory", "1=32MiB", sim=False).rc == 0 and limits() == [128, 32]
+
+
+@pytest.mark.parametrize("flags,status,words", [
+    (["--memory", "2GiB"], 1, ["--memory", "more than the card"]),
+    (["--memory", "0"], 2, ["--memory 0", "is zero"]),
+    (["--memory", "7=1MiB"], 1, ["'7'"]),
+    (["--memory", "1MiB", "--compute", "50"], 2, ["--compute 50", "not built"]),
+    (["--device-name", "Other"], 2, ["--device-name Other", "fixed"]),
+    (["--context", "free"], 2, ["--context free", "fixed"]),
+    ([], 2, ["nothing to set"]),
+])
+def test_a_change_that_cannot_be_leaves_all_as_it_was(cli, flags, status, words):
+    assert cli("create", "s", "--memory", "256MiB").rc == 0
+    before = cli("show", "s", "--json").json
+    result = cli("set", "s", *flags)
+    assert result.rc == status and all(word in result.stderr for word in words), result
+    assert cli("show", "s", "--json").json == before
+
+
+def test_a_session_is_made_once(cli):
+    assert cli("create", "s", "--memory", "64MiB").rc == 0
+    result = cli("create", "s", "--memory", "64MiB")
+    assert result.rc == 1 and "exists already" in result.stderr and "aliquot set" in result.stderr
+    assert cli("create", "t").rc == 1  # without limits there is nothing to make
+    assert cli.sessions() == ["s"]
+
+
+def test_a_session_in_use_is_not_removed_by_accident(cli, hold, live):
+    process = live()
+    result = cli("rm", "s")
+    assert result.rc == 1 and "in use" in result.stderr and "--force" in result.stderr, result
+    assert cli("rm", "s", "--force").rc == 0 and cli.sessions() == []
+    process.communicate("")
+    assert process.returncode == 0
+
+
+def test_a_session_that_is_not_there(cli):
+    for words in (["show", "s"], ["rm", "s"], ["ps", "s"], ["set", "s", "--memory", "1MiB"]):
+        result = cli(*words)
+        assert result.rc == 1 and "no session s" in result.stderr, result
+        assert "aliquot ls" in result.stderr and result.stdout == "", result
+
+
+@pytest.mark.parametrize("words", [
+    [], ["nonsense"], ["ls", "extra"], ["ls", "--nonsense"], ["show"], ["rm"], ["rm", "a", "b"],
+    ["set"], ["create"], ["ps", "a", "b"], ["gpus", "extra"], ["doctor", "not-a-pid"],
+    ["help", "nonsense"]], ids=" ".join)
+def test_called_wrong(sim, build, words):
+    result = sim.run([build.aliquot, *words])
+    assert result.rc == 2 and result.stdout == "" and "aliquot" in result.stderr, result
+
+
+def test_other_names(cli):
+    assert cli("allocate", "s", "--memory", "1MiB", sim=False, ALIQUOT_SIM=cli.sim.spec).rc == 0
+    assert cli("status", "s", "--json").json["name"] == "s"
+    assert cli("release", "s").rc == 0 and cli.sessions() == []
+
+
+def test_help_fits_one_screen(cli):
+    names = [command["name"] for command in cli("help", "--json").json]
+    assert {"run", "env", "gpus", "ls", "ps", "show", "set", "rm", "doctor"} <= set(names)
+    for words in [["help"]] + [[name, "--help"] for name in names if name not in ("help", "version")]:
+        result = cli(*words, sim=False)
+        lines = result.stdout.splitlines()
+        assert result.rc == 0 and 1 < len(lines) <= 24, (words, len(lines))
+        assert max(map(len, lines)) <= 80, (words, result.stdout)
+    listed = re.findall(r"^  (\w+)", cli("help").stdout, re.MULTILINE)
+    assert listed == names
+
+
+def test_a_full_output_is_an_error_not_a_silence(cli, build):
+    shell = cli.sim.run(["sh", "-c", f"{build.aliquot} ls --json >/dev/full"])
+    assert shell.rc == 1, shell
