@@ -43,7 +43,7 @@ static void sums_repair(struct node *node, unsigned index)
                         node->tag[node->row[row].tag].column[index].current_bytes +=
                                 column->current_bytes;
         }
-        for (unsigned i = 0; i < NODE_OBJECTS; i++) {
+        for (unsigned i = 0; i < node->object_high; i++) {
                 const struct node_object *object = &node->object[i];
 
                 if (object->id && object->is_afloat && object->device == index)

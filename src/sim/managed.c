@@ -198,6 +198,95 @@ CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t bytes, CUmemLoca
         return prefetch((struct prefetch){ address, bytes, location }, stream, true);
 }
 
+/* The places of a batch: place i holds from range starts[i] on. */
+struct batch {
+        const CUdeviceptr *addresses;
+        const size_t *bytes;
+        size_t count;
+        const CUmemLocation *places;
+        const size_t *starts;
+        size_t place_count;
+};
+
+static CUresult batch_check(const struct batch *batch, unsigned long long flags)
+{
+        if (flags != 0 || !batch->addresses || !batch->bytes || batch->count == 0 ||
+            !batch->places || !batch->starts || batch->place_count == 0 ||
+            batch->place_count > batch->count || batch->starts[0] != 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 1; i < batch->place_count; i++) {
+                if (batch->starts[i] <= batch->starts[i - 1] || batch->starts[i] >= batch->count)
+                        return CUDA_ERROR_INVALID_VALUE;
+        }
+        return CUDA_SUCCESS;
+}
+
+static CUresult batch_prefetch(const struct batch *batch, unsigned long long flags, CUstream stream,
+                               bool is_per_thread)
+{
+        CUresult result = batch_check(batch, flags);
+        size_t place = 0;
+
+        for (size_t i = 0; i < batch->count && result == CUDA_SUCCESS; i++) {
+                while (place + 1 < batch->place_count && batch->starts[place + 1] <= i)
+                        place++;
+                result = prefetch((struct prefetch){ batch->addresses[i], batch->bytes[i],
+                                                     batch->places[place] },
+                                  stream, is_per_thread);
+        }
+        return result;
+}
+
+#define BATCH_ENTRY(name, is_per_thread)                                                          \
+        CUresult name(CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *places, \
+                      size_t *starts, size_t place_count, unsigned long long flags,               \
+                      CUstream stream)                                                            \
+        {                                                                                         \
+                struct batch batch = { addresses, bytes, count, places, starts, place_count };    \
+                                                                                                  \
+                API_ENTER(name);                                                                  \
+                return batch_prefetch(&batch, flags, stream, is_per_thread);                      \
+        }
+
+BATCH_ENTRY(cuMemPrefetchBatchAsync, false)
+BATCH_ENTRY(cuMemPrefetchBatchAsync_ptsz, true)
+/* What is discarded may read as anything; here it keeps its value. */
+BATCH_ENTRY(cuMemDiscardAndPrefetchBatchAsync, false)
+BATCH_ENTRY(cuMemDiscardAndPrefetchBatchAsync_ptsz, true)
+
+static CUresult discard(const CUdeviceptr *addresses, const size_t *bytes, size_t count,
+                        unsigned long long flags)
+{
+        struct memory_block block;
+        CUresult result = CUDA_SUCCESS;
+
+        if (!addresses || !bytes || count == 0 || flags != 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+                result = managed_find(addresses[i], bytes[i], &block);
+        return result;
+}
+
+CUresult cuMemDiscardBatchAsync(CUdeviceptr *addresses, size_t *bytes, size_t count,
+                                unsigned long long flags, CUstream stream)
+{
+        CUcontext context;
+
+        API_ENTER(cuMemDiscardBatchAsync);
+        CUresult result = exec_stream_context(stream, false, &context);
+        return result == CUDA_SUCCESS ? discard(addresses, bytes, count, flags) : result;
+}
+
+CUresult cuMemDiscardBatchAsync_ptsz(CUdeviceptr *addresses, size_t *bytes, size_t count,
+                                     unsigned long long flags, CUstream stream)
+{
+        CUcontext context;
+
+        API_ENTER(cuMemDiscardBatchAsync_ptsz);
+        CUresult result = exec_stream_context(stream, true, &context);
+        return result == CUDA_SUCCESS ? discard(addresses, bytes, count, flags) : result;
+}
+
 static void put_int(void *ret, int value)
 {
         memcpy(ret, &value, sizeof(value));

@@ -163,6 +163,7 @@ struct node {
         pthread_mutex_t lock;
         _Atomic uint32_t row_high; /* rows at and above were never used */
         uint32_t tag_count;
+        uint32_t object_high; /* objects at and above were never used; grows under node.lock */
         _Atomic uint64_t next_id;
         struct node_device device[SIM_DEVICES];
         struct node_tag tag[NODE_TAGS];

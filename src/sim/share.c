@@ -28,7 +28,7 @@ static void path_make(char *ret, size_t bytes, const char *what, uint64_t id)
 
 static struct node_object *object_find(struct node *node, uint64_t id)
 {
-        for (unsigned i = 0; id && i < NODE_OBJECTS; i++) {
+        for (unsigned i = 0; id && i < node->object_high; i++) {
                 if (node->object[i].id == id)
                         return &node->object[i];
         }
@@ -174,7 +174,7 @@ static bool object_end_if_unused(struct node *node, struct node_object *object)
 
 void share_settle(struct node *node)
 {
-        for (unsigned i = 0; i < NODE_OBJECTS; i++) {
+        for (unsigned i = 0; i < node->object_high; i++) {
                 struct node_object *object = &node->object[i];
 
                 if (!object->id)
@@ -217,8 +217,11 @@ uint64_t share_make(const struct share_plan *plan)
                 return 0;
         node_lock(node);
         for (unsigned i = 0; i < NODE_OBJECTS && !object; i++) {
-                if (node->object[i].id == 0)
-                        object = &node->object[i];
+                if (node->object[i].id != 0)
+                        continue;
+                object = &node->object[i];
+                if (i >= node->object_high)
+                        node->object_high = i + 1;
         }
         if (object) {
                 memset(object, 0, sizeof(*object));
