@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "common/scoped.h"
 
@@ -77,16 +76,16 @@ bool cache_find_in(const void *all, size_t all_size, const char *soname,
 bool cache_find(const char *soname, bool (*accept)(const char *path), char *ret_path)
 {
         scoped_fd int fd = open(CACHE_FILE, O_RDONLY | O_CLOEXEC);
-        struct stat st;
+        off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
         void *bytes;
         bool is_found;
 
-        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0)
+        if (size <= 0)
                 return false;
-        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)
                 return false;
-        is_found = cache_find_in(bytes, (size_t)st.st_size, soname, accept, ret_path);
-        munmap(bytes, (size_t)st.st_size);
+        is_found = cache_find_in(bytes, (size_t)size, soname, accept, ret_path);
+        munmap(bytes, (size_t)size);
         return is_found;
 }

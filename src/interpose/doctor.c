@@ -110,9 +110,9 @@ EXPORTED bool aliquot_doctor_row(unsigned api, unsigned row, struct doctor_row *
 
 static const char *object_of(const void *address)
 {
-        Dl_info info;
+        const struct link_map *map = libc_map_of(address);
 
-        return address && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+        return map ? map->l_name : "";
 }
 
 /*
@@ -125,6 +125,7 @@ static struct doctor_door library_door(const struct api *api)
         struct door_call call = { .argument = { (uintptr_t)api->soname, RTLD_LAZY } };
         void *(*find)(void *, const char *) = libc_function(LIBC_DLSYM);
         void *(*open)(uintptr_t, uintptr_t, uintptr_t) = libc_function(LIBC_DLOPEN);
+        int (*close)(void *) = libc_function(LIBC_DLCLOSE);
         struct link_map *map;
 
         if (find && us_contains(find(RTLD_DEFAULT, "dlopen")))
@@ -134,7 +135,7 @@ static struct doctor_door library_door(const struct api *api)
                 return door;
         door.object = map->l_name;
         door.is_ours = map == us_map();
-        dlclose(map);
+        close(map);
         return door;
 }
 

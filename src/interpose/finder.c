@@ -15,6 +15,7 @@
 
 #include "common/scoped.h"
 #include "interpose/cache.h"
+#include "interpose/libc.h"
 #include "interpose/object.h"
 #include "interpose/us.h"
 
@@ -134,9 +135,9 @@ static bool search_as_loader(struct search s, struct link_map *map)
 
         if (list == MAP_FAILED)
                 return search_cache(s);
-        if (map && dlinfo(map, RTLD_DI_SERINFOSIZE, &list->info) == 0 &&
+        if (map && libc_dlinfo(map, RTLD_DI_SERINFOSIZE, &list->info) == 0 &&
             list->info.dls_size <= sizeof(*list) && list->info.dls_cnt <= FOLDERS_MAX &&
-            dlinfo(map, RTLD_DI_SERINFO, &list->info) == 0)
+            libc_dlinfo(map, RTLD_DI_SERINFO, &list->info) == 0)
                 for (; count < list->info.dls_cnt; count++)
                         folder[count] = list->info.dls_serpath[count].dls_name;
 
@@ -152,21 +153,11 @@ static bool search_as_loader(struct search s, struct link_map *map)
         return is_found;
 }
 
-static struct link_map *map_of(const void *address)
-{
-        struct link_map *map = NULL;
-        Dl_info info;
-
-        if (!address || dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
-                return NULL;
-        return map;
-}
-
 bool search_library(const struct api *api, const struct search_hint *hint, char *ret_path)
 {
         struct search s = { .api = api, .path = ret_path };
         const char *named = secure_getenv(api->variable);
-        struct link_map *caller = hint ? map_of(hint->caller) : NULL;
+        struct link_map *caller = hint ? libc_map_of(hint->caller) : NULL;
 
         if (named && named[0])
                 return is_driver(named) && make_absolute(s, named);

@@ -3,19 +3,36 @@
  * The C library's own dlopen family, behind our doors.
  *
  * Found by reading the loaded C library's symbols rather than by dlsym(RTLD_NEXT): that is one
- * of the doors, and the version strings differ from machine to machine.
+ * of the doors, and the version strings differ from machine to machine. Never linked to: before
+ * glibc 2.34 these functions live in a library of their own under other versions, and a file that
+ * names the new ones does not load there at all.
  */
 #ifndef ALIQUOT_INTERPOSE_LIBC_H
 #define ALIQUOT_INTERPOSE_LIBC_H
 
 #include <link.h>
 
-enum libc_function { LIBC_DLOPEN, LIBC_DLMOPEN, LIBC_DLSYM, LIBC_DLVSYM, LIBC_FUNCTIONS };
+enum libc_function {
+        LIBC_DLOPEN,
+        LIBC_DLMOPEN,
+        LIBC_DLSYM,
+        LIBC_DLVSYM,
+        LIBC_DLADDR1,
+        LIBC_DLCLOSE,
+        LIBC_DLERROR,
+        LIBC_DLINFO,
+        LIBC_FUNCTIONS
+};
 
 /* Its address; NULL if this process has no such C library. */
 void *libc_function(enum libc_function which);
 
 struct link_map *libc_dlopen(const char *path, int mode);
+
+/* The loaded object that an address lies in; NULL if none. Leaves dlerror() alone. */
+struct link_map *libc_map_of(const void *address);
+
+int libc_dlinfo(void *handle, int request, void *arg);
 
 /* A handle for a loaded object, opening it once more: the loader prepares an object for lookups
  * only when it is opened, and follows a null pointer in one that never was. Never closed. */

@@ -5,10 +5,10 @@
  */
 #include "interpose/order.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "interpose/libc.h"
 #include "interpose/object.h"
 #include "interpose/library.h"
 #include "interpose/us.h"
@@ -67,24 +67,14 @@ static int walk_object(struct dl_phdr_info *info, size_t size, void *arg)
         return 0;
 }
 
-static struct link_map *map_of(const void *address)
-{
-        struct link_map *map = NULL;
-        Dl_info info;
-
-        if (!address || dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
-                return NULL;
-        return map;
-}
-
 void order_of(const char *symbol, const void *caller, struct order *ret)
 {
         struct walk w = { .symbol = symbol, .caller = caller };
 
         dl_iterate_phdr(walk_object, &w);
         *ret = (struct order){ .is_caller_before_us = w.is_caller_before_us,
-                               .first = map_of(w.first),
-                               .next = map_of(w.next) };
+                               .first = libc_map_of(w.first),
+                               .next = libc_map_of(w.next) };
 }
 
 static int needs_library(struct dl_phdr_info *info, size_t size, void *arg)

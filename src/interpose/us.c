@@ -5,7 +5,6 @@
  */
 #include "interpose/us.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@
 
 #include "common/atomic.h"
 #include "common/scoped.h"
+#include "interpose/libc.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -38,13 +38,9 @@ struct link_map *us_map(void)
 {
         static struct link_map *_Atomic known;
         struct link_map *map = load_relaxed(&known);
-        Dl_info info;
 
-        if (map)
-                return map;
-        if (dladdr1(aliquot_is_us, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
-                return NULL;
-        store_relaxed(&known, map);
+        if (!map)
+                store_relaxed(&known, map = libc_map_of(aliquot_is_us));
         return map;
 }
 

@@ -678,6 +678,20 @@ def test_a_hook_that_is_not_written_does_not_link(machine, tmp_path):
     assert done.returncode != 0 and "hook_toyA" in done.stderr
 
 
+def test_loads_on_older_c_libraries(build):
+    """It is copied into containers: no symbol newer than glibc 2.27, or a preload is refused there
+    and the limit is not there either. What is needed beyond is in src/shim/oldlibc.c."""
+    for library in (build.library, build.shims / "libcuda.so.1", build.shims / "libnvidia-ml.so.1"):
+        done = subprocess.run(["objdump", "-T", library], capture_output=True, text=True, timeout=60,
+                              check=True)
+        newer = {(version, line.split()[-1]) for line in done.stdout.splitlines()
+                 for version in re.findall(r"GLIBC_2\.(\d+)", line) if int(version) > 27}
+        assert not newer, library
+        needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, timeout=60,
+                                check=True).stdout
+        assert re.findall(r"NEEDED.*\[(.*)\]", needed) in (["libc.so.6"], ["libc.so.6", "ld-linux-x86-64.so.2"])
+
+
 # --- B6: programs that never touch a GPU ------------------------------------------------------
 
 def test_a_program_without_gpu_notices_nothing(machine):

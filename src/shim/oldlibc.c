@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * So that the library loads where the C library is older than the one it was built with.
+ *
+ * It is copied into containers. A C library that lacks one version of one symbol refuses the whole
+ * file, and an LD_PRELOAD that is refused is a limit that is not there. The few functions that
+ * glibc gave new versions since 2.27 are defined here, hidden, over the system calls, and the
+ * linker prefers them to glibc's. tests/system/test_interpose.py holds the list to that.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* The kernel's struct and glibc's are one on 64-bit machines. */
+HIDDEN int fstat64(int fd, struct stat64 *ret);
+HIDDEN int stat64(const char *path, struct stat64 *ret);
+HIDDEN int fcntl64(int fd, int command, ...);
+
+int fstat64(int fd, struct stat64 *ret)
+{
+        return (int)syscall(SYS_fstat, fd, ret);
+}
+
+int stat64(const char *path, struct stat64 *ret)
+{
+        return (int)syscall(SYS_newfstatat, AT_FDCWD, path, ret, 0);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+        va_list list;
+        void *argument;
+
+        va_start(list, command);
+        argument = va_arg(list, void *);
+        va_end(list);
+        return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+#define ONCE_RUNS 1
+#define ONCE_DONE 2
+
+/* Who runs it is kept with its process: a child forked meanwhile starts over, as with glibc's. */
+HIDDEN int pthread_once(pthread_once_t *control, void (*routine)(void))
+{
+        _Atomic int *state = (_Atomic int *)control;
+        int running = (int)((unsigned)getpid() << 2) | ONCE_RUNS;
+        int seen = load_acquire(state);
+
+        while (seen != ONCE_DONE) {
+                if (seen == running) {
+                        sched_yield();
+                        seen = load_acquire(state);
+                } else if (cas_acq_rel(state, &seen, running)) {
+                        routine();
+                        store_release(state, ONCE_DONE);
+                        return 0;
+                }
+        }
+        return 0;
+}
