@@ -6,6 +6,7 @@
 
 #include "sim/capture.h"
 #include "sim/clock.h"
+#include "sim/module.h"
 #include "sim/stream.h"
 
 #include <linux/futex.h>
@@ -74,10 +75,12 @@ void exec_context_close(CUcontext context)
                         munmap(stream->ring, STREAM_RING_BYTES);
                         stream->ring = NULL;
                 }
+                stream_recycle(stream);
                 stream = next;
         }
         if (load_acquire(&exec->has_place))
                 exec_place_close(&exec->place);
+        modules_context_close(context);
         context->exec = NULL;
         progress_announce();
 }

@@ -168,9 +168,53 @@ static CUresult make_functions(CUmodule module, const struct image *image)
         return CUDA_SUCCESS;
 }
 
-/* The functions' memory stays, so that a stale handle can be told from a live one. */
+/* The latest dead, kept so that a stale handle can be told from a live one. module_lock. */
+#define GRAVES 256
+static struct {
+        CUmodule module[GRAVES];
+        unsigned next;
+} graveyard;
+
+static void bury(CUmodule module)
+{
+        unsigned place = graveyard.next++ % GRAVES;
+        CUmodule old = graveyard.module[place];
+
+        graveyard.module[place] = module;
+        if (!old)
+                return;
+        for (unsigned i = 0; i < old->function_count; i++) {
+                free((char *)old->functions[i].name);
+                free(old->functions[i].legacy);
+        }
+        free(old->functions);
+        free(old);
+}
+
+static CUmodule all_modules; /* module_lock */
+
+static void unlist(CUmodule module)
+{
+        for (CUmodule *at = &all_modules; *at; at = &(*at)->all_next) {
+                if (*at == module) {
+                        *at = module->all_next;
+                        break;
+                }
+        }
+        if (!module->library)
+                return;
+        for (CUmodule *at = &module->library->modules; *at; at = &(*at)->next) {
+                if (*at == module) {
+                        *at = module->next;
+                        break;
+                }
+        }
+}
+
+/* module_lock held. */
 static void module_close(CUmodule module)
 {
+        unlist(module);
         module->magic = 0;
         for (unsigned i = 0; i < module->function_count; i++)
                 module->functions[i].magic = 0;
@@ -186,6 +230,7 @@ static void module_close(CUmodule module)
                 dlclose(module->object);
         module->object = NULL;
         module->storage = 0;
+        bury(module);
 }
 
 CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module)
@@ -203,10 +248,16 @@ CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret
         if (rc == CUDA_SUCCESS)
                 rc = make_functions(module, image);
         if (rc != CUDA_SUCCESS) {
+                pthread_mutex_lock(&module_lock);
                 module_close(module);
+                pthread_mutex_unlock(&module_lock);
                 return rc;
         }
         module->magic = MODULE_MAGIC;
+        pthread_mutex_lock(&module_lock);
+        module->all_next = all_modules;
+        all_modules = module;
+        pthread_mutex_unlock(&module_lock);
         *ret_module = module;
         return CUDA_SUCCESS;
 }
@@ -226,6 +277,19 @@ CUresult module_unload(CUmodule module)
         module_close(module);
         pthread_mutex_unlock(&module_lock);
         return CUDA_SUCCESS;
+}
+
+void modules_context_close(CUcontext context)
+{
+        CUmodule next;
+
+        pthread_mutex_lock(&module_lock);
+        for (CUmodule at = all_modules; at; at = next) {
+                next = at->all_next;
+                if (at->context == context)
+                        module_close(at);
+        }
+        pthread_mutex_unlock(&module_lock);
 }
 
 CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function)

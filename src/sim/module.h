@@ -6,7 +6,8 @@
  * own copy), counted against the device, and its kernels become functions. A library belongs to no
  * context: it keeps the image and loads it as a module in each context that uses one of its
  * kernels. A CUkernel may stand wherever the driver takes a CUfunction; function_of() tells them
- * apart. Handles stay readable after unload and then fail their check.
+ * apart. A handle fails its check after unload, as long as not
+ * too many others were unloaded since.
  */
 #ifndef ALIQUOT_SIM_MODULE_H
 #define ALIQUOT_SIM_MODULE_H
@@ -67,7 +68,8 @@ struct CUmod_st {
         unsigned function_count;
         struct CUfunc_st *functions;
         struct module_global *globals; /* those asked for; guarded by module_lock */
-        struct CUmod_st *next;
+        struct CUmod_st *next;     /* of its library's; guarded by module_lock */
+        struct CUmod_st *all_next; /* of the process's; guarded by module_lock */
 };
 
 struct CUkern_st {
@@ -96,6 +98,9 @@ CUresult image_admit(const void *bytes, size_t size, struct image *ret_image);
 CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module);
 CUresult module_unload(CUmodule module);
 CUresult module_check(CUmodule module);
+
+/* The context is going away, and nothing of it runs any more. */
+void modules_context_close(CUcontext context);
 CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function);
 CUresult module_global(CUmodule module, const char *name, struct module_global **ret_global);
 CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size);

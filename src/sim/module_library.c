@@ -162,6 +162,28 @@ CUresult cuLibraryLoadFromFile(CUlibrary *ret_library, const char *path, CUjit_o
         return rc == CUDA_SUCCESS ? library_load(ret_library, bytes, size) : rc;
 }
 
+/* The latest dead, kept for stale handles as modules are (module.c). module_lock. */
+#define GRAVES 256
+
+static void bury(CUlibrary library)
+{
+        static struct {
+                CUlibrary library[GRAVES];
+                unsigned next;
+        } graveyard;
+        unsigned place;
+        CUlibrary old;
+
+        pthread_mutex_lock(&module_lock);
+        place = graveyard.next++ % GRAVES;
+        old = graveyard.library[place];
+        graveyard.library[place] = library;
+        pthread_mutex_unlock(&module_lock);
+        if (old)
+                free(old->kernels);
+        free(old);
+}
+
 CUresult cuLibraryUnload(CUlibrary library)
 {
         API_ENTER(cuLibraryUnload);
@@ -174,15 +196,11 @@ CUresult cuLibraryUnload(CUlibrary library)
         library->magic = 0;
         for (unsigned i = 0; i < library->kernel_count; i++)
                 library->kernels[i].magic = 0;
-        while (library->modules) {
-                CUmodule module = library->modules;
-
-                library->modules = module->next;
-                if (!atomic_load(&module->context->is_destroyed))
-                        module_unload(module);
-        }
+        while (library->modules)
+                module_unload(library->modules);
         free(library->image);
         library->image = NULL;
+        bury(library);
         return CUDA_SUCCESS;
 }
 

@@ -21,6 +21,7 @@
 struct thread_stream {
         CUcontext context;
         CUstream stream;
+        unsigned long long id; /* its memory may have become another stream's */
         struct thread_stream *next;
 };
 
@@ -35,7 +36,7 @@ static void thread_streams_end(void *list)
         while (at) {
                 struct thread_stream *next = at->next;
 
-                if (!load_acquire(&at->context->is_destroyed))
+                if (at->stream->id == at->id && at->stream->magic == STREAM_MAGIC)
                         stream_retire(at->stream);
                 free(at);
                 at = next;
@@ -53,7 +54,8 @@ static CUresult per_thread_stream(CUcontext context, CUstream *ret_stream)
         CUresult rc;
 
         for (at = thread_streams; at; at = at->next) {
-                if (at->context == context && at->stream->exec == context->exec) {
+                if (at->context == context && at->stream->exec == context->exec &&
+                    at->stream->id == at->id) {
                         *ret_stream = at->stream;
                         return CUDA_SUCCESS;
                 }
@@ -68,6 +70,7 @@ static CUresult per_thread_stream(CUcontext context, CUstream *ret_stream)
         }
         pthread_once(&thread_key_once, make_thread_key);
         at->context = context;
+        at->id = at->stream->id;
         at->next = thread_streams;
         thread_streams = at;
         pthread_setspecific(thread_key, at);

@@ -281,8 +281,11 @@ static void unsafe_calls_obey_the_modes(void **state)
 static void *end_elsewhere(void *argument)
 {
         CUgraph graph = NULL;
+        CUresult rc = cuStreamEndCapture(a, &graph);
 
-        return (void *)(uintptr_t)cuStreamEndCapture(a, &graph);
+        if (rc == CUDA_SUCCESS)
+                ok(cuGraphDestroy(graph));
+        return (void *)(uintptr_t)rc;
 }
 
 static void only_its_thread_ends_a_strict_capture(void **state)

@@ -5,6 +5,8 @@
  */
 #include "exec_stage.h"
 
+#include <stdatomic.h>
+
 #define WORDS 1024
 #define BYTES (WORDS * sizeof(uint32_t))
 
@@ -183,7 +185,7 @@ static void pinned_copies_are_asynchronous(void **state)
         ok(cuStreamWaitValue32_v2(stream, (CUdeviceptr)gate, 1, CU_STREAM_WAIT_VALUE_GEQ));
         ok(cuMemcpyHtoDAsync_v2(a, pinned, 4, stream));
         *pinned = 2;
-        *(volatile uint32_t *)gate = 1;
+        atomic_store((_Atomic uint32_t *)gate, 1);
         ok(cuStreamSynchronize(stream));
         assert_int_equal(stage_word(a, 0), 2);
         ok(cuMemcpyHtoDAsync_v2(a, host, 64, stream));

@@ -111,6 +111,34 @@ static void an_image_takes_device_memory(void **state)
         assert_int_equal(before, after);
 }
 
+/* A context takes its modules with it; a library loads again in the next one. */
+static void modules_end_with_their_context(void **state)
+{
+        size_t before, after, total;
+        CUlibrary library;
+        CUcontext context;
+        CUfunction function;
+        CUdeviceptr bias;
+        CUmodule module;
+        CUkernel kernel;
+
+        ok(cuMemGetInfo_v2(&before, &total));
+        ok(cuLibraryLoadFromFile(&library, module_path, NULL, NULL, 0, NULL, NULL, 0));
+        ok(cuLibraryGetKernel(&kernel, library, "saxpy"));
+        ok(cuCtxCreate_v2(&context, 0, 0));
+        ok(cuModuleLoad(&module, module_path));
+        ok(cuModuleGetGlobal_v2(&bias, NULL, module, "bias"));
+        ok(cuKernelGetFunction(&function, kernel));
+        ok(cuCtxDestroy_v2(context));
+        ok(cuCtxSetCurrent(stage.context));
+        assert_int_not_equal(cuModuleUnload(module), CUDA_SUCCESS);
+        assert_int_not_equal(cuMemsetD8_v2(bias, 0, 4), CUDA_SUCCESS);
+        ok(cuKernelGetFunction(&function, kernel));
+        ok(cuLibraryUnload(library));
+        ok(cuMemGetInfo_v2(&after, &total));
+        assert_int_equal(before, after);
+}
+
 static void device_time_is_what_the_kernel_spends(void **state)
 {
         uint32_t pieces = 100;
@@ -231,6 +259,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(a_kernel_sees_its_shape),
                 cmocka_unit_test(globals_belong_to_the_load),
                 cmocka_unit_test(an_image_takes_device_memory),
+                cmocka_unit_test(modules_end_with_their_context),
                 cmocka_unit_test(device_time_is_what_the_kernel_spends),
                 cmocka_unit_test(ptx_is_a_timed_no_op_when_asked),
                 cmocka_unit_test(a_truncated_image_is_refused),
