@@ -14,7 +14,16 @@
 #include <sys/mman.h>
 
 #define FIRST_BUCKETS 1024u
+#define HUGE_BYTES ((size_t)2 << 20)
 #define FIRST_NODES 128u /* segment k holds FIRST_NODES << k */
+
+/* A child has no use for it. Large ones are walked at random: fewer and larger pages, if any. */
+static void segment_advise(void *memory, size_t bytes)
+{
+        madvise(memory, bytes, MADV_DONTFORK);
+        if (bytes >= HUGE_BYTES)
+                madvise(memory, bytes, MADV_HUGEPAGE);
+}
 
 static void *segment_map(size_t bytes)
 {
@@ -25,7 +34,7 @@ static void *segment_map(size_t bytes)
         if (memory == MAP_FAILED)
                 memory = NULL;
         else
-                madvise(memory, bytes, MADV_DONTFORK);
+                segment_advise(memory, bytes);
         errno = saved;
         return memory;
 }
@@ -118,12 +127,19 @@ void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node)
 /* -- buckets ------------------------------------------------------------------------------------
  */
 
+/*
+ * Neighbours in the address space get neighbouring buckets: small blocks are handed out one after
+ * the other, 512 bytes apart, and a table of a million is far larger than the caches. Groups of 64
+ * such are spread at random.
+ */
 static uint64_t hash_of(uint8_t space, uint64_t key)
 {
-        uint64_t hash = (key ^ (uint64_t)space << 56) * UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t group = (key >> 15 << 9 | (key & 511)) ^ (uint64_t)space << 58;
+        uint64_t hash = group * UINT64_C(0x9e3779b97f4a7c15);
 
         hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
-        return hash ^ hash >> 32;
+        hash ^= hash >> 32;
+        return (hash & ~UINT64_C(0xffffffff)) | (uint32_t)(hash + (key >> 9 & 63));
 }
 
 static uint32_t *bucket_at(const struct block_shard *shard, uint32_t bucket)
