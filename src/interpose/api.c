@@ -24,7 +24,7 @@ int api_find(const struct api *api, const char *symbol)
 
                 if (number == 0)
                         return API_NO_ENTRY;
-                if (strcmp(entry_name(api, number - 1), symbol) == 0)
+                if (text_equals(entry_name(api, number - 1), symbol))
                         return (int)number - 1;
         }
 }
@@ -43,7 +43,7 @@ const struct api *api_of_symbol(const char *symbol, int *ret_entry)
 const struct api *api_of_prefix(const char *symbol)
 {
         for (const struct api *const *api = api_list; *api; api++)
-                if (strncmp(symbol, (*api)->prefix, strlen((*api)->prefix)) == 0)
+                if (text_begins(symbol, (*api)->prefix))
                         return *api;
         return NULL;
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "common/scoped.h"
+#include "interpose/api.h"
 #include "interpose/us.h"
 
 #define VERSION_HIDDEN 0x8000u /* not the default version of its name */
@@ -69,7 +70,7 @@ static bool is_wanted(const struct elf *elf, uint32_t index, const char *name)
         return s->st_shndx != SHN_UNDEF && ELF64_ST_BIND(s->st_info) != STB_LOCAL &&
                ELF64_ST_TYPE(s->st_info) != STT_TLS &&
                !(elf->version && (elf->version[index] & VERSION_HIDDEN)) &&
-               strcmp(elf->strings + s->st_name, name) == 0;
+               text_equals(elf->strings + s->st_name, name);
 }
 
 static void *symbol_address(const struct elf *elf, uint32_t index)
@@ -216,7 +217,7 @@ static int is_loaded_object(struct dl_phdr_info *info, size_t size, void *arg)
                 if (p->p_type != PT_DYNAMIC ||
                     !elf_read(info->dlpi_addr, (const void *)(info->dlpi_addr + p->p_vaddr), &elf))
                         continue;
-                if (!elf.soname || strcmp(elf.soname, search->soname) != 0)
+                if (!elf.soname || !text_equals(elf.soname, search->soname))
                         continue;
                 *search->found = elf;
                 return 1;

@@ -5,8 +5,6 @@
  */
 #include "interpose/proc.h"
 
-#include <string.h>
-
 #include "interpose/library.h"
 
 static const char *row_name(const struct api_table *t, const struct proc_row *row)
@@ -22,7 +20,7 @@ static const struct proc_row *find_name(const struct api_table *t, const char *n
 
                 if (number == 0)
                         return NULL;
-                if (strcmp(row_name(t, &t->row[number - 1]), name) == 0)
+                if (text_equals(row_name(t, &t->row[number - 1]), name))
                         return &t->row[number - 1];
         }
 }
@@ -78,7 +76,7 @@ static const struct proc_row *newest_present(const struct proc_query *q, const s
 {
         const struct api_table *t = q->api->table;
 
-        for (; row >= t->row && strcmp(row_name(t, row), q->name) == 0; row--)
+        for (; row >= t->row && text_equals(row_name(t, row), q->name); row--)
                 if (is_fit(q, row) && library_has(q->api, row->entry))
                         return row;
         return NULL;
