@@ -10,6 +10,7 @@
 #ifndef ALIQUOT_CLI_COMMAND_H
 #define ALIQUOT_CLI_COMMAND_H
 
+#include <argp.h>
 #include <stdbool.h>
 
 #include "common/error.h"
@@ -28,11 +29,15 @@ struct command {
         const char *alias; /* another name for the same; NULL: none */
         const char *summary;
         int (*run)(int argc, char **argv);
-        bool is_hidden; /* for ourselves */
+        const struct argp *argp; /* its options; NULL: none */
+        bool is_hidden;          /* for ourselves */
 };
 
 /* NULL ends it. */
 extern const struct command commands[];
+
+/* By its name or its other name; NULL: there is none. */
+const struct command *command_find(const char *name);
 
 int command_run(int argc, char **argv);
 int command_env(int argc, char **argv);
@@ -45,8 +50,12 @@ int command_rm(int argc, char **argv);
 int command_gpus(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_probe(int argc, char **argv);
+int command_complete(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_version(int argc, char **argv);
+
+extern const struct argp argp_run, argp_env, argp_create, argp_ls, argp_ps, argp_show, argp_set,
+        argp_rm, argp_gpus, argp_doctor;
 
 /* "aliquot run: text", on standard error. Returns `status`. */
 int command_fail(const char *name, int status, const struct error *err);

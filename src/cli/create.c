@@ -46,7 +46,7 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };
 
-static const struct argp argp = {
+const struct argp argp_create = {
         .parser = parse,
         .args_doc = "NAME --memory SIZE",
         .doc = "Make a session, for programs to join later.",
@@ -61,7 +61,7 @@ int command_create(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &creation);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_create, 0, &creation);
         rc = request_read(&creation.flags, false, request, &err);
         if (rc < 0)
                 return command_fail("create", STATUS_WRONG, &err);

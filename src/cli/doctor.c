@@ -69,7 +69,7 @@ static const struct argp_option argp_options[] = {
         { 0 },
 };
 
-static const struct argp argp = {
+const struct argp argp_doctor = {
         .options = argp_options,
         .parser = parse,
         .args_doc = "[PID]",
@@ -77,46 +77,62 @@ static const struct argp argp = {
         .children = children,
 };
 
-/* Names, as many as are wanted, behind each other. */
+#define NAMES 4096u
+
+/* Names of functions, borrowed from the libraries. */
 struct names {
-        struct text text;
-        unsigned count, wanted;
+        const char *name[NAMES];
+        unsigned count;
 };
 
 static void add_name(const char *name, void *arg)
 {
         struct names *names = arg;
 
-        if (names->count++ < names->wanted)
-                text_add(&names->text, "%s%s", names->count > 1 ? ", " : "", name);
-        else if (names->count == names->wanted + 1)
-                text_add(&names->text, ", ... (--long)");
+        if (names->count < NAMES)
+                names->name[names->count++] = name;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void report_names(struct visit *visit, const char *about, const char *what,
+                         struct names *names)
+{
+        unsigned shown = visit->is_long || names->count < NAMES_SHOWN ? names->count : NAMES_SHOWN;
+        static char list[NAMES * 64];
+        struct text text;
+
+        if (!names->count)
+                return;
+        qsort(names->name, names->count, sizeof(names->name[0]), compare_names);
+        text_begin(&text, list, sizeof(list));
+        for (unsigned i = 0; i < shown; i++)
+                text_add(&text, "%s%s", i ? ", " : "", names->name[i]);
+        report_add(&visit->report, VERDICT_NOTE, about, "%s: %u: %s%s", what, names->count, list,
+                   shown < names->count ? ", ... (--long)" : "");
 }
 
 static void check_table(struct visit *visit, unsigned number, const struct doctor_api *api)
 {
         const struct library *library = &visit->request.library;
-        struct names names = { .wanted = visit->is_long ? 100000 : NAMES_SHOWN };
-        char line[1900];
+        static struct names names;
         struct doctor_row row;
 
-        text_begin(&names.text, line, sizeof(line));
-        library->unknown(number, add_name, &names);
-        if (names.count)
-                report_add(&visit->report, VERDICT_NOTE, api->name,
-                           "the driver has %u functions that our table lacks (passed on as they "
-                           "are): %s",
-                           names.count, line);
         names.count = 0;
-        text_begin(&names.text, line, sizeof(line));
+        library->unknown(number, add_name, &names);
+        report_names(visit, api->name,
+                     "functions of the driver that our table lacks, passed on as they are", &names);
+        names.count = 0;
         for (unsigned i = 0; library->row(number, i, &row); i++) {
                 if (!row.is_in_library)
                         add_name(row.symbol, &names);
         }
-        if (names.count)
-                report_add(&visit->report, VERDICT_NOTE, api->name,
-                           "the driver lacks %u functions of our table (so programs find none): %s",
-                           names.count, line);
+        report_names(visit, api->name,
+                     "functions of our table that the driver lacks, so that programs find none",
+                     &names);
 }
 
 static void check_driver(struct visit *visit)
@@ -254,7 +270,7 @@ int command_doctor(int argc, char **argv)
 {
         static struct visit visit = { .view.most = 1 };
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &visit);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_doctor, 0, &visit);
         report_begin(&visit.report, visit.view.is_json);
         if (visit.view.count)
                 inspect_process(visit.view.name[0], &visit.report);

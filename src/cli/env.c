@@ -41,7 +41,7 @@ static const struct argp_child children[] = {
         { &request_sim_argp, 0, NULL, 0 }, { 0 },
 };
 
-static const struct argp argp = {
+const struct argp argp_env = {
         .parser = parse,
         .doc = "Print the environment that aliquot run would give, as lines for a shell."
                "\vAs in: eval \"$(aliquot env --session me --memory 4GiB)\". Without --session all "
@@ -72,7 +72,7 @@ int command_env(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp, 0, &wish);
+        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp_env, 0, &wish);
         request->may_lack_driver = true;
         rc = request_read(&wish.flags, false, request, &err);
         if (rc == 0)

@@ -39,7 +39,7 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };
 
-static const struct argp argp = {
+const struct argp argp_gpus = {
         .parser = parse,
         .doc = "List the GPUs of this machine, and the limits that sessions have on them.",
         .children = children,
@@ -185,7 +185,7 @@ int command_gpus(int argc, char **argv)
         struct store store;
         struct error err = { 0 };
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &gpus);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_gpus, 0, &gpus);
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
             cards_read(&gpus.request.library, &gpus.request.cards, &err) < 0)
                 return command_fail("gpus", STATUS_NO, &err);

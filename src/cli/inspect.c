@@ -23,7 +23,7 @@
 
 struct findings {
         char ours[PATH_MAX];
-        char driver[PATH_MAX];
+        char driver[2][PATH_MAX]; /* its CUDA, its NVML */
         char session[PAGE_NAME_BYTES];
         char runtime_dir[STORE_PATH_BYTES];
 };
@@ -61,9 +61,10 @@ static void look_at(const char *pid, const char *file, struct findings *findings
         char *into;
 
         if (!slash || !is_of_interest(slash + 1) || strcmp(file, findings->ours) == 0 ||
-            strcmp(file, findings->driver) == 0)
+            strcmp(file, findings->driver[0]) == 0 || strcmp(file, findings->driver[1]) == 0)
                 return;
-        into = has_mark(pid, file) ? findings->ours : findings->driver;
+        into = has_mark(pid, file) ? findings->ours
+                                   : findings->driver[slash[strlen("/lib")] == 'n'];
         if (!into[0])
                 text_put(into, PATH_MAX, NULL, "%s", file);
 }
@@ -153,16 +154,20 @@ void inspect_process(const char *pid, struct report *report)
         read_environment(pid, &findings);
         if (findings.ours[0])
                 report_add(report, VERDICT_GOOD, "process", "interposed, by %s", findings.ours);
-        else if (findings.driver[0])
-                report_add(report, VERDICT_BAD, "process",
-                           "uses %s with nothing before it; start it with aliquot run",
-                           findings.driver);
-        else
+        else if (!findings.driver[0][0] && !findings.driver[1][0])
                 report_add(report, VERDICT_BAD, "process",
                            "not interposed (nor does it use a GPU so far); start it with aliquot "
                            "run");
-        if (findings.ours[0] && findings.driver[0])
-                report_add(report, VERDICT_GOOD, "process", "the driver behind it is %s",
-                           findings.driver);
+        for (unsigned i = 0; i < 2; i++) {
+                if (!findings.driver[i][0])
+                        continue;
+                if (findings.ours[0])
+                        report_add(report, VERDICT_GOOD, "process", "the driver behind it is %s",
+                                   findings.driver[i]);
+                else
+                        report_add(report, VERDICT_BAD, "process",
+                                   "uses %s with nothing before it; start it with aliquot run",
+                                   findings.driver[i]);
+        }
         add_holdings(pid, &findings, report);
 }

@@ -22,7 +22,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
 
-static const struct argp argp = {
+const struct argp argp_ls = {
         .parser = parse,
         .doc = "List the sessions.",
         .children = children,
@@ -103,7 +103,7 @@ int command_ls(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &view);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_ls, 0, &view);
         listing.is_json = view.is_json;
         listing.table.titles = "SESSION,#PROCESSES,#USED,LIMITS";
         rc = options_find_store(&store, &err);

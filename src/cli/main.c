@@ -11,19 +11,22 @@
 #include "common/json_out.h"
 
 const struct command commands[] = {
-        { "run", NULL, "run a program whose GPU memory is limited", command_run, false },
-        { "env", NULL, "print the environment that run would give", command_env, false },
-        { "gpus", NULL, "list the GPUs, and who may use how much", command_gpus, false },
-        { "ls", NULL, "list the sessions", command_ls, false },
-        { "ps", NULL, "list the processes, and what each holds", command_ps, false },
-        { "show", "status", "show a session", command_show, false },
-        { "create", "allocate", "make a session", command_create, false },
-        { "set", NULL, "change the limits of a session", command_set, false },
-        { "rm", "release", "remove a session", command_rm, false },
-        { "doctor", NULL, "check whether limits would hold here", command_doctor, false },
-        { "help", NULL, "show this", command_help, false },
-        { "version", NULL, "show the version", command_version, false },
-        { "probe", NULL, "", command_probe, true },
+        { "run", NULL, "run a program whose GPU memory is limited", command_run, &argp_run, false },
+        { "env", NULL, "print the environment that run would give", command_env, &argp_env, false },
+        { "gpus", NULL, "list the GPUs, and who may use how much", command_gpus, &argp_gpus,
+          false },
+        { "ls", NULL, "list the sessions", command_ls, &argp_ls, false },
+        { "ps", NULL, "list the processes, and what each holds", command_ps, &argp_ps, false },
+        { "show", "status", "show a session", command_show, &argp_show, false },
+        { "create", "allocate", "make a session", command_create, &argp_create, false },
+        { "set", NULL, "change the limits of a session", command_set, &argp_set, false },
+        { "rm", "release", "remove a session", command_rm, &argp_rm, false },
+        { "doctor", NULL, "check whether limits would hold here", command_doctor, &argp_doctor,
+          false },
+        { "help", NULL, "show this", command_help, NULL, false },
+        { "version", NULL, "show the version", command_version, NULL, false },
+        { "probe", NULL, "", command_probe, NULL, true },
+        { "complete", NULL, "", command_complete, NULL, true },
         { 0 },
 };
 
@@ -33,7 +36,7 @@ int command_fail(const char *name, int status, const struct error *err)
         return status;
 }
 
-static const struct command *find(const char *name)
+const struct command *command_find(const char *name)
 {
         for (const struct command *command = commands; command->name; command++) {
                 if (strcmp(command->name, name) == 0 ||
@@ -85,7 +88,7 @@ int command_help(int argc, char **argv)
                 print_json();
                 return STATUS_YES;
         }
-        command = find(argv[1]);
+        command = command_find(argv[1]);
         if (!command) {
                 fprintf(stderr, "aliquot help: there is no command %s; see aliquot help\n",
                         argv[1]);
@@ -121,7 +124,7 @@ int main(int argc, char **argv)
                 return command_help(1, argv);
         if (strcmp(argv[1], "--version") == 0)
                 return command_version(1, argv);
-        command = find(argv[1]);
+        command = command_find(argv[1]);
         if (!command) {
                 fprintf(stderr, "aliquot: there is no command %s; see aliquot help\n", argv[1]);
                 return STATUS_WRONG;

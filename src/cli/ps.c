@@ -25,7 +25,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
 
-static const struct argp argp = {
+const struct argp argp_ps = {
         .parser = parse,
         .args_doc = "[SESSION]",
         .doc = "List the processes that use a GPU, and what each holds.",
@@ -139,7 +139,7 @@ int command_ps(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &view);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_ps, 0, &view);
         listing.is_json = view.is_json;
         listing.table.titles = "SESSION,#PID,COMMAND,GPU,#MEMORY";
         if (listing.is_json)

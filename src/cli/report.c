@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "common/scoped.h"
+
 static const char *const words[] = {
         [VERDICT_GOOD] = "ok",
         [VERDICT_NOTE] = "note",
@@ -26,12 +28,15 @@ void report_begin(struct report *report, bool is_json)
 void report_add(struct report *report, enum verdict verdict, const char *about, const char *format,
                 ...)
 {
-        char text[2048];
+        scoped_free char *text = NULL;
         va_list args;
 
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        if (vasprintf(&text, format, args) < 0)
+                text = NULL;
         va_end(args);
+        if (!text)
+                return;
         report->has_bad |= verdict == VERDICT_BAD;
         if (!report->is_json) {
                 printf("%-4s  %-12s  %s\n", words[verdict], about, text);

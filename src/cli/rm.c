@@ -44,7 +44,7 @@ static const struct argp_option argp_options[] = {
         { 0 },
 };
 
-static const struct argp argp = {
+const struct argp argp_rm = {
         .options = argp_options,
         .parser = parse,
         .args_doc = "SESSION",
@@ -61,7 +61,7 @@ int command_rm(int argc, char **argv)
         const char *name;
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &removal);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_rm, 0, &removal);
         name = removal.view.name[0];
         rc = options_find_store(&store, &err);
         if (rc == 0)

@@ -55,7 +55,7 @@ static const struct argp_child children[] = {
         { 0 },
 };
 
-static const struct argp argp = {
+const struct argp argp_run = {
         .parser = parse,
         .args_doc = "[--] COMMAND [ARG...]",
         .doc = "Run a program whose GPU memory is limited."
@@ -122,7 +122,8 @@ int command_run(int argc, char **argv)
         struct error err = { 0 };
         int status;
 
-        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp, ARGP_IN_ORDER, &run);
+        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp_run, ARGP_IN_ORDER,
+                      &run);
         status = prepare(&run, &err);
         if (status != 0)
                 return command_fail("run", status, &err);

@@ -47,7 +47,7 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };
 
-static const struct argp argp = {
+const struct argp argp_set = {
         .parser = parse,
         .args_doc = "SESSION --memory SIZE",
         .doc = "Change the limits of a session, also while its programs run."
@@ -124,7 +124,7 @@ int command_set(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &change);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_set, 0, &change);
         rc = request_read(&change.flags, true, &change.request, &err);
         if (rc == 0)
                 rc = refuse_fixed(&change.request.settings, &err);

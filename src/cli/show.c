@@ -26,7 +26,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
 
-static const struct argp argp = {
+const struct argp argp_show = {
         .parser = parse,
         .args_doc = "SESSION",
         .doc = "Show a session: its limits, and what is used of them.",
@@ -40,7 +40,7 @@ int command_show(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp, 0, &view);
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_show, 0, &view);
         rc = options_open_session(view.name[0], false, &session, &err);
         if (rc == 0) {
                 rc = views_session(&session, view.is_json, &err);

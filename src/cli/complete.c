@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot complete WORD...: what could stand in the place of the last word, a line each. The
+ * completions of all shells ask this, so they know what the command knows.
+ */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cards.h"
+#include "cli/options.h"
+#include "cli/request.h"
+
+static void offer(const char *candidate, const char *typed)
+{
+        if (strncmp(candidate, typed, strlen(typed)) == 0)
+                puts(candidate);
+}
+
+static void offer_commands(const char *typed)
+{
+        for (const struct command *command = commands; command->name; command++) {
+                if (!command->is_hidden)
+                        offer(command->name, typed);
+        }
+}
+
+static void offer_options(const struct argp *argp, const char *typed)
+{
+        const struct argp_option *option = argp->options;
+        const struct argp_child *child = argp->children;
+        char text[64];
+
+        for (; option && option->name; option++) {
+                if (option->flags & OPTION_HIDDEN)
+                        continue;
+                snprintf(text, sizeof(text), "--%s", option->name);
+                offer(text, typed);
+        }
+        for (; child && child->argp; child++)
+                offer_options(child->argp, typed);
+}
+
+/* Whether the word is an option whose value comes next. */
+static bool takes_value(const struct argp *argp, const char *word)
+{
+        const struct argp_option *option = argp->options;
+        const struct argp_child *child = argp->children;
+
+        for (; option && option->name; option++) {
+                if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)
+                        return option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
+        }
+        for (; child && child->argp; child++) {
+                if (takes_value(child->argp, word))
+                        return true;
+        }
+        return false;
+}
+
+static int offer_session(const char *name, void *typed)
+{
+        offer(name, typed);
+        return 0;
+}
+
+static void offer_sessions(char *typed)
+{
+        struct store store;
+
+        if (options_find_store(&store, NULL) == 0)
+                store_list(&store, offer_session, typed, NULL);
+}
+
+static void offer_gpus(const char *typed)
+{
+        static struct request request;
+        char text[UUID_TEXT_BYTES];
+
+        if (request_open_driver(&(struct request_flags){ 0 }, &request, NULL) < 0 ||
+            cards_read(&request.library, &request.cards, NULL) < 0)
+                return;
+        for (unsigned i = 0; i < request.cards.count; i++) {
+                const struct card *card = &request.cards.card[i];
+
+                snprintf(text, sizeof(text), "%u", card->index);
+                if (!card->is_instance)
+                        offer(text, typed);
+                offer(uuid_format(card->uuid, card->is_instance, text), typed);
+        }
+}
+
+static void offer_value(const char *option, char *typed)
+{
+        if (strcmp(option, "--gpu") == 0)
+                offer_gpus(typed);
+        else if (strcmp(option, "--session") == 0)
+                offer_sessions(typed);
+        else if (strcmp(option, "--context") == 0) {
+                offer("charge", typed);
+                offer("free", typed);
+        }
+}
+
+int command_complete(int argc, char **argv)
+{
+        static const char *const of_sessions[] = { "show", "set", "rm", "ps" };
+        const struct command *command = argc > 2 ? command_find(argv[1]) : NULL;
+        char *typed = argc > 1 ? argv[argc - 1] : (char *)"";
+
+        if (argc < 3)
+                offer_commands(typed);
+        if (!command)
+                return STATUS_YES;
+        if (strcmp(command->name, "help") == 0)
+                offer_commands(typed);
+        if (!command->argp)
+                return STATUS_YES;
+        if (takes_value(command->argp, argv[argc - 2]))
+                offer_value(argv[argc - 2], typed);
+        else if (typed[0] == '-')
+                offer_options(command->argp, typed);
+        for (unsigned i = 0; i < sizeof(of_sessions) / sizeof(of_sessions[0]); i++) {
+                if (strcmp(command->name, of_sessions[i]) == 0 && typed[0] != '-' &&
+                    !takes_value(command->argp, argv[argc - 2]))
+                        offer_sessions(typed);
+        }
+        return STATUS_YES;
+}
