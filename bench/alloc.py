@@ -15,10 +15,12 @@ report = Report("alloc", "ns of cuMemAlloc + cuMemFree in front of a driver that
 
 
 def alone(folder):
-    for live in (1, 1000, 1000000):
+    for live, how, extra, reach in ((1, "", {}, 150), (1000, "", {}, 150), (1000000, "", {}, 150),
+                                    (1000000, ", addresses at random", {"TOY_SCATTER": "1"}, None)):
         result = paired(lambda env, live=live: numbers(env, "pair", live, 2000)[0],
-                        environment(folder, None), environment(folder, "100GiB"), ROUNDS)
-        report.row(f"alloc + free added, p50, {live} live blocks", result["added"], "ns", 150,
+                        environment(folder, None, **extra), environment(folder, "100GiB", **extra),
+                        ROUNDS)
+        report.row(f"alloc + free added, p50, {live} live blocks{how}", result["added"], "ns", reach,
                    f"{SLICER}; HAMi-core O(n)" if live == 1 else "", result["raw"])
 
 

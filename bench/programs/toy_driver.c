@@ -2,7 +2,8 @@
 /*
  * A driver that does next to nothing, so that what is measured is what stands in front of it.
  *
- * One device, one context that is always current, addresses that only count up. Each allocation
+ * One device, one context that is always current, addresses that only count up (TOY_SCATTER: all
+ * over the address space instead, so that no two are neighbours). Each allocation
  * and release takes TOY_CALL_NS (asleep, like a driver in its ioctl; 0: at once). The time a
  * thread spent inside is kept, and told by cuToyInsideNs(): a name that no table lists, so a
  * library in front of this one has to pass it through.
@@ -10,6 +11,7 @@
 #include "abi/cuda.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +22,7 @@ uint64_t cuToyInsideNs(void);
 
 static _Atomic CUdeviceptr next_address = UINT64_C(1) << 32;
 static uint64_t call_ns;
+static bool is_scattering;
 static _Thread_local uint64_t inside_ns;
 
 static uint64_t now_ns(void)
@@ -51,6 +54,7 @@ CUresult cuInit(unsigned int flags)
         const char *text = getenv("TOY_CALL_NS");
 
         call_ns = text ? strtoull(text, NULL, 10) : 0;
+        is_scattering = getenv("TOY_SCATTER") != NULL;
         return CUDA_SUCCESS;
 }
 
@@ -101,6 +105,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
         take_time();
         *ret = atomic_fetch_add_explicit(&next_address, (bytes + 511u) & ~(size_t)511u,
                                          memory_order_relaxed);
+        if (is_scattering) /* an odd factor: every number of 32 bits once, in wild order */
+                *ret = ((*ret >> 9) * 2654435761u & UINT32_MAX) << 9;
         return CUDA_SUCCESS;
 }
 
