@@ -46,7 +46,7 @@ static unsigned class_of(uint64_t bytes)
 
         if (grains <= 8)
                 return (unsigned)grains - 1;
-        unsigned power = 63 - (unsigned)__builtin_clzll(grains - 1);
+        unsigned power = 63 - (unsigned)__builtin_clzll(grains - 1); /* at least 3 */
         unsigned quarter = (unsigned)((grains - 1) >> (power - 2)) & 3;
         return 8 + (power - 3) * 4 + quarter;
 }
@@ -55,8 +55,8 @@ static uint64_t class_bytes(unsigned class)
 {
         if (class < 8)
                 return (class + 1) * GRAIN_BYTES;
-        unsigned power = 3 + (class - 8) / 4;
-        return ((4ULL + (class - 8) % 4 + 1) << (power - 2)) * GRAIN_BYTES;
+        unsigned doublings = (1 + (class - 8) / 4) % CLASSES; /* never as many: classes are few */
+        return ((4ULL + (class - 8) % 4 + 1) << doublings) * GRAIN_BYTES;
 }
 
 static CUdeviceptr address_of(const struct arena *arena, uint32_t index, uint64_t offset)

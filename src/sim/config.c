@@ -244,7 +244,7 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
                         snprintf(ret_why, why_bytes, "state=%s: expected a folder", value);
                         return -EINVAL;
                 }
-                strcpy(config->state_dir, value);
+                memcpy(config->state_dir, value, strlen(value) + 1);
                 return 0;
         }
         if (strcmp(item, "fail") == 0) {

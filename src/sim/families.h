@@ -10,11 +10,13 @@
 #include "sim/node.h"
 
 /* The first line after API_ENTER of whatever needs the current context. */
-#define NEED_CONTEXT(context)                                \
-        CUcontext context = NULL;                            \
-        CUresult context_result = context_require(&context); \
-        if (context_result != CUDA_SUCCESS)                  \
+/* NOLINTBEGIN(bugprone-macro-parentheses): the argument is declared */
+#define NEED_CONTEXT(variable)                                  \
+        CUcontext variable = NULL;                              \
+        CUresult context_result = context_require(&(variable)); \
+        if (context_result != CUDA_SUCCESS)                     \
         return context_result
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* memory.c: a block of the arena with its grant, and its end. memory_end() waits for the device;
  * false when no such block begins there. */

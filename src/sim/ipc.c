@@ -347,6 +347,8 @@ CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMOR
                 close(view.fd);
         if (!memory || !range) {
                 free(memory);
+                if (range)
+                        import_end(range);
                 if (share)
                         share_close(share);
                 else

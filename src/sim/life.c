@@ -293,7 +293,8 @@ static void alive_hold(struct node_row *row)
         pthread_mutex_init(&row->alive, &attributes);
         pthread_mutexattr_destroy(&attributes);
         store_release(&row->is_holder_gone, 0);
-        pthread_mutex_trylock(&row->alive); /* nobody else knows it yet; nobody ever waits for it */
+        (void)pthread_mutex_trylock(
+                &row->alive); /* free, for nobody knows it yet; never waited for */
 }
 
 static void forked_child(void)

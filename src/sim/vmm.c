@@ -68,6 +68,18 @@ static struct physical *physical_of(uint64_t handle)
         return slots[index].physical;
 }
 
+static void physical_end(struct physical *physical)
+{
+        if (physical->is_imported) {
+                munmap((void *)(uintptr_t)physical->home, physical->bytes);
+                share_close(physical->share);
+        } else {
+                home_end(physical->unit, physical->home, FAMILY_VMM, physical->bytes,
+                         physical->share);
+        }
+        free(physical);
+}
+
 /* vmm_lock is held. The physical memory goes when nobody needs it any more. */
 static void physical_settle(struct physical *physical)
 {
@@ -78,14 +90,22 @@ static void physical_settle(struct physical *physical)
         slots[index].physical = NULL;
         slots[index].next_free = first_free;
         first_free = index;
-        if (physical->is_imported) {
-                munmap((void *)(uintptr_t)physical->home, physical->bytes);
-                share_close(physical->share);
-        } else {
-                home_end(physical->unit, physical->home, FAMILY_VMM, physical->bytes,
-                         physical->share);
+        physical_end(physical);
+}
+
+/* Gives it a handle; without room for one it goes again. */
+static CUresult physical_publish(struct physical *physical, CUmemGenericAllocationHandle *ret)
+{
+        pthread_mutex_lock(&vmm_lock);
+        uint64_t handle = slot_take(physical);
+        physical->handle = handle;
+        pthread_mutex_unlock(&vmm_lock);
+        if (!handle) {
+                physical_end(physical);
+                return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        free(physical);
+        *ret = handle;
+        return CUDA_SUCCESS;
 }
 
 static bool location_is_device(const CUmemLocation *location)
@@ -148,11 +168,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                 free(physical);
                 return result;
         }
-        pthread_mutex_lock(&vmm_lock);
-        physical->handle = slot_take(physical);
-        pthread_mutex_unlock(&vmm_lock);
-        *ret = physical->handle;
-        return CUDA_SUCCESS;
+        return physical_publish(physical, ret);
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -295,9 +311,9 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
         sim_spend(config_get()->vmm_ns);
         pthread_mutex_lock(&vmm_lock);
         pthread_mutex_lock(&ranges_lock);
-        if (is_covered(address, end)) {
-                mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        if (is_covered(address, end) &&
+            mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED) {
                 while (address < end) {
                         struct range *range = range_find(&mapped_ranges, address);
                         struct physical *physical = range->owner;
@@ -469,9 +485,5 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void 
         physical->share = id;
         physical->references = 1;
         physical->id = block_next_id();
-        pthread_mutex_lock(&vmm_lock);
-        physical->handle = slot_take(physical);
-        pthread_mutex_unlock(&vmm_lock);
-        *ret = physical->handle;
-        return CUDA_SUCCESS;
+        return physical_publish(physical, ret);
 }
