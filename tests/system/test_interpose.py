@@ -497,6 +497,25 @@ def test_the_driver_gets_the_real_neighbour(machine):
     assert machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"])[1] == "5"
 
 
+def test_nvml_calls_itself_not_us(machine):
+    """The real NVML reaches its own exports by name, through the loader: they must stay its own."""
+    machine.build.compile_c(
+        machine.drivers / "libnvidia-ml.so.1", """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <string.h>
+        const char *nvmlErrorString(int code);
+        const char *nvmlErrorString(int code) { return "real"; }
+        int nvmlUnitGetCount(void);
+        int nvmlUnitGetCount(void)
+        {
+                Dl_info info;
+                return dladdr((void *)nvmlErrorString, &info) && strstr(info.dli_fname, "driver/") ? 5 : 6;
+        }
+        """, "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1")
+    assert machine.probe(["open libnvidia-ml.so.1", "call nvmlUnitGetCount"])[1] == "5"
+
+
 # --- where the real library is ----------------------------------------------------------------
 
 def answer_of(machine, **how):
