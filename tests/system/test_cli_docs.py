@@ -40,7 +40,8 @@ def test_the_examples_of_the_manual(cli, page, programs, name):
     examples = page(name).split(".Sh EXAMPLES", 1)[1].replace("\\(dq", '"')
     lines = re.findall(r"^\.Dl \$ (.*)$", examples, re.MULTILINE)
     assert len(lines) >= 6, lines
-    script = "set -e\n" + "\n".join(lines)
+    # On a node of the test's own.
+    script = ("set -e\n" + "\n".join(lines)).replace("--sim=", f"--sim=state={cli.sim.state},")
     result = cli.sim.run(["bash", "-c", script], PATH=programs, LD_LIBRARY_PATH=None,
                          ALIQUOT_REAL_LIBCUDA=None, ALIQUOT_REAL_LIBNVML=None)
     assert result.rc == 0 and result.stderr == "", (script, result)
