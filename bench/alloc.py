@@ -41,7 +41,7 @@ def crowd(folder, memory):
 with tempfile.TemporaryDirectory(dir="/dev/shm") as runtime:
     prove_limit_holds(runtime)
     alone(runtime)
-    crowded = paired(lambda memory: crowd(runtime, memory), None, "64MiB", 3)
+    crowded = paired(lambda memory: crowd(runtime, memory), None, "64MiB", 5)
     report.row(f"added p99, {CROWD} processes at 95 %, driver calls of 10 us", crowded["added"], "ns",
                1000, "GPU Slice 6006 us at 32 clients", crowded["raw"])
 report.finish()

@@ -16,15 +16,6 @@
 #define FIRST_BUCKETS 1024u
 #define HUGE_BYTES ((size_t)2 << 20)
 #define FIRST_NODES 128u /* segment k holds FIRST_NODES << k */
-#define HUGE_PAGE_BYTES (2u << 20)
-#define BUCKETS_PER_BLOCK 2u
-
-/*
- * Drivers hand out neighbouring addresses, 512 bytes apart (cuMemAlloc's granularity on the cards
- * of the last ten years). The buckets of 16 neighbours lie in one cache line.
- */
-#define NEIGHBOUR_SHIFT 9
-#define NEIGHBOUR_MASK UINT64_C(15)
 
 /* A child has no use for it. Large ones are walked at random: fewer and larger pages, if any. */
 static void segment_advise(void *memory, size_t bytes)
@@ -256,10 +247,8 @@ uint32_t blocks_put(struct blocks *blocks, uint32_t node, const struct block *bl
 
         if (link)
                 old = link_cut(blocks, shard, link, ret_old);
-        for (unsigned i = 0; i < BUCKETS_PER_BLOCK; i++) {
-                if (shard->live * BUCKETS_PER_BLOCK >= shard->buckets)
-                        shard_grow(blocks, shard);
-        }
+        if (shard->live >= shard->buckets)
+                shard_grow(blocks, shard);
 
         uint32_t *bucket = bucket_at(shard, bucket_of(shard, (uint32_t)hash));
         struct block *place = node_at(blocks, node);
