@@ -9,9 +9,10 @@
 #include "sim/entry.h"
 #include "sim/stream.h"
 
-static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn function, void *argument)
+static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn function,
+                              void *argument)
 {
-        struct op_host host = {function, argument};
+        struct op_host host = { function, argument };
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
@@ -20,8 +21,9 @@ static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn func
         if (!function)
                 return CUDA_ERROR_INVALID_VALUE;
         if (stream_is_capturing(stream)) {
-                struct node_body body = {
-                        .type = CU_GRAPH_NODE_TYPE_HOST, .context = stream->context, .host = host};
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_HOST,
+                                          .context = stream->context,
+                                          .host = host };
 
                 return capture_add(stream, &body);
         }
@@ -34,7 +36,7 @@ ENTRY_PAIR(cuLaunchHostFunc, _ptsz, host_function,
 static CUresult add_callback(bool is_per_thread, CUstream handle, CUstreamCallback function,
                              void *argument, unsigned flags)
 {
-        struct command_callback callback = {function, argument};
+        struct command_callback callback = { function, argument };
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 

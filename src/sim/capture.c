@@ -98,12 +98,12 @@ static CUresult add_locked(CUstream stream, const struct node_body *body)
         if (!edges)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         for (size_t i = 0; i < stream->tip_count; i++)
-                edges[i] = (struct graph_edge){stream->tips[i], stream->tip_edges[i]};
+                edges[i] = (struct graph_edge){ stream->tips[i], stream->tip_edges[i] };
         node = graph_add(capture->graph, edges, stream->tip_count, body);
         free(edges);
         if (!node)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        return capture_set_tips(stream, &(struct graph_edge){.from = node}, 1, true);
+        return capture_set_tips(stream, &(struct graph_edge){ .from = node }, 1, true);
 }
 
 CUresult capture_add(CUstream stream, const struct node_body *body)
@@ -172,7 +172,7 @@ static CUresult take_tips(CUstream stream, CUevent event)
         CUresult rc = CUDA_SUCCESS;
 
         for (size_t i = 0; i < event->tip_count && rc == CUDA_SUCCESS; i++)
-                rc = capture_set_tips(stream, &(struct graph_edge){.from = event->tips[i]}, 1,
+                rc = capture_set_tips(stream, &(struct graph_edge){ .from = event->tips[i] }, 1,
                                       false);
         return rc;
 }
@@ -185,7 +185,8 @@ static CUresult wait_locked(CUstream stream, CUevent event)
         if (own && own->is_invalid)
                 return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
         if (!other) {
-                /* What never was recorded is no dependency; else it would reach out of the capture. */
+                /* What never was recorded is no dependency; else it would reach out of the capture.
+                 */
                 if (!own || !load_acquire(&event->state->recorded))
                         return CUDA_SUCCESS;
                 own->is_invalid = true;
@@ -340,7 +341,8 @@ static bool is_joined(const struct capture *capture)
                         bool is_reached = false;
 
                         for (size_t k = 0; k < capture->origin->tip_count && !is_reached; k++)
-                                is_reached = node_reaches(stream->tips[j], capture->origin->tips[k]);
+                                is_reached =
+                                        node_reaches(stream->tips[j], capture->origin->tips[k]);
                         if (!is_reached)
                                 return false;
                 }

@@ -2,9 +2,9 @@
 /*
  * Stream capture: calls that would queue work make nodes of a graph instead.
  *
- * A capture begins in one stream (its origin) and spreads: a stream that waits for an event recorded
- * in it joins. Each capturing stream has *tips*, the nodes its next node will depend on. It
- * must end in its origin stream, in the thread that began it unless it is relaxed, and with
+ * A capture begins in one stream (its origin) and spreads: a stream that waits for an event
+ * recorded in it joins. Each capturing stream has *tips*, the nodes its next node will depend on.
+ * It must end in its origin stream, in the thread that began it unless it is relaxed, and with
  * every other stream joined back.
  *
  * The rules are enforced as the driver does: a call that is illegal in a capture answers one of the

@@ -35,8 +35,7 @@ static CUresult plan_array(const struct box_side *side, const CUDA_MEMCPY3D *box
                 return CUDA_ERROR_INVALID_VALUE;
         ret->pitch = side->array->pitch_bytes;
         ret->slice = side->array->pitch_bytes * side->array->height;
-        ret->address =
-                side->array->data + side->z * ret->slice + side->y * ret->pitch + side->x;
+        ret->address = side->array->data + side->z * ret->slice + side->y * ret->pitch + side->x;
         /* The array's storage answers for itself; its bounds were just checked. */
         ret->context = NULL;
         return CUDA_SUCCESS;
@@ -82,16 +81,18 @@ static CUresult plan_side(const struct box_side *side, const CUDA_MEMCPY3D *box,
 CUresult copy_plan(const struct copy_request *request, CUcontext context, struct op_copy *ret_copy)
 {
         const CUDA_MEMCPY3D *box = &request->box;
-        struct box_side from = {box->srcMemoryType, (uint64_t)box->srcHost, box->srcDevice,
-                                box->srcArray,      box->srcXInBytes,       box->srcY,
-                                box->srcZ,          box->srcPitch,          box->srcHeight,
-                                request->from_context};
-        struct box_side to = {box->dstMemoryType, (uint64_t)box->dstHost, box->dstDevice,
-                              box->dstArray,      box->dstXInBytes,       box->dstY,
-                              box->dstZ,          box->dstPitch,          box->dstHeight,
-                              request->to_context};
-        struct op_copy copy = {
-                .width_bytes = box->WidthInBytes, .rows = box->Height, .slices = box->Depth};
+        struct box_side from = { box->srcMemoryType, (uint64_t)box->srcHost,
+                                 box->srcDevice,     box->srcArray,
+                                 box->srcXInBytes,   box->srcY,
+                                 box->srcZ,          box->srcPitch,
+                                 box->srcHeight,     request->from_context };
+        struct box_side to = { box->dstMemoryType, (uint64_t)box->dstHost, box->dstDevice,
+                               box->dstArray,      box->dstXInBytes,       box->dstY,
+                               box->dstZ,          box->dstPitch,          box->dstHeight,
+                               request->to_context };
+        struct op_copy copy = { .width_bytes = box->WidthInBytes,
+                                .rows = box->Height,
+                                .slices = box->Depth };
         CUresult rc;
 
         if (box->srcLOD || box->dstLOD)
@@ -130,20 +131,16 @@ static bool is_host(const struct op_side *side)
                block.kind == MEMORY_REGISTERED;
 }
 
-static bool is_idle(void *stream)
-{
-        return stream_is_idle(stream);
-}
-
 /* On the caller's thread, after everything before it in the stream. */
 static CUresult copy_now(CUstream stream, const struct op_copy *copy)
 {
-        struct exec_mark mark = {0};
-        struct op_run run = {stream->exec, &mark, 0};
+        struct exec_mark mark = { 0 };
+        struct op_run run = { stream->exec, &mark, 0 };
+        CUresult rc;
 
-        progress_wait(is_idle, stream);
-        if (load_acquire(&stream->context->error))
-                return (CUresult)load_acquire(&stream->context->error);
+        rc = stream_drain(stream);
+        if (rc != CUDA_SUCCESS)
+                return rc;
         run.ready_ns = sim_now_ns();
         op_copy(&run, copy);
         if (mark.end_ns > load_acquire(&stream->end_ns))
@@ -154,7 +151,7 @@ static CUresult copy_now(CUstream stream, const struct op_copy *copy)
 static CUresult capture_copy(CUstream stream, const struct copy_request *request,
                              const struct op_copy *copy)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .context = stream->context};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .context = stream->context };
 
         body.copy.copy = *copy;
         body.copy.asked = request->box;

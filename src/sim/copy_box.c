@@ -10,7 +10,7 @@
 
 static CUresult box(bool is_per_thread, CUstream stream, bool is_async, const CUDA_MEMCPY3D *from)
 {
-        struct copy_request request = {.box = *from, .is_async = is_async};
+        struct copy_request request = { .box = *from, .is_async = is_async };
 
         return copy_issue(is_per_thread, stream, &request);
 }
@@ -173,7 +173,7 @@ static CUDA_MEMCPY3D box_of_peer(const CUDA_MEMCPY3D_PEER *from)
 
 static CUresult peer_async(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 {
-        struct copy_request request = {.is_async = true};
+        struct copy_request request = { .is_async = true };
         CUresult rc = CUDA_SUCCESS;
 
         if (!copy)
@@ -230,15 +230,15 @@ static CUresult batch_check(const struct batch *batch)
 static CUresult batch_issue(bool is_per_thread, CUstream stream, const struct batch *batch,
                             size_t *ret_failed)
 {
-        CUresult rc = may_batch(is_per_thread, stream) ? batch_check(batch)
-                                                       : CUDA_ERROR_INVALID_VALUE;
+        CUresult rc =
+                may_batch(is_per_thread, stream) ? batch_check(batch) : CUDA_ERROR_INVALID_VALUE;
 
         if (rc != CUDA_SUCCESS) {
                 *ret_failed = SIZE_MAX;
                 return rc;
         }
         for (size_t i = 0; i < batch->count; i++) {
-                struct copy_request request = {.is_async = true};
+                struct copy_request request = { .is_async = true };
 
                 request.box = copy_box_linear(batch->to[i], CU_MEMORYTYPE_UNIFIED, batch->from[i],
                                               CU_MEMORYTYPE_UNIFIED, batch->sizes[i]);
@@ -256,7 +256,7 @@ static CUresult batch_v1(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from,
                          size_t count, CUmemcpyAttributes *attributes, size_t *index,
                          size_t attribute_count, size_t *ret_failed, CUstream stream)
 {
-        struct batch batch = {to, from, sizes, count, attributes, index, attribute_count};
+        struct batch batch = { to, from, sizes, count, attributes, index, attribute_count };
         size_t ignored;
 
         return batch_issue(is_per_thread, stream, &batch, ret_failed ? ret_failed : &ignored);
@@ -271,12 +271,12 @@ static CUresult batch_v2(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from,
 }
 
 ENTRY_PAIR(cuMemcpyBatchAsync, _ptsz, batch_v1,
-           (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t count,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
             CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, size_t *failed,
             CUstream stream),
            to, from, sizes, count, attributes, index, attribute_count, failed, stream)
 ENTRY_PAIR(cuMemcpyBatchAsync_v2, _ptsz, batch_v2,
-           (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t count,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
             CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, CUstream stream),
            to, from, sizes, count, attributes, index, attribute_count, stream)
 
@@ -284,9 +284,9 @@ ENTRY_PAIR(cuMemcpyBatchAsync_v2, _ptsz, batch_v2,
  * the operand carries no format. */
 static CUDA_MEMCPY3D box_of_batch(const CUDA_MEMCPY3D_BATCH_OP *op)
 {
-        CUDA_MEMCPY3D made = {.WidthInBytes = op->extent.width,
-                              .Height = op->extent.height,
-                              .Depth = op->extent.depth};
+        CUDA_MEMCPY3D made = { .WidthInBytes = op->extent.width,
+                               .Height = op->extent.height,
+                               .Depth = op->extent.depth };
 
         if (op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
                 made.srcMemoryType = CU_MEMORYTYPE_ARRAY;
@@ -324,7 +324,7 @@ static CUresult solid_batch(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATC
                 return CUDA_ERROR_INVALID_VALUE;
         }
         for (size_t i = 0; i < count; i++) {
-                struct copy_request request = {.is_async = true, .box = box_of_batch(&list[i])};
+                struct copy_request request = { .is_async = true, .box = box_of_batch(&list[i]) };
                 CUresult rc = copy_issue(is_per_thread, stream, &request);
 
                 if (rc != CUDA_SUCCESS) {

@@ -22,7 +22,7 @@ struct linear {
 
 static CUresult issue(bool is_per_thread, CUstream stream, bool is_async, struct linear linear)
 {
-        struct copy_request request = {.is_async = is_async};
+        struct copy_request request = { .is_async = is_async };
 
         request.box = copy_box_linear(linear.to, linear.to_type, linear.from, linear.from_type,
                                       linear.bytes);
@@ -31,24 +31,25 @@ static CUresult issue(bool is_per_thread, CUstream stream, bool is_async, struct
 
 static CUresult any(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-        return issue(is_per_thread, NULL, false, (struct linear){to, ANY, from, ANY, bytes});
+        return issue(is_per_thread, NULL, false, (struct linear){ to, ANY, from, ANY, bytes });
 }
 
 static CUresult to_device(bool is_per_thread, CUdeviceptr to, const void *from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
-                     (struct linear){to, DEVICE, (CUdeviceptr)from, HOST, bytes});
+                     (struct linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
 }
 
 static CUresult to_host(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
-                     (struct linear){(CUdeviceptr)to, HOST, from, DEVICE, bytes});
+                     (struct linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
 }
 
 static CUresult within(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-        return issue(is_per_thread, NULL, false, (struct linear){to, DEVICE, from, DEVICE, bytes});
+        return issue(is_per_thread, NULL, false,
+                     (struct linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
 ENTRY_PAIR(cuMemcpy, _ptds, any, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from, bytes)
@@ -80,27 +81,28 @@ CUresult cuMemcpyDtoD(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes
 static CUresult any_async(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
                           CUstream stream)
 {
-        return issue(is_per_thread, stream, true, (struct linear){to, ANY, from, ANY, bytes});
+        return issue(is_per_thread, stream, true, (struct linear){ to, ANY, from, ANY, bytes });
 }
 
 static CUresult to_device_async(bool is_per_thread, CUdeviceptr to, const void *from, size_t bytes,
                                 CUstream stream)
 {
         return issue(is_per_thread, stream, true,
-                     (struct linear){to, DEVICE, (CUdeviceptr)from, HOST, bytes});
+                     (struct linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
 }
 
 static CUresult to_host_async(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes,
                               CUstream stream)
 {
         return issue(is_per_thread, stream, true,
-                     (struct linear){(CUdeviceptr)to, HOST, from, DEVICE, bytes});
+                     (struct linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
 }
 
 static CUresult within_async(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
                              CUstream stream)
 {
-        return issue(is_per_thread, stream, true, (struct linear){to, DEVICE, from, DEVICE, bytes});
+        return issue(is_per_thread, stream, true,
+                     (struct linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
 ENTRY_PAIR(cuMemcpyAsync, _ptsz, any_async,
@@ -138,8 +140,9 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int 
 static CUresult peer_async(bool is_per_thread, CUdeviceptr to, CUcontext to_context,
                            CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)
 {
-        struct copy_request request = {
-                .from_context = from_context, .to_context = to_context, .is_async = true};
+        struct copy_request request = { .from_context = from_context,
+                                        .to_context = to_context,
+                                        .is_async = true };
         CUresult rc = context_check(to_context);
 
         if (rc == CUDA_SUCCESS)

@@ -100,12 +100,13 @@ static bool is_complete(void *argument)
         const struct awaited *awaited = argument;
 
         return event_is_complete(awaited->event, awaited->version) ||
+               load_acquire(&awaited->event->context->error) ||
                load_acquire(&awaited->event->context->is_destroyed);
 }
 
 void event_await(CUevent event, uint64_t version)
 {
-        struct awaited awaited = {event, version};
+        struct awaited awaited = { event, version };
 
         if (event->state == &event->own) {
                 progress_wait(is_complete, &awaited);
@@ -166,7 +167,7 @@ CUresult cuEventDestroy_v2(CUevent event)
 /* A record in a stream that has nothing to do is complete at once: nobody need be woken. */
 static CUresult record_now(CUstream stream, CUevent event)
 {
-        struct command_event record = {event, event_record_begin(event)};
+        struct command_event record = { event, event_record_begin(event) };
         CUresult rc;
 
         if (stream_is_idle(stream)) {
@@ -194,10 +195,10 @@ static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsig
         if (event->context != stream->context)
                 return CUDA_ERROR_INVALID_HANDLE;
         if (stream_is_capturing(stream)) {
-                struct node_body body = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-                                         .context = stream->context,
-                                         .is_external = true,
-                                         .event = event};
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+                                          .context = stream->context,
+                                          .is_external = true,
+                                          .event = event };
 
                 return flags & CU_EVENT_RECORD_EXTERNAL ? capture_add(stream, &body)
                                                         : capture_record(stream, event);
@@ -219,7 +220,7 @@ ENTRY_PAIR(cuEventRecordWithFlags, _ptsz, record,
 
 static CUresult wait_now(CUstream stream, CUevent event)
 {
-        struct command_event wait = {event, load_acquire(&event->state->recorded)};
+        struct command_event wait = { event, load_acquire(&event->state->recorded) };
         CUresult rc;
 
         if (event_is_complete(event, wait.version))
@@ -243,10 +244,10 @@ static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, u
         if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
                 return CUDA_ERROR_INVALID_VALUE;
         if (flags & CU_EVENT_WAIT_EXTERNAL) {
-                struct node_body body = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-                                         .context = stream->context,
-                                         .is_external = true,
-                                         .event = event};
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+                                          .context = stream->context,
+                                          .is_external = true,
+                                          .event = event };
 
                 return stream_is_capturing(stream) ? capture_add(stream, &body)
                                                    : CUDA_ERROR_INVALID_VALUE;
@@ -311,7 +312,8 @@ static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
                 return rc;
         if (!ret_ms)
                 return CUDA_ERROR_INVALID_VALUE;
-        if (start->context != end->context || (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
+        if (start->context != end->context ||
+            (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
             !load_acquire(&start->state->recorded) || !load_acquire(&end->state->recorded))
                 return CUDA_ERROR_INVALID_HANDLE;
         if (!event_is_complete(start, load_acquire(&start->state->recorded)) ||

@@ -2,9 +2,9 @@
 /*
  * Events: a point in a stream, its time, and who waits for it.
  *
- * Each record raises `recorded`; when the stream gets there, `completed` and `end_ns` follow. A wait
- * is for the record that was the latest when it was asked for. The state lies in the event, or,
- * for interprocess events, in a file that several processes map.
+ * Each record raises `recorded`; when the stream gets there, `completed` and `end_ns` follow. A
+ * wait is for the record that was the latest when it was asked for. The state lies in the event,
+ * or, for interprocess events, in a file that several processes map.
  */
 #ifndef ALIQUOT_SIM_EVENT_H
 #define ALIQUOT_SIM_EVENT_H

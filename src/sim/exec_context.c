@@ -27,6 +27,7 @@ CUresult exec_context_open(CUcontext context)
         if (!exec)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         exec->context = context;
+        exec->place.error = &context->error;
         exec->next_ticket = 1;
         pthread_mutex_init(&exec->lock, NULL);
         rc = stream_create(exec, STREAM_LEGACY, 0, &exec->legacy);
@@ -107,6 +108,9 @@ static bool is_drained(void *argument)
         struct exec_context *exec = ((struct drained *)argument)->exec;
         bool is_done = true;
 
+        /* A failed context is done: nothing of it goes on, though a thread may still be in it. */
+        if (load_acquire(&exec->context->error))
+                return true;
         pthread_mutex_lock(&exec->lock);
         for (CUstream at = exec->streams; at && is_done; at = at->next) {
                 uint64_t enqueued = load_acquire(&at->enqueued);

@@ -10,6 +10,7 @@
 #include "sim/exec_device.h"
 
 #include "sim/clock.h"
+#include "sim/fault.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Longest sleep in one go: how often the utilisation meters hear of a long kernel. */
+/* Longest sleep in one go: how soon a long kernel hears of its end, and the meters of it. */
 #define NAP_NS 20000000ULL
 #define DEFAULT_SLICE_NS 2000000ULL
 
@@ -250,6 +251,11 @@ static void await_turn(struct exec_device *device, uint32_t seen, uint64_t deadl
         add_acq_rel(&device->waiters, (uint32_t)-1);
 }
 
+static bool is_over(const struct exec_place *place)
+{
+        return load_relaxed(&place->is_closing) || load_relaxed(place->error);
+}
+
 void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_ns)
 {
         struct exec_device *device = place->device;
@@ -292,7 +298,7 @@ void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
                 turn_slices(device, now_ns);
                 report(place, now_ns);
                 clock = seat_clock(device, place->seat, now_ns);
-                if (clock >= end_clock || load_relaxed(&place->is_closing))
+                if (clock >= end_clock || is_over(place))
                         break;
                 is_holder = device->holder == place->seat;
                 wake_ns = is_holder ? device->hold_start_ns +
@@ -305,7 +311,13 @@ void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
                         sim_sleep_until(wake_ns);
                 else
                         await_turn(device, seen, wake_ns);
+                if (config_get()->lost_ns)
+                        loss_check();
                 engine_lock(device);
+        }
+        if (is_over(place) && seat_clock(device, place->seat, sim_now_ns()) < end_clock) {
+                engine_unlock(device);
+                return;
         }
         mark->end_clock = end_clock;
         mark->end_ns = clock_time(device, place->seat, end_clock);
@@ -366,7 +378,7 @@ uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t read
                                      link == LINK_TO_DEVICE ? WAY_TO_DEVICE : WAY_TO_HOST, start,
                                      end);
         }
-        while (sim_now_ns() < end && !load_relaxed(&place->is_closing)) {
+        while (sim_now_ns() < end && !is_over(place)) {
                 uint64_t nap_ns = sim_now_ns() + NAP_NS;
 
                 sim_sleep_until(end < nap_ns ? end : nap_ns);

@@ -2,10 +2,11 @@
 /*
  * The engines of one device, in memory that all processes share: who computes now, and the links.
  *
- * Compute: a context takes a *seat*. Of the seats that have work one is the holder; when others have
- * work too it holds for one slice, then the next in turn follows (round robin, as hardware time
- * slicing does). Work of one context overlaps freely. Nobody drives this: whoever waits, and finds
- * the slice over, turns it; a process may thus stop or die at any point without stopping the others.
+ * Compute: a context takes a *seat*. Of the seats that have work one is the holder; when others
+ * have work too it holds for one slice, then the next in turn follows (round robin, as hardware
+ * time slicing does). Work of one context overlaps freely. Nobody drives this: whoever waits, and
+ * finds the slice over, turns it; a process may thus stop or die at any point without stopping the
+ * others.
  *
  * Time is computed, not observed. A seat's *clock* counts the ns it has held the engine; work that
  * starts at clock c and takes d ends when the clock shows c + d, however late the thread that waits
@@ -32,8 +33,8 @@ enum exec_link { LINK_TO_DEVICE, LINK_TO_HOST, LINK_PEER, LINK_WITHIN, LINK_COUN
 /* Guarded by exec_device.lock. */
 struct exec_seat {
         uint32_t is_taken;
-        uint32_t row;         /* the process, as node_row_is_alive() takes it */
-        uint32_t want;        /* pieces of work under way; > 0 means it takes its turn */
+        uint32_t row;  /* the process, as node_row_is_alive() takes it */
+        uint32_t want; /* pieces of work under way; > 0 means it takes its turn */
         uint32_t reserved;
         uint64_t wanted_ns;   /* since when */
         uint64_t held_ns;     /* the clock, without the hold that runs now */
@@ -42,9 +43,9 @@ struct exec_seat {
 
 /* Lies in node_device.exec; all zero is "not yet opened". */
 struct exec_device {
-        pthread_mutex_t lock;   /* robust, shared between processes; made under the device's lock */
-        uint32_t is_open;       /* guarded by the device's lock (node_device_lock) */
-        int32_t holder;         /* a seat, or EXEC_NO_SEAT; guarded by lock, as all that follows */
+        pthread_mutex_t lock; /* robust, shared between processes; made under the device's lock */
+        uint32_t is_open;     /* guarded by the device's lock (node_device_lock) */
+        int32_t holder;       /* a seat, or EXEC_NO_SEAT; guarded by lock, as all that follows */
         uint64_t slice_ns;
         uint64_t hold_start_ns;
         uint64_t idle_since_ns;
@@ -59,16 +60,19 @@ struct exec_device {
 
 _Static_assert(sizeof(struct exec_device) <= NODE_EXEC_BYTES, "the node keeps this much for us");
 
-/* A context's place at a device. One process's; `reported_clock` is guarded by the device's lock. */
+/* A context's place at a device. One process's; `reported_clock` is guarded by the device's lock.
+ */
 struct exec_place {
         struct exec_device *device;
         unsigned unit;
         int seat;
-        uint64_t reported_clock; /* how far node_busy_add() knows */
-        _Atomic bool is_closing; /* waits end early */
+        uint64_t reported_clock;  /* how far node_busy_add() knows */
+        _Atomic bool is_closing;  /* waits end early */
+        const _Atomic int *error; /* so they do when the context has failed */
 };
 
-/* Where a chain of work stands: the end of its latest piece, by the wall and by the seat's clock. */
+/* Where a chain of work stands: the end of its latest piece, by the wall and by the seat's clock.
+ */
 struct exec_mark {
         uint64_t end_ns;
         uint64_t end_clock; /* meaningful while is_on */

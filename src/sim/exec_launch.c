@@ -75,8 +75,8 @@ static void call(struct running *running, const struct op_launch *launch)
         struct aliquot_sim_launch view = {
                 .struct_size = sizeof(view),
                 .device = running->run->exec->context->device,
-                .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
-                .block = {launch->block[0], launch->block[1], launch->block[2]},
+                .grid = { launch->grid[0], launch->grid[1], launch->grid[2] },
+                .block = { launch->block[0], launch->block[1], launch->block[2] },
                 .shared_bytes = launch->shared_bytes,
                 .is_cooperative = launch->is_cooperative,
                 .services = &services,
@@ -90,7 +90,7 @@ static void call(struct running *running, const struct op_launch *launch)
 
 void op_launch(struct op_run *run, const struct op_launch *launch)
 {
-        struct running running = {.run = run, .place = exec_place_of(run->exec)};
+        struct running running = { .run = run, .place = exec_place_of(run->exec) };
         uint64_t began_ns, took_ns;
 
         if (launch->function->magic != FUNCTION_MAGIC) {

@@ -211,7 +211,8 @@ static void await_value(struct op_run *run, const struct CUstreamMemOpWaitValueP
         uint64_t nap_ns = 2000;
 
         while (!is_met(wait, is_wide)) {
-                if (load_relaxed(&run->exec->place.is_closing))
+                if (load_relaxed(&run->exec->place.is_closing) ||
+                    load_relaxed(&run->exec->context->error))
                         return;
                 sim_sleep_until(sim_now_ns() + nap_ns);
                 if (nap_ns < 200000)

@@ -10,7 +10,9 @@
  * that is going away, has its commands completed without effect.
  */
 #include "sim/clock.h"
+#include "sim/config.h"
 #include "sim/event.h"
+#include "sim/fault.h"
 #include "sim/graph_program.h"
 #include "sim/stream.h"
 
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* How long a waiter looks before it sleeps; longer than a wake-up would cost is no use. */
@@ -39,6 +42,8 @@ void progress_announce(void)
 
 void progress_wait(bool (*check)(void *argument), void *argument)
 {
+        /* Everything that matters is announced, except that a context failed. */
+        const struct timespec nap = { .tv_nsec = 20000000 };
         uint64_t spin_end_ns;
 
         if (check(argument))
@@ -54,7 +59,9 @@ void progress_wait(bool (*check)(void *argument), void *argument)
                 fence_seq_cst();
                 if (check(argument))
                         break;
-                syscall(SYS_futex, &progress_word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+                syscall(SYS_futex, &progress_word, FUTEX_WAIT_PRIVATE, seen, &nap, NULL, 0);
+                if (config_get()->lost_ns)
+                        loss_check();
         }
         add_acq_rel(&progress_waiters, (uint32_t)-1);
 }
@@ -82,6 +89,11 @@ static bool await_command(CUstream stream, uint64_t head)
         return true;
 }
 
+static bool is_dead(CUstream stream)
+{
+        return load_acquire(&stream->is_dropping) || load_acquire(&stream->context->error);
+}
+
 struct barrier {
         CUstream stream;
         uint64_t ticket;
@@ -92,7 +104,7 @@ static bool is_barrier_clear(void *argument)
 {
         struct barrier *barrier = argument;
 
-        return load_acquire(&barrier->stream->is_dropping) ||
+        return is_dead(barrier->stream) ||
                stream_is_clear(barrier->stream, barrier->ticket, barrier->ready_ns);
 }
 
@@ -101,11 +113,6 @@ static void retire(CUstream stream, uint64_t head)
         store_release(&stream->head, head);
         store_release(&stream->completed, load_relaxed(&stream->completed) + 1);
         progress_announce();
-}
-
-static bool is_dead(CUstream stream)
-{
-        return load_acquire(&stream->is_dropping) || load_acquire(&stream->context->error);
 }
 
 static bool uses_engine(const struct command *command)

@@ -41,6 +41,10 @@ CUresult api_fault(const char *function);
                 }                                                                                 \
         } while (0)
 
+/* Is it time for lost=? Then the devices are lost from now on. For threads that wait, since calls
+ * look by themselves. */
+void loss_check(void);
+
 /* Says on stderr, once a site, what is not modelled; only when ALIQUOT_SIM_LOG is set. */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

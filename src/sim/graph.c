@@ -63,8 +63,8 @@ bool body_copy(struct node_body *to, const struct node_body *from)
         *to = *from;
         switch (from->type) {
         case CU_GRAPH_NODE_TYPE_KERNEL:
-                to->launch = duplicate(from->launch,
-                                       sizeof(*from->launch) + from->launch->param_bytes);
+                to->launch =
+                        duplicate(from->launch, sizeof(*from->launch) + from->launch->param_bytes);
                 return to->launch;
         case CU_GRAPH_NODE_TYPE_GRAPH:
                 to->child = graph_copy(from->child);
@@ -79,9 +79,9 @@ bool body_copy(struct node_body *to, const struct node_body *from)
                                   from->batch.count * sizeof(*from->batch.operations));
                 return to->batch.operations;
         case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-                to->memory.access = duplicate(from->memory.access,
-                                              from->memory.access_count *
-                                                      sizeof(*from->memory.access));
+                to->memory.access =
+                        duplicate(from->memory.access,
+                                  from->memory.access_count * sizeof(*from->memory.access));
                 if (!to->memory.access)
                         return false;
                 add_relaxed(&to->memory.shared->references, 1);
@@ -233,7 +233,8 @@ void graph_remove(CUgraphNode node)
         for (CUgraphNode other = graph->first; other; other = other->next) {
                 for (size_t i = other->edge_count; i-- > 0;)
                         if (other->edges[i].from == node)
-                                node_unlink(other, &(struct graph_edge){node, other->edges[i].data});
+                                node_unlink(other,
+                                            &(struct graph_edge){ node, other->edges[i].data });
         }
         while (*at != node)
                 at = &(*at)->next;

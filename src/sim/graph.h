@@ -75,11 +75,11 @@ struct CUgraphNode_st {
         struct node_body body;
         struct graph_edge *edges; /* what it depends on; owned */
         size_t edge_count;
-        CUgraphNode original; /* that it was cloned from, or NULL */
-        CUgraphNode next;     /* in the graph, by creation */
+        CUgraphNode original;                   /* that it was cloned from, or NULL */
+        CUgraphNode next;                       /* in the graph, by creation */
         void *param_pointers[IMAGE_MAX_PARAMS]; /* what kernel_params_of() gives out */
         CUlaunchAttributeValue attributes[CU_LAUNCH_ATTRIBUTE_MAX];
-        bool is_disabled;        /* in an executable graph's copy */
+        bool is_disabled; /* in an executable graph's copy */
 };
 
 struct graph_user {

@@ -27,13 +27,13 @@ static CUresult context_of(CUcontext named, CUcontext *ret_context)
 
 CUresult body_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct node_body *ret)
 {
-        struct launch_params given = {params->kernelParams, params->extra};
+        struct launch_params given = { params->kernelParams, params->extra };
         struct op_launch shape = {
-                .grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
-                .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
+                .grid = { params->gridDimX, params->gridDimY, params->gridDimZ },
+                .block = { params->blockDimX, params->blockDimY, params->blockDimZ },
                 .shared_bytes = params->sharedMemBytes,
         };
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
         CUfunction handle = params->func ? params->func : (CUfunction)params->kern;
         CUresult rc;
 
@@ -62,8 +62,8 @@ CUresult body_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct node_body 
 
 CUresult body_of_memcpy(const CUDA_MEMCPY3D *box, CUcontext context, struct node_body *ret)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-        struct copy_request request = {.box = *box};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+        struct copy_request request = { .box = *box };
         CUresult rc = context_of(context, &body.context);
 
         if (rc == CUDA_SUCCESS)
@@ -78,7 +78,7 @@ CUresult body_of_memcpy(const CUDA_MEMCPY3D *box, CUcontext context, struct node
 CUresult body_of_memset(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context,
                         struct node_body *ret)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
         unsigned size = params->elementSize;
         CUresult rc = context_of(context, &body.context);
 
@@ -87,8 +87,8 @@ CUresult body_of_memset(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context
         if ((size != 1 && size != 2 && size != 4) || !params->width || !params->height ||
             params->dst % size || (params->height > 1 && params->pitch < params->width * size))
                 return CUDA_ERROR_INVALID_VALUE;
-        body.set.set = (struct op_set){params->dst,   params->pitch, params->width, params->height,
-                                       params->value, size,          body.context};
+        body.set.set = (struct op_set){ params->dst,   params->pitch, params->width, params->height,
+                                        params->value, size,          body.context };
         body.set.asked = *params;
         *ret = body;
         return CUDA_SUCCESS;
@@ -96,11 +96,11 @@ CUresult body_of_memset(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context
 
 CUresult body_of_host(const CUDA_HOST_NODE_PARAMS *params, struct node_body *ret)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_HOST};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
         if (!params->fn)
                 return CUDA_ERROR_INVALID_VALUE;
-        body.host = (struct op_host){params->fn, params->userData};
+        body.host = (struct op_host){ params->fn, params->userData };
         *ret = body;
         return CUDA_SUCCESS;
 }
@@ -112,13 +112,13 @@ CUresult body_of_event(CUgraphNodeType type, CUevent event, struct node_body *re
         if (rc != CUDA_SUCCESS)
                 return rc;
         event_retain(event);
-        *ret = (struct node_body){.type = type, .context = event->context, .event = event};
+        *ret = (struct node_body){ .type = type, .context = event->context, .event = event };
         return CUDA_SUCCESS;
 }
 
 CUresult body_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct node_body *ret)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
         CUresult rc = context_of(params->ctx, &body.context);
 
         if (rc != CUDA_SUCCESS)
@@ -138,7 +138,7 @@ CUresult body_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct node_
 
 CUresult body_of_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct node_body *ret)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
         struct node_memory *memory = &body.memory;
         CUresult rc;
 
@@ -181,7 +181,7 @@ CUresult body_of_free(CUgraph graph, CUdeviceptr address, struct node_body *ret)
                 if (at->body.type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
                     at->body.memory.address == address)
                         return CUDA_ERROR_INVALID_VALUE;
-        *ret = (struct node_body){.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+        *ret = (struct node_body){ .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
         ret->memory.address = address;
         return CUDA_SUCCESS;
 }
@@ -194,7 +194,7 @@ static CUresult body_of_child(CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct node_
                 return rc;
         if (params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
                 return CUDA_ERROR_NOT_SUPPORTED;
-        *ret = (struct node_body){.type = CU_GRAPH_NODE_TYPE_GRAPH};
+        *ret = (struct node_body){ .type = CU_GRAPH_NODE_TYPE_GRAPH };
         ret->child = graph_copy(params->graph);
         return ret->child ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -214,7 +214,7 @@ CUresult body_of(CUgraph graph, CUgraphNodeParams *params, struct node_body *ret
         case CU_GRAPH_NODE_TYPE_GRAPH:
                 return body_of_child(&params->graph, ret);
         case CU_GRAPH_NODE_TYPE_EMPTY:
-                *ret = (struct node_body){.type = CU_GRAPH_NODE_TYPE_EMPTY};
+                *ret = (struct node_body){ .type = CU_GRAPH_NODE_TYPE_EMPTY };
                 return CUDA_SUCCESS;
         case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
                 return body_of_event(params->type, params->eventWait.event, ret);

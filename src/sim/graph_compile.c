@@ -37,8 +37,8 @@ static bool sort(struct compiler *compiler, CUgraph graph)
         while (compiler->done < graph->node_count) {
                 CUgraphNode node = graph->first;
 
-                while (node && (index_of(compiler, node) < compiler->done ||
-                                !is_ready(compiler, node)))
+                while (node &&
+                       (index_of(compiler, node) < compiler->done || !is_ready(compiler, node)))
                         node = node->next;
                 if (!node)
                         return false;
@@ -65,7 +65,7 @@ static bool fill(struct program_node *to, CUgraphNode node, const struct compile
 
 struct graph_program *graph_compile(CUgraph graph)
 {
-        struct compiler compiler = {calloc(graph->node_count + 1, sizeof(CUgraphNode)), 0};
+        struct compiler compiler = { calloc(graph->node_count + 1, sizeof(CUgraphNode)), 0 };
         struct graph_program *program = calloc(1, sizeof(*program));
         bool is_good = compiler.order && program && sort(&compiler, graph);
 

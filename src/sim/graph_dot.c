@@ -10,9 +10,9 @@
 static const char *type_name(CUgraphNodeType type)
 {
         static const char *const names[] = {
-                "KERNEL",     "MEMCPY",       "MEMSET",       "HOST",      "GRAPH",
-                "EMPTY",      "EVENT_WAIT",   "EVENT_RECORD", "EXT_SIGNAL", "EXT_WAIT",
-                "MEM_ALLOC",  "MEM_FREE",     "BATCH_MEM_OP", "CONDITIONAL",
+                "KERNEL",    "MEMCPY",     "MEMSET",       "HOST",        "GRAPH",
+                "EMPTY",     "EVENT_WAIT", "EVENT_RECORD", "EXT_SIGNAL",  "EXT_WAIT",
+                "MEM_ALLOC", "MEM_FREE",   "BATCH_MEM_OP", "CONDITIONAL",
         };
 
         return (unsigned)type < sizeof(names) / sizeof(*names) ? names[type] : "UNKNOWN";
@@ -25,12 +25,12 @@ static void print_label(FILE *out, CUgraphNode node, unsigned flags)
         fprintf(out, "%u\\n%s", node->id, type_name(body->type));
         if (body->type == CU_GRAPH_NODE_TYPE_KERNEL)
                 fprintf(out, "\\n%s", body->launch->function->name);
-        if (flags & (CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE | CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS) &&
+        if (flags & (CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE |
+                     CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS) &&
             body->type == CU_GRAPH_NODE_TYPE_KERNEL)
                 fprintf(out, "\\n<<<(%u,%u,%u),(%u,%u,%u),%u>>>", body->launch->grid[0],
                         body->launch->grid[1], body->launch->grid[2], body->launch->block[0],
-                        body->launch->block[1], body->launch->block[2],
-                        body->launch->shared_bytes);
+                        body->launch->block[1], body->launch->block[2], body->launch->shared_bytes);
         if (flags & (CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE | CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES))
                 fprintf(out, "\\n%p", (void *)node);
 }

@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_FLAGS                                                                                \
-        (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |    \
-         CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+#define KNOWN_FLAGS                                                                             \
+        (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
+         CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |                                            \
+         CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
 CUresult graph_exec_check(CUgraphExec exec)
 {
@@ -115,7 +116,7 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph,
 
 static CUresult instantiate_flags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
 {
-        CUDA_GRAPH_INSTANTIATE_PARAMS params = {.flags = flags};
+        CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = flags };
 
         return instantiate(ret_exec, graph, &params);
 }
@@ -129,7 +130,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph, unsig
 static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
                                 char *log, size_t log_bytes)
 {
-        CUDA_GRAPH_INSTANTIATE_PARAMS params = {0};
+        CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
         CUresult rc = instantiate(ret_exec, graph, &params);
 
         if (ret_node)
@@ -179,7 +180,7 @@ static CUresult instantiate_params(bool is_per_thread, CUgraphExec *ret_exec, CU
 }
 
 ENTRY_PAIR(cuGraphInstantiateWithParams, _ptsz, instantiate_params,
-           (CUgraphExec *ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), ret_exec,
+           (CUgraphExec * ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), ret_exec,
            graph, params)
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
@@ -227,7 +228,7 @@ static CUresult follow(CUgraphExec exec, CUstream stream)
                 exec->last = event_make(stream->context, CU_EVENT_DISABLE_TIMING);
                 return exec->last ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         }
-        wait = (struct command_event){exec->last, load_acquire(&exec->last->state->recorded)};
+        wait = (struct command_event){ exec->last, load_acquire(&exec->last->state->recorded) };
         if (has_allocation(exec)) {
                 /* What is allocated at launch can only be told when the last launch is over. */
                 event_await(exec->last, wait.version);
@@ -262,16 +263,16 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
                 return rc;
         }
         event_retain(exec->last);
-        record = (struct command_event){exec->last, event_record_begin(exec->last)};
+        record = (struct command_event){ exec->last, event_record_begin(exec->last) };
         return stream_push(stream, COMMAND_RECORD, &record, sizeof(record));
 }
 
 /* A launch into a capturing stream becomes a child graph there. */
 static CUresult capture_launch(CUgraphExec exec, CUstream stream)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_GRAPH,
-                                 .context = stream->context,
-                                 .child = exec->graph};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_GRAPH,
+                                  .context = stream->context,
+                                  .child = exec->graph };
 
         return has_allocation(exec)
                        ? capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)

@@ -33,8 +33,7 @@ static CUresult set(CUgraphNode node, CUgraphNodeParams *params)
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-            params->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-            params->type == CU_GRAPH_NODE_TYPE_GRAPH)
+            params->type == CU_GRAPH_NODE_TYPE_MEM_FREE || params->type == CU_GRAPH_NODE_TYPE_GRAPH)
                 rc = CUDA_ERROR_NOT_SUPPORTED;
         if (rc == CUDA_SUCCESS && params->type == CU_GRAPH_NODE_TYPE_MEMCPY &&
             !params->memcpy.copyCtx)
@@ -88,7 +87,7 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
 
 static CUresult set_kernel(CUgraphNode node, const void *params, size_t bytes)
 {
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -123,7 +122,7 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
 {
         API_ENTER(cuGraphMemcpyNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +145,7 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *r
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
 {
         API_ENTER(cuGraphMemsetNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -161,7 +160,7 @@ CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        *ret = (CUDA_HOST_NODE_PARAMS){node->body.host.function, node->body.host.argument};
+        *ret = (CUDA_HOST_NODE_PARAMS){ node->body.host.function, node->body.host.argument };
         pthread_mutex_unlock(&graph_lock);
         return CUDA_SUCCESS;
 }
@@ -169,7 +168,7 @@ CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
 CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
 {
         API_ENTER(cuGraphHostNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_HOST};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -215,7 +214,7 @@ CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret_event)
 CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
 {
         API_ENTER(cuGraphEventRecordNodeSetEvent);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
         return set(node, &any);
@@ -224,7 +223,7 @@ CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
 CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
 {
         API_ENTER(cuGraphEventWaitNodeSetEvent);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
         return set(node, &any);
@@ -237,9 +236,9 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        *ret = (CUDA_BATCH_MEM_OP_NODE_PARAMS){node->body.batch.context, node->body.batch.count,
-                                               node->body.batch.operations,
-                                               node->body.batch.flags};
+        *ret = (CUDA_BATCH_MEM_OP_NODE_PARAMS){ node->body.batch.context, node->body.batch.count,
+                                                node->body.batch.operations,
+                                                node->body.batch.flags };
         pthread_mutex_unlock(&graph_lock);
         return CUDA_SUCCESS;
 }
@@ -248,7 +247,7 @@ CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
                                         const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
         API_ENTER(cuGraphBatchMemOpNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;

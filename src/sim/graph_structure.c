@@ -3,8 +3,8 @@
  * The driver's calls on the shape of graphs: making, copying, walking, linking.
  *
  * Lists are answered as the driver does: with no array the count; with one, as many as fit, the
- * rest of it zeroed, and the count that was written. Forms without edge data answer LOSSY_QUERY when
- * there is some to lose.
+ * rest of it zeroed, and the count that was written. Forms without edge data answer LOSSY_QUERY
+ * when there is some to lose.
  */
 #include "sim/fault.h"
 #include "sim/graph.h"
@@ -147,7 +147,7 @@ static CUresult list_end(struct list *list, size_t *count)
 
 static CUresult list_nodes(CUgraph graph, bool is_roots_only, CUgraphNode *nodes, size_t *count)
 {
-        struct list list = {.from = nodes};
+        struct list list = { .from = nodes };
         CUresult rc;
 
         if (!count)
@@ -177,10 +177,10 @@ CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
         return list_nodes(graph, true, nodes, count);
 }
 
-static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-                           CUgraphEdgeData *data, size_t *count)
+static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+                           size_t *count)
 {
-        struct list list = {.from = from, .to = to, .data = data};
+        struct list list = { .from = from, .to = to, .data = data };
         CUresult rc;
 
         if (!count || !from != !to || (data && !from))
@@ -214,7 +214,7 @@ CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
                             size_t *count)
 {
-        struct list list = {.from = nodes, .data = data};
+        struct list list = { .from = nodes, .data = data };
         CUresult rc;
 
         if (!count || (data && !nodes))
@@ -247,7 +247,7 @@ CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUg
 static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
                            size_t *count)
 {
-        struct list list = {.from = nodes, .data = data};
+        struct list list = { .from = nodes, .data = data };
         CUresult rc;
 
         if (!count || (data && !nodes))
@@ -301,8 +301,8 @@ static CUresult request_check(CUgraph graph, const struct edge_request *request)
 
 static struct graph_edge edge_at(const struct edge_request *request, size_t i)
 {
-        return (struct graph_edge){request->from[i],
-                                   request->data ? request->data[i] : plain_edge};
+        return (struct graph_edge){ request->from[i],
+                                    request->data ? request->data[i] : plain_edge };
 }
 
 static CUresult add_edges(CUgraph graph, const struct edge_request *request)
@@ -332,14 +332,14 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
                                 size_t count)
 {
         API_ENTER(cuGraphAddDependencies);
-        return add_edges(graph, &(struct edge_request){from, to, NULL, count});
+        return add_edges(graph, &(struct edge_request){ from, to, NULL, count });
 }
 
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                    const CUgraphEdgeData *data, size_t count)
 {
         API_ENTER(cuGraphAddDependencies_v2);
-        return add_edges(graph, &(struct edge_request){from, to, data, count});
+        return add_edges(graph, &(struct edge_request){ from, to, data, count });
 }
 
 static CUresult remove_edges(CUgraph graph, const struct edge_request *request)
@@ -364,15 +364,14 @@ CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const
                                    size_t count)
 {
         API_ENTER(cuGraphRemoveDependencies);
-        return remove_edges(graph, &(struct edge_request){from, to, NULL, count});
+        return remove_edges(graph, &(struct edge_request){ from, to, NULL, count });
 }
 
-CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
-                                      const CUgraphNode *to, const CUgraphEdgeData *data,
-                                      size_t count)
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                      const CUgraphEdgeData *data, size_t count)
 {
         API_ENTER(cuGraphRemoveDependencies_v2);
-        return remove_edges(graph, &(struct edge_request){from, to, data, count});
+        return remove_edges(graph, &(struct edge_request){ from, to, data, count });
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode node)

@@ -43,8 +43,7 @@ static CUresult set_locked(CUgraphExec exec, CUgraphNode original, CUgraphNodePa
         if (!node || node->body.type != params->type)
                 return CUDA_ERROR_INVALID_VALUE;
         if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-            params->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-            params->type == CU_GRAPH_NODE_TYPE_EMPTY)
+            params->type == CU_GRAPH_NODE_TYPE_MEM_FREE || params->type == CU_GRAPH_NODE_TYPE_EMPTY)
                 return CUDA_ERROR_NOT_SUPPORTED;
         if (params->type == CU_GRAPH_NODE_TYPE_MEMCPY && !params->memcpy.copyCtx)
                 params->memcpy.copyCtx = node->body.context;
@@ -89,7 +88,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
         API_ENTER(cuGraphExecKernelNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -101,7 +100,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                            const CUDA_KERNEL_NODE_PARAMS *params)
 {
         API_ENTER(cuGraphExecKernelNodeSetParams_v2);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -113,7 +112,7 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_MEMCPY3D *params, CUcontext context)
 {
         API_ENTER(cuGraphExecMemcpyNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -126,7 +125,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
 {
         API_ENTER(cuGraphExecMemsetNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -139,7 +138,7 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                       const CUDA_HOST_NODE_PARAMS *params)
 {
         API_ENTER(cuGraphExecHostNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_HOST};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -150,7 +149,7 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child)
 {
         API_ENTER(cuGraphExecChildGraphNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 
         any.graph.graph = child;
         return set(exec, node, &any);
@@ -159,7 +158,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
         API_ENTER(cuGraphExecEventRecordNodeSetEvent);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
         return set(exec, node, &any);
@@ -168,7 +167,7 @@ CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, 
 CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
         API_ENTER(cuGraphExecEventWaitNodeSetEvent);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
         return set(exec, node, &any);
@@ -178,7 +177,7 @@ CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                             const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
         API_ENTER(cuGraphExecBatchMemOpNodeSetParams);
-        CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -189,7 +188,8 @@ CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
 /* Only nodes that compute or move may be switched off. */
 static CUgraphNode switchable(CUgraphExec exec, CUgraphNode node)
 {
-        CUgraphNode own = graph_exec_check(exec) == CUDA_SUCCESS ? graph_exec_node(exec, node) : NULL;
+        CUgraphNode own =
+                graph_exec_check(exec) == CUDA_SUCCESS ? graph_exec_node(exec, node) : NULL;
 
         if (own && own->body.type != CU_GRAPH_NODE_TYPE_KERNEL &&
             own->body.type != CU_GRAPH_NODE_TYPE_MEMCPY &&
@@ -319,7 +319,7 @@ static CUresult update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultI
 {
         CUresult rc;
 
-        *info = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_ERROR};
+        *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
         pthread_mutex_lock(&graph_lock);
         rc = graph_exec_check(exec);
         if (rc == CUDA_SUCCESS)
@@ -353,7 +353,8 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_nod
         return rc;
 }
 
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *ret_info)
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+                              CUgraphExecUpdateResultInfo *ret_info)
 {
         API_ENTER(cuGraphExecUpdate_v2);
         return ret_info ? update(exec, graph, ret_info) : CUDA_ERROR_INVALID_VALUE;

@@ -87,7 +87,7 @@ CUresult cuUserObjectCreate(CUuserObject *ret_object, void *argument, CUhostFn d
         object = malloc(sizeof(*object));
         if (!object)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        *object = (struct CUuserObject_st){USER_MAGIC, references, destroy, argument, NULL};
+        *object = (struct CUuserObject_st){ USER_MAGIC, references, destroy, argument, NULL };
         *ret_object = object;
         return CUDA_SUCCESS;
 }
@@ -131,7 +131,7 @@ CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned in
                 rc = CUDA_ERROR_INVALID_VALUE;
         user = rc == CUDA_SUCCESS ? malloc(sizeof(*user)) : NULL;
         if (user) {
-                *user = (struct graph_user){object, count, graph->users};
+                *user = (struct graph_user){ object, count, graph->users };
                 graph->users = user;
                 if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
                         add_relaxed(&object->references, count);

@@ -74,7 +74,7 @@ CUresult api_fault(const char *function)
         return result;
 }
 
-static void loss_check(void)
+void loss_check(void)
 {
         struct node *node = node_get();
 

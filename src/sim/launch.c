@@ -90,7 +90,7 @@ CUresult launch_fill(struct op_launch *to, const struct op_launch *shape,
 static CUresult capture_launch(CUstream stream, const struct op_launch *shape,
                                const struct launch_params *params)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .context = stream->context};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .context = stream->context };
         CUresult rc;
 
         body.launch = malloc(sizeof(*shape) + shape->function->param_bytes);
@@ -118,7 +118,8 @@ static CUresult params_check(CUfunction function, const struct launch_params *pa
         return CUDA_SUCCESS;
 }
 
-static CUresult launch_in(CUstream stream, struct op_launch *shape, const struct launch_params *params)
+static CUresult launch_in(CUstream stream, struct op_launch *shape,
+                          const struct launch_params *params)
 {
         struct op_launch *command;
         CUfunction function;
@@ -153,10 +154,10 @@ static CUresult launch(bool is_per_thread, CUstream handle, struct op_launch *sh
         return rc == CUDA_SUCCESS ? launch_in(stream, shape, params) : rc;
 }
 
-#define SHAPE(is_cooperative_)                                                                     \
-        {                                                                                          \
-                .function = function, .grid = {gx, gy, gz}, .block = {bx, by, bz},                 \
-                .shared_bytes = shared, .is_cooperative = is_cooperative_                          \
+#define SHAPE(is_cooperative_)                                                         \
+        {                                                                              \
+                .function = function, .grid = { gx, gy, gz }, .block = { bx, by, bz }, \
+                .shared_bytes = shared, .is_cooperative = is_cooperative_              \
         }
 
 static CUresult kernel(bool is_per_thread, CUfunction function, unsigned gx, unsigned gy,
@@ -164,7 +165,7 @@ static CUresult kernel(bool is_per_thread, CUfunction function, unsigned gx, uns
                        CUstream stream, void **params, void **extra)
 {
         struct op_launch shape = SHAPE(false);
-        struct launch_params given = {params, extra};
+        struct launch_params given = { params, extra };
 
         return launch(is_per_thread, stream, &shape, &given);
 }
@@ -198,7 +199,7 @@ static CUresult cooperative(bool is_per_thread, CUfunction function, unsigned gx
                             CUstream stream, void **params)
 {
         struct op_launch shape = SHAPE(true);
-        struct launch_params given = {params, NULL};
+        struct launch_params given = { params, NULL };
         CUresult rc = cooperative_check(&shape);
 
         return rc == CUDA_SUCCESS ? launch(is_per_thread, stream, &shape, &given) : rc;
@@ -232,7 +233,7 @@ static CUresult attribute_take(const CUlaunchAttribute *attribute, struct op_lau
 static CUresult kernel_ex(bool is_per_thread, const CUlaunchConfig *config, CUfunction function,
                           void **params, void **extra)
 {
-        struct launch_params given = {params, extra};
+        struct launch_params given = { params, extra };
         struct op_launch shape;
         CUevent event = NULL;
         CUresult rc;
@@ -241,8 +242,8 @@ static CUresult kernel_ex(bool is_per_thread, const CUlaunchConfig *config, CUfu
                 return CUDA_ERROR_INVALID_VALUE;
         shape = (struct op_launch){
                 .function = function,
-                .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+                .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
                 .shared_bytes = config->sharedMemBytes,
         };
         for (unsigned i = 0; i < config->numAttrs; i++) {

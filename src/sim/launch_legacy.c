@@ -113,8 +113,8 @@ static CUresult launch(CUfunction handle, int width, int height, CUstream stream
                 return CUDA_ERROR_INVALID_VALUE;
         legacy = function->legacy;
         bytes = legacy->param_bytes;
-        void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, legacy->params,
-                         CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+        void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, legacy->params,
+                          CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
         return cuLaunchKernel(function, (unsigned)width, (unsigned)height, 1, legacy->block[0],
                               legacy->block[1], legacy->block[2], legacy->shared_bytes, stream,
                               NULL, extra);

@@ -68,8 +68,8 @@ struct CUmod_st {
         unsigned function_count;
         struct CUfunc_st *functions;
         struct module_global *globals; /* those asked for; guarded by module_lock */
-        struct CUmod_st *next;     /* of its library's; guarded by module_lock */
-        struct CUmod_st *all_next; /* of the process's; guarded by module_lock */
+        struct CUmod_st *next;         /* of its library's; guarded by module_lock */
+        struct CUmod_st *all_next;     /* of the process's; guarded by module_lock */
 };
 
 struct CUkern_st {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module's global lies in the loaded object, which is ordinary host memory: the address table gets
- * a range of its own for it, without storage and without being counted a second time.
+ * A module's global lies in the loaded object, which is ordinary host memory: the address table
+ * gets a range of its own for it, without storage and without being counted a second time.
  */
 #include "sim/context.h"
 #include "sim/module_internal.h"

@@ -44,8 +44,7 @@ static CUresult active_blocks(int *ret_blocks, CUfunction handle, int threads, s
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        if (!ret_blocks || threads <= 0 ||
-            flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+        if (!ret_blocks || threads <= 0 || flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
                 return CUDA_ERROR_INVALID_VALUE;
         *ret_blocks = threads > BLOCK_THREADS_MAX ||
                                       shared_bytes > (size_t)function->max_dynamic_shared_bytes
@@ -90,8 +89,8 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
         if (!ret_grid || !ret_block)
                 return CUDA_ERROR_INVALID_VALUE;
         for (int threads = limit; threads > 0; threads -= threads % WARP ? threads % WARP : WARP) {
-                size_t shared = question->shared_of ? question->shared_of(threads)
-                                                    : question->shared_bytes;
+                size_t shared =
+                        question->shared_of ? question->shared_of(threads) : question->shared_bytes;
                 int blocks = blocks_for(threads, shared);
 
                 if (blocks * threads <= best_threads)
@@ -111,7 +110,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CUfunct
 {
         API_ENTER(cuOccupancyMaxPotentialBlockSize);
         return best_block(ret_grid, ret_block, function,
-                          &(struct question){shared_of, shared_bytes, limit});
+                          &(struct question){ shared_of, shared_bytes, limit });
 }
 
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block,
@@ -124,7 +123,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block
         if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
                 return CUDA_ERROR_INVALID_VALUE;
         return best_block(ret_grid, ret_block, function,
-                          &(struct question){shared_of, shared_bytes, limit});
+                          &(struct question){ shared_of, shared_bytes, limit });
 }
 
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, CUfunction handle, int blocks,

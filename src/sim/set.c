@@ -20,7 +20,7 @@ struct set_request {
 
 static CUresult capture_set(CUstream stream, const struct op_set *set)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .context = stream->context};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMSET, .context = stream->context };
 
         body.set.set = *set;
         body.set.asked = (CUDA_MEMSET_NODE_PARAMS){
@@ -36,9 +36,13 @@ static CUresult capture_set(CUstream stream, const struct op_set *set)
 
 static CUresult issue(bool is_per_thread, CUstream handle, const struct set_request *request)
 {
-        struct op_set set = {request->address, request->pitch, request->width,
-                             request->rows,    request->value, request->element_bytes,
-                             NULL};
+        struct op_set set = { request->address,
+                              request->pitch,
+                              request->width,
+                              request->rows,
+                              request->value,
+                              request->element_bytes,
+                              NULL };
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
@@ -63,52 +67,56 @@ static CUresult issue(bool is_per_thread, CUstream handle, const struct set_requ
 
 /* For each element type: the linear and the 2D form, each with and without stream, and the old
  * 32-bit forms. */
-#define FORMS(bits, type)                                                                          \
-        static CUresult line##bits(bool is_per_thread, CUdeviceptr at, type value, size_t count)   \
-        {                                                                                          \
-                struct set_request request = {at, 0, value, sizeof(type), count, 1, false};        \
-                return issue(is_per_thread, NULL, &request);                                       \
-        }                                                                                          \
-        static CUresult line_async##bits(bool is_per_thread, CUdeviceptr at, type value,           \
-                                         size_t count, CUstream stream)                            \
-        {                                                                                          \
-                struct set_request request = {at, 0, value, sizeof(type), count, 1, true};         \
-                return issue(is_per_thread, stream, &request);                                     \
-        }                                                                                          \
-        static CUresult box##bits(bool is_per_thread, CUdeviceptr at, size_t pitch, type value,    \
-                                  size_t width, size_t rows)                                       \
-        {                                                                                          \
-                struct set_request request = {at, pitch, value, sizeof(type), width, rows, false}; \
-                return issue(is_per_thread, NULL, &request);                                       \
-        }                                                                                          \
-        static CUresult box_async##bits(bool is_per_thread, CUdeviceptr at, size_t pitch,          \
-                                        type value, size_t width, size_t rows, CUstream stream)    \
-        {                                                                                          \
-                struct set_request request = {at, pitch, value, sizeof(type), width, rows, true};  \
-                return issue(is_per_thread, stream, &request);                                     \
-        }                                                                                          \
-        ENTRY_PAIR(cuMemsetD##bits##_v2, _ptds, line##bits,                                        \
-                   (CUdeviceptr at, type value, size_t count), at, value, count)                   \
-        ENTRY_PAIR(cuMemsetD##bits##Async, _ptsz, line_async##bits,                                \
-                   (CUdeviceptr at, type value, size_t count, CUstream stream), at, value, count,  \
-                   stream)                                                                         \
-        ENTRY_PAIR(cuMemsetD2D##bits##_v2, _ptds, box##bits,                                       \
-                   (CUdeviceptr at, size_t pitch, type value, size_t width, size_t rows), at,      \
-                   pitch, value, width, rows)                                                      \
-        ENTRY_PAIR(cuMemsetD2D##bits##Async, _ptsz, box_async##bits,                               \
-                   (CUdeviceptr at, size_t pitch, type value, size_t width, size_t rows,           \
-                    CUstream stream),                                                              \
-                   at, pitch, value, width, rows, stream)                                          \
-        CUresult cuMemsetD##bits(CUdeviceptr_v1 at, type value, unsigned int count)                \
-        {                                                                                          \
-                API_ENTER(cuMemsetD##bits);                                                        \
-                return line##bits(false, at, value, count);                                        \
-        }                                                                                          \
-        CUresult cuMemsetD2D##bits(CUdeviceptr_v1 at, unsigned int pitch, type value,              \
-                                   unsigned int width, unsigned int rows)                          \
-        {                                                                                          \
-                API_ENTER(cuMemsetD2D##bits);                                                      \
-                return box##bits(false, at, pitch, value, width, rows);                            \
+#define FORMS(bits, type)                                                                         \
+        static CUresult line##bits(bool is_per_thread, CUdeviceptr at, type value, size_t count)  \
+        {                                                                                         \
+                struct set_request request = { at, 0, value, sizeof(type), count, 1, false };     \
+                return issue(is_per_thread, NULL, &request);                                      \
+        }                                                                                         \
+        static CUresult line_async##bits(bool is_per_thread, CUdeviceptr at, type value,          \
+                                         size_t count, CUstream stream)                           \
+        {                                                                                         \
+                struct set_request request = { at, 0, value, sizeof(type), count, 1, true };      \
+                return issue(is_per_thread, stream, &request);                                    \
+        }                                                                                         \
+        static CUresult box##bits(bool is_per_thread, CUdeviceptr at, size_t pitch, type value,   \
+                                  size_t width, size_t rows)                                      \
+        {                                                                                         \
+                struct set_request request = {                                                    \
+                        at, pitch, value, sizeof(type), width, rows, false                        \
+                };                                                                                \
+                return issue(is_per_thread, NULL, &request);                                      \
+        }                                                                                         \
+        static CUresult box_async##bits(bool is_per_thread, CUdeviceptr at, size_t pitch,         \
+                                        type value, size_t width, size_t rows, CUstream stream)   \
+        {                                                                                         \
+                struct set_request request = {                                                    \
+                        at, pitch, value, sizeof(type), width, rows, true                         \
+                };                                                                                \
+                return issue(is_per_thread, stream, &request);                                    \
+        }                                                                                         \
+        ENTRY_PAIR(cuMemsetD##bits##_v2, _ptds, line##bits,                                       \
+                   (CUdeviceptr at, type value, size_t count), at, value, count)                  \
+        ENTRY_PAIR(cuMemsetD##bits##Async, _ptsz, line_async##bits,                               \
+                   (CUdeviceptr at, type value, size_t count, CUstream stream), at, value, count, \
+                   stream)                                                                        \
+        ENTRY_PAIR(cuMemsetD2D##bits##_v2, _ptds, box##bits,                                      \
+                   (CUdeviceptr at, size_t pitch, type value, size_t width, size_t rows), at,     \
+                   pitch, value, width, rows)                                                     \
+        ENTRY_PAIR(cuMemsetD2D##bits##Async, _ptsz, box_async##bits,                              \
+                   (CUdeviceptr at, size_t pitch, type value, size_t width, size_t rows,          \
+                    CUstream stream),                                                             \
+                   at, pitch, value, width, rows, stream)                                         \
+        CUresult cuMemsetD##bits(CUdeviceptr_v1 at, type value, unsigned int count)               \
+        {                                                                                         \
+                API_ENTER(cuMemsetD##bits);                                                       \
+                return line##bits(false, at, value, count);                                       \
+        }                                                                                         \
+        CUresult cuMemsetD2D##bits(CUdeviceptr_v1 at, unsigned int pitch, type value,             \
+                                   unsigned int width, unsigned int rows)                         \
+        {                                                                                         \
+                API_ENTER(cuMemsetD2D##bits);                                                     \
+                return box##bits(false, at, pitch, value, width, rows);                           \
         }
 
 FORMS(8, unsigned char)

@@ -15,8 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-
-
 /* One per-thread default stream for each context that the thread used. */
 struct thread_stream {
         CUcontext context;
@@ -262,7 +260,21 @@ static bool is_reached(void *argument)
 {
         const struct target *target = argument;
 
-        return load_acquire(&target->stream->completed) >= target->commands;
+        return load_acquire(&target->stream->completed) >= target->commands ||
+               load_acquire(&target->stream->context->error);
+}
+
+static bool is_drained(void *argument)
+{
+        CUstream stream = argument;
+
+        return stream_is_idle(stream) || load_acquire(&stream->context->error);
+}
+
+CUresult stream_drain(CUstream stream)
+{
+        progress_wait(is_drained, stream);
+        return (CUresult)load_acquire(&stream->context->error);
 }
 
 CUresult stream_wait(CUstream stream)

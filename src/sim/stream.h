@@ -2,10 +2,10 @@
 /*
  * Streams: a queue of commands each, and the thread that carries them out.
  *
- * The queue is a ring of bytes. A call takes the stream's lock, copies its command in, and publishes
- * it; no allocation, and a wake-up only when the worker sleeps. The worker, made with the first
- * command, runs them in order. A full ring, or STREAM_PENDING_MAX commands, blocks the caller, as
- * the real push buffer does.
+ * The queue is a ring of bytes. A call takes the stream's lock, copies its command in, and
+ * publishes it; no allocation, and a wake-up only when the worker sleeps. The worker, made with the
+ * first command, runs them in order. A full ring, or STREAM_PENDING_MAX commands, blocks the
+ * caller, as the real push buffer does.
  *
  * Order between streams: every command draws a ticket from its context. A command of the legacy
  * default stream waits for all earlier tickets of blocking streams, and theirs for its. Everything
@@ -92,16 +92,16 @@ struct CUstream_st {
         struct exec_context *exec;
         struct CUstream_st *next; /* of the context's streams; guarded by exec->lock */
 
-        pthread_mutex_t lock; /* producers: tail */
-        unsigned char *ring;  /* NULL until the first command */
-        uint64_t tail;        /* guarded by lock */
+        pthread_mutex_t lock;       /* producers: tail */
+        unsigned char *ring;        /* NULL until the first command */
+        uint64_t tail;              /* guarded by lock */
         _Atomic uint64_t published; /* producer, release: bytes before it are commands */
         _Atomic uint64_t head;      /* worker, release: bytes before it are free */
         _Atomic uint64_t enqueued;  /* commands; producer */
         _Atomic uint64_t completed; /* commands; worker, release */
-        _Atomic uint64_t oldest;    /* ticket of the command being run, or last run; worker, release */
-        _Atomic uint64_t end_ns;    /* when the latest complete command ended */
-        _Atomic uint32_t bell;      /* futex word of the sleeping worker */
+        _Atomic uint64_t oldest; /* ticket of the command being run, or last run; worker, release */
+        _Atomic uint64_t end_ns; /* when the latest complete command ended */
+        _Atomic uint32_t bell;   /* futex word of the sleeping worker */
         _Atomic uint32_t is_asleep;
         _Atomic uint32_t is_closing;  /* destroyed: end when drained */
         _Atomic uint32_t is_dropping; /* context destroyed: run nothing more */
@@ -123,7 +123,7 @@ struct CUstream_st {
 struct exec_context {
         CUcontext context;
         struct exec_context *next; /* of all that were opened */
-        pthread_mutex_t lock; /* streams, place */
+        pthread_mutex_t lock;      /* streams, place */
         struct CUstream_st *streams;
         struct CUstream_st *legacy;
         _Atomic uint64_t next_ticket;
@@ -160,6 +160,9 @@ bool stream_is_idle(CUstream stream);
 
 /* Until what is queued now is done; then the context's sticky error. */
 CUresult stream_wait(CUstream stream);
+
+/* The same, and until implicit barriers allow more in this stream. */
+CUresult stream_drain(CUstream stream);
 
 /* Streams of one context. */
 CUresult stream_create(struct exec_context *exec, enum stream_kind kind, unsigned flags,

@@ -94,17 +94,14 @@ static CUresult query(bool is_per_thread, CUstream handle)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
-        if (!stream_is_idle(stream))
+        if (stream->kind == STREAM_LEGACY
+                    ? !stream_is_idle(stream)
+                    : load_acquire(&stream->completed) != load_acquire(&stream->enqueued))
                 return CUDA_ERROR_NOT_READY;
         return (CUresult)load_acquire(&stream->context->error);
 }
 
 ENTRY_PAIR(cuStreamQuery, _ptsz, query, (CUstream stream), stream)
-
-static bool is_idle(void *stream)
-{
-        return stream_is_idle(stream);
-}
 
 static CUresult synchronize(bool is_per_thread, CUstream handle)
 {
@@ -118,9 +115,7 @@ static CUresult synchronize(bool is_per_thread, CUstream handle)
         if (rc != CUDA_SUCCESS)
                 return rc;
         /* The legacy stream stands for the blocking streams too. */
-        if (stream->kind == STREAM_LEGACY)
-                progress_wait(is_idle, stream);
-        rc = stream_wait(stream);
+        rc = stream->kind == STREAM_LEGACY ? stream_drain(stream) : stream_wait(stream);
         memory_synchronized(stream->context->device);
         return rc;
 }

@@ -135,8 +135,8 @@ static CUresult is_capturing(bool is_per_thread, CUstream handle, CUstreamCaptur
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamIsCapturing, _ptsz, is_capturing,
-           (CUstream stream, CUstreamCaptureStatus *ret), stream, ret)
+ENTRY_PAIR(cuStreamIsCapturing, _ptsz, is_capturing, (CUstream stream, CUstreamCaptureStatus *ret),
+           stream, ret)
 
 static bool has_edge_data(CUstream stream)
 {
@@ -251,7 +251,7 @@ ENTRY_PAIR(cuStreamUpdateCaptureDependencies_v2, _ptsz, update_v2,
 CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device, uint64_t bytes,
                             CUdeviceptr *ret_address)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
 
@@ -277,7 +277,7 @@ CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device
 
 CUresult exec_capture_free(CUstream handle, bool is_per_thread, CUdeviceptr address)
 {
-        struct node_body body = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
         struct memory_block block;
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);

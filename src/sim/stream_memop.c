@@ -57,9 +57,9 @@ static CUresult batch(bool is_per_thread, CUstream handle, unsigned count,
                         return rc;
         }
         if (stream_is_capturing(stream)) {
-                struct node_body body = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-                                         .context = stream->context,
-                                         .batch = {stream->context, count, flags, operations}};
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                                          .context = stream->context,
+                                          .batch = { stream->context, count, flags, operations } };
 
                 return capture_add(stream, &body);
         }
@@ -88,7 +88,7 @@ static CUresult one(bool is_per_thread, CUstream stream, CUstreamBatchMemOpParam
 static CUresult wait32(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint32_t value,
                        unsigned flags)
 {
-        CUstreamBatchMemOpParams op = {0};
+        CUstreamBatchMemOpParams op = { 0 };
 
         if (flags & ~(3u | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH))
                 return CUDA_ERROR_INVALID_VALUE;
@@ -102,7 +102,7 @@ static CUresult wait32(bool is_per_thread, CUstream stream, CUdeviceptr address,
 static CUresult wait64(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint64_t value,
                        unsigned flags)
 {
-        CUstreamBatchMemOpParams op = {0};
+        CUstreamBatchMemOpParams op = { 0 };
 
         if (flags & ~(3u | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH))
                 return CUDA_ERROR_INVALID_VALUE;
@@ -116,7 +116,7 @@ static CUresult wait64(bool is_per_thread, CUstream stream, CUdeviceptr address,
 static CUresult write32(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint32_t value,
                         unsigned flags)
 {
-        CUstreamBatchMemOpParams op = {0};
+        CUstreamBatchMemOpParams op = { 0 };
 
         if (flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -130,7 +130,7 @@ static CUresult write32(bool is_per_thread, CUstream stream, CUdeviceptr address
 static CUresult write64(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint64_t value,
                         unsigned flags)
 {
-        CUstreamBatchMemOpParams op = {0};
+        CUstreamBatchMemOpParams op = { 0 };
 
         if (flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
                 return CUDA_ERROR_INVALID_VALUE;

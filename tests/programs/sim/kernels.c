@@ -6,9 +6,10 @@
 #include "sim/aliquot_sim.h"
 
 /* A module's globals are its variables with default visibility. */
-__attribute__((visibility("default"))) float bias[4] = {1, 2, 3, 4};
+__attribute__((visibility("default"))) float bias[4] = { 1, 2, 3, 4 };
 
-static const float *floats(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t count)
+static const float *floats(const struct aliquot_sim_launch *launch, uint64_t address,
+                           uint64_t count)
 {
         return launch->services->memory(launch, address, count * sizeof(float), 0);
 }

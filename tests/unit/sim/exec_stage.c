@@ -54,14 +54,14 @@ void stage_close(void)
 
 void stage_fill(CUstream stream, CUdeviceptr to, uint32_t value, uint64_t count)
 {
-        void *params[] = {&to, &value, &count};
+        void *params[] = { &to, &value, &count };
 
         ok(cuLaunchKernel(stage.fill, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
 }
 
 void stage_spin(CUstream stream, uint64_t ns)
 {
-        void *params[] = {&ns};
+        void *params[] = { &ns };
 
         ok(cuLaunchKernel(stage.spin, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
 }

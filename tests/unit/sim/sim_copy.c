@@ -83,9 +83,14 @@ static void fills_of_every_width(void **state)
 
 static void boxes_keep_their_pitch(void **state)
 {
-        CUDA_MEMCPY2D flat = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 128,
-                              .srcXInBytes = 8, .srcY = 1, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                              .WidthInBytes = 16, .Height = 4};
+        CUDA_MEMCPY2D flat = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                               .srcHost = host,
+                               .srcPitch = 128,
+                               .srcXInBytes = 8,
+                               .srcY = 1,
+                               .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                               .WidthInBytes = 16,
+                               .Height = 4 };
         size_t pitch;
 
         ok(cuMemAllocPitch_v2(&flat.dstDevice, &pitch, 64, 8, 4));
@@ -106,14 +111,26 @@ static void boxes_keep_their_pitch(void **state)
 
 static void arrays_take_boxes(void **state)
 {
-        CUDA_ARRAY3D_DESCRIPTOR shape = {8, 4, 3, CU_AD_FORMAT_UNSIGNED_INT32, 1, 0};
-        CUDA_MEMCPY3D in = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 32,
-                            .srcHeight = 4, .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                            .WidthInBytes = 32, .Height = 4, .Depth = 3};
-        CUDA_MEMCPY3D out = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcXInBytes = 4, .srcY = 1,
-                             .srcZ = 2, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = result,
-                             .dstPitch = 16, .dstHeight = 2, .WidthInBytes = 16, .Height = 2,
-                             .Depth = 1};
+        CUDA_ARRAY3D_DESCRIPTOR shape = { 8, 4, 3, CU_AD_FORMAT_UNSIGNED_INT32, 1, 0 };
+        CUDA_MEMCPY3D in = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                             .srcHost = host,
+                             .srcPitch = 32,
+                             .srcHeight = 4,
+                             .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                             .WidthInBytes = 32,
+                             .Height = 4,
+                             .Depth = 3 };
+        CUDA_MEMCPY3D out = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                              .srcXInBytes = 4,
+                              .srcY = 1,
+                              .srcZ = 2,
+                              .dstMemoryType = CU_MEMORYTYPE_HOST,
+                              .dstHost = result,
+                              .dstPitch = 16,
+                              .dstHeight = 2,
+                              .WidthInBytes = 16,
+                              .Height = 2,
+                              .Depth = 1 };
 
         ok(cuArray3DCreate_v2(&in.dstArray, &shape));
         out.srcArray = in.dstArray;
@@ -131,7 +148,7 @@ static void arrays_take_boxes(void **state)
 
 static void one_dimensional_arrays_take_bytes(void **state)
 {
-        CUDA_ARRAY_DESCRIPTOR shape = {64, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4};
+        CUDA_ARRAY_DESCRIPTOR shape = { 64, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4 };
         CUdeviceptr a = stage_alloc(256);
         CUarray one, two;
 
@@ -170,7 +187,8 @@ static void a_copy_crosses_devices(void **state)
         ok(cuDevicePrimaryCtxRelease_v2(1));
 }
 
-/* From pinned memory a copy waits in the stream; pageable memory is read before the call returns. */
+/* From pinned memory a copy waits in the stream; pageable memory is read before the call returns.
+ */
 static void pinned_copies_are_asynchronous(void **state)
 {
         CUdeviceptr a = stage_alloc(64);
@@ -201,9 +219,9 @@ static void pinned_copies_are_asynchronous(void **state)
 static void a_batch_says_which_copy_failed(void **state)
 {
         CUdeviceptr a = stage_alloc(64);
-        CUdeviceptr to[2] = {a, a + 32}, from[2] = {(CUdeviceptr)host, (CUdeviceptr)(host + 8)};
-        CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
-        size_t sizes[2] = {32, 32}, index = 0, failed = 77;
+        CUdeviceptr to[2] = { a, a + 32 }, from[2] = { (CUdeviceptr)host, (CUdeviceptr)(host + 8) };
+        CUmemcpyAttributes attributes = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+        size_t sizes[2] = { 32, 32 }, index = 0, failed = 77;
         CUstream stream;
 
         ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
@@ -212,13 +230,13 @@ static void a_batch_says_which_copy_failed(void **state)
         ok(cuMemcpyDtoH_v2(result, a, 64));
         assert_memory_equal(result, host, 64);
         sizes[1] = 64;
-        assert_int_equal(cuMemcpyBatchAsync(to, from, sizes, 2, &attributes, &index, 1, &failed,
-                                            stream),
-                         CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(
+                cuMemcpyBatchAsync(to, from, sizes, 2, &attributes, &index, 1, &failed, stream),
+                CUDA_ERROR_INVALID_VALUE);
         assert_int_equal(failed, 1);
-        assert_int_equal(cuMemcpyBatchAsync(to, from, sizes, 2, &attributes, &index, 1, &failed,
-                                            NULL),
-                         CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(
+                cuMemcpyBatchAsync(to, from, sizes, 2, &attributes, &index, 1, &failed, NULL),
+                CUDA_ERROR_INVALID_VALUE);
         assert_true(failed == SIZE_MAX);
         ok(cuStreamDestroy_v2(stream));
         ok(cuMemFree_v2(a));

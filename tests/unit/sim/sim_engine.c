@@ -142,6 +142,33 @@ static void the_dead_hold_nothing(void **state)
         end_tenant(other);
 }
 
+static void lose_device(void)
+{
+        CUstream stream;
+
+        stage_join(",lost=200ms");
+        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        stage_spin(stream, 60000000000u);
+        assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_DEVICE_UNAVAILABLE);
+        assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_DEVICE_UNAVAILABLE);
+        assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_DEVICE_UNAVAILABLE);
+        atomic_fetch_add(&shared->done, 1);
+}
+
+/* Who waits for a device that is lost meanwhile is told, and does not wait for ever. Last: the
+ * device stays lost. */
+static void a_lost_device_ends_every_wait(void **state)
+{
+        pid_t child = fork();
+
+        if (!child) {
+                lose_device();
+                _exit(0);
+        }
+        await(&shared->done, 1);
+        end_tenant(child);
+}
+
 static int open_all(void **state)
 {
         stage_folder();
@@ -161,6 +188,7 @@ int main(void)
                 cmocka_unit_test_setup(two_processes_share_the_engine, reset),
                 cmocka_unit_test_setup(a_long_kernel_starves_nobody, reset),
                 cmocka_unit_test_setup(the_dead_hold_nothing, reset),
+                cmocka_unit_test_setup(a_lost_device_ends_every_wait, reset),
         };
 
         return cmocka_run_group_tests(tests, open_all, close_all);

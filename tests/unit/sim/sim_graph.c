@@ -45,9 +45,14 @@ static CUDA_KERNEL_NODE_PARAMS fill_node(struct fill_params *fill, uint64_t word
         fill->pointers[0] = &fill->to;
         fill->pointers[1] = &fill->value;
         fill->pointers[2] = &fill->count;
-        return (CUDA_KERNEL_NODE_PARAMS){.func = stage.fill, .gridDimX = 1, .gridDimY = 1,
-                                         .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
-                                         .blockDimZ = 1, .kernelParams = fill->pointers};
+        return (CUDA_KERNEL_NODE_PARAMS){ .func = stage.fill,
+                                          .gridDimX = 1,
+                                          .gridDimY = 1,
+                                          .gridDimZ = 1,
+                                          .blockDimX = 1,
+                                          .blockDimY = 1,
+                                          .blockDimZ = 1,
+                                          .kernelParams = fill->pointers };
 }
 
 static CUgraphNode add_fill(const CUgraphNode *before, size_t count, uint64_t word, uint32_t value)
@@ -83,14 +88,18 @@ static void count_call(void *argument)
 
 static void every_kind_of_node_works(void **state)
 {
-        CUDA_MEMSET_NODE_PARAMS set = {memory + 16, 0, 0x22, 1, 4, 1};
-        CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory,
-                              .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = memory + 64,
-                              .WidthInBytes = 32, .Height = 1, .Depth = 1};
+        CUDA_MEMSET_NODE_PARAMS set = { memory + 16, 0, 0x22, 1, 4, 1 };
+        CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                               .srcDevice = memory,
+                               .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                               .dstDevice = memory + 64,
+                               .WidthInBytes = 32,
+                               .Height = 1,
+                               .Depth = 1 };
         int one = 1;
-        CUDA_HOST_NODE_PARAMS host = {count_call, &one};
-        CUstreamBatchMemOpParams write = {0};
-        CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {stage.context, 1, &write, 0};
+        CUDA_HOST_NODE_PARAMS host = { count_call, &one };
+        CUstreamBatchMemOpParams write = { 0 };
+        CUDA_BATCH_MEM_OP_NODE_PARAMS batch = { stage.context, 1, &write, 0 };
         CUgraphNode kernel, memset, memcpy, call, empty, record, wait, ops;
         CUgraphNodeType type;
         CUgraphExec exec;
@@ -102,7 +111,7 @@ static void every_kind_of_node_works(void **state)
         ok(cuEventCreate(&event, 0));
         kernel = add_fill(NULL, 0, 0, 0x11);
         ok(cuGraphAddMemsetNode(&memset, graph, NULL, 0, &set, stage.context));
-        ok(cuGraphAddEmptyNode(&empty, graph, (CUgraphNode[]){kernel, memset}, 2));
+        ok(cuGraphAddEmptyNode(&empty, graph, (CUgraphNode[]){ kernel, memset }, 2));
         ok(cuGraphAddMemcpyNode(&memcpy, graph, &empty, 1, &copy, stage.context));
         ok(cuGraphAddHostNode(&call, graph, &memcpy, 1, &host));
         ok(cuGraphAddEventRecordNode(&record, graph, &call, 1, event));
@@ -124,7 +133,8 @@ static void every_kind_of_node_works(void **state)
 
 static void edges_are_listed_and_changed(void **state)
 {
-        CUgraphNode a = add_fill(NULL, 0, 0, 1), b = add_fill(&a, 1, 0, 2), c = add_fill(&b, 1, 0, 3);
+        CUgraphNode a = add_fill(NULL, 0, 0, 1), b = add_fill(&a, 1, 0, 2),
+                    c = add_fill(&b, 1, 0, 3);
         CUgraphNode nodes[4];
         size_t count = 4;
 
@@ -145,7 +155,7 @@ static void edges_are_listed_and_changed(void **state)
         ok(cuGraphDestroyNode(a));
         ok(cuGraphGetRootNodes(graph, NULL, &count));
         assert_int_equal(count, 2);
-        assert_int_equal(cuGraphNodeGetType(a, &(CUgraphNodeType){0}), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuGraphNodeGetType(a, &(CUgraphNodeType){ 0 }), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void a_clone_is_its_own(void **state)
@@ -242,10 +252,15 @@ static void an_update_needs_the_same_shape(void **state)
 static void parallel_nodes_overlap(void **state)
 {
         uint64_t ns = 20000000;
-        void *pointers[] = {&ns};
-        CUDA_KERNEL_NODE_PARAMS params = {.func = stage.spin, .gridDimX = 1, .gridDimY = 1,
-                                          .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
-                                          .blockDimZ = 1, .kernelParams = pointers};
+        void *pointers[] = { &ns };
+        CUDA_KERNEL_NODE_PARAMS params = { .func = stage.spin,
+                                           .gridDimX = 1,
+                                           .gridDimY = 1,
+                                           .gridDimZ = 1,
+                                           .blockDimX = 1,
+                                           .blockDimY = 1,
+                                           .blockDimZ = 1,
+                                           .kernelParams = pointers };
         CUevent start, end;
         CUgraphNode node;
         CUgraphExec exec;
@@ -271,7 +286,7 @@ static void parallel_nodes_overlap(void **state)
 
 static CUDA_MEM_ALLOC_NODE_PARAMS alloc_params(size_t bytes)
 {
-        CUDA_MEM_ALLOC_NODE_PARAMS params = {.bytesize = bytes};
+        CUDA_MEM_ALLOC_NODE_PARAMS params = { .bytesize = bytes };
 
         params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
         params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -339,7 +354,7 @@ static void memory_left_allocated_bars_the_next_launch(void **state)
 
 static void the_general_form_adds_any_node(void **state)
 {
-        CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+        CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
         CUgraphNode node;
         CUgraphExec exec;
 

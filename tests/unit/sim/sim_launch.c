@@ -9,8 +9,8 @@ static void built_in_kernels_compute(void **state)
 {
         CUdeviceptr a = stage_alloc(4096), b = stage_alloc(4096), c = stage_alloc(4096);
         uint64_t count = 1024, sum = 0;
-        void *add[] = {&c, &a, &b, &count};
-        void *checksum[] = {&c, &count, &b};
+        void *add[] = { &c, &a, &b, &count };
+        void *checksum[] = { &c, &count, &b };
 
         stage_fill(NULL, a, 40, 1024);
         stage_fill(NULL, b, 2, 1024);
@@ -30,12 +30,12 @@ static void parameters_may_come_packed(void **state)
                 CUdeviceptr to;
                 uint32_t value;
                 uint64_t count;
-        } packed = {stage_alloc(64), 7, 16};
+        } packed = { stage_alloc(64), 7, 16 };
         size_t bytes = sizeof(packed), too_few = 4;
-        void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                         CU_LAUNCH_PARAM_END};
-        void *small[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
-                         &too_few, CU_LAUNCH_PARAM_END};
+        void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                          &bytes, CU_LAUNCH_PARAM_END };
+        void *small[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                          &too_few, CU_LAUNCH_PARAM_END };
 
         ok(cuLaunchKernel(stage.fill, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
         assert_int_equal(stage_word(packed.to, 15), 7);
@@ -51,10 +51,14 @@ static void every_entry_point_launches(void **state)
         CUdeviceptr to = stage_alloc(64);
         uint32_t value = 0;
         uint64_t count = 16;
-        void *params[] = {&to, &value, &count};
-        CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-                                 .blockDimY = 1, .blockDimZ = 1};
-        CUDA_LAUNCH_PARAMS multi = {stage.fill, 1, 1, 1, 1, 1, 1, 0, NULL, params};
+        void *params[] = { &to, &value, &count };
+        CUlaunchConfig config = { .gridDimX = 1,
+                                  .gridDimY = 1,
+                                  .gridDimZ = 1,
+                                  .blockDimX = 1,
+                                  .blockDimY = 1,
+                                  .blockDimZ = 1 };
+        CUDA_LAUNCH_PARAMS multi = { stage.fill, 1, 1, 1, 1, 1, 1, 0, NULL, params };
 
         value = 1;
         ok(cuLaunchKernel_ptsz(stage.fill, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
@@ -85,7 +89,7 @@ static void every_entry_point_launches(void **state)
 static void impossible_shapes_are_refused(void **state)
 {
         uint64_t ns = 0;
-        void *params[] = {&ns};
+        void *params[] = { &ns };
 
         assert_int_equal(cuLaunchKernel(stage.spin, 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
                          CUDA_ERROR_INVALID_VALUE);
@@ -95,9 +99,9 @@ static void impossible_shapes_are_refused(void **state)
                          CUDA_ERROR_INVALID_VALUE);
         assert_int_equal(cuLaunchKernel(stage.spin, 1, 1, 1, 1, 1, 1, 1 << 20, NULL, params, NULL),
                          CUDA_ERROR_INVALID_VALUE);
-        assert_int_equal(cuLaunchCooperativeKernel(stage.spin, 1 << 20, 1, 1, 1024, 1, 1, 0, NULL,
-                                                   params),
-                         CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+        assert_int_equal(
+                cuLaunchCooperativeKernel(stage.spin, 1 << 20, 1, 1, 1024, 1, 1, 0, NULL, params),
+                CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         assert_int_equal(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
                          CUDA_ERROR_INVALID_HANDLE);
 }
@@ -107,7 +111,7 @@ static void a_library_serves_any_context(void **state)
         CUdeviceptr to = stage_alloc(64);
         uint32_t value = 9;
         uint64_t count = 16;
-        void *params[] = {&to, &value, &count};
+        void *params[] = { &to, &value, &count };
         CUlibrary library;
         CUkernel kernel;
         CUfunction function;
@@ -122,8 +126,9 @@ static void a_library_serves_any_context(void **state)
         ok(cuFuncGetName(&name, function));
         assert_string_equal(name, "fill_u32");
         ok(cuLibraryUnload(library));
-        assert_int_equal(cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
-                         CUDA_ERROR_INVALID_HANDLE);
+        assert_int_equal(
+                cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+                CUDA_ERROR_INVALID_HANDLE);
         ok(cuMemFree_v2(to));
 }
 
@@ -140,7 +145,8 @@ static void bad_images_are_named(void **state)
                          CUDA_ERROR_NOT_FOUND);
 }
 
-/* An illegal access is sticky: every later call on the context says so. Last, as it ends the stage. */
+/* An illegal access is sticky: every later call on the context says so. Last, as it ends the stage.
+ */
 static void an_illegal_access_is_sticky(void **state)
 {
         CUcontext context;
@@ -149,7 +155,7 @@ static void an_illegal_access_is_sticky(void **state)
         CUfunction fill;
         uint32_t value = 1;
         uint64_t count = 4;
-        void *params[] = {&bad, &value, &count};
+        void *params[] = { &bad, &value, &count };
 
         ok(cuCtxCreate_v2(&context, 0, 1));
         ok(cuModuleLoadData(&module, "aliquot-sim builtin"));

@@ -21,11 +21,11 @@ static char *read_image(size_t *ret_size)
 
 static void a_kernel_gets_its_parameters(void **state)
 {
-        float host[8] = {0, 1, 2, 3, 4, 5, 6, 7}, result[8];
+        float host[8] = { 0, 1, 2, 3, 4, 5, 6, 7 }, result[8];
         CUdeviceptr x = stage_alloc(sizeof(host)), y = stage_alloc(sizeof(host));
         uint32_t count = 8;
         float a = 10;
-        void *params[] = {&count, &a, &x, &y};
+        void *params[] = { &count, &a, &x, &y };
         size_t offset, size;
         CUmodule module;
         CUfunction saxpy;
@@ -52,8 +52,8 @@ static void a_kernel_gets_its_parameters(void **state)
 static void a_kernel_sees_its_shape(void **state)
 {
         CUdeviceptr to = stage_alloc(64);
-        uint32_t expected[9] = {2, 3, 4, 8, 4, 2, 256, 1, 0}, shape[9];
-        void *params[] = {&to};
+        uint32_t expected[9] = { 2, 3, 4, 8, 4, 2, 256, 1, 0 }, shape[9];
+        void *params[] = { &to };
         CUmodule module;
         CUfunction show;
 
@@ -143,7 +143,7 @@ static void device_time_is_what_the_kernel_spends(void **state)
 {
         uint32_t pieces = 100;
         uint64_t ns = 20000;
-        void *params[] = {&pieces, &ns};
+        void *params[] = { &pieces, &ns };
         CUevent start, end;
         CUmodule module;
         CUfunction spend;
@@ -172,8 +172,8 @@ static void ptx_is_a_timed_no_op_when_asked(void **state)
                                   "{\n\tret;\n}\n.visible .entry empty() { ret; }\n";
         CUdeviceptr to = stage_alloc(64);
         float factor = 2;
-        char box[12] = {0};
-        void *params[] = {&to, &factor, box};
+        char box[12] = { 0 };
+        void *params[] = { &to, &factor, box };
         size_t offset, size;
         unsigned count = 0;
         CUmodule module;

@@ -114,7 +114,7 @@ static void *other_thread(void *argument)
         CUdeviceptr to = *(CUdeviceptr *)argument;
         uint32_t value = 7;
         uint64_t count = 16;
-        void *params[] = {&to, &value, &count};
+        void *params[] = { &to, &value, &count };
         unsigned long long id = 0;
 
         ok(cuCtxSetCurrent(stage.context));
@@ -265,7 +265,7 @@ static void a_destroyed_stream_finishes_its_work(void **state)
 static void values_are_waited_for_and_written(void **state)
 {
         CUdeviceptr gate = make_gate(), word = stage_alloc(64);
-        CUstreamBatchMemOpParams batch[3] = {0};
+        CUstreamBatchMemOpParams batch[3] = { 0 };
         CUstream stream;
         uint64_t wide = 0;
 
