@@ -9,8 +9,8 @@
  */
 #include "interpose/proc.h"
 #include "shim/apis.h"
-#include "hooks.h"
-#include "real.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/real.h"
 
 #define KNOWN_FLAGS                                      \
         ((cuuint64_t)CU_GET_PROC_ADDRESS_LEGACY_STREAM | \
