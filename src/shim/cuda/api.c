@@ -6,7 +6,7 @@
  * links libcuda.so.1 reaches these; one that opens it is told by dlopen.
  */
 #include "shim/apis.h"
-#include "real.h"
+#include "shim/cuda/real.h"
 
 static CUresult answer_no_library(void)
 {

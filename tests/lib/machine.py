@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine of a test's own with fake drivers, for tests of how programs obtain entry points.
+
+    machine.install("cuda-old")                       # as libcuda.so.1 in a folder of its own
+    machine.probe(["open libcuda.so.1", "sym cuInit"])  # what programs/interpose/probe.c answers
+
+With us=False the program meets the bare driver: what it gets then is what it has to get with us.
+"""
+import os
+import shutil
+import subprocess
+
+from build import SOURCE
+
+VERSIONS = SOURCE / "src/abi/cuda.versions"
+OURS = "libaliquot.so"
+
+
+def rows(api):
+    """{symbol: (since, class)} as the table's own text has it."""
+    table = {}
+    for line in (SOURCE / "src/shim" / api / f"{api}.api").read_text().splitlines():
+        words = line.split()
+        if words and words[0][0] not in "#!=":
+            table[words[0]] = (0 if words[1] == "-" else int(words[1]), words[2])
+    return table
+
+
+CUDA, NVML = rows("cuda"), rows("nvml")
+
+
+def is_ours(symbol):
+    return {**CUDA, **NVML}.get(symbol, (0, "pass"))[1] != "pass"
+
+
+class Machine:
+    """A folder with drivers under their own names, and programs run on it."""
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        self.fakes = build.folder / "tests/programs/interpose/fake"
+        self.drivers = folder / "driver"
+        self.drivers.mkdir()
+
+    def install(self, fake, soname="libcuda.so.1", folder=None):
+        target = (folder or self.drivers) / soname
+        shutil.copy(self.fakes / f"fake-{fake}.so", target)
+        return target
+
+    def env(self, preload=(), path=None, **more):
+        env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(path or self.drivers), **more}
+        if preload:
+            env["LD_PRELOAD"] = ":".join(map(str, preload))
+        return env
+
+    def run(self, command, text="", cwd=None, **how):
+        return subprocess.run(list(map(str, command)), input=text, env=self.env(**how), cwd=cwd,
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def probe(self, commands, us=True, **how):
+        """Answers to the probe's commands, one each."""
+        if us:
+            how.setdefault("preload", [self.build.library])
+        program = self.build.program("interpose/interpose-probe")
+        done = self.run([program], "\n".join(commands) + "\n", **how)
+        assert done.returncode == 0 and done.stderr == "", done
+        answers = done.stdout.splitlines()
+        assert len(answers) == len(commands), done
+        return answers
+
+
+def expect_as_without_us(command, alone, answer, driver="libcuda.so.1"):
+    """`alone` is what the bare driver answered; only the object may differ, and only for ours."""
+    words = alone.split()
+    if not alone.startswith("!") and words[-2] == driver and is_ours(words[-1]):
+        words[-2] = OURS
+    assert answer == " ".join(words), f"{command}: {alone!r} without us"

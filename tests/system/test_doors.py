@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Doors: whatever way a program takes to a driver function, it gets what it would have got without
+us, but for the functions that we stand before, which are ours. Fake drivers play the driver.
+"""
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+
+import pytest
+
+from machine import CUDA, OURS, VERSIONS, Machine, expect_as_without_us, is_ours
+
+# What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
+pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ,
+                                reason="a sanitizer puts its own dlopen before ours")
+
+
+@pytest.fixture
+def machine(build, tmp_path):
+    return Machine(build, tmp_path)
+
+
+FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
+
+
+# --- C1: by name and version ------------------------------------------------------------------
+
+def requests():
+    versions = {11030, 11040, 11080, 12000, 12080, 12999, 13000}
+    names = set()
+    for line in VERSIONS.read_text().splitlines():
+        if line and line[0] != "#":
+            name, version, *_ = line.split()
+            names.add(name)
+            if int(version) >= 11030:
+                versions |= {int(version), int(version) - 1}
+    names |= {"cuNoSuchFunction", "cuMemAlloc_v2", "cublasCreate"}
+    return [f"proc {abi} {name} {version} {flags}" for name in sorted(names)
+            for version in sorted(versions) for flags in FLAGS for abi in (1, 2)]
+
+
+@pytest.mark.parametrize("fake", ["cuda-same", "cuda-old", "cuda-new", "cuda-strict"])
+def test_lookup_by_version_answers_the_same_abi_as_the_driver(machine, fake):
+    """C1: every name, version, flag and both ABIs; twice, in different orders, since answers are
+    remembered."""
+    machine.install(fake)
+    asked = requests()
+    alone = dict(zip(asked, machine.probe(["open libcuda.so.1"] + asked, us=False)[1:]))
+    random.Random(7).shuffle(asked)
+    asked += random.Random(8).sample(asked, 5000)
+    for command, answer in zip(asked, machine.probe(["open libcuda.so.1"] + asked)[1:]):
+        expect_as_without_us(command, alone[command], answer)
+
+
+def test_lookup_is_right_even_if_the_driver_answers_private_functions(machine):
+    """Where the driver's answer is none of its exports, the table decides which ABI it is. What it
+    must decide is derived here from the list of versions, by rank, not from the table."""
+    machine.install("cuda-inner")
+    found = collections.defaultdict(list)
+    for line in VERSIONS.read_text().splitlines():
+        if line and line[0] != "#":
+            name, version, *suffix = line.split()
+            found[name, "".join(suffix)].append(int(version))
+    ranked = collections.defaultdict(list)
+    for (name, suffix), versions in found.items():
+        plain = sorted(found[name, ""]) if (name, "") in found else []
+        for version in versions:
+            rank = max(1, sum(v <= version for v in plain))
+            ranked[name].append((version, suffix, name + (f"_v{rank}" if rank > 1 else "") + suffix))
+    asked = [r for r in requests() if r.split()[2] in ranked]
+    answers = machine.probe(["open libcuda.so.1"] + asked)[1:]
+    ours = 0
+    for command, answer in zip(asked, answers):
+        _, _, name, version, flags = command.split()
+        fits = [r for r in ranked[name] if r[0] <= int(version) and (not r[1] or flags == "2")]
+        if name == "cuGraphInstantiate" and int(version) >= 12000:
+            fits.append((12000, "", "cuGraphInstantiateWithFlags"))
+        expected = max(fits, key=lambda r: (r[0], r[1]))[2] if fits else None
+        if expected and is_ours(expected):
+            assert answer.endswith(f" {OURS} {expected}"), (command, answer)
+            ours += 1
+        else:
+            assert OURS not in answer, (command, answer)
+    assert ours > 1000
+
+
+def test_the_table_says_the_versions_that_the_typed_header_says(machine):
+    """Each row's `since`, against the list made from CUDA's header of typed entry points."""
+    counted = collections.defaultdict(list)
+    for line in VERSIONS.read_text().splitlines():
+        if line and line[0] != "#":
+            name, version, *suffix = line.split()
+            counted[name, "".join(suffix)].append(int(version))
+    for (name, suffix), versions in counted.items():
+        pattern = re.compile(re.escape(name) + r"(_v\d+)?" + re.escape(suffix))
+        mine = sorted(since for symbol, (since, _) in CUDA.items() if pattern.fullmatch(symbol))
+        assert mine == sorted(versions), name + suffix
+
+
+def test_an_abi_newer_than_the_table_is_passed_on(machine):
+    """A newer driver gives cuMemAlloc a form that we do not know: the program gets the driver's, as
+    a function of ours would take its arguments for something else."""
+    machine.install("cuda-new")
+    answers = machine.probe(["open libcuda.so.1", "proc 2 cuMemAlloc 12000 0",
+                             "proc 2 cuMemAlloc 13020 0", "proc 2 cuMemAlloc 13010 0",
+                             "proc 2 cuFresh 13010 0", "proc 2 cuMemAlloc 13020 0"])[1:]
+    assert answers[0] == answers[2] == f"0 0 {OURS} cuMemAlloc_v2"
+    assert answers[1] == answers[4] == "0 0 libcuda.so.1 cuMemAlloc_v3"
+    assert answers[3] == "0 0 libcuda.so.1 cuFresh"
+
+
+# --- C1, C3: by name --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("fake", ["cuda-same", "cuda-old", "cuda-new"])
+def test_dlsym_shows_the_driver_as_it_is(machine, fake):
+    """C3: a name that only the driver has is found, one that only our table has is not; the rest
+    is the driver's own function or ours, by the table."""
+    machine.install(fake)
+    names = sorted(CUDA) + ["cuFresh", "cuMemAlloc_v3", "cuLaunchKernel_v2", "cuUnlisted",
+                            "cuPrivate", "cuNowhere", "cublasCreate", "printf", "nothing_at_all"]
+    commands = ["open libcuda.so.1"] + [f"sym {n}" for n in names]
+    alone = machine.probe(commands, us=False)
+    lacking = 0
+    for command, before, answer in list(zip(commands, alone, machine.probe(commands)))[1:]:
+        if before.startswith("!"):
+            lacking += 1
+            # The text names the library that was asked; for a name of no API that is our file.
+            assert answer.split(": ")[-1] == before.split(": ")[-1], (command, answer)
+            assert answer.startswith("!")
+        else:
+            expect_as_without_us(command, before, answer)
+    assert lacking >= (5 if fake == "cuda-old" else 1)
+
+
+def test_dlvsym_shows_the_driver_as_it_is(machine):
+    """The driver's exports have no version, so no version finds them; nor does it find ours."""
+    machine.install("cuda-same")
+    commands = ["open libcuda.so.1", "version cuInit GLIBC_2.2.5", "version cuMemAlloc_v2 LIB_1",
+                "version cuLaunchKernel libcuda.so.1"]
+    alone = machine.probe(commands, us=False)[1:]
+    for before, answer in zip(alone, machine.probe(commands)[1:]):
+        assert (before[0], answer[0]) in (("!", "!"),) or before.split()[-1] == answer.split()[-1]
+
+
+def test_both_libraries_from_one_file_alone_in_a_folder(machine, tmp_path):
+    """libaliquot.so is complete by itself: preloaded from an otherwise empty folder it stands
+    before both libraries."""
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    library = pathlib.Path(shutil.copy(machine.build.library, alone / "libX.so"))
+    machine.install("cuda-same")
+    machine.install("nvml", "libnvidia-ml.so.1")
+    answers = machine.probe(["open libcuda.so.1", "sym cuMemAlloc_v2", "sym cuCtxGetDevice",
+                             "open libnvidia-ml.so.1", "sym nvmlErrorString", "sym nvmlFresh",
+                             "sym nvmlDeviceGetFanSpeed", "sym nvmlDeviceGetFanSpeed_v2"],
+                            preload=[library])
+    assert answers[0] == answers[3] == "libX.so"
+    assert answers[2] == "libcuda.so.1 cuCtxGetDevice"
+    assert answers[4] == "libX.so nvmlErrorString"
+    assert answers[5] == "libnvidia-ml.so.1 nvmlFresh"
+    assert answers[6].startswith("!")
+    assert answers[7] == "libnvidia-ml.so.1 nvmlDeviceGetFanSpeed_v2"
+
+
+def test_global_lookups(machine):
+    """RTLD_DEFAULT and RTLD_NEXT find us where the driver would stand, and never a function that
+    the driver lacks."""
+    machine.install("cuda-old")
+    answers = machine.probe(["default cuLaunchKernel", "next cuLaunchKernel", "default cuCtxSetFlags",
+                             "next cuCtxSetFlags", "default cuCheckpointProcessLock",
+                             "default cublasCreate", "default printf", "next nvmlInit_v2"])
+    assert answers[0] == answers[1] == f"{OURS} cuLaunchKernel"
+    for answer in answers[2:6] + answers[7:]:
+        assert answer.startswith("!") and "undefined symbol" in answer
+    assert "printf" in answers[6]
+
+
+# --- C2: by any path --------------------------------------------------------------------------
+
+def test_every_spelling_of_the_library_is_ours(machine):
+    machine.install("cuda-same")
+    machine.install("cuda-same", "libcuda.so")
+    machine.install("cuda-same", "libcuda.so.535.261.03")
+    machine.install("cuda-same", "libcuda.so.580.65")
+    machine.install("nvml", "libnvidia-ml.so.1")
+    machine.install("nvml", "libnvidia-ml.so")
+    for name in ("libcuda.so.1", "libcuda.so", "libcuda.so.535.261.03", "libcuda.so.580.65",
+                 machine.drivers / "libcuda.so.1", machine.drivers / "libcuda.so.535.261.03",
+                 machine.drivers / "libcuda.so", "libnvidia-ml.so", "libnvidia-ml.so.1",
+                 machine.drivers / "libnvidia-ml.so.1", f"{machine.drivers}/../driver/libcuda.so.1"):
+        assert machine.probe([f"open {name}"]) == [OURS], name
+        assert OURS not in machine.probe([f"open {name}"], us=False)[0], name
+
+
+def test_other_libraries_are_left_alone(machine):
+    machine.install("cuda-same")
+    for name in ("libcudart.so.12", "libcuda.so.1.bak", "libcuda.so.", "libcuda.so.x", "xlibcuda.so.1"):
+        shutil.copy(machine.drivers / "libcuda.so.1", machine.drivers / name)
+        alone = machine.probe([f"open {name}", "sym cuCtxGetDevice"], us=False)
+        assert machine.probe([f"open {name}", "sym cuCtxGetDevice"]) == alone
+
+
+def test_dlmopen_puts_us_before_the_driver(machine):
+    machine.install("cuda-same")
+    for name in ("libcuda.so.1", machine.drivers / "libcuda.so.1"):
+        answers = machine.probe([f"newns {name}", "sym cuLaunchKernel", "call cuCtxGetDevice"])
+        assert answers[:2] == [OURS, f"{OURS} cuLaunchKernel"]
+        assert answers[2] == machine.probe([f"open {name}", "call cuCtxGetDevice"], us=False)[1]
+
+
+def test_a_preload_by_relative_path(machine):
+    machine.install("cuda-same")
+    library = machine.build.library
+    answers = machine.probe(["open libcuda.so.1", "newns libcuda.so.1", "open libnvidia-ml.so.1"],
+                            preload=[f"./{library.name}"], cwd=library.parent)
+    assert answers[:2] == [OURS, OURS]
+    assert answers[2].startswith("!")
+
+
+def test_no_driver_fails_in_the_loaders_own_words(machine):
+    """Also where the loader would take our own name for the library's."""
+    for name in ("libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1", "/nowhere/libcuda.so.1",
+                 "libcuda.so.535.1.2"):
+        commands = [f"open {name}", f"newns {name}", f"open {name} noload", f"open {name}"]
+        assert machine.probe(commands) == machine.probe(commands, us=False), name
+
+
+def test_a_driver_that_does_not_load_fails_in_the_loaders_own_words(machine):
+    machine.build.compile_c(machine.drivers / "libcuda.so.1", "void needed(void); int cuInit(void);"
+                            "int cuInit(void) { needed(); return 0; }", "-shared", "-fPIC",
+                            "-Wl,-z,now", "-Wl,-soname,libcuda.so.1")
+    answer = machine.probe(["open libcuda.so.1"])[0]
+    assert answer == machine.probe(["open libcuda.so.1"], us=False)[0]
+    assert "undefined symbol: needed" in answer
+
+
+def test_noload_tells_whether_it_is_loaded(machine):
+    machine.install("cuda-same")
+    commands = ["open libcuda.so.1 noload", "open libcuda.so.1", "open libcuda.so.1 noload"]
+    assert machine.probe(commands) == ["! (nothing)", OURS, OURS]
+    assert machine.probe(commands, us=False) == ["! (nothing)", "libcuda.so.1", "libcuda.so.1"]
+
+
+def test_the_callers_runpath_counts(machine, tmp_path):
+    """A library's dlopen looks along its own RUNPATH: for others' libraries, and for the driver."""
+    private = tmp_path / "private"
+    private.mkdir()
+    machine.install("cuda-same", folder=private)
+    machine.build.compile_c(private / "libpriv.so", "int x;", "-shared", "-fPIC")
+    plugin = machine.build.compile_c(
+        tmp_path / "libplugin.so", """
+        #include <dlfcn.h>
+        void *load(const char *name);
+        void *load(const char *name) { return dlopen(name, RTLD_NOW); }
+        """, "-shared", "-fPIC", f"-Wl,-rpath,{private}", "-Wl,--enable-new-dtags", "-O0")
+    main = machine.build.compile_c(
+        tmp_path / "main", """
+        #include <dlfcn.h>
+        #include <link.h>
+        #include <stdio.h>
+        void *load(const char *name);
+        int main(int argc, char **argv)
+        {
+                for (int i = 1; i < argc; i++) {
+                        struct link_map *m = load(argv[i]);
+                        printf("%s\\n", m ? m->l_name : dlerror());
+                        if (m && dlsym(m, "cuCtxGetDevice"))
+                                printf("%d\\n", ((int (*)(void))dlsym(m, "cuCtxGetDevice"))());
+                }
+                return 0;
+        }
+        """, plugin, f"-Wl,-rpath,{tmp_path}")
+    done = machine.run([main, "libpriv.so", "libcuda.so.1"], preload=[machine.build.library])
+    alone = machine.run([main, "libpriv.so", "libcuda.so.1"])
+    assert done.stdout.splitlines()[0] == str(private / "libpriv.so")
+    assert pathlib.Path(done.stdout.splitlines()[1]).name == OURS
+    assert done.stdout.splitlines()[2] == alone.stdout.splitlines()[2]
+
+
+PRELOADED = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int cuGraphicsMapResources(void);
+int cuGraphicsMapResources(void)
+{
+        int (*next)(void) = (int (*)(void))dlsym(RTLD_NEXT, "cuGraphicsMapResources");
+        return next ? next() + 100000 : -1;
+}
+"""
+
+
+def test_other_preloads_before_and_after_us(machine, tmp_path):
+    """C2: a second interposer finds the next function through RTLD_NEXT on either side of us, no
+    recursion and no NULL; so does a third behind it."""
+    machine.install("cuda-same")
+    first = machine.build.compile_c(tmp_path / "first.so", PRELOADED, "-shared", "-fPIC")
+    second = machine.build.compile_c(tmp_path / "second.so", PRELOADED, "-shared", "-fPIC")
+    main = machine.build.compile_c(
+        tmp_path / "main", """
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(void)
+        {
+                void *h = dlopen("libcuda.so.1", RTLD_NOW);
+                int (*direct)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "cuGraphicsMapResources");
+                int (*own)(void) = (int (*)(void))dlsym(h, "cuGraphicsMapResources");
+                printf("%d %d\\n", own(), direct());
+                return 0;
+        }
+        """)
+    us = machine.build.library
+    number = int(machine.probe(["open libcuda.so.1", "call cuGraphicsMapResources"], us=False)[1])
+    for preload, layers in (([us], 0), ([first, us], 1), ([us, first], 0), ([first, second, us], 2),
+                            ([first, us, second], 1)):
+        done = machine.run([main], preload=preload)
+        assert done.stdout == f"{number} {number + 100000 * layers}\n", (preload, done)
+    # Behind us, a caller's "next" is the driver, though the list holds none after it.
+    behind = machine.build.compile_c(
+        tmp_path / "behind.so", PRELOADED + "int behind(void); int behind(void) { return cuGraphicsMapResources(); }",
+        "-shared", "-fPIC", "-Wl,-Bsymbolic")
+    asks = machine.build.compile_c(tmp_path / "asks", "#include <stdio.h>\nint behind(void);"
+                                   "int main(void) { printf(\"%d\\n\", behind()); return 0; }", behind,
+                                   f"-Wl,-rpath,{tmp_path}")
+    done = machine.run([asks], preload=[us])
+    assert done.stdout == f"{number + 100000}\n", done
+
+
+def test_a_plugin_that_needs_the_driver(machine, tmp_path):
+    """C2: DT_NEEDED in a library opened late, with and without RTLD_DEEPBIND."""
+    driver = machine.install("cuda-same")
+    plugin = machine.build.compile_c(
+        tmp_path / "plugin.so", """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <string.h>
+        int cuLaunchKernel(void);
+        int cuCtxGetDevice(void);
+        int ask(char *object);
+        int ask(char *object)
+        {
+                Dl_info info;
+                dladdr((void *)cuLaunchKernel, &info);
+                strcpy(object, info.dli_fname);
+                return cuCtxGetDevice();
+        }
+        """, "-shared", "-fPIC", driver)
+    main = machine.build.compile_c(
+        tmp_path / "main", """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int argc, char **argv)
+        {
+                for (int deep = 0; deep < 2; deep++) {
+                        char object[4096] = "";
+                        void *h = dlopen(argv[1], RTLD_NOW | (deep ? RTLD_DEEPBIND : 0));
+                        int (*ask)(char *) = (int (*)(char *))dlsym(h, "ask");
+                        printf("%d ", ask(object));
+                        printf("%s\\n", object);
+                        dlclose(h);
+                }
+                return 0;
+        }
+        """)
+    number = machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"], us=False)[1]
+    done = machine.run([main, plugin], preload=[machine.build.library])
+    assert done.stdout == f"{number} {machine.build.library}\n" * 2, done
+
+
+def test_calls_before_any_constructor_of_ours(machine, tmp_path):
+    """A dependency's constructor opens the driver and calls it before our own would have run."""
+    machine.install("cuda-same")
+    early = machine.build.compile_c(
+        tmp_path / "libearly.so", """
+        #include <dlfcn.h>
+        int early_linked, early_opened;
+        int cuCtxGetDevice(void);
+        #pragma weak cuCtxGetDevice
+        __attribute__((constructor)) static void start(void)
+        {
+                void *h = dlopen("libcuda.so.1", RTLD_NOW);
+                early_opened = ((int (*)(void))dlsym(h, "cuCtxGetDevice"))();
+                early_linked = cuCtxGetDevice();
+        }
+        """, "-shared", "-fPIC")
+    main = machine.build.compile_c(
+        tmp_path / "main", "#include <stdio.h>\nextern int early_linked, early_opened;"
+        "int main(void) { printf(\"%d %d\\n\", early_opened, early_linked); return 0; }",
+        early, f"-Wl,-rpath,{tmp_path}")
+    number = machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"], us=False)[1]
+    done = machine.run([main], preload=[machine.build.library])
+    assert done.stdout == f"{number} {number}\n", done
+
+
+def test_a_driver_whose_constructor_looks_for_itself(machine, tmp_path):
+    """The driver's own constructor calls dlopen and its own exports while we are opening it."""
+    machine.build.compile_c(
+        machine.drivers / "libcuda.so.1", """
+        #include <dlfcn.h>
+        int cuCtxGetDevice(void);
+        static int seen;
+        int cuCtxGetDevice(void) { return seen; }
+        __attribute__((constructor)) static void start(void)
+        {
+                void *h = dlopen("libcuda.so.1", RTLD_NOW);
+                seen = h && dlsym(h, "cuCtxGetDevice") ? 5 : 6;
+                if (cuCtxGetDevice() != seen) seen = 7;
+        }
+        """, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic")
+    assert machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"])[1] == "5"
+
+
+def test_the_driver_gets_the_real_neighbour(machine):
+    """What the real libraries open is theirs: neither our view nor our limits are for them."""
+    machine.build.compile_c(
+        machine.drivers / "libcuda.so.1", """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <string.h>
+        int cuCtxGetDevice(void);
+        int cuCtxGetDevice(void)
+        {
+                void *h = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+                void *f = h ? dlsym(h, "nvmlErrorString") : 0;
+                Dl_info info;
+                return f && dladdr(f, &info) && strstr(info.dli_fname, "driver/libnvidia-ml") ? 5 : 6;
+        }
+        """, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
+    machine.install("nvml", "libnvidia-ml.so.1")
+    assert machine.probe(["open libcuda.so.1", "call cuCtxGetDevice"])[1] == "5"
+
+
+def test_nvml_calls_itself_not_us(machine):
+    """The real NVML reaches its own exports by name, through the loader: they must stay its own."""
+    machine.build.compile_c(
+        machine.drivers / "libnvidia-ml.so.1", """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <string.h>
+        const char *nvmlErrorString(int code);
+        const char *nvmlErrorString(int code) { return "real"; }
+        int nvmlUnitGetCount(void);
+        int nvmlUnitGetCount(void)
+        {
+                Dl_info info;
+                return dladdr((void *)nvmlErrorString, &info) && strstr(info.dli_fname, "driver/") ? 5 : 6;
+        }
+        """, "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1")
+    assert machine.probe(["open libnvidia-ml.so.1", "call nvmlUnitGetCount"])[1] == "5"
