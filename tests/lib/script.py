@@ -66,5 +66,5 @@ class Script:
 def replay(sim, lines, preload=True, **variables):
     result = sim.run([sim.build.program("hooks/script")], preload=preload,
                      stdin="\n".join(lines) + "\n", **variables)
-    assert result.rc == 0, result
+    assert result.rc == 0, f"ended with {result.rc}: {result.stderr[-2000:]}"
     return result.stdout.splitlines()

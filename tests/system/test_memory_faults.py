@@ -133,21 +133,38 @@ def random_script(seed, length):
     return lines
 
 
+def comparable(lines, answers, total):
+    """How much a pool has grown is a matter of luck when streams race: what is free is left out."""
+    for line, answer in zip(lines, answers):
+        words = answer.split()
+        if line == "info" and words[0] == "0":
+            assert words[2] == str(total) and int(words[1]) <= total
+            answer = "0"
+        yield f"{line}: {answer}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_at_the_limit(sim, seed):
+    """Eight threads take and give plain, stream-ordered and mapped memory and primary contexts at
+    the same time: no byte is lost or counted twice, and the card never held more than the limit."""
+    result = sim.run([sim.build.program("hooks/threads"), 8, 2000, seed], preload=True,
+                     ALIQUOT_MEMORY="128MiB")
+    assert result.rc == 0, result
+    charged, granted, high = (int(word) for word in result.stdout.split())
+    assert charged == granted == CONTEXT
+    assert high <= 128 * MIB
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_program_with_and_without_us(sim, seed):
     """A random program under a limit that it does not reach answers call by call as it does
-    without us; what it sees of free memory, too, when no limit is set."""
+    without us; so it does when no limit is set."""
     lines = random_script(seed, 1500)
-    sim.configure(memory="8GiB", drain="0", context="16MiB")
-    bare = replay(sim, lines, preload=False)
-    plain = replay(sim, lines)
-    assert plain == bare
+    sim.configure(memory="8GiB", draining="0", context="16MiB")
+    bare = list(comparable(lines, replay(sim, lines, preload=False), 8 * GIB))
+    assert list(comparable(lines, replay(sim, lines), 8 * GIB)) == bare
     limited = replay(sim, lines, ALIQUOT_MEMORY="7GiB")
-    for line, ours, theirs in zip(lines, limited, bare):
-        if line == "info" and ours != theirs:
-            assert ours.split()[::2] == ["0", str(7 * GIB)]
-        else:
-            assert ours == theirs, line
+    assert list(comparable(lines, limited, 7 * GIB)) == bare
 
 
 @pytest.mark.parametrize("seed", range(4))

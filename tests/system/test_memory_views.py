@@ -47,7 +47,7 @@ def test_free_is_never_more_than_the_card_has(sim):
 def test_without_a_limit_the_driver_speaks(sim):
     script = ["init", "context 0 0", "nvml", "alloc 1 1000000", "info", "total 0", "card 0",
               "card-v2 0", "name 0", "card-name 0"]
-    sim.configure(drain="0")
+    sim.configure(draining="0")
     with Script(sim, preload=False) as bare:
         wanted = [bare.say(line) for line in script]
     with Script(sim) as gpu:

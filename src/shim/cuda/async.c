@@ -76,10 +76,11 @@ struct freeing {
         struct node *import;
 };
 
-static struct freeing freeing_begin(CUdeviceptr address)
+static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)
 {
         struct freeing freeing = { 0 };
 
+        pool_freeing(stream);
         charge_take(&freeing.taken, SPACE_POINTER, address);
         freeing.import = import_take(SPACE_IMPORT, address);
         return freeing;
@@ -93,7 +94,6 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
                 import_end(freeing->import);
                 import_unexport(SPACE_POINTER, address, &freeing->taken);
                 import_unexport(SPACE_POOL, address, &none);
-                pool_freed();
         } else {
                 import_keep(freeing->import, SPACE_IMPORT, address);
         }
@@ -102,14 +102,14 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
 
 CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-        struct freeing freeing = freeing_begin(address);
+        struct freeing freeing = freeing_begin(address, legacy(stream));
 
         return freeing_end(&freeing, real.cuMemFreeAsync(address, stream), address);
 }
 
 CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
-        struct freeing freeing = freeing_begin(address);
+        struct freeing freeing = freeing_begin(address, per_thread(stream));
 
         return freeing_end(&freeing, real.cuMemFreeAsync_ptsz(address, stream), address);
 }

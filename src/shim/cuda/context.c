@@ -7,9 +7,10 @@
  * charges none. Memory, arrays and modules belong to the context they were made in: when it is
  * destroyed they are given back with it, under its number.
  *
- * A primary context is one a device, however often retained. Retain and release race with each
- * other by nature, so what counts is the driver's word after the call: active and not charged is
- * charged, charged and not active is given back, under one lock a process.
+ * A primary context is one a device, however often retained, and only the driver knows whether a
+ * call made or ended it. So these calls are made one after the other, under primary_lock (the
+ * driver serialises them too), and its word afterwards counts: active and not charged is
+ * charged, charged and not active is given back.
  */
 #include "shim/cuda/front.h"
 
@@ -199,22 +200,21 @@ CUresult hook_cuCtxDetach(CUcontext context)
         return rc;
 }
 
-/* Under primary_lock, which is held across the driver's answer: it is a look, and what it says must
- * not be overtaken. `charge` is what was reserved for the case that it is new. */
+/*
+ * Under primary_lock, after a call: makes the books follow the driver's word. `context` is what the
+ * driver gave, NULL if none; `charge` was reserved for the case that it is new, and is empty after.
+ */
 static void primary_settle(struct place place, CUcontext context, struct charge *charge)
 {
         uint64_t key = (uint64_t)place.device + 1;
         uint64_t *known = &state.primary[place.device];
-        unsigned flags;
         int is_active = 0;
         struct charge old;
-        struct place gone;
+        unsigned flags;
 
-        lock_take(&state.primary_lock);
         real.cuDevicePrimaryCtxGetState(place.device, &flags, &is_active);
         if (*known && (!is_active || (context && *known != key_of(context)))) {
-                gone = place_forget((CUcontext)(uintptr_t)*known);
-                charge_drop_owner(gone.owner);
+                charge_drop_owner(place_forget((CUcontext)(uintptr_t)*known).owner);
                 if (charge_take(&old, SPACE_CONTEXT, key))
                         charge_drop(&old);
                 *known = 0;
@@ -226,35 +226,29 @@ static void primary_settle(struct place place, CUcontext context, struct charge 
                 charge_keep(charge, SPACE_CONTEXT, key);
                 *known = key_of(context);
         }
-        lock_drop(&state.primary_lock);
         charge_drop(charge);
 }
 
-static bool is_primary_charged(struct place place)
+/* What the context will take if this call makes it. */
+static uint64_t primary_bytes(struct place place)
 {
-        bool is_known;
+        int is_active = 0;
+        unsigned flags;
 
-        lock_take(&state.primary_lock);
-        is_known = state.primary[place.device] != 0;
-        lock_drop(&state.primary_lock);
-        return is_known;
+        if (!is_charged(place))
+                return 0;
+        real.cuDevicePrimaryCtxGetState(place.device, &flags, &is_active);
+        return is_active && state.primary[place.device] ? 0 : estimate(place);
 }
 
-CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
+static CUresult retain(CUcontext *ret, struct place place)
 {
-        struct place place = place_of_device(device);
         struct charge charge;
-        uint64_t bytes = 0;
-        CUresult rc;
+        CUresult rc = reserve_at(&charge, place, primary_bytes(place));
 
-        if (!ret || place.row == CHARGE_NO_DEVICE)
-                return real.cuDevicePrimaryCtxRetain(ret, device);
-        if (place.row >= 0 && !is_primary_charged(place))
-                bytes = context_bytes(place);
-        rc = reserve_at(&charge, place, bytes);
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuDevicePrimaryCtxRetain(ret, device));
+        rc = drained(&charge, real.cuDevicePrimaryCtxRetain(ret, place.device));
         if (rc == CUDA_SUCCESS)
                 primary_settle(place, *ret, &charge);
         else
@@ -262,38 +256,44 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return rc;
 }
 
-static CUresult primary_less(CUresult rc, CUdevice device)
+CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
-        struct charge none = { .device = CHARGE_NO_DEVICE };
-        struct place place;
+        struct place place = place_of_device(device);
+        CUresult rc;
 
-        if (rc != CUDA_SUCCESS || !front_is_on())
-                return rc;
-        place = place_of_device(device);
-        if (place.row >= 0)
-                primary_settle(place, NULL, &none);
+        if (!ret || place.row == CHARGE_NO_DEVICE)
+                return real.cuDevicePrimaryCtxRetain(ret, device);
+        lock_take(&state.primary_lock);
+        rc = retain(ret, place);
+        lock_drop(&state.primary_lock);
         return rc;
 }
 
-CUresult hook_cuDevicePrimaryCtxRelease(CUdevice device)
+static void primary_less(struct place place, CUresult rc)
 {
-        return primary_less(real.cuDevicePrimaryCtxRelease(device), device);
+        struct charge none = { .device = CHARGE_NO_DEVICE };
+
+        if (rc == CUDA_SUCCESS && place.row >= 0)
+                primary_settle(place, NULL, &none);
 }
 
-CUresult hook_cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-        return primary_less(real.cuDevicePrimaryCtxRelease_v2(device), device);
-}
+#define PRIMARY_LESS(symbol)                                  \
+        CUresult hook_##symbol(CUdevice device)               \
+        {                                                     \
+                struct place place = place_of_device(device); \
+                CUresult rc;                                  \
+                                                              \
+                lock_take(&state.primary_lock);               \
+                rc = real.symbol(device);                     \
+                primary_less(place, rc);                      \
+                lock_drop(&state.primary_lock);               \
+                return rc;                                    \
+        }
 
-CUresult hook_cuDevicePrimaryCtxReset(CUdevice device)
-{
-        return primary_less(real.cuDevicePrimaryCtxReset(device), device);
-}
-
-CUresult hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-        return primary_less(real.cuDevicePrimaryCtxReset_v2(device), device);
-}
+PRIMARY_LESS(cuDevicePrimaryCtxRelease)
+PRIMARY_LESS(cuDevicePrimaryCtxRelease_v2)
+PRIMARY_LESS(cuDevicePrimaryCtxReset)
+PRIMARY_LESS(cuDevicePrimaryCtxReset_v2)
 
 /* A green context shares its device's primary context, yet brings structures of its own. */
 CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,

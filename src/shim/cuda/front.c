@@ -217,6 +217,13 @@ static struct place place_of_context(CUcontext context)
         return place;
 }
 
+uint64_t stream_key(CUstream stream)
+{
+        static _Thread_local char thread;
+
+        return stream == CU_STREAM_PER_THREAD ? key_of(&thread) : key_of(stream);
+}
+
 struct place place_of_stream(CUstream stream)
 {
         CUcontext context;

@@ -76,6 +76,10 @@ CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space,
                 drained_rc;                                                 \
         })
 
+/* A stream, with the default one spelt out, as one number; the default stream of a thread has one
+ * handle for all threads, and a number for each. Never 0. */
+uint64_t stream_key(CUstream stream);
+
 static inline uint64_t key_of(const void *handle)
 {
         return (uint64_t)(uintptr_t)handle;

@@ -28,7 +28,6 @@
 #include "shim/cuda/state.h"
 
 #define GRAPHS_DEEP 32u
-#define MANY UINT64_MAX
 
 static uint64_t need_of(CUgraph graph, unsigned depth);
 
@@ -132,14 +131,6 @@ struct promise {
         uint64_t added; /* to what is promised */
 };
 
-/* The default stream of a thread has one handle for all threads: tell them apart. */
-static uint64_t stream_key(CUstream stream)
-{
-        static _Thread_local char thread;
-
-        return stream == CU_STREAM_PER_THREAD ? key_of(&thread) : key_of(stream);
-}
-
 /* The graph's need if it was not launched since the idle moment `generation`; it is now. */
 static uint64_t need_once(CUgraphExec exec, uint64_t generation)
 {
@@ -201,7 +192,7 @@ static void note_launch(struct meter *meter, CUstream stream)
         bool is_first = meter->promised_bytes == 0;
 
         meter->launches++;
-        meter->stream = is_first || meter->stream == key ? key : MANY;
+        meter->stream = is_first || meter->stream == key ? key : MANY_STREAMS;
         meter->owner = is_first || meter->owner == owner ? owner : 0;
 }
 
@@ -399,7 +390,7 @@ static bool ends(struct meter *meter, CUstream stream, struct place here)
         if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_GRAPH ||
             !meter->promised_bytes)
                 return false;
-        if (stream == IDLE_CONTEXT)
+        if (stream == POOL_CONTEXT)
                 return here.owner && meter->owner == here.owner;
         return meter->stream == stream_key(stream);
 }

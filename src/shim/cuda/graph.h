@@ -2,7 +2,7 @@
 /*
  * Moments at which no graph can be running, told by those who wait for the device.
  *
- *      struct idle idle = idle_begin(stream);          // or IDLE_CONTEXT
+ *      struct idle idle = idle_begin(stream);          // or POOL_CONTEXT
  *      rc = real.cuStreamSynchronize(stream);
  *      idle_end(&idle, rc);
  */
@@ -10,18 +10,14 @@
 #define ALIQUOT_SHIM_CUDA_GRAPH_H
 
 #include "shim/cuda/front.h"
-
-struct meter;
-
-/* The whole current context is waited for, not one stream. */
-#define IDLE_CONTEXT ((CUstream)-1)
+#include "shim/cuda/pool.h"
 
 struct idle {
         struct meter *meter; /* NULL: nothing can become idle by this */
         uint64_t launches;
 };
 
-/* `stream` with the default stream spelt out. */
+/* `stream` with the default stream spelt out, or POOL_CONTEXT. */
 struct idle idle_begin(CUstream stream);
 void idle_end(const struct idle *idle, CUresult rc);
 

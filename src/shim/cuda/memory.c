@@ -109,8 +109,7 @@ static CUresult settle_unknown(struct node *import, CUresult rc, CUdeviceptr add
         }
         import_end(import);
         import_unexport(SPACE_POOL, address, &none);
-        pool_freed();
-        pool_synchronised();
+        pool_freed_at_once();
         return rc;
 }
 

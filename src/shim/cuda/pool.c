@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/pool.h"
 
+#include "shim/clock.h"
 #include "shim/cuda/graph.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
+
+/* An allocation without a grant waits to be alone: 20 ms at most. */
+#define ENTER_SLEEP_NS 20000
+#define ENTER_TRIES 1000u
 
 struct meter *meter_find(enum charge_space space, uint64_t key)
 {
@@ -49,6 +54,9 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         store_relaxed(&meter->device, place.device);
                         store_relaxed(&meter->is_dirty, 0);
                         meter->pending_bytes = 0;
+                        store_relaxed(&meter->freed_stream, 0);
+                        meter->calls = 0;
+                        meter->is_alone = false;
                         meter->promised_bytes = 0;
                         meter->generation = 1;
                         store_release(&meter->key, key);
@@ -354,6 +362,40 @@ static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
         return growth->meter || place.row < 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Into the pool with an allocation: together with others, or alone. Waits for as long as a call of
+ * the driver takes; false when it is never alone. */
+static bool enter(struct growth *growth, bool is_alone)
+{
+        struct meter *meter = growth->meter;
+
+        for (unsigned i = 0; i < ENTER_TRIES || !is_alone; i++) {
+                bool is_in;
+
+                lock_take(&meter->lock);
+                is_in = !meter->is_alone && (!is_alone || meter->calls == 0);
+                if (is_in) {
+                        meter->calls++;
+                        meter->is_alone = is_alone;
+                        growth->is_alone = is_alone;
+                }
+                lock_drop(&meter->lock);
+                if (is_in)
+                        return true;
+                clock_sleep_ns(ENTER_SLEEP_NS);
+        }
+        return false;
+}
+
+static void leave(struct growth *growth)
+{
+        struct meter *meter = growth->meter;
+
+        lock_take(&meter->lock);
+        meter->calls--;
+        meter->is_alone = false;
+        lock_drop(&meter->lock);
+}
+
 /* Does the request fit in what the pool has already? */
 static bool fits(const struct growth *growth)
 {
@@ -369,7 +411,28 @@ static bool grant(struct growth *growth, uint64_t bytes)
         if (!charge_begin(&growth->charge, load_relaxed(&growth->meter->row), bytes))
                 return false;
         add_pending(growth->meter, bytes);
+        enter(growth, false);
         return true;
+}
+
+/* What was freed in another stream and not waited for does not serve this one. Asked after fits():
+ * a free is marked before it is made. */
+static bool is_free_here(const struct growth *growth)
+{
+        uint64_t freed = load_relaxed(&growth->meter->freed_stream);
+
+        return freed == 0 || freed == stream_key(growth->stream);
+}
+
+static bool do_without(struct growth *growth)
+{
+        if (!fits(growth) || !enter(growth, true))
+                return false;
+        if (fits(growth) && is_free_here(growth) &&
+            charge_begin(&growth->charge, load_relaxed(&growth->meter->row), 0))
+                return true;
+        leave(growth);
+        return false;
 }
 
 /* The next grant; false: refused. What fits in the pool already needs none. */
@@ -391,7 +454,7 @@ static bool next_rung(struct growth *growth)
                         break;
                 case 2:
                 case 4:
-                        if (fits(growth) && grant(growth, 0))
+                        if (do_without(growth))
                                 return true;
                         break;
                 default:
@@ -436,28 +499,53 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
                 charge_drop(&growth->charge);
                 return true;
         }
-        if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS)
+        if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS ||
+            grant_rest(growth->meter)) {
+                leave(growth);
                 return true;
-        if (grant_rest(growth->meter))
-                return true;
+        }
         give_back(growth, *address);
+        leave(growth);
         *rc = next_rung(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         return *rc != CUDA_SUCCESS;
 }
 
-void pool_freed(void)
+uint64_t pool_frees(void)
+{
+        return load_relaxed(&state.frees);
+}
+
+void pool_freeing(CUstream stream)
 {
         uint32_t high = load_relaxed(&state.meters_high);
+        uint64_t key = stream_key(stream);
 
-        for (uint32_t i = 0; i < high; i++)
-                store_relaxed(&state.meters[i].is_dirty, 1);
+        if (!high)
+                return;
+        add_acq_rel(&state.frees, 1);
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+                uint64_t freed = load_relaxed(&meter->freed_stream);
+
+                store_relaxed(&meter->is_dirty, 1);
+                if (freed != key)
+                        store_relaxed(&meter->freed_stream, freed ? MANY_STREAMS : key);
+        }
 }
 
 /* A pool stays dirty as long as it holds more than is used: the free may be in another stream. */
-void pool_synchronised(void)
+static void look_again(struct meter *meter)
+{
+        uint64_t reserved, used;
+
+        meter_settle(meter, NULL);
+        if (meter_read(meter, &reserved) && attribute(meter, true, &used) && reserved <= used)
+                store_relaxed(&meter->is_dirty, 0);
+}
+
+void pool_synchronised(CUstream stream, uint64_t frees)
 {
         uint32_t high = load_acquire(&state.meters_high);
-        uint64_t reserved, used;
 
         for (uint32_t i = 0; i < high; i++) {
                 struct meter *meter = &state.meters[i];
@@ -465,9 +553,24 @@ void pool_synchronised(void)
                 if (!load_acquire(&meter->key) || !load_relaxed(&meter->is_dirty) ||
                     load_relaxed(&meter->space) != SPACE_POOL)
                         continue;
-                meter_settle(meter, NULL);
-                if (meter_read(meter, &reserved) && attribute(meter, true, &used) &&
-                    reserved <= used)
-                        store_relaxed(&meter->is_dirty, 0);
+                if (frees == pool_frees() &&
+                    (stream == POOL_CONTEXT ||
+                     load_relaxed(&meter->freed_stream) == stream_key(stream)))
+                        store_relaxed(&meter->freed_stream, 0);
+                look_again(meter);
+        }
+}
+
+void pool_freed_at_once(void)
+{
+        uint32_t high = load_acquire(&state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+
+                if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_POOL)
+                        continue;
+                store_relaxed(&meter->is_dirty, 1);
+                look_again(meter);
         }
 }

@@ -71,6 +71,7 @@ struct growth {
         CUstream stream;
         uint64_t bytes;
         unsigned rung;
+        bool is_alone;
 };
 
 struct growth_request {
@@ -84,8 +85,18 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request);
 /* After the driver's answer. True: done, *rc is what to tell. False: call the driver again. */
 bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
 
-/* A stream-ordered free, or a synchronisation, was done: reserved memory may shrink. */
-void pool_freed(void);
-void pool_synchronised(void);
+/* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
+void pool_freeing(CUstream stream);
+
+/* A block that may have been of a pool was freed, and waited for. */
+void pool_freed_at_once(void);
+
+/*
+ * Waiting for a stream, or for the whole context (POOL_CONTEXT): pools may have shrunk, and what
+ * was freed there is free. `frees` is pool_frees() from before the wait.
+ */
+#define POOL_CONTEXT ((CUstream)-1)
+uint64_t pool_frees(void);
+void pool_synchronised(CUstream stream, uint64_t frees);
 
 #endif

@@ -11,6 +11,7 @@
 #ifndef ALIQUOT_SHIM_CUDA_STATE_H
 #define ALIQUOT_SHIM_CUDA_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/atomic.h"
@@ -21,6 +22,7 @@
 #define STATE_DEVICES 64
 #define STATE_SEATS 1024u
 #define STATE_METERS 1024u
+#define MANY_STREAMS UINT64_MAX
 
 /*
  * A context seen so far. Written under seats_lock, its context last (release); readers match the
@@ -45,14 +47,19 @@ struct meter {
         uint64_t version; /* raised whenever the charge was set */
         /* It may have shrunk since it was read: set by a free, cleared by a reading (relaxed). */
         _Atomic uint32_t is_dirty;
+        /* Where blocks were freed that are not known to be free yet: 0, one stream's key, or
+         * MANY_STREAMS. Set before the free is made (relaxed, by any thread). */
+        _Atomic uint64_t freed_stream;
 
         uint64_t pending_bytes; /* granted to calls in flight */
+        uint32_t calls;         /* allocations in flight */
+        bool is_alone;          /* one is, without a grant: no other may start */
 
         /* Graph memory only: see graph.c. */
         uint64_t promised_bytes; /* needed by the graphs launched since the last idle moment */
         uint64_t generation;     /* number of that moment */
         uint64_t launches;       /* made so far: an idle moment with a launch in it is none */
-        uint64_t stream;         /* the one stream they went to, or MANY */
+        uint64_t stream;         /* the one stream they went to, or MANY_STREAMS */
         uint32_t owner;          /* the one context they were made in; 0 = several */
 };
 
@@ -67,6 +74,7 @@ struct state {
         /* Row of each ordinal plus ROW_KNOWN; 0 = not asked yet. Racing writers agree. */
         _Atomic int rows[STATE_DEVICES];
 
+        _Atomic uint64_t frees;  /* stream-ordered frees begun */
         struct lock meters_lock; /* for adding and removing */
         _Atomic uint32_t meters_high;
         struct meter meters[STATE_METERS];

@@ -12,46 +12,58 @@
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 
-static CUresult waited(const struct idle *idle, CUresult rc)
+/* What was there before the wait. */
+struct wait {
+        struct idle idle;
+        CUstream stream; /* waited for; POOL_CONTEXT: all of the context; NULL: unknown */
+        uint64_t frees;
+};
+
+static struct wait wait_begin(CUstream stream)
 {
-        idle_end(idle, rc);
+        return (struct wait){ idle_begin(stream), stream, pool_frees() };
+}
+
+static CUresult wait_end(const struct wait *wait, CUresult rc)
+{
+        idle_end(&wait->idle, rc);
         if (rc == CUDA_SUCCESS)
-                pool_synchronised();
+                pool_synchronised(wait->stream, wait->frees);
         return rc;
 }
 
 CUresult hook_cuCtxSynchronize(void)
 {
-        struct idle idle = idle_begin(IDLE_CONTEXT);
+        struct wait wait = wait_begin(POOL_CONTEXT);
 
-        return waited(&idle, real.cuCtxSynchronize());
+        return wait_end(&wait, real.cuCtxSynchronize());
 }
 
-/* Of a context that need not be current: only pools are looked at. */
+/* Of a context that need not be current: pools are read again, nothing else is known. */
 CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 {
-        struct idle idle = { NULL, 0 };
+        struct wait wait = { 0 };
 
-        return waited(&idle, real.cuCtxSynchronize_v2(context));
+        return wait_end(&wait, real.cuCtxSynchronize_v2(context));
 }
 
 CUresult hook_cuStreamSynchronize(CUstream stream)
 {
-        struct idle idle = idle_begin(stream ? stream : CU_STREAM_LEGACY);
+        struct wait wait = wait_begin(stream ? stream : CU_STREAM_LEGACY);
 
-        return waited(&idle, real.cuStreamSynchronize(stream));
+        return wait_end(&wait, real.cuStreamSynchronize(stream));
 }
 
 CUresult hook_cuStreamSynchronize_ptsz(CUstream stream)
 {
-        struct idle idle = idle_begin(stream ? stream : CU_STREAM_PER_THREAD);
+        struct wait wait = wait_begin(stream ? stream : CU_STREAM_PER_THREAD);
 
-        return waited(&idle, real.cuStreamSynchronize_ptsz(stream));
+        return wait_end(&wait, real.cuStreamSynchronize_ptsz(stream));
 }
 
 CUresult hook_cuEventSynchronize(CUevent event)
 {
-        struct idle idle = { NULL, 0 };
+        struct wait wait = { 0 };
 
-        return waited(&idle, real.cuEventSynchronize(event));
+        return wait_end(&wait, real.cuEventSynchronize(event));
 }

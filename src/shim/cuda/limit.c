@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The heap that kernels allocate from: device memory by another name.
+ *
+ * cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE) sets aside that much of the card for malloc() in
+ * kernels. What goes beyond the driver's default, which is part of what a context takes, is
+ * charged, and goes with the context. The other limits (stack, printf) take little, or depend on
+ * the kernels that run: they are overhead, see docs/memory.md.
+ */
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/real.h"
+
+#define DEFAULT_HEAP_BYTES (UINT64_C(8) << 20)
+
+/* No context's handle: those are aligned. */
+static uint64_t heap_key(CUcontext context)
+{
+        return key_of(context) + 1;
+}
+
+/* The charge grows before the heap does, and shrinks after it. */
+static CUresult set_heap(CUcontext context, uint64_t bytes)
+{
+        uint64_t extra = bytes > DEFAULT_HEAP_BYTES ? bytes - DEFAULT_HEAP_BYTES : 0;
+        uint64_t held = charge_held(SPACE_CONTEXT, heap_key(context));
+        struct place place = place_here();
+        struct charge more, kept;
+        CUresult rc = reserve_at(&more, place, extra > held ? extra - held : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = drained(&more, real.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, bytes));
+        if (rc != CUDA_SUCCESS) {
+                charge_drop(&more);
+                return rc;
+        }
+        charge_take(&kept, SPACE_CONTEXT, heap_key(context));
+        charge_join(&kept, &more);
+        charge_trim(&kept, extra);
+        kept.owner = place.owner;
+        return settle(&kept, rc, SPACE_CONTEXT, heap_key(context));
+}
+
+CUresult hook_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+        CUcontext context = NULL;
+
+        if (limit != CU_LIMIT_MALLOC_HEAP_SIZE || !front_is_on() ||
+            real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+                return real.cuCtxSetLimit(limit, value);
+        return set_heap(context, value);
+}
