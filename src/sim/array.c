@@ -164,16 +164,17 @@ CUresult cuArrayDestroy(CUarray array)
 {
         API_ENTER(cuArrayDestroy);
         NEED_CONTEXT(context);
-        pthread_mutex_lock(&process_lock);
         CUresult result = array_check(array);
-        if (result == CUDA_SUCCESS && array->mipmap)
-                result = CUDA_ERROR_INVALID_HANDLE;
+        if (result != CUDA_SUCCESS || array->mipmap)
+                return CUDA_ERROR_INVALID_HANDLE;
+        exec_device_synchronize(array->context->device);
+        pthread_mutex_lock(&process_lock);
+        result = array_check(array);
         if (result == CUDA_SUCCESS)
                 array->magic = 0;
         pthread_mutex_unlock(&process_lock);
         if (result != CUDA_SUCCESS)
                 return result;
-        exec_device_synchronize(array->context->device);
         home_end(array->context->unit, array->data, FAMILY_ARRAY, array->bytes, 0);
         return CUDA_SUCCESS;
 }
@@ -367,14 +368,17 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 {
         API_ENTER(cuMipmappedArrayDestroy);
         NEED_CONTEXT(context);
-        pthread_mutex_lock(&process_lock);
         CUresult result = mipmap_check(mipmap);
+        if (result != CUDA_SUCCESS)
+                return result;
+        exec_device_synchronize(mipmap->context->device);
+        pthread_mutex_lock(&process_lock);
+        result = mipmap_check(mipmap);
         if (result == CUDA_SUCCESS)
                 mipmap->magic = 0;
         pthread_mutex_unlock(&process_lock);
         if (result != CUDA_SUCCESS)
                 return result;
-        exec_device_synchronize(mipmap->context->device);
         mipmap_end(mipmap);
         return CUDA_SUCCESS;
 }

@@ -87,11 +87,14 @@ static void pool_settle(CUmemoryPool pool)
                 reserve_trim(&pool->reserve, 0);
 }
 
-/* The block is out of the table. A pointer that was exported waits for its importers. */
-static void memory_give_back(CUdeviceptr address, uint32_t flags)
+/* The end of a block that was given up. A pointer that was exported waits for its importers. */
+static void memory_give_back(CUdeviceptr address)
 {
-        uint64_t share = flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
+        struct block block;
 
+        if (!arena_take(address, MEMORY_POOL, &block))
+                return;
+        uint64_t share = block.flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
         if (share && !share_close(share))
                 home_linger(address, share);
         else
@@ -102,7 +105,6 @@ struct free_work {
         CUmemoryPool pool;
         CUdeviceptr address;
         uint64_t taken;
-        uint32_t flags;
         int entry; /* of pending, or -1 */
 };
 
@@ -111,7 +113,7 @@ static void free_run(void *argument)
         struct free_work *work = argument;
         CUmemoryPool pool = work->pool;
 
-        memory_give_back(work->address, work->flags);
+        memory_give_back(work->address);
         pthread_mutex_lock(&pool->lock);
         if (work->entry >= 0)
                 pool->pending[work->entry].bytes -= work->taken;
@@ -167,7 +169,7 @@ static CUresult graph_free_async(CUdeviceptr address, CUstream stream, bool is_p
         return result;
 }
 
-/* The block is out of the table; its bytes wait for the stream. */
+/* The block is given up; its bytes wait for the stream. */
 static CUresult free_submit(CUdeviceptr address, const struct block *block, CUstream stream,
                             bool is_per_thread)
 {
@@ -178,7 +180,6 @@ static CUresult free_submit(CUdeviceptr address, const struct block *block, CUst
                 return CUDA_ERROR_OUT_OF_MEMORY;
         *work = (struct free_work){ .pool = pool,
                                     .address = address,
-                                    .flags = block->flags,
                                     .taken = taken_bytes(block->bytes) };
         pthread_mutex_lock(&pool->lock);
         work->entry = pending_find(pool, (uintptr_t)stream);
@@ -210,7 +211,7 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thr
         if (exec_stream_is_capturing(stream, is_per_thread))
                 return exec_capture_free(stream, is_per_thread, address);
         sim_spend(config_get()->alloc_ns);
-        if (arena_take(address, MEMORY_POOL, &block))
+        if (block_give_up(address, MEMORY_POOL, &block))
                 return free_submit(address, &block, stream, is_per_thread);
         return graph_free_async(address, stream, is_per_thread);
 }
@@ -221,10 +222,10 @@ CUresult pool_free(CUdeviceptr address)
 
         if (memory_graph_is_committed(address))
                 return memory_graph_decommit(address);
-        if (!arena_take(address, MEMORY_POOL, &block))
+        if (!block_give_up(address, MEMORY_POOL, &block))
                 return CUDA_ERROR_INVALID_VALUE;
         exec_device_synchronize(block.pool->device);
-        memory_give_back(address, block.flags);
+        memory_give_back(address);
         pthread_mutex_lock(&block.pool->lock);
         block.pool->reserve.used_bytes -= taken_bytes(block.bytes);
         pool_settle(block.pool);

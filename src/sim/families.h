@@ -23,6 +23,9 @@
 CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,
                      CUdeviceptr *ret);
 bool memory_end(CUdeviceptr address, enum memory_kind kind);
+
+/* The program gives a block up, once; it stays known until the taker ends it. */
+bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret);
 enum family family_of(enum memory_kind kind);
 
 /* array.c, host.c, ipc.c: what belongs to a context goes with it. */
@@ -33,6 +36,7 @@ void imports_context_close(CUcontext context);
 /* Flags of a block, above those of the interface. */
 #define BLOCK_EXPORTED (1u << 31)
 #define BLOCK_SYNC_MEMOPS (1u << 30)
+#define BLOCK_FREEING (1u << 29) /* still there for the work before its end, but given up */
 
 /* ipc.c: the object of an exported block, which then has none; 0 when it had none. And memory that
  * cuMemFree may be given: pointers of an imported pool are closed, external buffers stay. */

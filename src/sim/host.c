@@ -102,10 +102,10 @@ CUresult cuMemFreeHost(void *address)
         CUresult result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
+        exec_device_synchronize(context->device);
         struct range *range = range_take((CUdeviceptr)(uintptr_t)address, MEMORY_HOST);
         if (!range)
                 return CUDA_ERROR_INVALID_VALUE;
-        exec_device_synchronize(context->device);
         host_end(range);
         return CUDA_SUCCESS;
 }
@@ -158,10 +158,10 @@ CUresult cuMemHostUnregister(void *address)
         if (!address)
                 return CUDA_ERROR_INVALID_VALUE;
         NEED_CONTEXT(context);
+        exec_device_synchronize(context->device);
         struct range *range = range_take((CUdeviceptr)(uintptr_t)address, MEMORY_REGISTERED);
         if (!range)
                 return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-        exec_device_synchronize(context->device);
         host_end(range);
         return CUDA_SUCCESS;
 }

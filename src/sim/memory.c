@@ -225,14 +225,21 @@ static void block_end(CUdeviceptr address, const struct block *block)
                 node_release(block->context->unit, family_of(block->kind), block->bytes);
 }
 
+bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret)
+{
+        return arena_set_flags(address, kind, BLOCK_FREEING, 0, ret) &&
+               !(ret->flags & BLOCK_FREEING);
+}
+
 bool memory_end(CUdeviceptr address, enum memory_kind kind)
 {
         struct block block;
 
-        if (!arena_take(address, kind, &block))
+        if (!block_give_up(address, kind, &block))
                 return false;
         exec_device_synchronize(block.context->device);
-        block_end(address, &block);
+        if (arena_take(address, kind, &block))
+                block_end(address, &block);
         return true;
 }
 

@@ -6,6 +6,7 @@
 #include "memory_stage.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STEP (32 * MIB)
@@ -54,6 +55,27 @@ static void the_reserve_is_the_grant(void **state)
         assert_int_equal(attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
         assert_int_equal(stage_granted(0, FAMILY_POOL), 0);
         assert_int_equal(attribute(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 2 * STEP);
+}
+
+static void take_a_while(void *unused)
+{
+        nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
+}
+
+static void memory_is_there_for_the_work_before_its_free(void **state)
+{
+        CUdeviceptr a, b;
+
+        assert_ok(cuMemAlloc_v2(&b, MIB));
+        assert_ok(cuMemAllocAsync(&a, MIB, stream));
+        assert_ok(cuLaunchHostFunc(stream, take_a_while, NULL));
+        assert_ok(cuMemsetD8Async(a, 1, MIB, stream));
+        assert_ok(cuMemsetD8Async(b, 1, MIB, stream));
+        assert_ok(cuMemFreeAsync(a, stream));
+        assert_int_equal(cuMemFreeAsync(a, stream), CUDA_ERROR_INVALID_VALUE);
+        assert_ok(cuMemFree_v2(b));
+        assert_ok(cuStreamSynchronize(stream));
+        assert_int_equal(stage_granted(0, FAMILY_POOL), 0);
 }
 
 static void a_stream_reuses_what_it_freed(void **state)
@@ -144,6 +166,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_reserve_is_the_grant),
+                cmocka_unit_test(memory_is_there_for_the_work_before_its_free),
                 cmocka_unit_test(a_stream_reuses_what_it_freed),
                 cmocka_unit_test(the_threshold_keeps_the_reserve_and_trimming_ends_it),
                 cmocka_unit_test(the_last_bytes_of_the_device_come_in_small_steps),
