@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A locked byte lives exactly as long as the address space that took it.
+ */
+#include "store/liveness.h"
+#include "store/usage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char path[] = "/dev/shm/aliquot-liveness-XXXXXX";
+static struct liveness_file file = { .path = path };
+static struct slots_page *slots;
+
+static int make_file(void **state)
+{
+        struct stat st;
+        int fd = mkstemp(path);
+
+        if (fd < 0 || ftruncate(fd, sizeof(*slots)) < 0 || fstat(fd, &st) < 0)
+                return -1;
+        slots = mmap(NULL, sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        close(fd);
+        file.device = st.st_dev;
+        file.inode = st.st_ino;
+        return slots == MAP_FAILED ? -1 : 0;
+}
+
+static int remove_file(void **state)
+{
+        return unlink(path);
+}
+
+static int probe(uint64_t byte)
+{
+        int fd = liveness_open(&file);
+        int held;
+
+        assert_true(fd >= 0);
+        held = liveness_probe(fd, byte);
+        liveness_close(fd);
+        return held;
+}
+
+/* A child that runs `act` and then waits to be killed. */
+static pid_t child_start(void (*act)(void))
+{
+        int ready[2];
+        char byte = 0;
+        pid_t pid;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                act();
+                if (write(ready[1], &byte, 1) == 1)
+                        pause();
+                _exit(1);
+        }
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        return pid;
+}
+
+static void child_end(pid_t pid)
+{
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void one_holds_and_others_see(void **state)
+{
+        void *pin, *second;
+
+        assert_int_equal(probe(8), 0);
+        assert_int_equal(liveness_lock(&file, 8, &pin), 0);
+        assert_int_equal(probe(8), 1);
+        assert_int_equal(probe(9), 0);
+        assert_int_equal(liveness_lock(&file, 8, &second), -EAGAIN);
+        liveness_unlock(pin);
+        assert_int_equal(probe(8), 0);
+}
+
+static void lock_three(void)
+{
+        void *pin;
+
+        if (liveness_lock(&file, 3, &pin) < 0)
+                _exit(1);
+}
+
+static void a_killed_holder_holds_nothing(void **state)
+{
+        pid_t pid = child_start(lock_three);
+
+        assert_int_equal(probe(3), 1);
+        child_end(pid);
+        assert_int_equal(probe(3), 0);
+}
+
+static void lock_and_close_everything(void)
+{
+        lock_three();
+        for (int fd = 3; fd < 2048; fd++)
+                if (fd != 4 && fd != 5) /* the pipe */
+                        close(fd);
+}
+
+static void closing_all_descriptors_does_not_free_it(void **state)
+{
+        pid_t pid = child_start(lock_and_close_everything);
+
+        assert_int_equal(probe(3), 1);
+        child_end(pid);
+}
+
+static void do_nothing(void)
+{
+}
+
+static void a_child_does_not_inherit_it(void **state)
+{
+        void *pin;
+        pid_t pid;
+
+        assert_int_equal(liveness_lock(&file, 5, &pin), 0);
+        pid = child_start(do_nothing);
+        liveness_unlock(pin);
+        assert_int_equal(probe(5), 0);
+        child_end(pid);
+}
+
+static void another_file_at_the_path_is_refused(void **state)
+{
+        struct liveness_file stranger = file;
+        void *pin;
+
+        stranger.inode++;
+        assert_int_equal(liveness_open(&stranger), -ESTALE);
+        assert_int_equal(liveness_lock(&stranger, 1, &pin), -ESTALE);
+        stranger.path = "/dev/shm/there/is/none";
+        assert_int_equal(liveness_lock(&stranger, 1, &pin), -ENOENT);
+}
+
+static void a_link_at_the_path_is_not_followed(void **state)
+{
+        struct liveness_file link = file;
+        char name[64];
+
+        snprintf(name, sizeof(name), "%s.link", path);
+        assert_int_equal(symlink(path, name), 0);
+        link.path = name;
+        assert_int_equal(liveness_open(&link), -ELOOP);
+        unlink(name);
+}
+
+static void descriptors_are_high_and_close_on_exec(void **state)
+{
+        struct rlimit limit, low;
+        int fd = liveness_open(&file);
+
+        assert_true(fd >= 512);
+        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        liveness_close(fd);
+
+        getrlimit(RLIMIT_NOFILE, &limit);
+        low = limit;
+        low.rlim_cur = 100;
+        setrlimit(RLIMIT_NOFILE, &low);
+        fd = liveness_open(&file);
+        setrlimit(RLIMIT_NOFILE, &limit);
+        assert_in_range(fd, 3, 99);
+        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        liveness_close(fd);
+}
+
+static void describe_in_slot_two(void)
+{
+        void *pin;
+
+        usage_describe_self(&slots->slot[2]);
+        slots->slots_high = 4;
+        slots->row[2][1].charge[0] = 777;
+        if (liveness_lock(&file, PAGE_LOCK_LIVE(2), &pin) < 0)
+                _exit(1);
+}
+
+static void the_living_are_listed_and_the_dead_are_not(void **state)
+{
+        struct usage_process list[4];
+        pid_t pid = child_start(describe_in_slot_two);
+
+        assert_int_equal(usage_list(slots, &file, list, 4), 1);
+        assert_int_equal(list[0].slot, 2);
+        assert_int_equal(list[0].pid, pid);
+        assert_int_equal(usage_local_pid(&list[0]), pid);
+        assert_int_equal(list[0].uid, getuid());
+        assert_true(list[0].start_ticks > 0);
+        assert_int_equal(list[0].bytes[1], 777);
+        assert_true(strncmp(list[0].command, "unit-store", 10) == 0);
+        assert_int_equal(usage_list(slots, &file, NULL, 0), 1);
+        child_end(pid);
+        assert_int_equal(usage_list(slots, &file, list, 4), 0);
+}
+
+static void rubbish_in_a_slot_is_made_printable(void **state)
+{
+        struct usage_process list[4];
+        pid_t pid = child_start(describe_in_slot_two);
+
+        memset(&slots->slot[2], 0xff, sizeof(slots->slot[2]));
+        slots->slots_high = UINT32_MAX;
+        assert_int_equal(usage_list(slots, &file, list, 4), 1);
+        assert_int_equal(strlen(list[0].command), sizeof(list[0].command) - 1);
+        assert_int_equal(list[0].command[0], '?');
+        assert_int_equal(usage_local_pid(&list[0]), 0);
+        child_end(pid);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(one_holds_and_others_see),
+                cmocka_unit_test(a_killed_holder_holds_nothing),
+                cmocka_unit_test(closing_all_descriptors_does_not_free_it),
+                cmocka_unit_test(a_child_does_not_inherit_it),
+                cmocka_unit_test(another_file_at_the_path_is_refused),
+                cmocka_unit_test(a_link_at_the_path_is_not_followed),
+                cmocka_unit_test(descriptors_are_high_and_close_on_exec),
+                cmocka_unit_test(the_living_are_listed_and_the_dead_are_not),
+                cmocka_unit_test(rubbish_in_a_slot_is_made_printable),
+        };
+
+        return cmocka_run_group_tests(tests, make_file, remove_file);
+}
