@@ -27,7 +27,7 @@ static const char *const function_names[LIBC_FUNCTIONS] = {
 static void load_libdl(void)
 {
         void *(*open)(const char *, unsigned) = NULL;
-        struct elf elf;
+        struct elf elf = { 0 };
 
         if (elf_find_loaded(LIBC, &elf))
                 open = elf_symbol(&elf, "__libc_dlopen_mode");
@@ -38,7 +38,7 @@ static void load_libdl(void)
 static void *find_function(const char *name)
 {
         void *address = NULL;
-        struct elf elf;
+        struct elf elf = { 0 };
 
         if (elf_find_loaded(LIBC, &elf))
                 address = elf_symbol(&elf, name);

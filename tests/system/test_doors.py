@@ -11,7 +11,8 @@ import shutil
 
 import pytest
 
-from machine import CUDA, OURS, VERSIONS, Machine, expect_as_without_us, is_ours
+from build import SOURCE
+from machine import CUDA, NVML, OURS, VERSIONS, Machine, expect_as_without_us, is_ours
 
 # What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
 pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ,
@@ -98,6 +99,16 @@ def test_the_table_says_the_versions_that_the_typed_header_says(machine):
         pattern = re.compile(re.escape(name) + r"(_v\d+)?" + re.escape(suffix))
         mine = sorted(since for symbol, (since, _) in CUDA.items() if pattern.fullmatch(symbol))
         assert mine == sorted(versions), name + suffix
+
+
+def test_the_table_has_every_name_that_a_driver_exports():
+    """Those of driver 535 and of CUDA 13.0, and every prototype of our own headers."""
+    names = set((SOURCE / "src/sim/cuda.names").read_text().split("\n")[1:]) - {""}
+    assert len(names) >= 682 and names <= set(CUDA)
+    for api, table, prefix in (("cuda", CUDA, "cu"), ("nvml", NVML, "nvml")):
+        text = (SOURCE / "src/abi" / f"{api}.h").read_text()
+        declared = set(re.findall(rf"\b({prefix}[A-Z]\w*)\(", text))
+        assert len(declared) > 300 and declared <= set(table)
 
 
 def test_an_abi_newer_than_the_table_is_passed_on(machine):
