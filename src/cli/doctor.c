@@ -207,15 +207,15 @@ static bool has_ofd_locks(void)
 static bool has_wide_swap(const char *machine)
 {
         scoped_file FILE *info = fopen("/proc/cpuinfo", "re");
+        bool is_known = strcmp(machine, "x86_64") != 0;
+        bool has = is_known;
         char line[8192];
 
-        if (strcmp(machine, "x86_64") != 0)
-                return true;
-        while (info && fgets(line, sizeof(line), info)) {
-                if (strncmp(line, "flags", 5) == 0)
-                        return strstr(line, " cx16") != NULL;
+        while (!is_known && info && fgets(line, sizeof(line), info)) {
+                is_known = strncmp(line, "flags", 5) == 0;
+                has = is_known && strstr(line, " cx16");
         }
-        return false;
+        return has;
 }
 
 static void check_machine(struct visit *visit)

@@ -43,7 +43,7 @@ static int prepare(const struct request *request, struct attempt *attempt,
         if (rc == 0 && entrance->is_fresh)
                 rc = store_fresh_name(entrance->name, err);
         else if (rc == 0)
-                strcpy(entrance->name, settings->session);
+                memcpy(entrance->name, settings->session, sizeof(entrance->name));
         attempt->request = request;
         attempt->wish = (struct store_request){
                 .name = entrance->name,

@@ -2,13 +2,13 @@
 #include "cli/preload.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/scoped.h"
+#include "common/text.h"
 
 #define SEPARATORS ": \t\n"
 
@@ -24,10 +24,10 @@ static bool is_same_file(const char *a, const char *b)
 
 char *preload_edit(const char *before, const char *library, struct error *err)
 {
-        scoped_free char *rest = strdup(before ? before : "");
-        scoped_free char *text = NULL;
         size_t bytes = strlen(library) + strlen(before ? before : "") + 2;
-        char *entry, *position = NULL;
+        char entry[PATH_MAX];
+        struct text text;
+        char *edited;
 
         if (strpbrk(library, SEPARATORS "$")) {
                 fail(err, -EINVAL,
@@ -36,18 +36,21 @@ char *preload_edit(const char *before, const char *library, struct error *err)
                      library);
                 return NULL;
         }
-        text = malloc(bytes);
-        if (!rest || !text) {
+        edited = malloc(bytes);
+        if (!edited) {
                 fail(err, -ENOMEM, "LD_PRELOAD: out of memory");
                 return NULL;
         }
-        strcpy(text, library);
-        for (entry = strtok_r(rest, SEPARATORS, &position); entry;
-             entry = strtok_r(NULL, SEPARATORS, &position)) {
-                if (is_same_file(entry, library))
-                        continue;
-                strcat(text, ":");
-                strcat(text, entry);
+        text_begin(&text, edited, bytes);
+        text_add(&text, "%s", library);
+        while (before && *(before += strspn(before, SEPARATORS))) {
+                int length = (int)strcspn(before, SEPARATORS);
+
+                /* What is too long for a path is not ours, and not for us to drop. */
+                if (text_put(entry, sizeof(entry), NULL, "%.*s", length, before) < 0 ||
+                    !is_same_file(entry, library))
+                        text_add(&text, ":%.*s", length, before);
+                before += length;
         }
-        return steal_ptr(&text);
+        return edited;
 }

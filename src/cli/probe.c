@@ -176,7 +176,7 @@ void probe_shims(const struct place *place, struct report *report)
         char folder[PATH_MAX];
         char *slash;
 
-        strcpy(folder, place->library);
+        memcpy(folder, place->library, sizeof(folder));
         slash = strrchr(folder, '/');
         if (!slash ||
             text_put(slash, sizeof(folder) - (size_t)(slash - folder), NULL, "/shims") < 0)

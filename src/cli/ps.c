@@ -33,7 +33,7 @@ const struct argp argp_ps = {
 };
 
 struct listing {
-        const struct store *store;
+        struct store store;
         bool is_json;
         struct json_out out;
         struct table table;
@@ -99,7 +99,7 @@ static int visit(const char *name, void *context)
         struct listing *listing = context;
         struct store_session session;
 
-        if (store_join(listing->store, name, false, &session, NULL) == 0) {
+        if (store_join(&listing->store, name, false, &session, NULL) == 0) {
                 add_session(listing, &session, NULL);
                 store_close(&session);
         }
@@ -120,16 +120,14 @@ static int list_one(struct listing *listing, const char *name, struct error *err
 
 static int list_all(struct listing *listing, struct error *err)
 {
-        struct store store;
-        int rc = options_find_store(&store, err);
+        int rc = options_find_store(&listing->store, err);
 
         if (rc == -ENOENT)
                 return 0;
         if (rc < 0)
                 return rc;
-        listing->store = &store;
-        sweep_all(&store);
-        return store_list(&store, visit, listing, err);
+        sweep_all(&listing->store);
+        return store_list(&listing->store, visit, listing, err);
 }
 
 int command_ps(int argc, char **argv)

@@ -86,13 +86,12 @@ static bool has_entry(int proc, const char *pid, const char *entry, char *buffer
 static bool is_named_by_a_process(const char *name)
 {
         scoped_dir DIR *proc = opendir("/proc");
-        scoped_free char *buffer = malloc(ENVIRON_BYTES);
+        static char buffer[ENVIRON_BYTES];
         char entry[PAGE_NAME_BYTES + 32];
         struct dirent *process;
         char *end;
 
-        if (!proc || !buffer ||
-            text_put(entry, sizeof(entry), NULL, "ALIQUOT_SESSION=%s", name) < 0)
+        if (!proc || text_put(entry, sizeof(entry), NULL, "ALIQUOT_SESSION=%s", name) < 0)
                 return true;
         while ((process = readdir(proc))) {
                 if (strtol(process->d_name, &end, 10) == getpid() || *end)

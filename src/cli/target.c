@@ -233,7 +233,7 @@ int target_find(const char *command, struct target *ret, struct error *err)
 
         if (rc != 0)
                 return rc;
-        strcpy(path, target.path);
+        memcpy(path, target.path, strlen(target.path) + 1);
         for (unsigned depth = 0; depth <= SCRIPT_DEPTH; depth++) {
                 rc = look_at(path, &target, next, err);
                 if (rc != 0)
@@ -242,7 +242,7 @@ int target_find(const char *command, struct target *ret, struct error *err)
                         *ret = target;
                         return 0;
                 }
-                strcpy(path, next);
+                memcpy(path, next, strlen(next) + 1);
         }
         return refuse(err, target.path, "is a script of a script, deeper than the kernel goes");
 }
