@@ -141,6 +141,9 @@ static void dirty_punch(struct arena *arena)
 void run_free(struct arena *arena, uint32_t first, uint32_t run)
 {
         arena->dirty_chunks += run;
+        /* Also those in the middle, where nobody looks but who walks all chunks. */
+        for (uint32_t i = first; i < first + run; i++)
+                arena->chunk[i].state = CHUNK_FREE;
         if (first > 0 && arena->chunk[first - 1].state == CHUNK_FREE) {
                 uint32_t head = arena->chunk[first - 1].head;
 
