@@ -127,6 +127,35 @@ static void a_process_lives_on_when_its_first_thread_ends(void **state)
         assert_int_equal(stage_device_settles(0, 0), 0);
 }
 
+/* Dies with the device's lock in hand, its sums half changed. */
+static int dies_in_the_middle(void)
+{
+        struct node *node = node_open_existing(stage_dir());
+
+        if (!node)
+                return 1;
+        node_device_lock(node, 0);
+        node->device[0].used_bytes += 12345;
+        node->tag[node->tag_count - 1].column[0].current_bytes += 777;
+        return raise(SIGKILL);
+}
+
+static void sums_are_repaired_when_their_writer_died(void **state)
+{
+        int channel, status;
+        pid_t holder = holder_start(64 * MIB, &channel), killed = fork();
+
+        if (killed == 0)
+                _exit(dies_in_the_middle());
+        assert_int_equal(waitpid(killed, &status, 0), killed);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(stage_device_current(0), 64 * MIB);
+        assert_int_equal(stage_tag_current("crowd", 0), 64 * MIB);
+        close(channel);
+        assert_int_equal(waitpid(holder, NULL, 0), holder);
+        assert_int_equal(stage_device_settles(0, 0), 0);
+}
+
 static int sees_the_others(void)
 {
         CUcontext context;
@@ -357,6 +386,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_killed_process_drains_after_the_delay),
                 cmocka_unit_test(a_process_lives_on_when_its_first_thread_ends),
+                cmocka_unit_test(sums_are_repaired_when_their_writer_died),
                 cmocka_unit_test(processes_share_one_device),
                 cmocka_unit_test(a_memory_handle_gives_the_same_memory),
                 cmocka_unit_test(a_forked_child_has_no_device),
