@@ -87,8 +87,11 @@ static void hand_over(struct exec_device *device, uint64_t end_ns)
 static void drop_dead(struct exec_device *device, int seat)
 {
         struct node *node = node_get();
+        uint32_t row = device->seat[seat].row;
 
-        if (!node || node_row_is_alive(node, device->seat[seat].row))
+        /* A row serves one process after the other. */
+        if (!node || (node->row[row].generation == device->seat[seat].generation &&
+                      node_row_is_alive(node, row)))
                 return;
         device->seat[seat] = (struct exec_seat){ 0 };
         device->active[seat / 64] &= ~(1ULL << (seat % 64));
@@ -176,6 +179,7 @@ int exec_place_open(struct exec_place *place, unsigned unit)
 {
         struct node *node = node_get();
         struct exec_device *device = (struct exec_device *)node->device[unit].exec;
+        const struct node_row *self = node_self();
         int seat = EXEC_NO_SEAT;
 
         node_device_lock(node, unit);
@@ -191,9 +195,9 @@ int exec_place_open(struct exec_place *place, unsigned unit)
                         seat = i;
         }
         if (seat != EXEC_NO_SEAT)
-                device->seat[seat] =
-                        (struct exec_seat){ .is_taken = 1,
-                                            .row = (uint32_t)(node_self() - node->row) };
+                device->seat[seat] = (struct exec_seat){ .is_taken = 1,
+                                                         .row = (uint32_t)(self - node->row),
+                                                         .generation = self->generation };
         engine_unlock(device);
         if (seat == EXEC_NO_SEAT)
                 return -EBUSY;

@@ -33,9 +33,9 @@ enum exec_link { LINK_TO_DEVICE, LINK_TO_HOST, LINK_PEER, LINK_WITHIN, LINK_COUN
 /* Guarded by exec_device.lock. */
 struct exec_seat {
         uint32_t is_taken;
-        uint32_t row;  /* the process, as node_row_is_alive() takes it */
-        uint32_t want; /* pieces of work under way; > 0 means it takes its turn */
-        uint32_t reserved;
+        uint32_t row;         /* the process, as node_row_is_alive() takes it */
+        uint32_t generation;  /* of that row */
+        uint32_t want;        /* pieces of work under way; > 0 means it takes its turn */
         uint64_t wanted_ns;   /* since when */
         uint64_t held_ns;     /* the clock, without the hold that runs now */
         uint64_t hold_end_ns; /* when its last hold ended */

@@ -208,7 +208,7 @@ CUresult stream_push(CUstream stream, enum command_kind kind, const void *payloa
 }
 
 /* `oldest` only grows, so it may lag behind and hold somebody up, but never lets one through. */
-static bool is_past(CUstream stream, uint64_t ticket)
+bool stream_is_past(CUstream stream, uint64_t ticket)
 {
         uint64_t enqueued = load_acquire(&stream->enqueued);
 
@@ -224,7 +224,7 @@ bool stream_is_clear(CUstream stream, uint64_t ticket, uint64_t *ret_ready_ns)
         if (stream->flags & CU_STREAM_NON_BLOCKING)
                 return true;
         if (stream != exec->legacy) {
-                if (!is_past(exec->legacy, ticket))
+                if (!stream_is_past(exec->legacy, ticket))
                         return false;
                 if (load_acquire(&exec->legacy->end_ns) > *ret_ready_ns)
                         *ret_ready_ns = load_acquire(&exec->legacy->end_ns);
@@ -234,7 +234,7 @@ bool stream_is_clear(CUstream stream, uint64_t ticket, uint64_t *ret_ready_ns)
         for (CUstream other = exec->streams; other && is_clear; other = other->next) {
                 if (other == stream || other->flags & CU_STREAM_NON_BLOCKING)
                         continue;
-                if (!is_past(other, ticket))
+                if (!stream_is_past(other, ticket))
                         is_clear = false;
                 else if (load_acquire(&other->end_ns) > *ret_ready_ns)
                         *ret_ready_ns = load_acquire(&other->end_ns);

@@ -122,7 +122,8 @@ struct CUstream_st {
 
 struct exec_context {
         CUcontext context;
-        struct exec_context *next; /* of all that were opened */
+        struct exec_context *next; /* of all; constant */
+        bool is_taken;             /* by a context; guarded with the list */
         pthread_mutex_t lock;      /* streams, place */
         struct CUstream_st *streams;
         struct CUstream_st *legacy;
@@ -176,6 +177,9 @@ void stream_recycle(CUstream stream);
 
 /* A command of `stream` with this ticket may run as far as implicit barriers go. */
 bool stream_is_clear(CUstream stream, uint64_t ticket, uint64_t *ret_ready_ns);
+
+/* Every command of the stream up to this ticket is complete. */
+bool stream_is_past(CUstream stream, uint64_t ticket);
 
 /* The context's seat at its device; taken when first needed. */
 struct exec_place *exec_place_of(struct exec_context *exec);

@@ -388,6 +388,19 @@ static void captured_allocation_is_a_node(void **state)
         ok(cuMemFree_v2(to));
 }
 
+static void a_capture_ends_with_its_context(void **state)
+{
+        CUcontext context;
+        CUstream stream;
+
+        ok(cuCtxCreate_v2(&context, 0, 0));
+        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        ok(cuCtxDestroy_v2(context));
+        ok(cuCtxSetCurrent(stage.context));
+        assert_int_equal(allocate(), CUDA_SUCCESS);
+}
+
 static int open_all(void **state)
 {
         stage_open("");
@@ -420,6 +433,7 @@ int main(void)
                 story(dependencies_are_shown_and_changed),
                 story(a_graph_can_be_captured_into),
                 story(captured_allocation_is_a_node),
+                story(a_capture_ends_with_its_context),
         };
 
         return cmocka_run_group_tests(tests, open_all, close_all);
