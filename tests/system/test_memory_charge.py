@@ -5,7 +5,7 @@ The ledger's word is compared with what the simulator itself granted.
 """
 import pytest
 
-from script import KIB, MIB, OUT_OF_MEMORY, SUCCESS, Script
+from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script
 
 FAMILIES = ("alloc pitch managed host array mipmap async pool vmm vmm_run shared graph capture "
             "module library context primary").split()
@@ -269,3 +269,81 @@ def test_a_block_is_charged_while_an_import_of_it_lives(sim):
         assert gpu.look()[:2] == (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB)
         gpu.do("release-handle 2")
         assert gpu.look()[:2] == (CONTEXT, CONTEXT)
+
+
+def test_memory_of_the_dead_is_waited_for(sim):
+    """The limit has room at once, the card a little later: the program notices nothing."""
+    sim.configure(memory="256MiB", context="4MiB", draining="200ms")
+    with Script(sim, ALIQUOT_MEMORY="250MiB") as one, Script(sim, ALIQUOT_MEMORY="250MiB") as two:
+        one.ready().do(f"alloc 1 {200 * MIB}")
+        two.ready()
+        one.kill()
+        two.do(f"alloc 1 {200 * MIB}", "free 1", f"create 1 {200 * MIB} 0", "release-handle 1",
+               f"async 1 {190 * MIB} 0")
+
+
+def test_a_forked_child_owns_nothing(sim, compile_c):
+    """The child of a program that used the GPU ends without giving back what its parent holds."""
+    program = compile_c("forks", r"""
+        #include <stdio.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        #include "abi/cuda.h"
+        int main(void)
+        {
+                CUcontext context;
+                CUdeviceptr a;
+                size_t before, after, total;
+
+                cuInit(0);
+                cuCtxCreate_v2(&context, 0, 0);
+                cuMemAlloc_v2(&a, 50 << 20);
+                cuMemGetInfo_v2(&before, &total);
+                if (fork() == 0) {
+                        CUdeviceptr b;
+                        int rc = cuMemFree_v2(a);
+
+                        rc = rc ? cuMemAlloc_v2(&b, 1 << 20) : 0;
+                        _exit(rc != 0);
+                }
+                wait(NULL);
+                cuMemGetInfo_v2(&after, &total);
+                printf("%d\n", before == after && cuMemFree_v2(a) == 0);
+                return 0;
+        }
+        """, sim.build.driver / "libcuda.so.1")
+    for how in ({"preload": True}, {"shims": True}):
+        result = sim.run([program], ALIQUOT_MEMORY="256MiB", **how)
+        assert result.stdout == "1\n", result
+
+
+@pytest.mark.parametrize("setting", ("nonsense", "-5MiB", "900GiB", "0=1MiB,0=2MiB", "9=1MiB"))
+def test_a_broken_session_refuses(sim, setting):
+    """What cannot be enforced is not run: no start, and no memory for who does not look."""
+    with Script(sim, ALIQUOT_MEMORY=setting) as gpu:
+        assert gpu.code("init") == NOT_PERMITTED
+        assert gpu.code("context 0 0") == NOT_PERMITTED
+        assert gpu.code("retain 1 0") == NOT_PERMITTED
+        for line in ("alloc 1 4096", "managed 1 4096", "pitch 1 10 10", "async 1 4096 0",
+                     "array 1 8 8 0", "module 1"):
+            assert gpu.code(line) != SUCCESS, line
+        assert gpu.code("create 1 2097152 0") == NOT_PERMITTED
+        assert gpu.code("nvml") == 4, "NVML: no permission"
+
+
+def test_contexts_may_be_free_of_charge(sim):
+    with Script(sim, ALIQUOT_MEMORY="256MiB", ALIQUOT_CONTEXT="free") as gpu:
+        gpu.ready()
+        assert gpu.look().charged == 0
+        gpu.do(f"alloc 1 {LIMIT}")
+
+
+def test_a_context_is_measured(sim):
+    """What NVML says of the first context replaces the estimate, for the whole session."""
+    sim.configure(context="40MiB")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as one, Script(sim, ALIQUOT_MEMORY="256MiB") as two:
+        assert one.ready().look()[:2] == (40 * MIB, 40 * MIB)
+        two.ready()
+        assert two.look().charged == 80 * MIB
+        two.do("context 1 0")
+        assert two.look().charged == 120 * MIB
