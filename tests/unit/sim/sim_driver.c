@@ -106,10 +106,12 @@ static void an_older_driver_lacks_newer_names(void **state)
 /* Every name of the list can be looked up: a program bound to it must at least start. */
 static void every_name_of_the_interface_is_exported(void **state)
 {
-        FILE *names = fopen(getenv("SIM_CUDA_NAMES"), "r");
+        const char *path = getenv("SIM_CUDA_NAMES");
         char line[256];
         unsigned count = 0;
 
+        assert_non_null(path);
+        FILE *names = fopen(path, "r");
         assert_non_null(names);
         while (fgets(line, sizeof(line), names)) {
                 line[strcspn(line, "\n")] = '\0';
