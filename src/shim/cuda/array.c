@@ -81,9 +81,6 @@ static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, 
         return settle(charge, rc, SPACE_ARRAY, key_of(array));
 }
 
-/* Where the driver left a handle, after it said yes. */
-#define made(ret) (rc == CUDA_SUCCESS ? *(ret) : NULL)
-
 CUresult hook_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
 {
         struct place place = place_here();
@@ -143,7 +140,7 @@ CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_D
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuMipmappedArrayCreate(ret, shape, levels));
-        if (rc != CUDA_SUCCESS)
+        if (rc != CUDA_SUCCESS || !ret)
                 return settle(&charge, rc, SPACE_ARRAY, 0);
         rc = correct(&charge,
                      real.cuMipmappedArrayGetMemoryRequirements(&needs, *ret, place.device),

@@ -95,8 +95,6 @@ static CUresult settle_context(struct charge *charge, struct place place, CUresu
         return settle(charge, rc, SPACE_CONTEXT, key_of(context));
 }
 
-#define made(ret) (rc == CUDA_SUCCESS ? *(ret) : NULL)
-
 CUresult hook_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
 {
         struct place place = place_of_device(device);
@@ -307,7 +305,7 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
                 return rc;
         rc = drained(&charge, real.cuGreenCtxCreate(ret, resources, device, flags));
         charge.owner = 0;
-        return settle(&charge, rc, SPACE_CONTEXT, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_CONTEXT, key_at(ret));
 }
 
 CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)

@@ -80,6 +80,11 @@ CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space,
  * handle for all threads, and a number for each. Never 0. */
 uint64_t stream_key(CUstream stream);
 
+/* What the driver left at `ret`, after it said yes (`rc`), as a handle or as a key. A driver that
+ * says yes to nowhere to leave it is not believed. */
+#define made(ret) (rc == CUDA_SUCCESS && (ret) ? *(ret) : NULL)
+#define key_at(ret) ((uint64_t)(rc == CUDA_SUCCESS && (ret) ? (uintptr_t) * (ret) : 0))
+
 static inline uint64_t key_of(const void *handle)
 {
         return (uint64_t)(uintptr_t)handle;

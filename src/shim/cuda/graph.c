@@ -59,7 +59,7 @@ static uint64_t need_of(CUgraph graph, unsigned depth)
         if (depth == GRAPHS_DEEP || real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS ||
             !count)
                 return 0;
-        bytes = count * sizeof(*nodes);
+        bytes = count * sizeof(void *);
         nodes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (nodes == MAP_FAILED)
                 return 0;

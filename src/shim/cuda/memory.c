@@ -14,9 +14,6 @@
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 
-/* Where the driver left an address, after it said yes. */
-#define key_at(ret) ((uint64_t)(rc == CUDA_SUCCESS ? *(ret) : 0))
-
 CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
         struct charge charge;
@@ -79,7 +76,7 @@ CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsi
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuMemAllocPitch(ret, ret_pitch, width, height, element));
-        if (rc != CUDA_SUCCESS)
+        if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
                 return settle(&charge, rc, SPACE_POINTER, 0);
         return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
 }
@@ -93,7 +90,7 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element));
-        if (rc != CUDA_SUCCESS)
+        if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
                 return settle(&charge, rc, SPACE_POINTER, 0);
         return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
 }

@@ -34,8 +34,6 @@ static uint64_t image_bytes(const void *image)
         return front_is_on() ? measure_image(image) : 0;
 }
 
-#define made(ret) (rc == CUDA_SUCCESS ? *(ret) : NULL)
-
 CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 {
         struct charge charge;
@@ -44,7 +42,7 @@ CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoad(ret, path));
-        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
 }
 
 CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
@@ -55,7 +53,7 @@ CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoadData(ret, image));
-        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
 }
 
 CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
@@ -67,7 +65,7 @@ CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int 
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoadDataEx(ret, image, count, options, values));
-        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
 }
 
 CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
@@ -78,7 +76,7 @@ CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoadFatBinary(ret, image));
-        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
 }
 
 CUresult hook_cuModuleUnload(CUmodule module)
@@ -102,7 +100,7 @@ CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option 
         rc = drained(&charge, real.cuLibraryLoadData(ret, image, jit_options, jit_values, jit_count,
                                                      options, values, count));
         charge.owner = 0;
-        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
 }
 
 CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *jit_options,
@@ -117,7 +115,7 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
         rc = drained(&charge, real.cuLibraryLoadFromFile(ret, path, jit_options, jit_values,
                                                          jit_count, options, values, count));
         charge.owner = 0;
-        return settle(&charge, rc, SPACE_MODULE, key_of(made(ret)));
+        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
 }
 
 CUresult hook_cuLibraryUnload(CUlibrary library)

@@ -304,22 +304,22 @@ static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned
         return rc;
 }
 
-#define DRIVER_LIST(symbol, type, is_wide)                                                   \
-        static nvmlReturn_t read_##symbol(nvmlDevice_t device, unsigned *count, void *infos) \
-        {                                                                                    \
-                return real.symbol(device, count, infos);                                    \
-        }                                                                                    \
-        nvmlReturn_t hook_##symbol(nvmlDevice_t device, unsigned int *count, type *infos)    \
-        {                                                                                    \
-                return driver_list(read_##symbol, device, count, infos, is_wide);            \
+#define DRIVER_LIST(symbol, list_type, is_wide)                                               \
+        static nvmlReturn_t read_##symbol(nvmlDevice_t device, unsigned *count, void *infos)  \
+        {                                                                                     \
+                return real.symbol(device, count, infos);                                     \
+        }                                                                                     \
+        nvmlReturn_t hook_##symbol(nvmlDevice_t device, unsigned int *count, list_type infos) \
+        {                                                                                     \
+                return driver_list(read_##symbol, device, count, infos, is_wide);             \
         }
 
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, false)
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t, true)
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, true)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, false)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, true)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, true)
+DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t *, false)
+DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t *, true)
+DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t *, true)
+DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t *, false)
+DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t *, true)
+DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t *, true)
 
 /* The mere count may be that of all processes: it is a bound for the buffer, not an answer. */
 nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
