@@ -5,7 +5,8 @@
  * A row's fields other than `done` have one writer: the holder of the slot's live lock, or of its
  * recover lock while the live lock is free. Reading them as that holder is no step of its own, as
  * nobody can change them meanwhile. Everything else that others may see or change is one access,
- * in one step_*() function, which also says what comes next.
+ * in one step_*() function, which also says what comes next. All of them are in this one file, so
+ * that the compiler makes one loop of an operation.
  */
 #include "core/ledger.h"
 
