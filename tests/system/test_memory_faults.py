@@ -155,6 +155,20 @@ def test_threads_at_the_limit(sim, seed):
     assert high <= 128 * MIB
 
 
+def test_processes_at_the_limit(sim):
+    """Six processes of one session, three threads each, in every way at once: together they never
+    held more than the limit, and in the end nothing."""
+    sim.configure(context="4MiB")
+    fleet = [sim.start([sim.build.program("hooks/threads"), 3, 1500, seed], preload=True,
+                       ALIQUOT_MEMORY="160MiB") for seed in range(6)]
+    for process in fleet:
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert int(out.split()[2]) <= 160 * MIB
+    with Script(sim, ALIQUOT_MEMORY="160MiB") as last:
+        last.ready().do(f"alloc 1 {156 * MIB}")
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_program_with_and_without_us(sim, seed):
     """A random program under a limit that it does not reach answers call by call as it does

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "watch.h"
 
@@ -142,7 +143,9 @@ int main(int argc, char **argv)
         rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 1000;
         OK(cuInit(0));
         OK(cuDeviceGetUuid_v2(&uuid, 0));
-        OK(cuCtxCreate_v2(&context, 0, 0));
+        /* Others may have filled the session before this one came. */
+        while (!is_granted(cuCtxCreate_v2(&context, 0, 0), "cuCtxCreate"))
+                usleep(1000);
         OK(cuMemPoolCreate(&common, &props));
         for (unsigned i = 0; i < count; i++) {
                 workers[i].seed = (argc > 3 ? (unsigned)atoi(argv[3]) : 1) * 100 + i;
