@@ -23,7 +23,7 @@ static union {
 
 extern struct state state __attribute__((alias("store")));
 
-static const struct place nowhere = { .row = CHARGE_NO_DEVICE, .device = -1 };
+const struct place place_nowhere = { .row = CHARGE_NO_DEVICE, .device = -1 };
 
 static CUresult device_uuid(CUuuid *ret, CUdevice device)
 {
@@ -127,7 +127,7 @@ struct place place_of_device(CUdevice device)
 {
         struct place place = { .row = row_of(device), .device = device };
 
-        return place.row == CHARGE_NO_DEVICE ? nowhere : place;
+        return place.row == CHARGE_NO_DEVICE ? place_nowhere : place;
 }
 
 static struct seat *seat_find(CUcontext context)
@@ -183,7 +183,7 @@ static struct place place_ask(CUcontext context)
         struct place place;
 
         if (real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-                return nowhere;
+                return place_nowhere;
         place = place_of_device(device);
         /* A refusal is not remembered: a later try may find the row. */
         return place.row < 0 ? place : seat_take(context, place);
@@ -195,9 +195,9 @@ struct place place_here(void)
         struct seat *seat;
 
         if (session_state() == SESSION_NONE)
-                return nowhere;
+                return place_nowhere;
         if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
-                return nowhere;
+                return place_nowhere;
         seat = seat_find(context);
         return seat ? seat_read(seat) : place_ask(context);
 }
@@ -205,13 +205,13 @@ struct place place_here(void)
 static struct place place_of_context(CUcontext context)
 {
         struct seat *seat = seat_find(context);
-        struct place place = nowhere;
+        struct place place = place_nowhere;
         CUcontext popped;
 
         if (seat)
                 return seat_read(seat);
         if (real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-                return nowhere;
+                return place_nowhere;
         place = place_ask(context);
         real.cuCtxPopCurrent_v2(&popped);
         return place;
@@ -229,7 +229,7 @@ struct place place_of_stream(CUstream stream)
         CUcontext context;
 
         if (session_state() == SESSION_NONE)
-                return nowhere;
+                return place_nowhere;
         if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
                 return place_here();
         if (real.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS || !context)
@@ -244,11 +244,11 @@ struct place place_seated(CUcontext context, struct place place)
 
 struct place place_forget(CUcontext context)
 {
-        struct place place = nowhere;
+        struct place place = place_nowhere;
         struct seat *seat;
 
         if (session_state() == SESSION_NONE || !context)
-                return nowhere;
+                return place_nowhere;
         lock_take(&state.seats_lock);
         seat = seat_find(context);
         if (seat) {

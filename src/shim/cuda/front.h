@@ -34,6 +34,8 @@ struct place {
         CUdevice device; /* -1 with CHARGE_NO_DEVICE */
 };
 
+extern const struct place place_nowhere;
+
 struct place place_here(void);
 
 /* Of a stream's context, which need not be current. */

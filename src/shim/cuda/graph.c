@@ -17,62 +17,20 @@
  */
 #include "shim/cuda/graph.h"
 
-#include <sys/mman.h>
-
 #include "interpose/gate.h"
 #include "shim/cuda/front.h"
+#include "shim/cuda/graph_need.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-#define GRAPHS_DEEP 32u
+/* Graphs that hold memory on more cards than this are charged for the first of them. */
+#define LAUNCH_DEVICES 16u
 
-static uint64_t need_of(CUgraph graph, unsigned depth);
-
-static uint64_t need_of_node(CUgraphNode node, unsigned depth)
-{
-        CUDA_MEM_ALLOC_NODE_PARAMS params;
-        CUgraphNodeType type;
-        CUgraph child;
-
-        if (real.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS)
-                return 0;
-        if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
-            real.cuGraphMemAllocNodeGetParams(node, &params) == CUDA_SUCCESS)
-                return measure_graph_node(params.bytesize);
-        if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
-            real.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS)
-                return need_of(child, depth + 1);
-        return 0;
-}
-
-/* The bodies of conditional nodes may not hold memory nodes, so they need no visit. */
-static uint64_t need_of(CUgraph graph, unsigned depth)
-{
-        size_t count = 0;
-        uint64_t need = 0;
-        CUgraphNode *nodes;
-        size_t bytes;
-
-        if (depth == GRAPHS_DEEP || real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS ||
-            !count)
-                return 0;
-        bytes = count * sizeof(void *);
-        nodes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (nodes == MAP_FAILED)
-                return 0;
-        if (real.cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS) {
-                for (size_t i = 0; i < count; i++)
-                        need += need_of_node(nodes[i], depth);
-        }
-        munmap(nodes, bytes);
-        return need;
-}
-
-/* A node of state.graphs: key = executable graph, extent = need, count = generation in which it was
- * last launched, row and id = place. */
+/* A node of state.graphs, one for each card: key = executable graph, extent = need, count =
+ * generation in which it was last launched, row and id = place. */
 static void note(CUgraphExec exec, uint64_t need, struct place place)
 {
         struct node *node;
@@ -92,15 +50,17 @@ static void note(CUgraphExec exec, uint64_t need, struct place place)
 
 static CUresult instantiated(CUresult rc, const CUgraphExec *exec, CUgraph graph)
 {
+        struct graph_need need;
         struct place place;
-        uint64_t need;
 
-        if (rc != CUDA_SUCCESS || !front_is_on())
+        if (rc != CUDA_SUCCESS || !exec || !front_is_on())
                 return rc;
-        place = place_here();
-        need = place.row >= 0 ? need_of(graph, 0) : 0;
-        if (need)
-                note(*exec, need, place);
+        graph_need(graph, &need);
+        for (CUdevice device = 0; need.total_bytes && device < STATE_DEVICES; device++) {
+                place = need.bytes[device] ? place_of_device(device) : place_nowhere;
+                if (place.row >= 0)
+                        note(*exec, need.bytes[device], place);
+        }
         return rc;
 }
 
@@ -123,22 +83,38 @@ CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsig
         return instantiated(real.cuGraphInstantiateWithFlags(ret, graph, flags), ret, graph);
 }
 
-/* A launch that is being made, and what was granted for it. */
+/* What a launch that is being made was granted on one card. */
 struct promise {
         struct charge charge;
-        struct meter *meter; /* NULL: the graph has no memory */
-        CUgraphExec exec;
+        struct meter *meter;
+        struct place place;
         uint64_t added; /* to what is promised */
 };
 
+struct launch {
+        CUgraphExec exec;
+        unsigned count; /* 0: the graph has no memory */
+        struct promise part[LAUNCH_DEVICES];
+};
+
+/* Under graphs_lock. */
+static struct node *find_part(CUgraphExec exec, CUdevice device)
+{
+        struct node *node = table_find(&state.graphs, key_of(exec));
+
+        while (node && node->id != (uint64_t)device)
+                node = table_next(node);
+        return node;
+}
+
 /* The graph's need if it was not launched since the idle moment `generation`; it is now. */
-static uint64_t need_once(CUgraphExec exec, uint64_t generation)
+static uint64_t need_once(CUgraphExec exec, CUdevice device, uint64_t generation)
 {
         struct node *node;
         uint64_t need = 0;
 
         lock_take(&state.graphs_lock);
-        node = table_find(&state.graphs, key_of(exec));
+        node = find_part(exec, device);
         if (node && node->count != generation) {
                 node->count = generation;
                 need = node->extent;
@@ -147,48 +123,49 @@ static uint64_t need_once(CUgraphExec exec, uint64_t generation)
         return need;
 }
 
-static void forget_launch(CUgraphExec exec)
+static void forget_launch(CUgraphExec exec, CUdevice device)
 {
         struct node *node;
 
         lock_take(&state.graphs_lock);
-        node = table_find(&state.graphs, key_of(exec));
+        node = find_part(exec, device);
         if (node)
                 node->count = 0;
         lock_drop(&state.graphs_lock);
 }
 
-static struct place place_of_exec(CUgraphExec exec)
+/* The cards on which the graph has memory. */
+static void find_parts(struct launch *launch)
 {
-        struct place place = { .row = CHARGE_NO_DEVICE, .device = -1 };
         struct node *node;
 
         lock_take(&state.graphs_lock);
-        node = table_find(&state.graphs, key_of(exec));
-        if (node)
-                place = (struct place){ .row = (int)node->row, .device = (CUdevice)node->id };
+        node = table_find(&state.graphs, key_of(launch->exec));
+        for (; node && launch->count < LAUNCH_DEVICES; node = table_next(node))
+                launch->part[launch->count++].place =
+                        (struct place){ .row = (int)node->row, .device = (CUdevice)node->id };
         lock_drop(&state.graphs_lock);
-        return place;
 }
 
 /* Under the meter's lock: what must be granted so that everything promised is charged. */
-static uint64_t promise(struct meter *meter, CUgraphExec exec, uint64_t *ret_added)
+static uint64_t promise(struct promise *part, CUgraphExec exec)
 {
+        struct meter *meter = part->meter;
         uint64_t held = charge_held(SPACE_GRAPH, load_relaxed(&meter->key));
         uint64_t covered = held + meter->pending_bytes;
         uint64_t total;
 
-        *ret_added = need_once(exec, meter->generation);
-        meter->promised_bytes += *ret_added;
+        part->added = need_once(exec, part->place.device, meter->generation);
+        meter->promised_bytes += part->added;
         total = measure_pool_growth(meter->promised_bytes);
         meter->pending_bytes += total > covered ? total - covered : 0;
         return total > covered ? total - covered : 0;
 }
 
-static void note_launch(struct meter *meter, CUstream stream)
+/* Under the meter's lock. */
+static void note_launch(struct meter *meter, CUstream stream, uint32_t owner)
 {
         uint64_t key = stream_key(stream);
-        uint32_t owner = place_here().owner;
         bool is_first = meter->promised_bytes == 0;
 
         meter->launches++;
@@ -196,90 +173,131 @@ static void note_launch(struct meter *meter, CUstream stream)
         meter->owner = is_first || meter->owner == owner ? owner : 0;
 }
 
-static void promise_break(struct promise *promise, uint64_t granted)
+static void part_break(struct promise *part, CUgraphExec exec, uint64_t granted)
 {
-        struct meter *meter = promise->meter;
-
-        lock_take(&meter->lock);
-        meter->promised_bytes -= promise->added;
-        meter->pending_bytes -= granted;
-        lock_drop(&meter->lock);
-        if (promise->added)
-                forget_launch(promise->exec);
-        charge_drop(&promise->charge);
+        lock_take(&part->meter->lock);
+        part->meter->promised_bytes -= part->added;
+        part->meter->pending_bytes -= granted;
+        lock_drop(&part->meter->lock);
+        if (part->added)
+                forget_launch(exec, part->place.device);
+        charge_drop(&part->charge);
 }
 
-static CUresult promise_begin(struct promise *ret, CUgraphExec exec, CUstream stream)
+static CUresult part_begin(struct promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
 {
-        struct place place;
         uint64_t wanted;
         CUresult rc;
 
-        *ret = (struct promise){ .exec = exec, .charge.device = CHARGE_NO_DEVICE };
-        if (!load_relaxed(&state.graphs_with_memory))
-                return CUDA_SUCCESS;
-        place = place_of_exec(exec);
-        ret->meter = meter_of_graphs(place);
-        if (!ret->meter)
-                return CUDA_SUCCESS;
-        lock_take(&ret->meter->lock);
-        note_launch(ret->meter, stream);
-        wanted = promise(ret->meter, exec, &ret->added);
-        lock_drop(&ret->meter->lock);
-        rc = reserve_at(&ret->charge, place, wanted);
+        part->meter = meter_of_graphs(part->place);
+        if (!part->meter)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        lock_take(&part->meter->lock);
+        note_launch(part->meter, stream, owner);
+        wanted = promise(part, exec);
+        lock_drop(&part->meter->lock);
+        rc = reserve_at(&part->charge, part->place, wanted);
         if (rc != CUDA_SUCCESS)
-                promise_break(ret, wanted);
+                part_break(part, exec, wanted);
         return rc;
 }
 
-static CUresult promise_end(struct promise *promise, CUresult rc)
+static void part_keep(struct promise *part)
 {
-        struct meter *meter = promise->meter;
+        uint64_t key = load_relaxed(&part->meter->key);
         struct charge kept;
-        uint64_t key;
 
-        if (!meter)
-                return rc;
-        if (rc != CUDA_SUCCESS) {
-                promise_break(promise, promise->charge.bytes);
-                return rc;
-        }
-        key = load_relaxed(&meter->key);
-        lock_take(&meter->lock);
-        meter->pending_bytes -= promise->charge.bytes;
+        lock_take(&part->meter->lock);
+        part->meter->pending_bytes -= part->charge.bytes;
         charge_take(&kept, SPACE_GRAPH, key);
-        charge_join(&kept, &promise->charge);
+        charge_join(&kept, &part->charge);
         charge_keep(&kept, SPACE_GRAPH, key);
-        meter->version++;
-        lock_drop(&meter->lock);
+        part->meter->version++;
+        lock_drop(&part->meter->lock);
+}
+
+static CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
+{
+        CUresult rc = CUDA_SUCCESS;
+        uint32_t owner;
+
+        ret->count = 0;
+        if (!load_relaxed(&state.graphs_with_memory))
+                return rc;
+        *ret = (struct launch){ .exec = exec };
+        find_parts(ret);
+        owner = ret->count ? place_here().owner : 0;
+        for (unsigned i = 0; i < ret->count && rc == CUDA_SUCCESS; i++) {
+                rc = part_begin(&ret->part[i], exec, stream, owner);
+                for (unsigned j = 0; rc != CUDA_SUCCESS && j < i; j++)
+                        part_break(&ret->part[j], exec, ret->part[j].charge.bytes);
+        }
         return rc;
 }
 
-/* May upload at once: then it is a launch as far as memory goes, noted as one afterwards. */
-static CUresult instantiated_with(CUresult rc, const CUgraphExec *exec, CUgraph graph,
-                                  const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+static CUresult launch_end(struct launch *launch, CUresult rc)
 {
-        struct promise promise;
+        for (unsigned i = 0; i < launch->count; i++) {
+                struct promise *part = &launch->part[i];
 
+                if (rc == CUDA_SUCCESS)
+                        part_keep(part);
+                else
+                        part_break(part, launch->exec, part->charge.bytes);
+        }
+        return rc;
+}
+
+/* May upload at once: then it is a launch as far as memory goes. Nothing is known of it before, so
+ * its need on the current device is granted ahead of the call. */
+static CUresult reserve_upload(struct charge *ret, CUgraph graph,
+                               const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        struct place place = place_here();
+        struct graph_need need;
+
+        *ret = (struct charge){ .device = CHARGE_NO_DEVICE };
+        if (!params || !(params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) || place.row < 0)
+                return CUDA_SUCCESS;
+        graph_need(graph, &need);
+        return reserve_at(ret, place, measure_pool_growth(need.bytes[place.device]));
+}
+
+static CUresult instantiated_with(struct charge *ahead, CUresult rc, const CUgraphExec *exec,
+                                  CUgraph graph, const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        struct launch launch;
+
+        charge_drop(ahead);
         instantiated(rc, exec, graph);
         if (rc == CUDA_SUCCESS && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) &&
-            promise_begin(&promise, *exec, params->hUploadStream) == CUDA_SUCCESS)
-                promise_end(&promise, rc);
+            launch_begin(&launch, *exec, params->hUploadStream) == CUDA_SUCCESS)
+                launch_end(&launch, rc);
         return rc;
 }
 
 CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-        return instantiated_with(real.cuGraphInstantiateWithParams(ret, graph, params), ret, graph,
-                                 params);
+        struct charge ahead;
+        CUresult rc = reserve_upload(&ahead, graph, params);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = real.cuGraphInstantiateWithParams(ret, graph, params);
+        return instantiated_with(&ahead, rc, ret, graph, params);
 }
 
 CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
                                                 CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-        return instantiated_with(real.cuGraphInstantiateWithParams_ptsz(ret, graph, params), ret,
-                                 graph, params);
+        struct charge ahead;
+        CUresult rc = reserve_upload(&ahead, graph, params);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = real.cuGraphInstantiateWithParams_ptsz(ret, graph, params);
+        return instantiated_with(&ahead, rc, ret, graph, params);
 }
 
 static CUstream legacy(CUstream stream)
@@ -294,70 +312,81 @@ static CUstream per_thread(CUstream stream)
 
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-        struct promise promise;
-        CUresult rc = promise_begin(&promise, exec, legacy(stream));
+        struct launch launch;
+        CUresult rc = launch_begin(&launch, exec, legacy(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        return promise_end(&promise, real.cuGraphUpload(exec, stream));
+        return launch_end(&launch, real.cuGraphUpload(exec, stream));
 }
 
 CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
-        struct promise promise;
-        CUresult rc = promise_begin(&promise, exec, per_thread(stream));
+        struct launch launch;
+        CUresult rc = launch_begin(&launch, exec, per_thread(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        return promise_end(&promise, real.cuGraphUpload_ptsz(exec, stream));
+        return launch_end(&launch, real.cuGraphUpload_ptsz(exec, stream));
 }
 
 CUresult hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-        struct promise promise;
+        struct launch launch;
         CUresult rc;
 
         gate_pass();
-        rc = promise_begin(&promise, exec, legacy(stream));
+        rc = launch_begin(&launch, exec, legacy(stream));
         if (rc != CUDA_SUCCESS)
                 return rc;
-        return promise_end(&promise, real.cuGraphLaunch(exec, stream));
+        return launch_end(&launch, real.cuGraphLaunch(exec, stream));
 }
 
 CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
-        struct promise promise;
+        struct launch launch;
         CUresult rc;
 
         gate_pass();
-        rc = promise_begin(&promise, exec, per_thread(stream));
+        rc = launch_begin(&launch, exec, per_thread(stream));
         if (rc != CUDA_SUCCESS)
                 return rc;
-        return promise_end(&promise, real.cuGraphLaunch_ptsz(exec, stream));
+        return launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
+}
+
+/* Takes the parts out, as a list. */
+static struct node *take_parts(CUgraphExec exec)
+{
+        struct node *list = NULL;
+        struct node *node;
+
+        if (!load_relaxed(&state.graphs_with_memory))
+                return NULL;
+        lock_take(&state.graphs_lock);
+        while ((node = table_find(&state.graphs, key_of(exec)))) {
+                table_remove(&state.graphs, node);
+                node->next = list;
+                list = node;
+        }
+        lock_drop(&state.graphs_lock);
+        return list;
 }
 
 /* What it promised stays promised until the next idle moment: it may still be running. */
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
 {
-        struct node *node = NULL;
-        CUresult rc;
+        struct node *list = take_parts(exec);
+        CUresult rc = real.cuGraphExecDestroy(exec);
 
-        if (load_relaxed(&state.graphs_with_memory)) {
-                lock_take(&state.graphs_lock);
-                node = table_find(&state.graphs, key_of(exec));
-                if (node)
-                        table_remove(&state.graphs, node);
-                lock_drop(&state.graphs_lock);
-        }
-        rc = real.cuGraphExecDestroy(exec);
-        if (!node)
-                return rc;
         lock_take(&state.graphs_lock);
-        if (rc == CUDA_SUCCESS) {
-                table_node_free(&state.graphs, node);
-                add_relaxed(&state.graphs_with_memory, -1u);
-        } else {
-                table_put(&state.graphs, node);
+        for (struct node *next; list; list = next) {
+                next = list->next;
+                if (rc == CUDA_SUCCESS) {
+                        table_node_free(&state.graphs, list);
+                        add_relaxed(&state.graphs_with_memory, -1u);
+                } else {
+                        table_put(&state.graphs, list);
+                }
         }
         lock_drop(&state.graphs_lock);
         return rc;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What memory a graph will need on each device, found by walking it.
+ *
+ * The sum of its allocation nodes, those of child graphs included, each rounded up to a block. It
+ * does not matter in which order they run: nodes that are freed in between make the sum an upper
+ * bound.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_GRAPH_NEED_H
+#define ALIQUOT_SHIM_CUDA_GRAPH_NEED_H
+
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "shim/cuda/state.h"
+
+struct graph_need {
+        uint64_t bytes[STATE_DEVICES]; /* by ordinal */
+        uint64_t total_bytes;
+};
+
+void graph_need(CUgraph graph, struct graph_need *ret);
+
+#endif
