@@ -449,7 +449,8 @@ enum ledger_status ledger_step(struct ledger_op *op, const struct ledger *ledger
         switch (op->at) {
         case AT_BEGIN:
                 begin_operation(op, ledger, op->amount);
-                /* fall through */
+                step_write_delta(op, ledger);
+                break;
         case AT_WRITE_DELTA:
                 step_write_delta(op, ledger);
                 break;
