@@ -9,7 +9,7 @@
 #include "interpose/gate.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
-#include "shim/cuda/pool.h"
+#include "shim/cuda/meter.h"
 #include "shim/cuda/state.h"
 #include "shim/cuda/real.h"
 
@@ -275,7 +275,7 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                 ret->owner = place.owner;
                 return CUDA_SUCCESS;
         }
-        for (unsigned step = 0; pool_relieve(place, step); step++) {
+        for (unsigned step = 0; meters_relieve(place, step); step++) {
                 if (charge_begin(ret, place.row, bytes)) {
                         ret->owner = place.owner;
                         return CUDA_SUCCESS;

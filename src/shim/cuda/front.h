@@ -16,7 +16,7 @@
  *
  * Refused is CUDA_ERROR_OUT_OF_MEMORY when the limit says so, CUDA_ERROR_NOT_PERMITTED when the
  * session is broken. Before the limit refuses, memory that the driver's pools hold unused is given
- * back (pool.h), as the driver itself does when a card is full.
+ * back (meter.h), as the driver itself does when a card is full.
  */
 #ifndef ALIQUOT_SHIM_CUDA_FRONT_H
 #define ALIQUOT_SHIM_CUDA_FRONT_H

@@ -1,67 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that the driver reserves by itself: pools, and the memory of graphs.
+ * Stream-ordered allocation: how much is granted to one, and what frees and waits tell of its pool.
  *
- * Nobody is told how much such a thing grows: it is read from the driver, as
- * RESERVED_MEM_CURRENT. The charge of a meter follows it. Threads allocate from one pool at the
- * same time, so what grew cannot be told apart; but bytes are alike. Each thread holds a grant of
- * its own (an upper bound) while the driver works, and at the end moves from its grant to the meter
- * what the meter lacks, and gives the rest back. The invariant:
- *
- *      reserved  <=  kept charge + all grants of calls in flight
- *
- * holds at every instant if every bound is one, and the charge equals what is reserved when no
- * call is in flight. A reading counts only if nobody set the charge since it was begun
- * (meter.version), so an old reading never overwrites a newer one, and no lock is held while the
- * driver is asked.
- *
- * A bound that the limit does not grant is not yet an out-of-memory: the request may fit in what
- * the pool already has. So the grants are tried from generous to none, and a pool that grew beyond
- * its grant all the same is made to give the block back.
+ * The grant is the most that a pool may grow by for the request. If the limit has no room for that,
+ * the request may still fit in what the pool has already: then it is made without a grant, alone in
+ * its pool, so that nobody else takes that room meanwhile, and only if nothing freed in another
+ * stream counts as room. A pool that grows all the same is made to give the block back at once.
  */
 #ifndef ALIQUOT_SHIM_CUDA_POOL_H
 #define ALIQUOT_SHIM_CUDA_POOL_H
 
-#include "shim/cuda/front.h"
-
-struct meter;
-
-/* The meter of a pool, or of a device's graph memory, made if need be. NULL without a session, or
- * for memory that is on no device of it. */
-struct meter *meter_of_pool(CUmemoryPool pool, struct place place);
-struct meter *meter_of_graphs(struct place place);
-struct meter *meter_find(enum charge_space space, uint64_t key);
-
-/* What the driver has reserved now; false when it does not say. */
-bool meter_read(const struct meter *meter, uint64_t *ret_bytes);
-
-/* Is any block of it with the program, as far as the driver tells? */
-bool meter_is_used(const struct meter *meter);
-
-/*
- * Reads the driver and makes the charge equal, growing it from `grant` (may be NULL), which is
- * empty afterwards. False: more is reserved than charge and grant cover; the charge is then as
- * large as could be had.
- */
-bool meter_settle(struct meter *meter, struct charge *grant);
-
-/* The same for who has no grant: what is missing is granted if the limit has room. */
-void meter_follow(struct meter *meter);
-
-/*
- * A pool is being destroyed: its meter is gone, its charge the caller's. Afterwards meter_leave()
- * if the driver did it (what is still in use stays charged), meter_reopen() if it refused.
- */
-struct place meter_close(struct meter *meter, struct charge *ret_charge);
-void meter_leave(struct charge *take_charge, bool is_used);
-void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_charge);
-
-/* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */
-void meters_refresh(int row, bool is_dirty_only);
-
-/* Before a refusal: 0 reads the meters of the place again, 1 has the driver give back what its
- * pools hold unused. False: nothing more to try. */
-bool pool_relieve(struct place place, unsigned step);
+#include "shim/cuda/meter.h"
 
 /* One stream-ordered allocation. */
 struct growth {
