@@ -14,57 +14,7 @@
 
 #include "common/atomic.h"
 #include "common/swap128.h"
-
-static uint64_t read_word(const uint64_t *word)
-{
-        return load_acquire(shared_word(word));
-}
-
-/* Of a row that only we may write. */
-static uint64_t read_own(const uint64_t *word)
-{
-        return load_relaxed(shared_word(word));
-}
-
-static struct page_row *row_of(const struct ledger *ledger, uint32_t slot, unsigned device)
-{
-        return &ledger->slots->row[slot][device];
-}
-
-static struct page_row *actor_row(const struct ledger_op *op, const struct ledger *ledger)
-{
-        return row_of(ledger, op->actor, op->device);
-}
-
-static uint64_t seq_after(uint64_t committed)
-{
-        return (committed + 1) & LEDGER_SEQ_MASK;
-}
-
-static uint64_t tag_of(uint32_t slot, uint64_t seq)
-{
-        return (uint64_t)slot << LEDGER_SEQ_BITS | seq;
-}
-
-static uint32_t tag_slot(uint64_t tag)
-{
-        return (uint32_t)(tag >> LEDGER_SEQ_BITS);
-}
-
-_Static_assert(PAGE_SLOTS == 1u << (64 - LEDGER_SEQ_BITS), "any tag names a slot of the page");
-
-static bool is_growing(uint64_t delta)
-{
-        return (int64_t)delta > 0;
-}
-
-static uint64_t used_after(uint64_t used, uint64_t delta)
-{
-        /* Below zero only if somebody scribbled on the page. */
-        if (!is_growing(delta) && used < -delta)
-                return 0;
-        return used + delta;
-}
+#include "core/ledger_words.h"
 
 /* -- RECOVER and what follows a finished operation ------------------------------------------- */
 

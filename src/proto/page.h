@@ -89,8 +89,9 @@ struct page_ledger {
          */
         uint64_t reclaimed_at_ns;
         /*
-         * What a context was seen to take of this card; 0 = not measured yet. Whoever makes the first
-         * context that can be measured writes (relaxed); an estimate, checked for sense at use.
+         * What a context was seen to take of this card; 0 = not measured yet. Whoever makes the
+         * first context that can be measured writes (relaxed); an estimate, checked for sense at
+         * use.
          */
         uint64_t context_bytes;
         uint64_t reserved[4];
