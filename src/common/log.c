@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/quiet.h"
 #include "common/text.h"
 
 #define LINE_BYTES 1024
@@ -36,45 +37,69 @@ bool log_is_on(enum log_level level)
         return level != LOG_OFF && (int)level <= load_acquire(&sink.level);
 }
 
-static void write_line(const char *line, size_t bytes)
+/* A line that cannot be written is lost: nothing about it may disturb the program, neither a pipe
+ * that nobody reads nor a fifo that nobody opened. */
+static void write_line(const char *path, const struct text *line)
 {
+        const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+        struct quiet quiet;
+        ssize_t written;
         int fd = STDERR_FILENO;
 
-        if (sink.path[0])
-                fd = open(sink.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-        if (fd < 0)
-                return;
-        /* A log that cannot be written must not disturb the program: the loss is accepted. */
-        if (write(fd, line, bytes) < 0)
-                errno = 0;
-        if (sink.path[0])
+        quiet_begin(&quiet);
+        if (path[0])
+                fd = open(path, flags, 0600);
+        written = fd < 0 ? 0 : write(fd, line->at, line->used);
+        (void)written;
+        if (path[0] && fd >= 0)
                 close(fd);
+        quiet_end(&quiet);
+}
+
+/* The rest of a line, cut to fit, and its end. */
+static void end_line(struct text *line, const char *format, va_list args)
+{
+        size_t room = line->bytes - line->used - 1;
+        int length = vsnprintf(line->at + line->used, room, format, args);
+
+        if (length > 0)
+                line->used += (size_t)length < room ? (size_t)length : room - 1;
+        line->at[line->used++] = '\n';
+}
+
+void log_tell(const char *format, ...)
+{
+        int saved = errno;
+        char bytes[LINE_BYTES];
+        struct text line;
+        va_list args;
+
+        text_begin(&line, bytes, sizeof(bytes));
+        va_start(args, format);
+        end_line(&line, format, args);
+        va_end(args);
+        write_line("", &line);
+        errno = saved;
 }
 
 void log_line(enum log_level level, const char *format, ...)
 {
         int saved = errno;
-        char line[LINE_BYTES];
+        char bytes[LINE_BYTES];
         struct timespec now;
-        struct text text;
+        struct text line;
         va_list args;
-        size_t room;
-        int length;
 
         if (!log_is_on(level))
                 return;
         clock_gettime(CLOCK_REALTIME, &now);
-        text_begin(&text, line, sizeof(line));
-        text_add(&text, "aliquot: %lld.%03ld %d %s: ", (long long)now.tv_sec, now.tv_nsec / 1000000,
+        text_begin(&line, bytes, sizeof(bytes));
+        text_add(&line, "aliquot: %lld.%03ld %d %s: ", (long long)now.tv_sec, now.tv_nsec / 1000000,
                  (int)syscall(SYS_gettid), level_names[level]);
-        room = sizeof(line) - text.used - 1;
         va_start(args, format);
-        length = vsnprintf(line + text.used, room, format, args);
+        end_line(&line, format, args);
         va_end(args);
-        if (length > 0)
-                text.used += (size_t)length < room ? (size_t)length : room - 1;
-        line[text.used++] = '\n';
-        write_line(line, text.used);
+        write_line(sink.path, &line);
         errno = saved;
 }
 

@@ -25,6 +25,9 @@ bool log_is_on(enum log_level level);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* One line on standard error, whatever the level: for what the user must know. errno survives. */
+void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* One line a cause: true the first time it is asked about `*told` (starts false). */
 bool log_once(_Atomic bool *told);
 

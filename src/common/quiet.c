@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sigprocmask() and not pthread_sigmask(): on Linux both are the calling thread's, and the latter
+ * has a version that older C libraries lack.
+ */
+#include "common/quiet.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <time.h>
+
+static const int signals[] = { SIGPIPE, SIGXFSZ };
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+void quiet_begin(struct quiet *ret)
+{
+        int saved = errno;
+        sigset_t blocked;
+
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret->cancelling);
+        sigemptyset(&blocked);
+        for (unsigned i = 0; i < SIGNALS; i++)
+                sigaddset(&blocked, signals[i]);
+        sigpending(&ret->pending);
+        sigprocmask(SIG_BLOCK, &blocked, &ret->mask);
+        errno = saved;
+}
+
+/* Takes back what was raised since, before the mask lets it through. */
+static void swallow(const sigset_t *before)
+{
+        static const struct timespec at_once;
+        sigset_t raised, now;
+
+        sigemptyset(&raised);
+        sigpending(&now);
+        for (unsigned i = 0; i < SIGNALS; i++) {
+                if (!sigismember(&now, signals[i]) || sigismember(before, signals[i]))
+                        continue;
+                sigaddset(&raised, signals[i]);
+                while (sigtimedwait(&raised, NULL, &at_once) < 0 && errno == EINTR)
+                        ;
+                sigdelset(&raised, signals[i]);
+        }
+}
+
+void quiet_end(const struct quiet *quiet)
+{
+        int saved = errno;
+
+        swallow(&quiet->pending);
+        sigprocmask(SIG_SETMASK, &quiet->mask, NULL);
+        pthread_setcancelstate(quiet->cancelling, NULL);
+        errno = saved;
+}
