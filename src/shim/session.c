@@ -52,11 +52,7 @@ static struct {
 /* One line on standard error, and in the log where that is another place. */
 static void tell(const char *what)
 {
-        char line[sizeof(self.error.text) + 64];
-        int length = snprintf(line, sizeof(line), "aliquot: %s; GPU calls are refused\n", what);
-
-        if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
-                errno = 0; /* a program without standard error is told nothing */
+        log_tell("aliquot: %s; GPU calls are refused", what);
         if (self.settings.log.path[0])
                 log_line(LOG_ERROR, "%s", what);
 }
@@ -310,12 +306,10 @@ int session_device(const uint8_t uuid[16], uint64_t card_bytes)
                 return CHARGE_NO_DEVICE;
         }
         row = store_claim_row(&self.session, uuid, card_bytes, &err);
-        errno = saved;
-        if (row >= 0)
-                return row;
-        if (log_once(&self.told_row))
+        if (row < 0 && log_once(&self.told_row))
                 tell(err.text);
-        return SESSION_NO_ROW;
+        errno = saved;
+        return row < 0 ? SESSION_NO_ROW : row;
 }
 
 const struct limits_page *session_limits(void)

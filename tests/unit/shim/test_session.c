@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +222,47 @@ static void test_what_cannot_be_enforced_fails_closed(void **state)
         expect_broken(&answer, "CUDA_VISIBLE_DEVICES");
         answer = run_with(just_start, "ALIQUOT_GPU=1", "CUDA_VISIBLE_DEVICES=1");
         assert_int_equal(answer.state, SESSION_NONE);
+}
+
+/* The files of a session do not fit; the program lives to be told so. */
+static void start_with_small_files(void)
+{
+        const struct rlimit small = { 4096, 4096 };
+
+        CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+        signal(SIGXFSZ, SIG_DFL);
+        refused_everywhere();
+}
+
+static void test_a_limit_on_the_size_of_files(void **state)
+{
+        struct answer answer = run_with(start_with_small_files, "ALIQUOT_MEMORY=1GiB");
+
+        expect_broken(&answer, "File too large");
+}
+
+static void refused_row(void)
+{
+        session_start(two_gpus);
+        errno = 4321;
+        CHECK(session_device((const uint8_t[16]){ 0 }, 16 * GIB) == SESSION_NO_ROW);
+        CHECK(errno == 4321);
+}
+
+/* Also where standard error is closed, and the line cannot be written. */
+static void refused_row_untold(void)
+{
+        close(STDERR_FILENO);
+        refused_row();
+}
+
+static void test_a_refused_gpu_leaves_errno(void **state)
+{
+        struct answer answer = run_with(refused_row, "ALIQUOT_MEMORY=1GiB");
+
+        assert_non_null(strstr(answer.lines, "a GPU without a UUID"));
+        answer = run_with(refused_row_untold, "ALIQUOT_MEMORY=1GiB");
+        assert_string_equal(answer.lines, "");
 }
 
 static void start_blind(void)
@@ -461,6 +504,8 @@ int main(void)
                 story(test_equal_settings_share),
                 story(test_a_name_is_joined_or_refused),
                 story(test_what_cannot_be_enforced_fails_closed),
+                story(test_a_limit_on_the_size_of_files),
+                story(test_a_refused_gpu_leaves_errno),
                 story(test_a_driver_that_cannot_tell_its_gpus),
                 story(test_many_threads_come_first),
                 story(test_a_child_does_not_wait_for_a_thread_that_it_lacks),
