@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #define INITIAL_BYTES (8u << 20) /* more than the kernel lets in by default; untouched is free */
-#define INITIAL_ENTRIES 128u
+#define INITIAL_ENTRIES (INITIAL_BYTES / sizeof("VCUDA_")) /* the shortest that could be one */
 
 /* Only ever used by the one thread that finds out about the session. */
-static struct {
-        char *text; /* INITIAL_BYTES + 1, mapped */
+static struct initial {
+        char text[INITIAL_BYTES + 1];
         char *entry[INITIAL_ENTRIES + 1];
-} initial;
+} * initial;
 
 static bool could_be_a_setting(const char *entry)
 {
@@ -48,25 +48,23 @@ char *const *initial_environment(void)
         size_t used, count = 0;
 
         initial_free();
-        initial.text = mmap(NULL, INITIAL_BYTES + 1, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (initial.text == MAP_FAILED) {
-                initial.text = NULL;
+        initial = mmap(NULL, sizeof(*initial), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (initial == MAP_FAILED) {
+                initial = NULL;
                 return NULL;
         }
-        used = read_all(initial.text, INITIAL_BYTES);
-        for (size_t at = 0; at < used && count < INITIAL_ENTRIES;
-             at += strlen(initial.text + at) + 1) {
-                if (could_be_a_setting(initial.text + at))
-                        initial.entry[count++] = initial.text + at;
+        used = read_all(initial->text, INITIAL_BYTES);
+        for (size_t at = 0; at < used; at += strlen(initial->text + at) + 1) {
+                if (could_be_a_setting(initial->text + at))
+                        initial->entry[count++] = initial->text + at;
         }
-        initial.entry[count] = NULL;
-        return initial.entry;
+        return initial->entry;
 }
 
 void initial_free(void)
 {
-        if (initial.text)
-                munmap(initial.text, INITIAL_BYTES + 1);
-        initial.text = NULL;
+        if (initial)
+                munmap(initial, sizeof(*initial));
+        initial = NULL;
 }

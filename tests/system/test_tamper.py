@@ -122,7 +122,12 @@ def test_another_environment_after_the_start_changes_nothing(run_python, folder)
     assert result.rc == 0 and result.stdout.split() == [str(GIB)], result
 
 
-def test_an_environment_tidied_before_the_first_call(run_python, folder):
+# More than anybody sets, and before the one that counts: none may push it out.
+OTHERS = {f"VCUDA_OTHER_{i}": "x" for i in range(300)}
+
+
+@pytest.mark.parametrize("others", [{}, OTHERS], ids=["alone", "behind many"])
+def test_an_environment_tidied_before_the_first_call(run_python, folder, others):
     result = run_python("""
         import ctypes, os
         del os.environ["ALIQUOT_SESSION"], os.environ["ALIQUOT_RUNTIME_DIR"]
@@ -133,7 +138,7 @@ def test_an_environment_tidied_before_the_first_call(run_python, folder):
         assert cuda.cuCtxSetCurrent(context) == 0
         assert cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
         print(total.value)
-        """, ALIQUOT_SESSION="s")
+        """, **others, ALIQUOT_SESSION="s")
     assert result.rc == 0 and result.stdout.split() == [str(GIB)], result
 
 
