@@ -4,6 +4,9 @@
  *
  * A process that takes a slot looks at `removed` after it has the lock; we look at the locks after
  * we have set `removed`. So either it sees the flag, or we see the lock.
+ *
+ * Removers take turns, by a lock on the folder of all sessions: a second one would take back the
+ * flag of the first, or rename away what somebody made under the same name since.
  */
 #include "store/store.h"
 
@@ -11,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,15 +95,19 @@ int store_remove(const struct store *store, const char *name, bool force, struct
                 rc = folder_temporary_name(".old-", away, err);
         if (rc < 0)
                 return rc;
+        sessions = folder_open_sessions(store, false, err);
+        if (sessions < 0)
+                return sessions;
+        while (flock(sessions, LOCK_EX) < 0) {
+                if (errno != EINTR)
+                        return fail(err, -errno, "lock of %s: %m", store->path);
+        }
         if (force)
                 mark_removed(store, name);
         else
                 rc = retire(store, name, err);
         if (rc < 0)
                 return rc;
-        sessions = folder_open_sessions(store, false, err);
-        if (sessions < 0)
-                return sessions;
         if (renameat(sessions, name, sessions, away) < 0)
                 return fail(err, -errno, "session %s: %m", name);
         rc = folder_delete(sessions, away, err);

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -14,6 +16,7 @@
 
 #define CREATORS 24
 #define ROUNDS 20
+#define SETTLE_US 50000 /* a remover that does not wait is done by then */
 
 static unsigned count_descriptors(void)
 {
@@ -327,6 +330,33 @@ static void test_a_removal_that_was_not_finished(void **state)
         expect_refused("dying", -ENOENT, "dying");
 }
 
+static void *remove_it(void *unused)
+{
+        return (void *)(intptr_t)store_remove(&store, "turns", false, NULL);
+}
+
+/* A second remover would rename away what was made under the same name since. */
+static void test_removers_take_turns(void **state)
+{
+        struct store_session session;
+        pthread_t remover;
+        void *rc;
+        int sessions;
+
+        make("turns");
+        sessions = open(path_of("", ""), O_RDONLY | O_DIRECTORY);
+        assert_int_equal(flock(sessions, LOCK_EX), 0); /* as somebody who is at it */
+        assert_int_equal(pthread_create(&remover, NULL, remove_it, NULL), 0);
+        usleep(SETTLE_US);
+        assert_int_equal(store_join(&store, "turns", false, &session, NULL), 0);
+        assert_true(store_is_current(&session));
+        close(sessions);
+        pthread_join(remover, &rc);
+        assert_int_equal((intptr_t)rc, 0);
+        assert_false(store_is_current(&session));
+        store_close(&session);
+}
+
 static void test_a_slot_is_backed_before_it_is_touched(void **state)
 {
         struct stat before, after;
@@ -357,6 +387,7 @@ int main(void)
                 story(test_a_row_without_its_limit),
                 story(test_removing),
                 story(test_a_removal_that_was_not_finished),
+                story(test_removers_take_turns),
                 story(test_a_slot_is_backed_before_it_is_touched),
         };
 
