@@ -33,8 +33,9 @@ def test_charge_is_grant(sim, run, family):
     assert len(moved) > 1 or family == "host", f"{family} charged nothing at all: {seen}"
 
 
-def test_every_family_in_one_process(sim, run):
-    result = run([sim.build.program("hooks/families")], preload=True, ALIQUOT_MEMORY="768MiB")
+@pytest.mark.parametrize("door", ({"preload": True}, {"shims": True}))
+def test_every_family_in_one_process(sim, run, door):
+    result = run([sim.build.program("hooks/families")], ALIQUOT_MEMORY="768MiB", **door)
     assert result.rc == 0, result
     assert {name for name, *_ in looks(result)} > set(FAMILIES)
     assert list(looks(result))[-1][2:] == (0, 0)

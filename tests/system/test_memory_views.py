@@ -210,6 +210,29 @@ def test_an_empty_session_lists_nobody(sim):
         assert gpu.say("processes 0 0") == ["0", "0"]
 
 
+def test_who_keeps_the_card_busy(sim):
+    """Utilisation samples are of the session's own processes; the strangers' are not shown."""
+    with Script(sim, preload=False) as stranger, \
+            Script(sim, ALIQUOT_MEMORY="256MiB") as one, Script(sim, ALIQUOT_MEMORY="256MiB") as two:
+        stranger.ready().do("spin 20000000")
+        one.ready().do("nvml", "spin 20000000")
+        two.ready().do("spin 20000000")
+        pids = {int(gpu.say("pid")[0]) for gpu in (one, two)}
+        answer = [int(word) for word in one.say("utilisation 0")]
+        assert answer[0] == 0
+        assert set(answer[1:]) == pids
+        stranger.do("nvml")
+        assert len(set(stranger.say("utilisation 0")[1:])) == 3
+
+
+def test_graphics_and_mps_lists_answer_as_the_driver(sim):
+    script = ["nvml", "graphics 0 0", "graphics 0 8", "mps 0 0", "mps 0 8", "graphics 9 8"]
+    with Script(sim, preload=False) as bare:
+        wanted = [bare.say(line) for line in script]
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        assert [gpu.say(line) for line in script] == wanted
+
+
 def test_another_pid_namespace(sim):
     """A reader in its own PID namespace names its own processes by its own pids."""
     if os.geteuid() != 0:

@@ -2,7 +2,8 @@
 /*
  * Driver calls by a script on standard input, one a line; prints what each answered.
  *
- *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below)
+ *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below and in
+ * script_views.c)
  *
  * Numbers name slots of the script (memory, handles, streams...). "-" for a slot passes a NULL
  * pointer. A line that begins with "thread" is done in a new thread, which has no context; "look D"
@@ -18,16 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "abi/nvml.h"
+#include "script.h"
 #include "watch.h"
 
 #define SLOTS 512
-#define WORDS 8
-
-struct command {
-        unsigned count;
-        char *word[WORDS];
-};
 
 static CUdeviceptr memory[SLOTS];
 static CUcontext contexts[SLOTS];
@@ -44,11 +39,6 @@ static CUipcMemHandle ipc[SLOTS];
 static int descriptors[SLOTS];
 static CUgraphExec execs[SLOTS];
 
-static uint64_t number(const struct command *c, unsigned at)
-{
-        return at < c->count ? strtoull(c->word[at], NULL, 0) : 0;
-}
-
 static unsigned slot(const struct command *c, unsigned at)
 {
         return (unsigned)number(c, at) % SLOTS;
@@ -57,18 +47,6 @@ static unsigned slot(const struct command *c, unsigned at)
 /* &table[slot], or NULL when the script says so. */
 #define AT(table, c, n) \
         ((n) < (c)->count && strcmp((c)->word[n], "-") == 0 ? NULL : &table[slot(c, n)])
-
-static void say(CUresult rc)
-{
-        printf("%d", rc);
-}
-
-static void say_values(int rc, const uint64_t *values, unsigned count)
-{
-        printf("%d", rc);
-        for (unsigned i = 0; rc == 0 && i < count; i++)
-                printf(" %" PRIu64, values[i]);
-}
 
 static void do_init(const struct command *c)
 {
@@ -416,44 +394,6 @@ static void do_info_old(const struct command *c)
         say_values(rc, (uint64_t[]){ left, total }, 2);
 }
 
-static void do_total(const struct command *c)
-{
-        size_t total = 7;
-        CUresult rc = cuDeviceTotalMem_v2(&total, (CUdevice)number(c, 1));
-
-        say_values(rc, &(uint64_t){ total }, 1);
-}
-
-static void do_uuid(const struct command *c)
-{
-        CUuuid uuid;
-        CUresult rc = cuDeviceGetUuid_v2(&uuid, (CUdevice)number(c, 1));
-
-        say(rc);
-        for (unsigned i = 0; rc == CUDA_SUCCESS && i < sizeof(uuid.bytes); i++)
-                printf("%s%02x", i ? "" : " ", (unsigned char)uuid.bytes[i]);
-}
-
-static void do_name(const struct command *c)
-{
-        char name[256] = "";
-        int room = c->count > 2 ? (int)number(c, 2) : (int)sizeof(name);
-
-        say(cuDeviceGetName(name, room, (CUdevice)number(c, 1)));
-        printf(" %s", name);
-}
-
-static void do_look(const struct command *c)
-{
-        CUuuid uuid = { { 0 } };
-
-        cuDeviceGetUuid_v2(&uuid, (CUdevice)number(c, 1));
-        say_values(0,
-                   (uint64_t[]){ watch_charged(&uuid), watch_granted(&uuid),
-                                 watch_granted_tag(&uuid), watch_high(&uuid) },
-                   4);
-}
-
 /* All that the driver says of an address, without what is different from run to run. */
 static void do_attributes(const struct command *c)
 {
@@ -484,84 +424,25 @@ static void do_attributes(const struct command *c)
         }
 }
 
-static nvmlDevice_t card(const struct command *c)
+/* Keeps the device busy for so many ns. */
+static void do_spin(const struct command *c)
 {
-        nvmlDevice_t device = NULL;
+        uint64_t ns = number(c, 1);
+        void *params[] = { &ns };
+        CUfunction spin;
+        CUmodule code;
+        CUresult rc = cuModuleLoadData(&code, "aliquot-sim builtin");
 
-        nvmlDeviceGetHandleByIndex_v2((unsigned)number(c, 1), &device);
-        return device;
+        if (rc == CUDA_SUCCESS)
+                rc = cuModuleGetFunction(&spin, code, "spin_ns");
+        if (rc == CUDA_SUCCESS)
+                rc = cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+        if (rc == CUDA_SUCCESS)
+                rc = cuCtxSynchronize();
+        say(rc);
 }
 
-static void do_nvml(const struct command *c)
-{
-        (void)c;
-        printf("%d", nvmlInit_v2());
-}
-
-static void do_card(const struct command *c)
-{
-        nvmlMemory_t memory_now = { 0 };
-        nvmlReturn_t rc = nvmlDeviceGetMemoryInfo(card(c), &memory_now);
-
-        say_values((int)rc, (uint64_t[]){ memory_now.free, memory_now.total, memory_now.used }, 3);
-}
-
-static void do_card_v2(const struct command *c)
-{
-        nvmlMemory_v2_t now = { .version = nvmlMemory_v2 };
-        nvmlReturn_t rc = nvmlDeviceGetMemoryInfo_v2(card(c), &now);
-
-        say_values((int)rc, (uint64_t[]){ now.free, now.total, now.used, now.reserved }, 4);
-}
-
-static void do_card_name(const struct command *c)
-{
-        char name[256] = "";
-        unsigned room = c->count > 2 ? (unsigned)number(c, 2) : (unsigned)sizeof(name);
-
-        printf("%d", nvmlDeviceGetName(card(c), name, room));
-        printf(" %s", name);
-}
-
-static void do_card_uuid(const struct command *c)
-{
-        char text[96] = "";
-
-        printf("%d", nvmlDeviceGetUUID(card(c), text, sizeof(text)));
-        printf(" %s", text);
-}
-
-/* processes DEVICE ROOM GENERATION: code, count, then pid=bytes. */
-static void do_processes(const struct command *c)
-{
-        unsigned count = (unsigned)number(c, 2);
-        unsigned generation = c->count > 3 ? (unsigned)number(c, 3) : 3;
-        nvmlProcessInfo_v1_t old[64] = { { 0 } };
-        nvmlProcessInfo_t new[64] = { { 0 } };
-        nvmlReturn_t rc;
-
-        if (generation == 1)
-                rc = nvmlDeviceGetComputeRunningProcesses(card(c), &count, count ? old : NULL);
-        else if (generation == 2)
-                rc = nvmlDeviceGetComputeRunningProcesses_v2(card(c), &count, count ? new : NULL);
-        else
-                rc = nvmlDeviceGetComputeRunningProcesses_v3(card(c), &count, count ? new : NULL);
-        printf("%d %u", rc, count);
-        for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++)
-                printf(" %u=%llu", generation == 1 ? old[i].pid : new[i].pid,
-                       generation == 1 ? old[i].usedGpuMemory : new[i].usedGpuMemory);
-}
-
-static void do_pid(const struct command *c)
-{
-        (void)c;
-        printf("%d", (int)getpid());
-}
-
-static const struct {
-        const char *name;
-        void (*run)(const struct command *);
-} commands[] = {
+static const struct verb commands[] = {
         { "init", do_init },
         { "context", do_context },
         { "current", do_current },
@@ -611,28 +492,26 @@ static const struct {
         { "graph-trim", do_graph_trim },
         { "info", do_info },
         { "info-old", do_info_old },
-        { "total", do_total },
-        { "uuid", do_uuid },
-        { "name", do_name },
-        { "look", do_look },
         { "attributes", do_attributes },
-        { "nvml", do_nvml },
-        { "card", do_card },
-        { "card-v2", do_card_v2 },
-        { "card-name", do_card_name },
-        { "card-uuid", do_card_uuid },
-        { "processes", do_processes },
-        { "pid", do_pid },
+        { "spin", do_spin },
 };
+
+static bool obey_one_of(const struct verb *verbs, size_t count, const struct command *c)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (strcmp(verbs[i].name, c->word[0]) == 0) {
+                        verbs[i].run(c);
+                        return true;
+                }
+        }
+        return false;
+}
 
 static void obey(const struct command *c)
 {
-        for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-                if (strcmp(commands[i].name, c->word[0]) == 0) {
-                        commands[i].run(c);
-                        return;
-                }
-        }
+        if (obey_one_of(commands, sizeof(commands) / sizeof(commands[0]), c) ||
+            obey_one_of(view_verbs, view_verb_count, c))
+                return;
         fprintf(stderr, "%s: no such command\n", c->word[0]);
         exit(2);
 }

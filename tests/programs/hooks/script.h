@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of the script program share: a line as words, and how answers are printed.
+ */
+#pragma once
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "abi/cuda.h"
+
+#define WORDS 8
+
+struct command {
+        unsigned count;
+        char *word[WORDS];
+};
+
+struct verb {
+        const char *name;
+        void (*run)(const struct command *);
+};
+
+extern const struct verb view_verbs[];
+extern const size_t view_verb_count;
+
+static inline uint64_t number(const struct command *c, unsigned at)
+{
+        return at < c->count ? strtoull(c->word[at], NULL, 0) : 0;
+}
+
+static inline void say(CUresult rc)
+{
+        printf("%d", rc);
+}
+
+static inline void say_values(int rc, const uint64_t *values, unsigned count)
+{
+        printf("%d", rc);
+        for (unsigned i = 0; rc == 0 && i < count; i++)
+                printf(" %" PRIu64, values[i]);
+}
