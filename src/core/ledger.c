@@ -42,7 +42,7 @@ static bool begin_reclaim(struct ledger_op *op, const struct ledger *ledger)
         if (held == 0)
                 return false;
         ledger->ports->note_reclaim(ledger->context, op->device);
-        begin_operation(op, ledger, -held);
+        begin_operation(op, ledger, -within(held));
         return true;
 }
 
@@ -359,7 +359,7 @@ void ledger_charge(struct ledger_op *op, uint32_t slot, unsigned device, uint64_
 
 void ledger_release(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes)
 {
-        begin_own(op, slot, device, -bytes);
+        begin_own(op, slot, device, -within(bytes));
 }
 
 void ledger_attach(struct ledger_op *op, uint32_t slot)

@@ -54,6 +54,13 @@ static inline bool is_growing(uint64_t delta)
         return (int64_t)delta > 0;
 }
 
+/* A row that somebody scribbled on may say anything; what is given back must not look like a
+ * charge. */
+static inline uint64_t within(uint64_t bytes)
+{
+        return bytes < LEDGER_MAX_BYTES ? bytes : LEDGER_MAX_BYTES;
+}
+
 static inline uint64_t used_after(uint64_t used, uint64_t delta)
 {
         /* Below zero only if somebody scribbled on the page. */
