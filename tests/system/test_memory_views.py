@@ -214,9 +214,9 @@ def test_who_keeps_the_card_busy(sim):
     """Utilisation samples are of the session's own processes; the strangers' are not shown."""
     with Script(sim, preload=False) as stranger, \
             Script(sim, ALIQUOT_MEMORY="256MiB") as one, Script(sim, ALIQUOT_MEMORY="256MiB") as two:
-        stranger.ready().do("spin 20000000")
-        one.ready().do("nvml", "spin 20000000")
-        two.ready().do("spin 20000000")
+        stranger.ready().do("spin 110000000")
+        one.ready().do("nvml", "spin 110000000")
+        two.ready().do("spin 110000000")
         pids = {int(gpu.say("pid")[0]) for gpu in (one, two)}
         answer = [int(word) for word in one.say("utilisation 0")]
         assert answer[0] == 0
