@@ -88,7 +88,9 @@ static CUresult query(bool is_per_thread, CUstream handle)
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
-        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (stream_is_capturing(stream))
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         if (rc == CUDA_SUCCESS)
                 rc = exec_capture_check_unsafe();
@@ -108,7 +110,9 @@ static CUresult synchronize(bool is_per_thread, CUstream handle)
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
-        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (stream_is_capturing(stream))
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         if (rc == CUDA_SUCCESS)
                 rc = exec_capture_check_unsafe();
