@@ -19,12 +19,12 @@ CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (stream->kind == STREAM_LEGACY && load_acquire(&stream->exec->blocking_captures))
-                return capture_refuse_legacy(stream->exec);
-        *ret_stream = stream;
-        return CUDA_SUCCESS;
+        if (rc == CUDA_SUCCESS && stream->kind == STREAM_LEGACY &&
+            load_acquire(&stream->exec->blocking_captures))
+                rc = capture_refuse_legacy(stream->exec);
+        if (rc == CUDA_SUCCESS)
+                *ret_stream = stream;
+        return rc;
 }
 
 static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
@@ -88,9 +88,7 @@ static CUresult query(bool is_per_thread, CUstream handle)
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (stream_is_capturing(stream))
+        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         if (rc == CUDA_SUCCESS)
                 rc = exec_capture_check_unsafe();
@@ -110,9 +108,7 @@ static CUresult synchronize(bool is_per_thread, CUstream handle)
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (stream_is_capturing(stream))
+        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         if (rc == CUDA_SUCCESS)
                 rc = exec_capture_check_unsafe();
