@@ -5,7 +5,7 @@
  * A thread that runs work takes the lock, looks at its seat's clock, and if the clock is not yet
  * where the work ends, sleeps until it can be (as holder) or until the slice in force ends (else).
  * The lock is robust: whoever inherits it from a dead owner finds at worst a half-made hand-over,
- * which engine_repair() turns into an idle engine.
+ * and engine_repair() makes one anew. A holder is missing only while no seat wants the engine.
  */
 #include "sim/exec_device.h"
 
@@ -135,15 +135,17 @@ static uint64_t clock_time(const struct exec_device *device, int seat, uint64_t 
         return at->hold_end_ns > back ? at->hold_end_ns - back : 0;
 }
 
+/* Who had the lock died in the midst of a change: the seats are right, who holds is decided anew.
+ */
 static void engine_repair(struct exec_device *device)
 {
-        device->holder = EXEC_NO_SEAT;
-        device->idle_since_ns = sim_now_ns();
         for (unsigned i = 0; i < EXEC_SEATS / 64; i++)
                 device->active[i] = 0;
         for (int i = 0; i < EXEC_SEATS; i++)
                 if (device->seat[i].is_taken && device->seat[i].want)
                         device->active[i / 64] |= 1ULL << (i % 64);
+        device->holder = EXEC_NO_SEAT;
+        hand_over(device, sim_now_ns());
 }
 
 static void engine_lock(struct exec_device *device)

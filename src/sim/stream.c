@@ -153,7 +153,9 @@ static bool has_room(void *argument)
 
 void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
 {
-        struct room room = { stream, (sizeof(struct command) + bytes + 63) & ~(size_t)63 };
+        struct room room = { .stream = stream,
+                             .bytes = (sizeof(struct command) + bytes + 63) & ~(size_t)63,
+                             .pending_max = STREAM_PENDING_MAX };
         struct command *command;
         size_t offset;
 

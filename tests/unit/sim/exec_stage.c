@@ -6,6 +6,17 @@
 #include <unistd.h>
 
 struct stage stage;
+bool stage_is_tenant;
+
+void stage_ok(CUresult result, const char *call, const char *file, int line)
+{
+        if (result == CUDA_SUCCESS)
+                return;
+        print_error("%s answered %d\n", call, (int)result);
+        if (stage_is_tenant)
+                _exit(1);
+        _fail(file, line);
+}
 
 static char folder[] = "/tmp/aliquot-sim-exec-XXXXXX";
 

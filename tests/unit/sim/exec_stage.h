@@ -18,7 +18,13 @@
 
 #include "abi/cuda.h"
 
-#define ok(call) assert_int_equal(call, CUDA_SUCCESS)
+#define ok(call) stage_ok(call, #call, __FILE__, __LINE__)
+
+/* The call succeeded; otherwise the story has failed, or, in a tenant, the tenant ends with 1. */
+void stage_ok(CUresult result, const char *call, const char *file, int line);
+
+/* Set in a forked child, where a failing assertion must not go on with the parent's stories. */
+extern bool stage_is_tenant;
 
 struct stage {
         CUcontext context;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,8 @@ static pid_t start_tenant(int number, unsigned kernels, uint64_t ns)
 
         if (child)
                 return child;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        stage_is_tenant = true;
         tenant(number, kernels, ns);
         _exit(0);
 }
@@ -71,7 +74,12 @@ static void await(_Atomic uint32_t *counter, uint32_t value)
         uint64_t end_ns = now_ns() + 30000000000u;
 
         while (atomic_load(counter) < value) {
+                siginfo_t ended = { 0 };
+
                 assert_true(now_ns() < end_ns);
+                /* A tenant that failed would be waited for in vain. */
+                waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
+                assert_false(ended.si_code == CLD_EXITED && ended.si_status);
                 usleep(1000);
         }
 }
@@ -142,17 +150,35 @@ static void the_dead_hold_nothing(void **state)
         end_tenant(other);
 }
 
-static void lose_device(void)
+/* Death at any moment, also while it turns the slices or has the engine's lock. */
+static void a_survivor_outlives_many_deaths(void **state)
+{
+        pid_t survivor = start_tenant(0, 900, 200000);
+
+        await(&shared->ready, 1);
+        atomic_store(&shared->gate, 1);
+        for (unsigned i = 0; i < 12; i++) {
+                pid_t victim = start_tenant(1, 900, 1000);
+
+                await(&shared->ready, i + 2);
+                usleep(i * 150);
+                kill(victim, SIGKILL);
+                waitpid(victim, NULL, 0);
+        }
+        end_tenant(survivor);
+}
+
+static bool lose_device(void)
 {
         CUstream stream;
 
+        stage_is_tenant = true;
         stage_join(",lost=200ms");
         ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
         stage_spin(stream, 60000000000u);
-        assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_DEVICE_UNAVAILABLE);
-        assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_DEVICE_UNAVAILABLE);
-        assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_DEVICE_UNAVAILABLE);
-        atomic_fetch_add(&shared->done, 1);
+        return cuStreamSynchronize(stream) == CUDA_ERROR_DEVICE_UNAVAILABLE &&
+               cuStreamQuery(stream) == CUDA_ERROR_DEVICE_UNAVAILABLE &&
+               cuCtxSynchronize() == CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
 /* Who waits for a device that is lost meanwhile is told, and does not wait for ever. Last: the
@@ -161,11 +187,8 @@ static void a_lost_device_ends_every_wait(void **state)
 {
         pid_t child = fork();
 
-        if (!child) {
-                lose_device();
-                _exit(0);
-        }
-        await(&shared->done, 1);
+        if (!child)
+                _exit(!lose_device());
         end_tenant(child);
 }
 
@@ -188,6 +211,7 @@ int main(void)
                 cmocka_unit_test_setup(two_processes_share_the_engine, reset),
                 cmocka_unit_test_setup(a_long_kernel_starves_nobody, reset),
                 cmocka_unit_test_setup(the_dead_hold_nothing, reset),
+                cmocka_unit_test_setup(a_survivor_outlives_many_deaths, reset),
                 cmocka_unit_test_setup(a_lost_device_ends_every_wait, reset),
         };
 

@@ -56,6 +56,23 @@ static void a_stream_is_asynchronous(void **state)
         ok(cuMemFreeHost((void *)gate));
 }
 
+/* As the real push buffer does, a stream takes a thousand launches before it holds up the caller.
+ */
+static void a_thousand_launches_do_not_block(void **state)
+{
+        CUdeviceptr gate = make_gate();
+        CUstream stream;
+
+        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamWaitValue32_v2(stream, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+        for (int i = 0; i < 1000; i++)
+                stage_spin(stream, 0);
+        open_gate(gate);
+        ok(cuStreamSynchronize(stream));
+        ok(cuStreamDestroy_v2(stream));
+        ok(cuMemFreeHost((void *)gate));
+}
+
 static void an_event_orders_two_streams(void **state)
 {
         CUdeviceptr gate = make_gate(), to = stage_alloc(64);
@@ -346,6 +363,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(work_in_a_stream_is_in_order),
                 cmocka_unit_test(a_stream_is_asynchronous),
+                cmocka_unit_test(a_thousand_launches_do_not_block),
                 cmocka_unit_test(an_event_orders_two_streams),
                 cmocka_unit_test(the_legacy_stream_is_a_barrier),
                 cmocka_unit_test(each_thread_has_its_own_default_stream),
