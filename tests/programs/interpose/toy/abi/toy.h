@@ -40,10 +40,11 @@ long toyEleven(long a, int b, unsigned c, char d, long e, long f, long g, int h,
                void *k);
 double toyMixed(int a, float b, double c, long d, double e, float f, long g, double h, double i,
                 double j, double k, double l, double m, long n);
-double toyWide(toy_wide a, toy_wide b, int c);
+TOY_WIDE double toyWide(toy_wide a, toy_wide b, int c);
 long toyBig(struct toy_big a, int b);
 long toyVariadic(int count, ...);
-long toyGated(long a, double b, toy_wide c, long d, long e, long f, long g, long h, double i);
+TOY_WIDE long toyGated(long a, double b, toy_wide c, long d, long e, long f, long g, long h,
+                       double i);
 int toyHooked(int a);
 int toyRefused(int a);
 int toyAbsent(int a);
