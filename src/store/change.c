@@ -5,6 +5,9 @@
  * Every word here is shared: single words, no lock. A row is claimed by one 16-byte swap of its
  * UUID, and is of use once its limit is not 0; whoever finds it claimed but without one writes
  * the same value that the claimer would have.
+ *
+ * A claim and a change of the default may cross. The changer writes the default and then looks at
+ * the rows; the claimer makes its row and then looks at the default: one of them sees the other.
  */
 #include "store/store.h"
 
@@ -24,6 +27,8 @@
 #include "common/uuid.h"
 #include "store/folder.h"
 
+#define LOOKS 16u /* at words that others change: nobody changes limits in a loop */
+
 static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
 {
         return load_acquire(shared_word(&row->uuid[0])) == uuid[0] &&
@@ -39,11 +44,45 @@ static struct limits_device *find_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
+/* Two words, of which "no part of the card" and "any number of bytes" must never meet, not even in
+ * the eye of a reader that comes in between: the order of write_default(), read twice. */
 static void read_default(const struct limits_page *page, struct settings_limits *ret)
 {
-        ret->default_bytes = load_acquire(shared_word(&page->default_limit_bytes));
-        ret->default_micro_percent =
-                (uint32_t)load_acquire(shared_word(&page->default_micro_percent));
+        _Atomic uint64_t *part = shared_word(&page->default_micro_percent);
+        uint64_t seen, now = load_acquire(part);
+
+        for (unsigned look = 0; look < LOOKS; look++) {
+                seen = now;
+                ret->default_bytes = load_acquire(shared_word(&page->default_limit_bytes));
+                ret->default_micro_percent = (uint32_t)seen;
+                now = load_acquire(part);
+                if (now == seen)
+                        return;
+        }
+}
+
+static void write_default(struct limits_page *page, const struct settings_limits *limits)
+{
+        _Atomic uint64_t *part = shared_word(&page->default_micro_percent);
+
+        if (limits->default_micro_percent)
+                store_release(part, limits->default_micro_percent);
+        store_release(shared_word(&page->default_limit_bytes), limits->default_bytes);
+        store_release(part, limits->default_micro_percent);
+}
+
+/* What a card without a rule of its own may use now. */
+static int default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
+                         struct error *err)
+{
+        struct settings_limits limits = { 0 };
+        int rc;
+
+        read_default(page, &limits);
+        rc = settings_resolve_default(&limits, card_bytes, ret, err);
+        if (rc == 0 && !*ret)
+                return fail(err, -EPROTO, "the session's limit is zero");
+        return rc;
 }
 
 /* All claimers walk the same way, so no GPU gets two rows. */
@@ -60,25 +99,37 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
+/* `given` is what we gave a new row: a change that crossed it may not have found the row. */
+static void follow_default(const struct limits_page *page, struct limits_device *row,
+                           uint64_t given)
+{
+        uint64_t card_bytes = load_relaxed(shared_word(&row->card_bytes));
+        uint64_t now;
+
+        fence_seq_cst();
+        for (unsigned look = 0; look < LOOKS; look++) {
+                if (default_limit(page, card_bytes, &now, NULL) < 0 || now == given ||
+                    !cas_acq_rel(shared_word(&row->limit_bytes), &given, now))
+                        return;
+                given = now;
+        }
+}
+
 static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card_bytes,
                  struct error *err)
 {
-        struct settings_limits limits = { 0 };
         struct limits_device *row;
         uint64_t limit_bytes, none = 0;
-        int rc;
+        int rc = default_limit(page, card_bytes, &limit_bytes, err);
 
-        read_default(page, &limits);
-        rc = settings_resolve_default(&limits, card_bytes, &limit_bytes, err);
         if (rc < 0)
                 return rc;
-        if (!limit_bytes)
-                return fail(err, -EPROTO, "the session's limit is zero");
         row = take_row(page, uuid);
         if (!row)
                 return fail(err, -ENOSPC, "all %u places for GPUs are taken", PAGE_DEVICES);
         store_relaxed(shared_word(&row->card_bytes), card_bytes);
-        cas_acq_rel(shared_word(&row->limit_bytes), &none, limit_bytes);
+        if (cas_acq_rel(shared_word(&row->limit_bytes), &none, limit_bytes))
+                follow_default(page, row, limit_bytes);
         return (int)(row - page->device);
 }
 
@@ -142,7 +193,6 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
 /* What a row, or a GPU without one, may use now. */
 static uint64_t current_limit(struct limits_page *page, const struct settings_limit *device)
 {
-        struct settings_limits defaults = { 0 };
         struct limits_device *row;
         uint64_t words[2], bytes = 0;
 
@@ -150,8 +200,7 @@ static uint64_t current_limit(struct limits_page *page, const struct settings_li
         row = find_row(page, words);
         if (row)
                 return load_acquire(shared_word(&row->limit_bytes));
-        read_default(page, &defaults);
-        settings_resolve_default(&defaults, device->card_bytes, &bytes, NULL);
+        default_limit(page, device->card_bytes, &bytes, NULL);
         return bytes;
 }
 
@@ -196,42 +245,37 @@ static void wake(uint32_t *word)
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The new limit of every row, or 0 where it stays. */
-static int plan(const struct limits_page *page, const struct settings_limits *limits,
-                uint64_t ret[PAGE_DEVICES], struct error *err)
+/* The new limit of a row, or 0 where it stays: free, or still its claimer's to complete. */
+static int plan_row(const struct limits_device *row, const struct settings_limits *limits,
+                    uint64_t *ret, struct error *err)
 {
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                const struct limits_device *row = &page->device[i];
-                const struct settings_limit *named = NULL;
-                char shown[UUID_TEXT_BYTES];
-                uint8_t uuid[16];
-                int rc = 0;
+        const struct settings_limit *named = NULL;
+        char shown[UUID_TEXT_BYTES];
+        uint8_t uuid[16];
+        int rc = 0;
 
-                memcpy(uuid, row->uuid, sizeof(uuid));
-                for (unsigned j = 0; j < limits->count; j++) {
-                        if (memcmp(limits->device[j].uuid, uuid, sizeof(uuid)) == 0)
-                                named = &limits->device[j];
-                }
-                ret[i] = 0;
-                if (!row->uuid[0] && !row->uuid[1])
-                        continue;
-                if (named && (named->is_named || limits->has_default))
-                        ret[i] = named->limit_bytes;
-                else if (limits->has_default)
-                        rc = settings_resolve_default(limits, row->card_bytes, &ret[i], err);
-                if (rc < 0) {
-                        wrap(err, "GPU %s", uuid_format(uuid, false, shown));
-                        return rc;
-                }
+        *ret = 0;
+        if (!load_acquire(shared_word(&row->limit_bytes)))
+                return 0;
+        memcpy(uuid, row->uuid, sizeof(uuid));
+        for (unsigned i = 0; i < limits->count; i++) {
+                if (memcmp(limits->device[i].uuid, uuid, sizeof(uuid)) == 0)
+                        named = &limits->device[i];
         }
-        return 0;
+        if (named && (named->is_named || limits->has_default))
+                *ret = named->limit_bytes;
+        else if (limits->has_default)
+                rc = settings_resolve_default(limits, row->card_bytes, ret, err);
+        if (rc < 0)
+                wrap(err, "GPU %s", uuid_format(uuid, false, shown));
+        return rc;
 }
 
 int store_set(const struct store_session *session, const struct settings_limits *limits,
               struct error *err)
 {
         struct limits_page *page = session->limits;
-        uint64_t planned[PAGE_DEVICES];
+        uint64_t planned;
         int rc = 0;
 
         if (!page || !session->is_writable)
@@ -241,18 +285,17 @@ int store_set(const struct store_session *session, const struct settings_limits 
                         rc = store_claim_row(session, limits->device[i].uuid,
                                              limits->device[i].card_bytes, err);
         }
-        if (rc >= 0)
-                rc = plan(page, limits, planned, err);
+        for (unsigned i = 0; rc >= 0 && i < PAGE_DEVICES; i++)
+                rc = plan_row(&page->device[i], limits, &planned, err);
         if (rc < 0)
                 return rc;
-        if (limits->has_default) {
-                store_release(shared_word(&page->default_micro_percent),
-                              limits->default_micro_percent);
-                store_release(shared_word(&page->default_limit_bytes), limits->default_bytes);
-        }
+        if (limits->has_default)
+                write_default(page, limits);
+        fence_seq_cst();
+        /* Planned anew: rows may have come since. */
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (planned[i])
-                        store_release(shared_word(&page->device[i].limit_bytes), planned[i]);
+                if (plan_row(&page->device[i], limits, &planned, NULL) == 0 && planned)
+                        store_release(shared_word(&page->device[i].limit_bytes), planned);
         }
         add_acq_rel(shared_half(&page->epoch), 1);
         wake(&page->epoch);

@@ -16,6 +16,7 @@
 
 #define CREATORS 24
 #define ROUNDS 20
+#define MEETINGS 300    /* the first few were enough to show it */
 #define SETTLE_US 50000 /* a remover that does not wait is done by then */
 
 static unsigned count_descriptors(void)
@@ -269,6 +270,69 @@ static void test_rows_for_gpus_that_show_up(void **state)
         store_close(&session);
 }
 
+/* Two threads of one story, let go at the same moment. */
+static struct {
+        struct store_session session;
+        const struct settings_limits *limits;
+        _Atomic unsigned ready;
+        unsigned rows;
+} meeting;
+
+static void meet(void)
+{
+        add_acq_rel(&meeting.ready, 1);
+        while (load_acquire(&meeting.ready) < 2)
+                ;
+}
+
+static void *claim_rows(void *unused)
+{
+        meet();
+        for (uint8_t gpu = 1; gpu <= meeting.rows; gpu++)
+                if (store_claim_row(&meeting.session, (uint8_t[16]){ gpu }, 16 * GIB, NULL) < 0)
+                        return meeting.session.limits;
+        return NULL;
+}
+
+/* Changes the default while GPUs show up: every row is to have the new one in the end. */
+static void change_while_rows_are_claimed(const struct settings_limits *from,
+                                          const struct settings_limits *to)
+{
+        struct store_request request = request_of("meet");
+        uint64_t expected;
+        pthread_t claimer;
+        void *failed;
+
+        request.limits = from;
+        assert_int_equal(store_create(&store, &request, &meeting.session, NULL), 0);
+        store_release(&meeting.ready, 0);
+        meeting.rows = 14;
+        assert_int_equal(pthread_create(&claimer, NULL, claim_rows, NULL), 0);
+        meet();
+        assert_int_equal(store_set(&meeting.session, to, NULL), 0);
+        pthread_join(claimer, &failed);
+        assert_null(failed);
+        assert_int_equal(settings_resolve_default(to, 16 * GIB, &expected, NULL), 0);
+        for (unsigned i = 0; i < meeting.rows; i++)
+                assert_int_equal(meeting.session.limits->device[i].limit_bytes, expected);
+        store_close(&meeting.session);
+        assert_int_equal(store_remove(&store, "meet", false, NULL), 0);
+}
+
+static void test_no_row_keeps_a_default_that_is_over(void **state)
+{
+        static const struct settings_limits half = { .has_default = true,
+                                                     .default_bytes = PAGE_UNLIMITED,
+                                                     .default_micro_percent = 50000000 };
+        static const struct settings_limits four = { .has_default = true,
+                                                     .default_bytes = 4 * GIB };
+
+        for (unsigned round = 0; round < MEETINGS; round++) {
+                change_while_rows_are_claimed(&half, &four);
+                change_while_rows_are_claimed(&four, &half);
+        }
+}
+
 /* A claimer that died between its two writes: whoever comes next finishes. */
 static void test_a_row_without_its_limit(void **state)
 {
@@ -384,6 +448,7 @@ int main(void)
                 story(test_same_and_other_limits),
                 story(test_changing_limits_live),
                 story(test_rows_for_gpus_that_show_up),
+                story(test_no_row_keeps_a_default_that_is_over),
                 story(test_a_row_without_its_limit),
                 story(test_removing),
                 story(test_a_removal_that_was_not_finished),
