@@ -9,23 +9,13 @@
 #include "common/random.h"
 #include "common/scoped.h"
 #include "common/text.h"
-
-/* Programs count on the low numbers: shells, daemons that close 0..255, select(). */
-#define LOWEST_DESCRIPTOR 512
+#include "store/liveness.h"
 
 int folder_open_file(int at, const char *name, int flags)
 {
         int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
-        int high;
 
-        if (fd < 0)
-                return -errno;
-        /* Fails where RLIMIT_NOFILE is lower: then the low number has to do. */
-        high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
-        if (high < 0)
-                return fd;
-        close(fd);
-        return high;
+        return fd < 0 ? -errno : liveness_raise(fd);
 }
 
 static int check_directory(int fd, const char *name, struct error *err)

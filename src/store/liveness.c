@@ -48,20 +48,25 @@ static int is_the_mapped_file(int fd, const struct liveness_file *file)
         return 0;
 }
 
+int liveness_raise(int fd)
+{
+        int high = (int)call4(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR, 0);
+
+        if (high < 0)
+                return fd;
+        liveness_close(fd);
+        return high;
+}
+
 int liveness_open(const struct liveness_file *file)
 {
         int fd = (int)call4(SYS_openat, AT_FDCWD, (long)file->path,
                             O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0);
-        int high, rc;
+        int rc;
 
         if (fd < 0)
                 return fd;
-        /* Fails where RLIMIT_NOFILE is lower: then the low number has to do. */
-        high = (int)call4(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR, 0);
-        if (high >= 0) {
-                liveness_close(fd);
-                fd = high;
-        }
+        fd = liveness_raise(fd);
         rc = is_the_mapped_file(fd, file);
         if (rc < 0) {
                 liveness_close(fd);
