@@ -43,7 +43,7 @@ const struct api *api_of_symbol(const char *symbol, int *ret_entry)
 const struct api *api_of_prefix(const char *symbol)
 {
         for (const struct api *const *api = api_list; *api; api++)
-                if (text_begins(symbol, (*api)->prefix))
+                if (symbol_begins(symbol, (*api)->prefix))
                         return *api;
         return NULL;
 }

@@ -105,7 +105,7 @@ static inline bool text_equals(const char *a, const char *b)
         return *a == *b;
 }
 
-static inline bool text_begins(const char *text, const char *prefix)
+static inline bool symbol_begins(const char *text, const char *prefix)
 {
         while (*prefix && *text == *prefix) {
                 text++;
