@@ -9,10 +9,10 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
@@ -51,13 +51,15 @@ int fcntl64(int fd, int command, ...)
 /* Who runs it is kept with its process: a child forked meanwhile starts over, as with glibc's. */
 HIDDEN int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
+        static const struct timespec pause = { .tv_nsec = 50000 };
         _Atomic int *state = (_Atomic int *)control;
         int running = (int)((unsigned)getpid() << 2) | ONCE_RUNS;
         int seen = load_acquire(state);
 
         while (seen != ONCE_DONE) {
                 if (seen == running) {
-                        sched_yield();
+                        /* Not a yield: a real-time thread would spin on its own processor. */
+                        syscall(SYS_nanosleep, &pause, NULL);
                         seen = load_acquire(state);
                 } else if (cas_acq_rel(state, &seen, running)) {
                         routine();
