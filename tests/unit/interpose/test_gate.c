@@ -24,7 +24,7 @@
 static uint32_t word;
 static _Atomic unsigned entered, left, wrong, waits;
 
-TOY_WIDE static void call_gated(long seed)
+static void call_gated(long seed)
 {
         toy_wide wide = { 1, 2, 3, (double)seed };
         long expected =
@@ -80,7 +80,7 @@ static void holds_all_threads_by_futex(void **state)
         run_threads(NULL);
 }
 
-TOY_WIDE static void spoil_and_yield(const uint32_t *at)
+static void spoil_and_yield(const uint32_t *at)
 {
         TOY_SPOIL;
         errno = EAGAIN;
@@ -107,12 +107,13 @@ static void open_gate_never_waits(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
+        static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(holds_all_threads_by_futex),
                 cmocka_unit_test(holds_by_a_waiter_of_ours),
                 cmocka_unit_test(open_gate_never_waits),
         };
 
+        /* Nothing wide may run before this, hence the static above. */
         if (!TOY_HAS_WIDE)
                 return 77;
         setenv(TOY_VARIABLE, TOY_REAL_PATH, 1);

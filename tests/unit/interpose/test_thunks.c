@@ -62,7 +62,7 @@ static void call_mixed(void)
 }
 
 /* Wide vectors are half of a register that 128-bit code leaves alone, and wide code does not. */
-TOY_WIDE static void call_wide(void)
+static void call_wide(void)
 {
         toy_wide a = { 1, 2, 3, 4 }, b = { 5, 6, 7, 8 };
         double expected = 1 + 4 + 9 + 20 + 35 + 66 + 91 + 136 + 19 * 9;
@@ -97,8 +97,6 @@ static void integers_among_floats(void **state)
 
 static void wide_vectors(void **state)
 {
-        if (!TOY_HAS_WIDE)
-                skip();
         in_child(call_wide);
 }
 
@@ -213,7 +211,7 @@ static void our_own_calls_are_exempt(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = {
+        static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(eleven_arguments),
                 cmocka_unit_test(integers_among_floats),
                 cmocka_unit_test(wide_vectors),
@@ -226,6 +224,9 @@ int main(void)
                 cmocka_unit_test(our_own_calls_are_exempt),
         };
 
+        /* Nothing wide may run before this, hence the static above. */
+        if (!TOY_HAS_WIDE)
+                return 77;
         setenv(TOY_VARIABLE, TOY_REAL_PATH, 1);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,9 @@
 #ifndef ALIQUOT_TESTS_TOY_H
 #define ALIQUOT_TESTS_TOY_H
 
-/* Functions that pass toy_wide in registers need the compiler's leave where not every machine has
- * them; SPOIL overwrites what a careless stub would leave to chance. */
+/* A file that passes toy_wide is compiled with toy_wide_args (meson.build), since not every machine
+ * has registers that wide; SPOIL overwrites what a careless stub would leave to chance. */
 #if defined(__x86_64__)
-#define TOY_WIDE __attribute__((target("avx")))
 #define TOY_HAS_WIDE __builtin_cpu_supports("avx")
 #define TOY_SPOIL                                                                             \
         __asm__ volatile("vxorps %%ymm0, %%ymm0, %%ymm0\n\tvxorps %%ymm1, %%ymm1, %%ymm1\n\t" \
@@ -21,7 +20,6 @@
                          :                                                                    \
                          : "xmm0", "xmm1", "xmm7", "r10")
 #else
-#define TOY_WIDE
 #define TOY_HAS_WIDE 1
 #define TOY_SPOIL                                                                              \
         __asm__ volatile("movi v0.16b, #0\n\tmovi v1.16b, #0\n\tmovi v7.16b, #0\n\tmov x8, #0" \
@@ -40,11 +38,10 @@ long toyEleven(long a, int b, unsigned c, char d, long e, long f, long g, int h,
                void *k);
 double toyMixed(int a, float b, double c, long d, double e, float f, long g, double h, double i,
                 double j, double k, double l, double m, long n);
-TOY_WIDE double toyWide(toy_wide a, toy_wide b, int c);
+double toyWide(toy_wide a, toy_wide b, int c);
 long toyBig(struct toy_big a, int b);
 long toyVariadic(int count, ...);
-TOY_WIDE long toyGated(long a, double b, toy_wide c, long d, long e, long f, long g, long h,
-                       double i);
+long toyGated(long a, double b, toy_wide c, long d, long e, long f, long g, long h, double i);
 int toyHooked(int a);
 int toyRefused(int a);
 int toyAbsent(int a);
