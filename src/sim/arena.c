@@ -157,6 +157,11 @@ static struct arena *arena_of(CUdeviceptr address)
         return NULL;
 }
 
+bool arena_covers(CUdeviceptr address)
+{
+        return arena_of(address) != NULL;
+}
+
 /* The lock is held. The block around an address, live or not; NULL when there is none. */
 static struct block *block_at(struct arena *arena, CUdeviceptr address, CUdeviceptr *ret_base)
 {

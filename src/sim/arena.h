@@ -48,6 +48,9 @@ bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, u
 /* The live block around an address. */
 bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, unsigned *ret_unit);
 
+/* Is it an address of device memory, whether anything lives there or not? */
+bool arena_covers(CUdeviceptr address);
+
 /* Takes any block that satisfies the test, from `*cursor` (0 to begin) on; 0 at the end. */
 CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
                             bool (*test)(const struct block *block, void *argument), void *argument,

@@ -4,6 +4,7 @@
  */
 #include "sim/copy.h"
 
+#include "sim/arena.h"
 #include "sim/capture.h"
 #include "sim/clock.h"
 #include "sim/context.h"
@@ -72,8 +73,10 @@ static CUresult plan_side(const struct box_side *side, const CUDA_MEMCPY3D *box,
                 return CUDA_ERROR_INVALID_VALUE;
         ret->address = base + side->z * ret->slice + side->y * ret->pitch + side->x;
         ret->context = NULL;
+        /* A device address where nothing lives any more is not host memory either. */
         if (side->type == CU_MEMORYTYPE_DEVICE ||
-            (side->type == CU_MEMORYTYPE_UNIFIED && memory_find(ret->address, &block)))
+            (side->type == CU_MEMORYTYPE_UNIFIED &&
+             (memory_find(ret->address, &block) || arena_covers(ret->address))))
                 ret->context = side->context;
         return CUDA_SUCCESS;
 }

@@ -52,6 +52,8 @@ static void what_does_not_fit_is_refused(void **state)
         ok(cuMemcpyHtoD_v2(a, host, 0));
         ok(cuMemFree_v2(a));
         assert_int_equal(cuMemcpyHtoD_v2(a, host, 4), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuMemcpy(a, (CUdeviceptr)host, 4), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuMemcpy((CUdeviceptr)result, a, 4), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void fills_of_every_width(void **state)
