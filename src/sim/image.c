@@ -121,18 +121,20 @@ static bool section_at(const struct image *image, size_t index, Elf64_Shdr *ret_
 
 static bool find_notes(const struct image *image, Elf64_Shdr *ret_section)
 {
+        static const char wanted[] = ".note.aliquot";
         const char *base = image->bytes;
         Elf64_Ehdr header;
         Elf64_Shdr names, section;
 
         memcpy(&header, base, sizeof(header));
-        if (!section_at(image, header.e_shstrndx, &names))
+        if (!section_at(image, header.e_shstrndx, &names) || names.sh_type != SHT_STRTAB)
                 return false;
         for (size_t i = 0; i < header.e_shnum; i++) {
-                if (!section_at(image, i, &section) || section.sh_name >= names.sh_size)
+                if (!section_at(image, i, &section) || section.sh_type != SHT_NOTE ||
+                    section.sh_name >= names.sh_size ||
+                    names.sh_size - section.sh_name < sizeof(wanted))
                         continue;
-                if (strncmp(base + names.sh_offset + section.sh_name, ".note.aliquot",
-                            names.sh_size - section.sh_name) == 0) {
+                if (memcmp(base + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) == 0) {
                         *ret_section = section;
                         return true;
                 }
