@@ -5,28 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "settings/settings.h"
+#include "fixture.h"
 
-/* Last: it defines fail(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#define expect_asked(expected, ...) expect_asked_in((char *[]){ __VA_ARGS__, NULL }, expected)
 #define expect_refused(word, ...) expect_refused_in((char *[]){ __VA_ARGS__, NULL }, word)
-
-static void expect_asked_in(char *const *environment, const char *expected)
-{
-        struct settings settings;
-        struct error err = { 0 };
-        char text[SETTINGS_CANONICAL_BYTES];
-
-        if (settings_read(&settings, environment, &err) < 0)
-                fail_msg("%s... was refused: %s", environment[0], err.text);
-        assert_int_equal(settings_canonical(&settings, text, NULL), 0);
-        assert_string_equal(text, expected);
-}
 
 /* Refused, with the variable's name and this word. */
 static void expect_refused_in(char *const *environment, const char *word)

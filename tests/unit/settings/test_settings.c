@@ -6,32 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "settings/settings.h"
-
-/* Last: it defines fail(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "fixture.h"
 
 #define GIB (UINT64_C(1) << 30)
 
 #define read_env(ret, err, ...) settings_read(ret, (char *[]){ __VA_ARGS__, NULL }, err)
-
-/* The canonical text of what these variables ask for. */
-#define expect_asked(expected, ...) expect_asked_in((char *[]){ __VA_ARGS__, NULL }, expected)
-
-static void expect_asked_in(char *const *environment, const char *expected)
-{
-        struct settings settings;
-        struct error err = { 0 };
-        char text[SETTINGS_CANONICAL_BYTES];
-
-        if (settings_read(&settings, environment, &err) < 0)
-                fail_msg("%s... was refused: %s", environment[0], err.text);
-        assert_int_equal(settings_canonical(&settings, text, NULL), 0);
-        assert_string_equal(text, expected);
-}
 
 /* These variables are refused, and the line holds both words. */
 #define expect_refused(first, second, ...) \
