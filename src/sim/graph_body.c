@@ -35,15 +35,16 @@ CUresult body_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct node_body 
         };
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
         CUfunction handle = params->func ? params->func : (CUfunction)params->kern;
-        CUresult rc;
+        CUresult rc = CUDA_SUCCESS;
 
         if (params->func && params->func->magic == FUNCTION_MAGIC)
                 body.context = params->func->context;
         else
                 rc = context_of(params->ctx, &body.context);
-        if (!body.context)
-                return CUDA_ERROR_INVALID_CONTEXT;
-        rc = function_of(handle, body.context, &shape.function);
+        if (rc == CUDA_SUCCESS && !body.context)
+                rc = CUDA_ERROR_INVALID_CONTEXT;
+        if (rc == CUDA_SUCCESS)
+                rc = function_of(handle, body.context, &shape.function);
         if (rc == CUDA_SUCCESS)
                 rc = launch_check(shape.function, &shape);
         if (rc != CUDA_SUCCESS)
