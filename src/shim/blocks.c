@@ -188,7 +188,7 @@ static void bucket_split(struct blocks *blocks, struct block_shard *shard)
 static void shard_grow(struct blocks *blocks, struct block_shard *shard)
 {
         uint32_t last = shard->buckets;
-        unsigned k = last < FIRST_BUCKETS ? 0 : top_bit(last / FIRST_BUCKETS) + 1;
+        unsigned k = top_bit(last / FIRST_BUCKETS) + 1; /* buckets_start() made segment 0 */
 
         if (k >= BLOCK_BUCKET_SEGMENTS)
                 return;

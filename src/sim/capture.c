@@ -25,7 +25,7 @@ static struct capture *find(uint64_t id)
 static bool join(struct capture *capture, CUstream stream)
 {
         CUstream *streams =
-                realloc(capture->streams, (capture->stream_count + 1) * sizeof(*streams));
+                realloc(capture->streams, (capture->stream_count + 1) * sizeof(CUstream));
 
         if (!streams)
                 return false;
@@ -53,7 +53,7 @@ CUresult capture_set_tips(CUstream stream, const struct graph_edge *edges, size_
                           bool is_replacing)
 {
         size_t kept = is_replacing ? 0 : stream->tip_count;
-        CUgraphNode *tips = calloc(kept + count + 1, sizeof(*tips));
+        CUgraphNode *tips = calloc(kept + count + 1, sizeof(CUgraphNode));
         CUgraphEdgeData *data = calloc(kept + count + 1, sizeof(*data));
         size_t total = kept;
 
@@ -63,7 +63,7 @@ CUresult capture_set_tips(CUstream stream, const struct graph_edge *edges, size_
                 return CUDA_ERROR_OUT_OF_MEMORY;
         }
         if (kept) {
-                memcpy(tips, stream->tips, kept * sizeof(*tips));
+                memcpy(tips, stream->tips, kept * sizeof(CUgraphNode));
                 memcpy(data, stream->tip_edges, kept * sizeof(*data));
         }
         for (size_t i = 0; i < count; i++) {
@@ -124,14 +124,14 @@ CUresult capture_record(CUstream stream, CUevent event)
 
         pthread_mutex_lock(&graph_lock);
         capture = load_relaxed(&stream->capture);
-        tips = calloc(stream->tip_count + 1, sizeof(*tips));
+        tips = calloc(stream->tip_count + 1, sizeof(CUgraphNode));
         if (!capture || capture->is_invalid) {
                 rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
         } else if (!tips) {
                 rc = CUDA_ERROR_OUT_OF_MEMORY;
         } else {
                 if (stream->tip_count)
-                        memcpy(tips, stream->tips, stream->tip_count * sizeof(*tips));
+                        memcpy(tips, stream->tips, stream->tip_count * sizeof(CUgraphNode));
                 free(event->tips);
                 event->tips = tips;
                 event->tip_count = stream->tip_count;

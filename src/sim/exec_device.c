@@ -278,10 +278,8 @@ void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_n
                 }
         }
         /* A chain that was on goes on where it ended, unless this work came later. */
-        if (!mark->is_on)
-                mark->end_clock = seat_clock(device, place->seat, ready_ns);
-        else if (ready_ns > mark->end_ns &&
-                 seat_clock(device, place->seat, ready_ns) > mark->end_clock)
+        if (!mark->is_on || (ready_ns > mark->end_ns &&
+                             seat_clock(device, place->seat, ready_ns) > mark->end_clock))
                 mark->end_clock = seat_clock(device, place->seat, ready_ns);
         if (ready_ns > mark->end_ns)
                 mark->end_ns = ready_ns;

@@ -236,7 +236,7 @@ void graph_remove(CUgraphNode node)
                                 node_unlink(other,
                                             &(struct graph_edge){ node, other->edges[i].data });
         }
-        while (*at != node)
+        while (*at && *at != node)
                 at = &(*at)->next;
         *at = node->next;
         if (graph->last == &node->next)
@@ -278,7 +278,7 @@ static CUgraphNode counterpart(CUgraph copy, CUgraphNode node)
 {
         CUgraphNode at = copy->first;
 
-        for (CUgraphNode other = node->graph->first; other != node; other = other->next)
+        for (CUgraphNode other = node->graph->first; at && other != node; other = other->next)
                 at = at->next;
         return at;
 }

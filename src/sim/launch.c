@@ -157,7 +157,7 @@ static CUresult launch(bool is_per_thread, CUstream handle, struct op_launch *sh
 #define SHAPE(is_cooperative_)                                                         \
         {                                                                              \
                 .function = function, .grid = { gx, gy, gz }, .block = { bx, by, bz }, \
-                .shared_bytes = shared, .is_cooperative = is_cooperative_              \
+                .shared_bytes = shared, .is_cooperative = (is_cooperative_)            \
         }
 
 static CUresult kernel(bool is_per_thread, CUfunction function, unsigned gx, unsigned gy,

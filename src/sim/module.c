@@ -88,7 +88,7 @@ static void spell_path(int fd, char *path, size_t bytes)
         char steps[2 * 32 + 1] = "";
 
         for (unsigned i = 0; i < 32; i++)
-                memcpy(steps + 2 * i, number >> i & 1 ? "/." : "//", 3);
+                memcpy(steps + (size_t)2 * i, number >> i & 1 ? "/." : "//", 3);
         snprintf(path, bytes, "/proc/self%s/fd/%d", steps, fd);
 }
 
