@@ -64,7 +64,7 @@ DETOUR bind_first, bind_entry
 DETOUR gate_shut, gate_enter
 
 /* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to branch to with
- * the arguments as it left them, or NULL to return argument[0]. */
+ * the arguments as it left them, or NULL (the C library has no such function), which is the answer. */
 .macro DOOR name, decide
         .globl \name
         .type \name, %function
@@ -93,7 +93,8 @@ DETOUR gate_shut, gate_enter
         .cfi_def_cfa_offset 0
         cbz x16, 1f
         br x16
-1:      ret
+1:      mov x0, xzr
+        ret
         .cfi_endproc
         .size \name, . - \name
 .endm

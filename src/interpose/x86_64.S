@@ -130,7 +130,7 @@ DETOUR bind_first, bind_entry
 DETOUR gate_shut, gate_enter
 
 /* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to jump to with the
- * arguments as it left them, or NULL to return argument[0]. */
+ * arguments as it left them, or NULL (the C library has no such function), which is the answer. */
 .macro DOOR name, decide
         .globl \name
         .type \name, @function
@@ -164,8 +164,7 @@ DETOUR gate_shut, gate_enter
         testq %rax, %rax
         je 1f
         jmp *%rax
-1:      movq %rdi, %rax
-        ret
+1:      ret
         .cfi_endproc
         .size \name, . - \name
 .endm
