@@ -3,8 +3,7 @@
  * tenant: an ordinary CUDA program that knows nothing of Aliquot, for the demo and to try things.
  *
  *      tenant NAME work MIB ROUNDS     holds MIB of device memory and computes in it, ROUNDS times
- *      tenant NAME grow MIB STEPS      takes MIB more at each step, until it is refused; then the
- * rest
+ *      tenant NAME grow MIB STEPS      takes MIB more a step until it is refused, then the rest
  *
  * It finds the driver as frameworks do, by dlopen("libcuda.so.1"), says which card it sees, and
  * checks what it reads back against what it wrote. Exit: 0 done, 1 a result was wrong or the driver
