@@ -28,7 +28,6 @@
 #define PEER_HOLDS UINT64_C(50)
 #define PEER_ASKS UINT64_C(70)
 #define DEVICE 1
-#define MAX_POINTS 8192u
 
 static void hold(uint64_t bytes, uint64_t key)
 {
@@ -211,16 +210,6 @@ static void check_after(struct traced *peer, enum company company)
                 peer_goes_on(peer);
 }
 
-/* The path of a victim that is not killed: where each of its instructions is, and the how manyth
- * time it is there. */
-struct path {
-        unsigned length;
-        struct {
-                uint64_t pc;
-                unsigned visit;
-        } at[MAX_POINTS];
-};
-
 struct cast {
         struct traced peer, victim;
         enum company company;
@@ -246,26 +235,12 @@ static void cast_end(struct cast *cast)
                 traced_kill(&cast->peer);
 }
 
-static void path_add(struct path *path, uint64_t pc)
-{
-        unsigned visit = 1;
-
-        CHECK(path->length < MAX_POINTS);
-        for (unsigned i = 0; i < path->length; i++)
-                visit += path->at[i].pc == pc;
-        path->at[path->length].pc = pc;
-        path->at[path->length++].visit = visit;
-}
-
 static void path_read(struct path *path, const struct scene *scene, enum company company)
 {
         struct cast cast = { .company = company };
 
-        path->length = 0;
         cast_start(&cast, scene);
-        do
-                path_add(path, cast.victim.pc);
-        while (traced_step(&cast.victim));
+        path_record(path, &cast.victim);
         cast_end(&cast);
 }
 

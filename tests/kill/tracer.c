@@ -5,8 +5,11 @@
 #include "tracer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -17,9 +20,32 @@
 
 extern char __executable_start, etext;
 
+static struct {
+        uint64_t from, to;
+} also;
+
 static bool is_ours(uint64_t pc)
 {
-        return pc >= (uintptr_t)&__executable_start && pc < (uintptr_t)&etext;
+        return (pc >= (uintptr_t)&__executable_start && pc < (uintptr_t)&etext) ||
+               (pc >= also.from && pc < also.to);
+}
+
+void traced_also(const char *object)
+{
+        FILE *maps = fopen("/proc/self/maps", "re");
+        char line[512];
+
+        CHECK(maps);
+        while (fgets(line, sizeof(line), maps)) {
+                line[strcspn(line, "\n")] = '\0';
+                const char *path = strchr(line, '/');
+
+                if (!path || !strstr(line, " r-xp ") || !strstr(path, object))
+                        continue;
+                CHECK(sscanf(line, "%" SCNx64 "-%" SCNx64, &also.from, &also.to) == 2);
+        }
+        fclose(maps);
+        CHECK(also.to > also.from);
 }
 
 static uint64_t word_at(pid_t pid, uint64_t address)
@@ -156,4 +182,23 @@ void traced_kill(struct traced *child)
         while (waitpid(child->pid, &status, 0) == child->pid && !WIFSIGNALED(status))
                 ;
         child->has_ended = true;
+}
+
+static void path_add(struct path *path, uint64_t pc)
+{
+        unsigned visit = 1;
+
+        CHECK(path->length < MAX_POINTS);
+        for (unsigned i = 0; i < path->length; i++)
+                visit += path->at[i].pc == pc;
+        path->at[path->length].pc = pc;
+        path->at[path->length++].visit = visit;
+}
+
+void path_record(struct path *path, struct traced *child)
+{
+        path->length = 0;
+        do
+                path_add(path, child->pc);
+        while (traced_step(child));
 }

@@ -13,6 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Also step the text of the shared object whose path ends so; the program itself always is. */
+void traced_also(const char *object);
+
 struct traced {
         pid_t pid;
         bool has_ended; /* the function returned, or the child is gone */
@@ -33,6 +36,21 @@ bool traced_to_swap(struct traced *child);
 
 /* To the end of `act`; the child stays, stopped, with what it holds. */
 void traced_finish(struct traced *child);
+
+#define MAX_POINTS 16384u
+
+/* The path of a victim that is not killed: where each of its instructions is, and the how manyth
+ * time it is there. */
+struct path {
+        unsigned length;
+        struct {
+                uint64_t pc;
+                unsigned visit;
+        } at[MAX_POINTS];
+};
+
+/* Steps the child to its end, and writes down the way. */
+void path_record(struct path *path, struct traced *child);
 
 /* SIGKILL, and waits until nothing of it is left. */
 void traced_kill(struct traced *child);

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL before every instruction of the preloaded library, with the simulator's table as the truth.
+
+tests/kill/kill_gpu.c says what is done and what must hold after each kill.
+"""
+import platform
+import os
+
+import pytest
+
+pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ or platform.machine() != "x86_64",
+                                reason="steps the x86-64 instructions of a plain build")
+
+LIMIT = 256 << 20
+
+
+@pytest.mark.parametrize("company", ["alone", "last", "first"])
+def test_a_kill_anywhere_leaves_the_ledger_exact(build, sim, company):
+    sim.configure(memory="4GiB", context=8 << 20)
+    result = sim.run([build.folder / "tests/kill/kill-gpu", sim.runtime / "sessions/kill",
+                      sim.state, "kill", LIMIT, company],
+                     preload=True, timeout=600, ALIQUOT_SESSION="kill", ALIQUOT_MEMORY=LIMIT)
+    print(result.stdout)
+    assert result.rc == 0, result
+    assert "the ledger is exact after each" in result.stdout
