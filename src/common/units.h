@@ -3,9 +3,10 @@
  * Amounts as people write them, in exact integer arithmetic and the same in every locale.
  *
  * A size is a count of bytes ("4GiB", "1.5g", "2000000") or a part of the card ("37.5%"), which
- * becomes bytes once the card is known. Whatever is malformed, negative, zero, not a whole byte
- * or beyond 64 bits is refused with a sentence that quotes the text and says what was expected;
- * nothing is ever clipped or taken for zero.
+ * becomes bytes once the card is known. A fraction of a larger unit ends rounded down to a whole
+ * byte. Whatever is malformed, negative, zero, a fraction of plain bytes or beyond 64 bits is
+ * refused with a sentence that quotes the text and says what was expected; nothing is ever clipped
+ * or taken for zero.
  */
 #ifndef ALIQUOT_COMMON_UNITS_H
 #define ALIQUOT_COMMON_UNITS_H

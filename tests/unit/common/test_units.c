@@ -38,6 +38,7 @@ static void test_sizes_mean_what_they_say(void **state)
                 { "1TiB", UINT64_C(1) << 40, 0 },
                 { "1.5GiB", GIB + GIB / 2, 0 },
                 { "0.1GiB", 107374182, 0 },
+                { "0.1KiB", 102, 0 },
                 { "18446744073709551614", UINT64_MAX - 1, 0 },
                 { "50%", 0, 50000000 },
                 { "33.333333%", 0, 33333333 },
