@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/random.h"
@@ -72,20 +74,47 @@ int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct er
         return rc < 0 ? rc : text_put(ret, PAGE_NAME_BYTES, err, "%s%016llx", stem, number);
 }
 
+/* Deeper than this nobody hides anything by mistake. */
+#define DELETE_DEPTH 16u
+
+static int delete_entry(int at, const char *name, unsigned depth)
+{
+        scoped_dir DIR *entries = NULL;
+        struct dirent *entry;
+        struct stat outside, inside;
+        int fd, rc = 0;
+
+        if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
+                return 0;
+        if (errno != EISDIR || depth == DELETE_DEPTH)
+                return -errno;
+        fd = folder_open_file(at, name, O_RDONLY | O_DIRECTORY);
+        entries = fd < 0 ? NULL : fdopendir(fd);
+        if (!entries) {
+                rc = fd < 0 ? fd : -errno;
+                if (fd >= 0)
+                        close(fd);
+                return rc;
+        }
+        if (fstat(at, &outside) < 0 || fstat(fd, &inside) < 0)
+                return -errno;
+        if (inside.st_dev != outside.st_dev)
+                return -EXDEV;
+        while (rc == 0 && (entry = readdir(entries))) {
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        rc = delete_entry(fd, entry->d_name, depth + 1);
+        }
+        if (rc == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0)
+                rc = -errno;
+        return rc;
+}
+
 int folder_delete(int sessions_fd, const char *name, struct error *err)
 {
-        static const char *const files[] = { FOLDER_LIMITS, FOLDER_SLOTS };
-        scoped_fd int fd = folder_open_file(sessions_fd, name, O_RDONLY | O_DIRECTORY);
+        int rc = delete_entry(sessions_fd, name, 0);
 
-        if (fd < 0) {
-                errno = -fd;
-                return fail(err, fd, "%s: %m", name);
-        }
-        for (unsigned i = 0; i < 2; i++) {
-                if (unlinkat(fd, files[i], 0) < 0 && errno != ENOENT)
-                        return fail(err, -errno, "delete %s/%s: %m", name, files[i]);
-        }
-        if (unlinkat(sessions_fd, name, AT_REMOVEDIR) < 0)
-                return fail(err, -errno, "delete %s: %m", name);
-        return 0;
+        if (rc == 0)
+                return 0;
+        errno = -rc;
+        return fail(err, rc, "delete %s: %m", name);
 }

@@ -32,7 +32,7 @@ int folder_map_session(const struct store *store, const char *name, bool writabl
 /* ".new-" or ".old-" and 16 random digits, for what is not, or no longer, a session. */
 int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);
 
-/* Deletes a session's folder and the two files in it, but nothing that we did not put there. */
+/* Deletes what has this name, and all that is in it. No link is followed, no mount is entered. */
 int folder_delete(int sessions_fd, const char *name, struct error *err);
 
 #endif

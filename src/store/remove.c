@@ -110,10 +110,7 @@ int store_remove(const struct store *store, const char *name, bool force, struct
                 return rc;
         if (renameat(sessions, name, sessions, away) < 0)
                 return fail(err, -errno, "session %s: %m", name);
-        rc = folder_delete(sessions, away, err);
-        if (rc == -ENOTDIR || rc == -ELOOP)
-                rc = unlinkat(sessions, away, 0) < 0 ? -errno : 0;
-        return rc;
+        return folder_delete(sessions, away, err);
 }
 
 /* What a killed maker or remover left behind. */

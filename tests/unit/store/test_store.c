@@ -380,6 +380,25 @@ static void test_removing(void **state)
         store_close(&session);
 }
 
+/* What lies in a broken session's folder goes with it; what a link in it names stays. */
+static void test_removing_what_is_broken(void **state)
+{
+        make("bystander");
+        make("broken");
+        assert_int_equal(unlink(path_of("broken", "slots")), 0);
+        assert_int_equal(mkdir(path_of("broken", "slots"), 0700), 0);
+        assert_int_equal(mkdir(path_of("broken", "slots/deeper"), 0700), 0);
+        assert_int_equal(symlink("../bystander", path_of("broken", "link")), 0);
+        assert_int_equal(symlink("../../../bystander/limits", path_of("broken", "slots/link")), 0);
+        assert_true(store_remove(&store, "broken", false, NULL) < 0);
+        assert_int_equal(access(path_of("broken", "slots/deeper"), F_OK), 0);
+        assert_int_equal(store_remove(&store, "broken", true, NULL), 0);
+        assert_int_equal(rmdir(path_of("", "")), -1);
+        assert_int_equal(store_remove(&store, "bystander", false, NULL), 0);
+        /* Not a trace of either. */
+        assert_int_equal(rmdir(path_of("", "")), 0);
+}
+
 /* A remover that died half way: nobody joins, and the next remover finishes. */
 static void test_a_removal_that_was_not_finished(void **state)
 {
@@ -451,6 +470,7 @@ int main(void)
                 story(test_no_row_keeps_a_default_that_is_over),
                 story(test_a_row_without_its_limit),
                 story(test_removing),
+                story(test_removing_what_is_broken),
                 story(test_a_removal_that_was_not_finished),
                 story(test_removers_take_turns),
                 story(test_a_slot_is_backed_before_it_is_touched),
