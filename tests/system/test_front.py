@@ -115,5 +115,6 @@ def test_an_installed_tree_has_the_documented_places(build, tmp_path):
                           check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     installed = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    for wanted in ("lib/aliquot/libaliquot-path.so", "share/man/man7/libaliquot-path.7"):
+    for wanted in ("lib/aliquot/libaliquot-path.so", "lib/aliquot/shims/libcuda.so",
+                   "lib/aliquot/shims/libnvidia-ml.so", "share/man/man7/libaliquot-path.7"):
         assert any(name.endswith(wanted) for name in installed), (wanted, installed)

@@ -105,6 +105,20 @@ def test_facades_by_library_path(machine):
         assert all(name in own or name.startswith("aliquot_") for name in exported)
 
 
+def test_facades_by_the_name_without_a_version(machine):
+    """Some programs load libcuda.so; with no such name of ours they would meet the bare driver. It
+    is the same object as by the other name."""
+    for file, fake, symbol in (("libcuda.so", "cuda-same", "cuLaunchKernel"),
+                               ("libnvidia-ml.so", "nvml", "nvmlErrorString")):
+        machine.install(fake, f"{file}.1")
+        machine.install(fake, file)
+        path = f"{machine.build.shims}:{machine.drivers}"
+        answers = machine.probe([f"open {file}", "sym aliquot_is_us", f"sym {symbol}",
+                                 f"open {file}.1", "sym aliquot_is_us"], us=False, path=path)
+        assert answers[1] == answers[4] == f"{file} aliquot_is_us"
+        assert answers[2] == f"{file} {symbol}"
+
+
 def test_a_program_linked_to_the_driver_meets_us_by_every_way(machine, tmp_path):
     driver = machine.install("cuda-same")
     main = machine.build.compile_c(
