@@ -61,8 +61,9 @@ def compile_c(build, tmp_path):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """A file that skipped everything is a skipped test for Meson (77), not a passed one."""
+    """A file that skipped everything, one by one or as a whole, is a skipped test for Meson (77), not
+    a passed one."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     counts = {key: len(reporter.stats.get(key, [])) for key in ("passed", "failed", "skipped")}
-    if exitstatus == 0 and counts["skipped"] and not counts["passed"]:
+    if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and counts["skipped"] and not counts["passed"]:
         session.exitstatus = 77

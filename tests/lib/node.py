@@ -9,6 +9,7 @@ Doors: preload=True puts libaliquot.so in LD_PRELOAD (a path: that library), shi
 facades first in LD_LIBRARY_PATH; with neither the program meets the bare simulator. A keyword in
 capitals is an environment variable; None removes it.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 
 HANG_SECONDS = 60  # a bound on hangs, never a measure of speed
@@ -23,6 +25,7 @@ KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
 SHM = pathlib.Path("/dev/shm")
 SHM_WANTED_BYTES = 1 << 30
+LEFTOVER_SECONDS = 3600
 
 
 @dataclass
@@ -37,6 +40,30 @@ class Result:
         return json.loads(self.stdout)
 
 
+def drop_leftovers():
+    """Of runs that were killed: unlocked, so that its owner is gone, and as old as no test gets (the
+    C tests lock nothing)."""
+    for folder in SHM.glob("aliquot-test-*"):
+        try:
+            if time.time() - folder.stat().st_mtime < LEFTOVER_SECONDS:
+                continue
+            lock = lock_folder(folder)
+        except OSError:
+            continue
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def lock_folder(folder):
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
 def private_folder(tmp_path):
     """On tmpfs, as in production, unless this machine's is too small (containers: 64 MiB)."""
     if SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > SHM_WANTED_BYTES:
@@ -47,7 +74,9 @@ def private_folder(tmp_path):
 class Node:
     def __init__(self, build, tmp_path):
         self.build = build
+        drop_leftovers()
         self.folder = private_folder(tmp_path)
+        self.lock = lock_folder(self.folder)
         self.state = self.folder / "sim"
         self.runtime = self.folder / "run"
         for folder in (self.state, self.runtime):
@@ -129,6 +158,7 @@ class Node:
             kill_group(process)
             process.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self.lock)
 
 
 def kill_group(process):

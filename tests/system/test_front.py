@@ -4,8 +4,11 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
+
+import node
 
 
 @pytest.fixture
@@ -118,3 +121,20 @@ def test_an_installed_tree_has_the_documented_places(build, tmp_path):
     for wanted in ("lib/aliquot/libaliquot-path.so", "lib/aliquot/shims/libcuda.so",
                    "lib/aliquot/shims/libnvidia-ml.so", "share/man/man7/libaliquot-path.7"):
         assert any(name.endswith(wanted) for name in installed), (wanted, installed)
+
+
+def test_folders_of_killed_runs_are_dropped(tmp_path, monkeypatch):
+    """But no folder that somebody still holds or may just have made, and none that is not ours."""
+    monkeypatch.setattr(node, "SHM", tmp_path)
+    long_ago = time.time() - node.LEFTOVER_SECONDS - 1
+    for name in ("aliquot-test-held", "aliquot-test-left", "aliquot-test-young", "other"):
+        (tmp_path / name / "run").mkdir(parents=True)
+        if not name.endswith("young"):
+            os.utime(tmp_path / name, (long_ago, long_ago))
+    held = node.lock_folder(tmp_path / "aliquot-test-held")
+    node.drop_leftovers()
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["aliquot-test-held", "aliquot-test-young", "other"]
+    os.close(held)
+    node.drop_leftovers()
+    assert not (tmp_path / "aliquot-test-held").exists()
