@@ -71,7 +71,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
-        if (memory_end(address, MEMORY_DEVICE) || memory_end(address, MEMORY_MANAGED))
+        if (memory_end(address, MEMORY_DEVICE) || memory_end(address, MEMORY_MANAGED) ||
+            narrow_free(address))
                 return CUDA_SUCCESS;
         if (import_free(address) || external_is_buffer(address))
                 return CUDA_SUCCESS;

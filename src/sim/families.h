@@ -33,6 +33,10 @@ void arrays_context_close(CUcontext context);
 void host_context_close(CUcontext context);
 void imports_context_close(CUcontext context);
 
+/* narrow.c: memory of the interface of 32 bits; false when no such block begins there. */
+bool narrow_free(CUdeviceptr address);
+void narrow_context_close(CUcontext context);
+
 /* Flags of a block, above those of the interface. */
 #define BLOCK_EXPORTED (1u << 31)
 #define BLOCK_SYNC_MEMOPS (1u << 30)

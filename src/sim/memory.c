@@ -279,6 +279,7 @@ void memory_context_close(CUcontext context)
                         break;
                 block_end(address, &block);
         }
+        narrow_context_close(context);
         host_context_close(context);
         imports_context_close(context);
 }
