@@ -74,7 +74,7 @@ static void limits_init(CUcontext context)
 {
         context->limits[CU_LIMIT_STACK_SIZE] = 1024;
         context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
-        context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
+        context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = CONTEXT_HEAP_BYTES;
         context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
         context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
         context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
@@ -136,7 +136,8 @@ void context_end(CUcontext context)
         pthread_mutex_unlock(&process_lock);
         exec_context_close(context);
         memory_context_close(context);
-        node_release(context->unit, FAMILY_CONTEXT, config_get()->context_bytes);
+        node_release(context->unit, FAMILY_CONTEXT,
+                     config_get()->context_bytes + context->heap_bytes);
 }
 
 static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned api_version)

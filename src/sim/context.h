@@ -20,6 +20,9 @@
 
 #define CONTEXT_MAGIC 0x43747874u
 
+/* The heap for malloc() in kernels that every context has, as part of what it takes. */
+#define CONTEXT_HEAP_BYTES (UINT64_C(8) << 20)
+
 struct CUctx_st {
         uint32_t magic; /* CONTEXT_MAGIC, first */
         /* Constant once made. */
@@ -34,6 +37,7 @@ struct CUctx_st {
         _Atomic unsigned flags;
         _Atomic unsigned users; /* cuCtxAttach, or retains of a primary context */
         size_t limits[16];      /* by CUlimit; guarded by process_lock */
+        uint64_t heap_bytes;    /* granted for malloc() in kernels, beyond the default; likewise */
         CUfunc_cache cache_config;
         CUsharedconfig shared_config;
         uint32_t peers; /* bit per ordinal: access enabled; guarded by process_lock */

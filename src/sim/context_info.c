@@ -112,8 +112,24 @@ CUresult cuCtxSynchronize_v2(CUcontext context)
         return result == CUDA_SUCCESS ? synchronize(context) : result;
 }
 
+/* Under process_lock: the heap for malloc() in kernels takes what it has beyond the default. */
+static CUresult heap_resize(CUcontext context, uint64_t value)
+{
+        uint64_t wanted = value > CONTEXT_HEAP_BYTES ? value - CONTEXT_HEAP_BYTES : 0;
+        uint64_t held = context->heap_bytes;
+
+        if (wanted > held && node_grant(context->unit, FAMILY_CONTEXT, wanted - held) != GRANT_OK)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (wanted < held)
+                node_release(context->unit, FAMILY_CONTEXT, held - wanted);
+        context->heap_bytes = wanted;
+        return CUDA_SUCCESS;
+}
+
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
+        CUresult result = CUDA_SUCCESS;
+
         API_ENTER(cuCtxSetLimit);
         if ((unsigned)limit >= CU_LIMIT_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -123,9 +139,12 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
                 return CUDA_ERROR_INVALID_VALUE;
         NEED_CONTEXT(context);
         pthread_mutex_lock(&process_lock);
-        context->limits[limit] = value;
+        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+                result = heap_resize(context, value);
+        if (result == CUDA_SUCCESS)
+                context->limits[limit] = value;
         pthread_mutex_unlock(&process_lock);
-        return CUDA_SUCCESS;
+        return result;
 }
 
 CUresult cuCtxGetLimit(size_t *ret, CUlimit limit)
