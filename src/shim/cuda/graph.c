@@ -26,9 +26,6 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-/* Graphs that hold memory on more cards than this are charged for the first of them. */
-#define LAUNCH_DEVICES 16u
-
 /* A node of state.graphs, one for each card: key = executable graph, extent = need, count =
  * generation in which it was last launched, row and id = place. */
 static void note(CUgraphExec exec, uint64_t need, struct place place)
@@ -89,12 +86,13 @@ struct promise {
         struct meter *meter;
         struct place place;
         uint64_t added; /* to what is promised */
+        bool is_paid;   /* charge holds what was granted ahead */
 };
 
 struct launch {
         CUgraphExec exec;
         unsigned count; /* 0: the graph has no memory */
-        struct promise part[LAUNCH_DEVICES];
+        struct promise part[GRAPH_DEVICES];
 };
 
 /* Under graphs_lock. */
@@ -141,7 +139,7 @@ static void find_parts(struct launch *launch)
 
         lock_take(&state.graphs_lock);
         node = table_find(&state.graphs, key_of(launch->exec));
-        for (; node && launch->count < LAUNCH_DEVICES; node = table_next(node))
+        for (; node && launch->count < GRAPH_DEVICES; node = table_next(node))
                 launch->part[launch->count++].place =
                         (struct place){ .row = (int)node->row, .device = (CUdevice)node->id };
         lock_drop(&state.graphs_lock);
@@ -196,6 +194,11 @@ static CUresult part_begin(struct promise *part, CUgraphExec exec, CUstream stre
         note_launch(part->meter, stream, owner);
         wanted = promise(part, exec);
         lock_drop(&part->meter->lock);
+        if (part->is_paid && part->charge.bytes >= wanted) {
+                charge_trim(&part->charge, wanted);
+                return CUDA_SUCCESS;
+        }
+        charge_drop(&part->charge);
         rc = reserve_at(&part->charge, part->place, wanted);
         if (rc != CUDA_SUCCESS)
                 part_break(part, exec, wanted);
@@ -216,23 +219,27 @@ static void part_keep(struct promise *part)
         lock_drop(&part->meter->lock);
 }
 
-static CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
+static CUresult launch_grant(struct launch *launch, CUstream stream)
 {
+        uint32_t owner = launch->count ? place_here().owner : 0;
         CUresult rc = CUDA_SUCCESS;
-        uint32_t owner;
 
-        ret->count = 0;
-        if (!load_relaxed(&state.graphs_with_memory))
-                return rc;
-        *ret = (struct launch){ .exec = exec };
-        find_parts(ret);
-        owner = ret->count ? place_here().owner : 0;
-        for (unsigned i = 0; i < ret->count && rc == CUDA_SUCCESS; i++) {
-                rc = part_begin(&ret->part[i], exec, stream, owner);
+        for (unsigned i = 0; i < launch->count && rc == CUDA_SUCCESS; i++) {
+                rc = part_begin(&launch->part[i], launch->exec, stream, owner);
                 for (unsigned j = 0; rc != CUDA_SUCCESS && j < i; j++)
-                        part_break(&ret->part[j], exec, ret->part[j].charge.bytes);
+                        part_break(&launch->part[j], launch->exec, launch->part[j].charge.bytes);
         }
         return rc;
+}
+
+static CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
+{
+        ret->count = 0;
+        if (!load_relaxed(&state.graphs_with_memory))
+                return CUDA_SUCCESS;
+        *ret = (struct launch){ .exec = exec };
+        find_parts(ret);
+        return launch_grant(ret, stream);
 }
 
 static CUresult launch_end(struct launch *launch, CUresult rc)
@@ -248,56 +255,81 @@ static CUresult launch_end(struct launch *launch, CUresult rc)
         return rc;
 }
 
-/* May upload at once: then it is a launch as far as memory goes. Nothing is known of it before, so
- * its need on the current device is granted ahead of the call. */
-static CUresult reserve_upload(struct charge *ret, CUgraph graph,
-                               const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
-{
-        struct place place = place_here();
-        struct graph_need need;
+/*
+ * May upload at once: then it is a launch as far as memory goes. Nothing is known of it before, so
+ * its need is granted ahead of the call, card by card, and becomes that of the launch.
+ */
+struct upload {
+        unsigned count;
+        struct promise part[GRAPH_DEVICES];
+};
 
-        *ret = (struct charge){ .device = CHARGE_NO_DEVICE };
-        if (!params || !(params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) || place.row < 0)
-                return CUDA_SUCCESS;
-        graph_need(graph, &need);
-        return reserve_at(ret, place, measure_pool_growth(need.bytes[place.device]));
+static void upload_drop(struct upload *upload)
+{
+        for (unsigned i = 0; i < upload->count; i++)
+                charge_drop(&upload->part[i].charge);
 }
 
-static CUresult instantiated_with(struct charge *ahead, CUresult rc, const CUgraphExec *exec,
-                                  CUgraph graph, const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+static CUresult upload_reserve(struct upload *ret, CUgraph graph,
+                               const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-        struct launch launch;
+        CUresult rc = CUDA_SUCCESS;
+        struct graph_need need;
 
-        charge_drop(ahead);
-        instantiated(rc, exec, graph);
-        if (rc == CUDA_SUCCESS && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) &&
-            launch_begin(&launch, *exec, params->hUploadStream) == CUDA_SUCCESS)
-                launch_end(&launch, rc);
+        ret->count = 0;
+        if (!params || !(params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) || !front_is_on())
+                return rc;
+        graph_need(graph, &need);
+        for (CUdevice device = 0; need.total_bytes && device < STATE_DEVICES; device++) {
+                struct place place = need.bytes[device] ? place_of_device(device) : place_nowhere;
+                struct promise *part = &ret->part[ret->count];
+
+                if (place.row < 0 || ret->count == GRAPH_DEVICES)
+                        continue;
+                part->place = place;
+                rc = reserve_at(&part->charge, place, measure_pool_growth(need.bytes[device]));
+                if (rc != CUDA_SUCCESS)
+                        break;
+                ret->count++;
+        }
+        if (rc != CUDA_SUCCESS)
+                upload_drop(ret);
         return rc;
 }
 
-CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+/* What was granted ahead is enough: a rounded sum is never more than the sum of the rounded. */
+static void upload_pay(struct launch *launch, struct upload *upload)
 {
-        struct charge ahead;
-        CUresult rc = reserve_upload(&ahead, graph, params);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = real.cuGraphInstantiateWithParams(ret, graph, params);
-        return instantiated_with(&ahead, rc, ret, graph, params);
+        for (unsigned i = 0; i < launch->count; i++) {
+                for (unsigned j = 0; j < upload->count; j++) {
+                        if (upload->part[j].place.device != launch->part[i].place.device)
+                                continue;
+                        launch->part[i].charge = upload->part[j].charge;
+                        launch->part[i].is_paid = true;
+                        upload->part[j].charge = (struct charge){ .device = CHARGE_NO_DEVICE };
+                }
+        }
+        upload_drop(upload);
 }
 
-CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
-                                                CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+/* Settles and returns `rc`, as the driver answered. */
+static CUresult upload_settle(struct upload *upload, CUresult rc, CUgraphExec *exec,
+                              CUstream stream)
 {
-        struct charge ahead;
-        CUresult rc = reserve_upload(&ahead, graph, params);
+        struct launch launch;
 
-        if (rc != CUDA_SUCCESS)
+        if (rc != CUDA_SUCCESS || !upload->count) {
+                upload_drop(upload);
                 return rc;
-        rc = real.cuGraphInstantiateWithParams_ptsz(ret, graph, params);
-        return instantiated_with(&ahead, rc, ret, graph, params);
+        }
+        launch = (struct launch){ .exec = *exec };
+        find_parts(&launch);
+        upload_pay(&launch, upload);
+        rc = launch_grant(&launch, stream);
+        if (rc == CUDA_SUCCESS)
+                return launch_end(&launch, rc);
+        hook_cuGraphExecDestroy(*exec);
+        return rc;
 }
 
 static CUstream legacy(CUstream stream)
@@ -308,6 +340,30 @@ static CUstream legacy(CUstream stream)
 static CUstream per_thread(CUstream stream)
 {
         return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
+                                           CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        struct upload upload;
+        CUresult rc = upload_reserve(&upload, graph, params);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = instantiated(real.cuGraphInstantiateWithParams(ret, graph, params), ret, graph);
+        return upload_settle(&upload, rc, ret, legacy(params ? params->hUploadStream : NULL));
+}
+
+CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
+                                                CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        struct upload upload;
+        CUresult rc = upload_reserve(&upload, graph, params);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = instantiated(real.cuGraphInstantiateWithParams_ptsz(ret, graph, params), ret, graph);
+        return upload_settle(&upload, rc, ret, per_thread(params ? params->hUploadStream : NULL));
 }
 
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
@@ -390,74 +446,4 @@ CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
         }
         lock_drop(&state.graphs_lock);
         return rc;
-}
-
-void graph_refresh(struct meter *meter)
-{
-        bool is_idle;
-
-        lock_take(&meter->lock);
-        is_idle = meter->promised_bytes == 0;
-        lock_drop(&meter->lock);
-        if (is_idle)
-                meter_follow(meter);
-}
-
-CUresult hook_cuDeviceGraphMemTrim(CUdevice device)
-{
-        CUresult rc = real.cuDeviceGraphMemTrim(device);
-        struct meter *meter = meter_find(SPACE_GRAPH, (uint64_t)device + 1);
-
-        if (rc == CUDA_SUCCESS && meter)
-                graph_refresh(meter);
-        return rc;
-}
-
-/* Would all that was promised be over if this wait succeeds? */
-static bool ends(struct meter *meter, CUstream stream, struct place here)
-{
-        if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_GRAPH ||
-            !meter->promised_bytes)
-                return false;
-        if (stream == POOL_CONTEXT)
-                return here.owner && meter->owner == here.owner;
-        return meter->stream == stream_key(stream);
-}
-
-struct idle idle_begin(CUstream stream)
-{
-        struct idle idle = { NULL, 0 };
-        uint32_t high = load_acquire(&state.meters_high);
-        struct place here;
-
-        if (!load_relaxed(&state.graphs_with_memory) && !high)
-                return idle;
-        here = place_here();
-        for (uint32_t i = 0; i < high && !idle.meter; i++) {
-                struct meter *meter = &state.meters[i];
-
-                lock_take(&meter->lock);
-                if (ends(meter, stream, here))
-                        idle = (struct idle){ meter, meter->launches };
-                lock_drop(&meter->lock);
-        }
-        return idle;
-}
-
-void idle_end(const struct idle *idle, CUresult rc)
-{
-        struct meter *meter = idle->meter;
-        bool is_idle;
-
-        if (rc != CUDA_SUCCESS || !meter)
-                return;
-        lock_take(&meter->lock);
-        is_idle = meter->launches == idle->launches && !meter->pending_bytes;
-        if (is_idle) {
-                meter->promised_bytes = 0;
-                meter->generation++;
-        }
-        lock_drop(&meter->lock);
-        if (is_idle)
-                graph_refresh(meter);
 }

@@ -12,9 +12,15 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/pool.h"
 
+/* Graphs that hold memory on more cards than this are charged for the first of them. */
+#define GRAPH_DEVICES 16u
+
 struct idle {
-        struct meter *meter; /* NULL: nothing can become idle by this */
-        uint64_t launches;
+        unsigned count; /* 0: nothing can become idle by this */
+        struct {
+                struct meter *meter;
+                uint64_t launches;
+        } part[GRAPH_DEVICES];
 };
 
 /* `stream` with the default stream spelt out, or POOL_CONTEXT. */
