@@ -260,8 +260,8 @@ def test_state_that_is_not_as_it_should_be(cli, sim, change, tmp_path):
     assert cli.run("--memory", "1MiB", "--", "true").rc == 0
     removed = cli("rm", "--force", "s")
     assert cli("ls", "--json").json == [] and cli.run("--session", "s", "--", "true").rc == 125
-    # What is not ours inside it is left for its owner, and said.
-    assert removed.rc == (1 if change is a_folder else 0), removed
+    # All that is in it goes with it, and leaves no trace under another name.
+    assert removed.rc == 0 and not list((sim.runtime / "sessions").iterdir()), removed
 
 
 # Programs that could not be limited
