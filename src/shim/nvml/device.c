@@ -10,6 +10,7 @@
 
 #include "common/uuid.h"
 #include "shim/cards.h"
+#include "shim/hold.h"
 #include "shim/nvml/front.h"
 #include "shim/nvml/hooks.h"
 #include "shim/nvml/real.h"
@@ -20,6 +21,7 @@ bool nvml_start(void)
 
         if (session_state() == SESSION_UNKNOWN)
                 session_start(cards_list);
+        hold_use();
         errno = saved;
         return session_state() != SESSION_BROKEN;
 }
