@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 
 #include "common/atomic.h"
-#include "interpose/gate.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/meter.h"
 #include "shim/cuda/state.h"
 #include "shim/cuda/real.h"
+#include "shim/hold.h"
 
 #define ROW_KNOWN 16
 
@@ -22,6 +22,12 @@ static union {
 } store __attribute__((aligned(STATE_PAGE)));
 
 extern struct state state __attribute__((alias("store")));
+
+/* `answer` is what the program is told; CUDA_SUCCESS: not permitted. */
+static struct place place_refused(CUresult answer)
+{
+        return (struct place){ .row = SESSION_NO_ROW, .device = -1, .answer = answer };
+}
 
 const struct place place_nowhere = { .row = CHARGE_NO_DEVICE, .device = -1 };
 
@@ -46,7 +52,8 @@ static int list_seen(struct session_gpu *ret, size_t max)
         for (int i = 0; i < count; i++) {
                 if (device_uuid(&uuid, i) != CUDA_SUCCESS)
                         return -1;
-                real.cuDeviceTotalMem_v2(&bytes, i);
+                if (real.cuDeviceTotalMem_v2(&bytes, i) != CUDA_SUCCESS)
+                        return -1;
                 ret[i] = (struct session_gpu){ .card_bytes = bytes };
                 memcpy(ret[i].uuid, uuid.bytes, sizeof(ret[i].uuid));
         }
@@ -68,16 +75,24 @@ bool front_start(void)
                 madvise(&store, sizeof(store), MADV_WIPEONFORK);
                 store_relaxed(&state.is_wiped_at_fork, 1);
         }
-        if (session_state() == SESSION_UNKNOWN) {
+        if (session_state() == SESSION_UNKNOWN)
                 session_start(list_cards);
-                if (session_limits())
-                        gate_use(&session_limits()->gate, NULL);
-        }
+        hold_use();
         errno = saved;
         return session_state() != SESSION_BROKEN;
 }
 
-/* CHARGE_NO_DEVICE for an ordinal that the driver does not know: it will say so itself. */
+/* The driver itself says that there is no such device: it will refuse whatever is asked of it. */
+static bool is_no_device(CUdevice device)
+{
+        int count;
+        CUresult rc = real.cuDeviceGetCount(&count);
+
+        return rc == CUDA_ERROR_NOT_INITIALIZED ||
+               (rc == CUDA_SUCCESS && (device < 0 || device >= count));
+}
+
+/* A device that is there but does not tell which one it is is refused: nobody knows its limit. */
 static int row_ask(CUdevice device)
 {
         CUuuid uuid;
@@ -88,11 +103,11 @@ static int row_ask(CUdevice device)
                 return SESSION_NO_ROW;
         if (session_state() == SESSION_NONE)
                 return CHARGE_NO_DEVICE;
-        if (device_uuid(&uuid, device) != CUDA_SUCCESS)
-                return CHARGE_NO_DEVICE;
-        real.cuDeviceTotalMem_v2(&card_bytes, device);
+        if (device < 0 || device >= STATE_DEVICES || device_uuid(&uuid, device) != CUDA_SUCCESS ||
+            real.cuDeviceTotalMem_v2(&card_bytes, device) != CUDA_SUCCESS)
+                return is_no_device(device) ? CHARGE_NO_DEVICE : SESSION_NO_ROW;
         row = session_device((const uint8_t *)uuid.bytes, card_bytes);
-        if (row != SESSION_NO_ROW)
+        if (row >= 0)
                 store_relaxed(&state.rows[device], row + ROW_KNOWN);
         return row;
 }
@@ -100,26 +115,22 @@ static int row_ask(CUdevice device)
 uint64_t front_own_bytes(int row)
 {
         struct process *process = process_here();
-        const struct page_row *own;
         uint32_t slot;
 
         if (!process || row < 0)
                 return 0;
         slot = load_acquire(&process->slot_plus_one);
-        if (!slot)
-                return 0;
-        own = &session_slots()->row[slot - 1][row];
-        return load_acquire(
-                shared_word(&own->charge[load_acquire(shared_word(&own->committed)) & 1]));
+        return slot ? page_row_bytes(session_slots(), slot - 1, (unsigned)row) : 0;
 }
 
 static int row_of(CUdevice device)
 {
-        int known;
+        int known = 0;
 
-        if (session_state() == SESSION_NONE || device < 0 || device >= STATE_DEVICES)
+        if (session_state() == SESSION_NONE)
                 return CHARGE_NO_DEVICE;
-        known = load_relaxed(&state.rows[device]);
+        if (device >= 0 && device < STATE_DEVICES)
+                known = load_relaxed(&state.rows[device]);
         return known ? known - ROW_KNOWN : row_ask(device);
 }
 
@@ -181,11 +192,15 @@ static struct place place_ask(CUcontext context)
 {
         CUdevice device;
         struct place place;
+        CUresult rc = real.cuCtxGetDevice(&device);
 
-        if (real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-                return place_nowhere;
+        if (rc != CUDA_SUCCESS)
+                return place_refused(rc);
         place = place_of_device(device);
-        /* A refusal is not remembered: a later try may find the row. */
+        /* Its context is current, so the device is there. A refusal is not remembered: a later try
+         * may find the row. */
+        if (place.row == CHARGE_NO_DEVICE && session_state() == SESSION_ACTIVE)
+                return place_refused(CUDA_SUCCESS);
         return place.row < 0 ? place : seat_take(context, place);
 }
 
@@ -193,11 +208,15 @@ struct place place_here(void)
 {
         CUcontext context = NULL;
         struct seat *seat;
+        CUresult rc;
 
         if (session_state() == SESSION_NONE)
                 return place_nowhere;
-        if (real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
-                return place_nowhere;
+        rc = real.cuCtxGetCurrent(&context);
+        if (rc != CUDA_SUCCESS)
+                return place_refused(rc);
+        if (!context)
+                return place_refused(CUDA_ERROR_INVALID_CONTEXT);
         seat = seat_find(context);
         return seat ? seat_read(seat) : place_ask(context);
 }
@@ -205,13 +224,15 @@ struct place place_here(void)
 static struct place place_of_context(CUcontext context)
 {
         struct seat *seat = seat_find(context);
-        struct place place = place_nowhere;
+        struct place place;
         CUcontext popped;
+        CUresult rc;
 
         if (seat)
                 return seat_read(seat);
-        if (real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-                return place_nowhere;
+        rc = real.cuCtxPushCurrent_v2(context);
+        if (rc != CUDA_SUCCESS)
+                return place_refused(rc);
         place = place_ask(context);
         real.cuCtxPopCurrent_v2(&popped);
         return place;
@@ -226,15 +247,23 @@ uint64_t stream_key(CUstream stream)
 
 struct place place_of_stream(CUstream stream)
 {
-        CUcontext context;
+        CUcontext context = NULL;
+        CUdevice device;
+        CUresult rc;
 
         if (session_state() == SESSION_NONE)
                 return place_nowhere;
         if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
                 return place_here();
-        if (real.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS || !context)
-                return place_here();
-        return place_of_context(context);
+        rc = real.cuStreamGetCtx(stream, &context);
+        if (rc == CUDA_SUCCESS && context)
+                return place_of_context(context);
+        if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_SUPPORTED)
+                return place_refused(rc);
+        /* A stream of a green context. A driver that cannot tell its device: the current one. */
+        if (real.cuStreamGetDevice(stream, &device) == CUDA_SUCCESS)
+                return place_of_device(device);
+        return place_here();
 }
 
 struct place place_seated(CUcontext context, struct place place)
@@ -265,11 +294,17 @@ void place_restore(CUcontext context, struct place place)
                 seat_take(context, place);
 }
 
+CUresult refusal(struct place place)
+{
+        return place.answer ? place.answer : CUDA_ERROR_NOT_PERMITTED;
+}
+
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
 {
         if (place.row == SESSION_NO_ROW) {
                 charge_begin(ret, CHARGE_NO_DEVICE, 0);
-                return CUDA_ERROR_NOT_PERMITTED;
+                /* Nothing is asked, or nothing can be: let the driver say what is wrong with it. */
+                return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
         }
         if (charge_begin(ret, place.row, bytes)) {
                 ret->owner = place.owner;

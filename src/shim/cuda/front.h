@@ -10,13 +10,16 @@
  *      return settle(&charge, rc, SPACE_POINTER, ret);
  *
  * A *place* is where memory of the calling thread goes: the row of its current context's device,
- * and the context's number, under which everything that dies with the context is kept. A thread
- * without a context, or a process without a session, is nowhere: every verb then does nothing and
- * the driver answers for itself.
+ * and the context's number, under which everything that dies with the context is kept. A process
+ * without a session is nowhere: every verb then does nothing and the driver answers for itself. In
+ * a session, who is nowhere gets nothing: without a context, or where the driver does not say
+ * whose memory it would be, the driver is not asked for any.
  *
- * Refused is CUDA_ERROR_OUT_OF_MEMORY when the limit says so, CUDA_ERROR_NOT_PERMITTED when the
- * session is broken. Before the limit refuses, memory that the driver's pools hold unused is given
- * back (meter.h), as the driver itself does when a card is full.
+ * Refused is CUDA_ERROR_OUT_OF_MEMORY when the limit says so, the driver's own answer when it does
+ * not say where we are (CUDA_ERROR_INVALID_CONTEXT without a context), CUDA_ERROR_NOT_PERMITTED
+ * when the session is broken or the card cannot be told. Before the limit refuses, memory that the
+ * driver's pools hold unused is given back (meter.h), as the driver itself does when a card is
+ * full.
  */
 #ifndef ALIQUOT_SHIM_CUDA_FRONT_H
 #define ALIQUOT_SHIM_CUDA_FRONT_H
@@ -31,7 +34,8 @@
 struct place {
         int row;         /* of the page; CHARGE_NO_DEVICE; SESSION_NO_ROW: refuse */
         uint32_t owner;  /* the context's number; 0 = none */
-        CUdevice device; /* -1 with CHARGE_NO_DEVICE */
+        CUdevice device; /* -1 if row is none */
+        CUresult answer; /* with SESSION_NO_ROW: the driver's own, if it has one; else 0 */
 };
 
 extern const struct place place_nowhere;
@@ -51,6 +55,9 @@ struct place place_seated(CUcontext context, struct place place);
  * number for charge_drop_owner(). place_restore() when the driver refused to destroy it. */
 struct place place_forget(CUcontext context);
 void place_restore(CUcontext context, struct place place);
+
+/* What the program is told of a place with SESSION_NO_ROW. */
+CUresult refusal(struct place place);
 
 /* Grants, or says what to tell the program. `ret` is empty after a refusal. */
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes);

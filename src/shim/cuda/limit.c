@@ -45,9 +45,12 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
 CUresult hook_cuCtxSetLimit(CUlimit limit, size_t value)
 {
         CUcontext context = NULL;
+        CUresult rc;
 
-        if (limit != CU_LIMIT_MALLOC_HEAP_SIZE || !front_is_on() ||
-            real.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+        if (limit != CU_LIMIT_MALLOC_HEAP_SIZE || !front_is_on())
                 return real.cuCtxSetLimit(limit, value);
-        return set_heap(context, value);
+        rc = real.cuCtxGetCurrent(&context);
+        if (rc == CUDA_SUCCESS && !context)
+                rc = CUDA_ERROR_INVALID_CONTEXT;
+        return rc == CUDA_SUCCESS ? set_heap(context, value) : rc;
 }

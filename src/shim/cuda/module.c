@@ -87,13 +87,24 @@ CUresult hook_cuModuleUnload(CUmodule module)
         return settle_free(&taken, real.cuModuleUnload(module), SPACE_MODULE, key_of(module));
 }
 
+/* A library may be loaded without a context that lives: it is then the first device's. */
+static CUresult reserve_library(struct charge *ret, uint64_t bytes)
+{
+        struct place place = place_here();
+
+        if (place.answer == CUDA_ERROR_INVALID_CONTEXT ||
+            place.answer == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+                place = place_of_device(0);
+        return reserve_at(ret, place, bytes);
+}
+
 /* The vendor's own options decide how the image is held, not how large it is. */
 CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option *jit_options,
                                 void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                 void **values, unsigned int count)
 {
         struct charge charge;
-        CUresult rc = reserve(&charge, image_bytes(image));
+        CUresult rc = reserve_library(&charge, image_bytes(image));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -108,7 +119,7 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
                                     CUlibraryOption *options, void **values, unsigned int count)
 {
         struct charge charge;
-        CUresult rc = reserve(&charge, front_is_on() ? file_bytes(path) : 0);
+        CUresult rc = reserve_library(&charge, front_is_on() ? file_bytes(path) : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;

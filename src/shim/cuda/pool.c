@@ -19,30 +19,37 @@ static bool is_capturing(CUstream stream)
                status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static bool is_default_pool(CUmemoryPool pool, CUdevice device)
+/* False: the driver does not say. A device without pools has none, which says it too. */
+static bool pool_of(CUmemoryPool *ret, CUdevice device,
+                    CUresult (*ask)(CUmemoryPool *ret, CUdevice device))
 {
-        CUmemoryPool known;
+        CUresult rc = ask(ret, device);
 
-        if (real.cuDeviceGetDefaultMemPool(&known, device) == CUDA_SUCCESS && known == pool)
-                return true;
-        return real.cuDeviceGetMemPool(&known, device) == CUDA_SUCCESS && known == pool;
+        if (rc != CUDA_SUCCESS)
+                *ret = NULL;
+        return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* The device of a pool that was not made before our eyes. */
 static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
 {
+        const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };
+        CUmemoryPool first, now;
         int count = 0;
 
         if (real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
-                return otherwise;
+                return unknown;
         for (CUdevice device = 0; device < count; device++) {
-                if (is_default_pool(pool, device))
+                if (!pool_of(&first, device, real.cuDeviceGetDefaultMemPool) ||
+                    !pool_of(&now, device, real.cuDeviceGetMemPool))
+                        return unknown;
+                if (pool == first || pool == now)
                         return place_of_device(device);
         }
         return otherwise;
 }
 
-/* A pool on the host has no meter; a pool that cannot be told is an error, never free of charge. */
+/* A pool that cannot be told is an error, never free of charge. */
 static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
 {
         struct place place = growth->place;
@@ -58,8 +65,10 @@ static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
                 return CUDA_SUCCESS;
         if (is_given)
                 place = place_of_pool(pool, place);
+        if (place.row < 0)
+                return refusal(place);
         growth->meter = meter_of_pool(pool, place);
-        return growth->meter || place.row < 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        return growth->meter ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Into the pool with an allocation: together with others, or alone. Waits for as long as a call of
@@ -169,9 +178,11 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request)
         *ret = (struct growth){ .stream = request->stream, .bytes = request->bytes };
         charge_begin(&ret->charge, CHARGE_NO_DEVICE, 0);
         ret->place = place_of_stream(request->stream);
+        if (!request->bytes)
+                return CUDA_SUCCESS;
         if (ret->place.row == SESSION_NO_ROW)
-                return CUDA_ERROR_NOT_PERMITTED;
-        if (ret->place.row < 0 || !request->bytes || is_capturing(request->stream))
+                return refusal(ret->place);
+        if (ret->place.row < 0 || is_capturing(request->stream))
                 return CUDA_SUCCESS;
         rc = find_meter(ret, request->pool);
         if (!ret->meter)
