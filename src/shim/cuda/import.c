@@ -7,18 +7,23 @@
 #include <unistd.h>
 
 #include "shim/attach.h"
+#include "shim/clock.h"
 #include "shim/cuda/state.h"
 #include "store/liveness.h"
 
 /* Where the names' bytes begin in `slots`: past everything that is a slot's. */
 #define NAME_BYTE (UINT64_C(1) << 44)
 
-/* Instead of a pin: somebody else of the session is charged. */
+/* Instead of a pin: somebody else of the session is charged; a thread of ours is about to be. */
 #define WAITING UINT64_C(1)
+#define CHARGING UINT64_C(2)
+
+#define CHARGING_SLEEP_NS 20000
 
 /*
  * A node of state.imports: key = name (0: none), count = references, extent = bytes, row, value =
- * the pin of its lock, or 0 without one, or WAITING; id = number of its charge. A node of
+ * the pin of its lock, or 0 without one, or WAITING or CHARGING; row = CHARGE_NO_DEVICE until it
+ * was charged, or found to be somebody else's charge; id = number of its charge. A node of
  * state.import_keys: key = the driver's handle, id = its space, value = the import. A node of
  * state.exports: key = of the charge, id = its space, value = the pin or 0.
  */
@@ -98,7 +103,7 @@ static void *name_lock(uint64_t name, bool *ret_is_free)
 
 static void unlock(uint64_t pin)
 {
-        if (pin > WAITING)
+        if (pin > CHARGING)
                 liveness_unlock((void *)(uintptr_t)pin);
 }
 
@@ -112,17 +117,18 @@ static void set_value(struct node *import, uint64_t value)
 }
 
 /* Finds or makes the import; a new one has one reference and is nowhere yet. */
-static struct node *hold(uint64_t name, bool *ret_is_new)
+static struct node *hold(uint64_t name)
 {
         struct node *node = NULL;
+        bool is_new;
 
         lock_take(&state.imports_lock);
         if (name)
                 node = table_find(&state.imports, name);
-        *ret_is_new = !node;
+        is_new = !node;
         if (!node)
                 node = table_node(&state.imports);
-        if (node && *ret_is_new) {
+        if (node && is_new) {
                 node->key = name;
                 node->row = CHARGE_NO_DEVICE;
                 node->id = ++state.imports_last_id;
@@ -132,6 +138,25 @@ static struct node *hold(uint64_t name, bool *ret_is_new)
                 node->count++;
         lock_drop(&state.imports_lock);
         return node;
+}
+
+/* True: the caller is to charge it. Waits while another thread does: if that one is refused, the
+ * next tries. */
+static bool is_mine_to_charge(struct node *import)
+{
+        for (;;) {
+                bool is_charged, is_busy;
+
+                lock_take(&state.imports_lock);
+                is_charged = import->row >= 0;
+                is_busy = import->value == CHARGING;
+                if (!is_charged && !is_busy)
+                        import->value = CHARGING;
+                lock_drop(&state.imports_lock);
+                if (is_charged || !is_busy)
+                        return !is_charged;
+                clock_sleep_ns(CHARGING_SLEEP_NS);
+        }
 }
 
 /* A new import is charged, or waits for its turn. */
@@ -144,6 +169,9 @@ static CUresult charge_import(struct node *import, struct place place, uint64_t 
 
         if (rc != CUDA_SUCCESS) {
                 unlock(key_of(pin));
+                lock_take(&state.imports_lock);
+                import->value = 0;
+                lock_drop(&state.imports_lock);
                 return rc;
         }
         charge.owner = 0;
@@ -158,19 +186,18 @@ static CUresult charge_import(struct node *import, struct place place, uint64_t 
 
 CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint64_t bytes)
 {
-        bool is_new;
         struct node *import;
         CUresult rc = CUDA_SUCCESS;
 
         *ret = NULL;
         if (place.row == SESSION_NO_ROW)
-                return CUDA_ERROR_NOT_PERMITTED;
+                return refusal(place);
         if (place.row < 0)
                 return CUDA_SUCCESS;
-        import = hold(name, &is_new);
+        import = hold(name);
         if (!import)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        if (is_new)
+        if (is_mine_to_charge(import))
                 rc = charge_import(import, place, bytes);
         if (rc == CUDA_SUCCESS)
                 *ret = import;

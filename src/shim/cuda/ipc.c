@@ -32,11 +32,12 @@ CUresult hook_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 /* The memory is on the device of the context that opens it, or on a peer of it. */
 static struct place place_of_address(CUdeviceptr address)
 {
+        const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };
         int device;
 
         if (real.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) !=
             CUDA_SUCCESS)
-                return place_here();
+                return unknown;
         return place_of_device(device);
 }
 
@@ -48,7 +49,7 @@ static CUresult charge_opened(CUdeviceptr address, uint64_t name)
         CUresult rc;
 
         if (!range_of(address, &base, &bytes))
-                return CUDA_SUCCESS;
+                return CUDA_ERROR_NOT_PERMITTED;
         rc = import_begin(&import, name, place_of_address(address), bytes);
         if (rc == CUDA_SUCCESS)
                 import_keep(import, SPACE_IMPORT, address);

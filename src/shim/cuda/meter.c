@@ -148,6 +148,24 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
         return held >= reserved || reserved - held <= meter->pending_bytes;
 }
 
+/* The driver does not say how much is reserved now: all that was granted stays charged, until it
+ * does. */
+static void keep_all(struct meter *meter, struct charge *grant)
+{
+        enum charge_space space = (enum charge_space)load_relaxed(&meter->space);
+        uint64_t key = load_relaxed(&meter->key);
+        struct charge kept;
+
+        lock_take(&meter->lock);
+        meter->pending_bytes -= grant->bytes;
+        charge_take(&kept, space, key);
+        charge_join(&kept, grant);
+        charge_keep(&kept, space, key);
+        meter->version++;
+        store_relaxed(&meter->is_dirty, 1);
+        lock_drop(&meter->lock);
+}
+
 void meter_add_pending(struct meter *meter, uint64_t bytes)
 {
         lock_take(&meter->lock);
@@ -167,7 +185,7 @@ bool meter_settle(struct meter *meter, struct charge *grant)
                 lock_drop(&meter->lock);
                 if (!meter_read(meter, &reserved)) {
                         if (grant)
-                                meter_add_pending(meter, -grant->bytes);
+                                keep_all(meter, grant);
                         break;
                 }
                 lock_take(&meter->lock);
@@ -189,7 +207,7 @@ bool meter_grant_rest(struct meter *meter)
         struct charge rest;
 
         if (!meter_read(meter, &reserved))
-                return true;
+                return false;
         held = charge_held((enum charge_space)load_relaxed(&meter->space),
                            load_relaxed(&meter->key));
         if (reserved <= held)

@@ -207,13 +207,13 @@ static void mapping_settle(struct node *mapping, struct node *allocation, CUresu
         let_go(allocation, 0);
 }
 
+/* What does not tell where it is counts here, where it is about to be used. */
 static struct place place_of_handle(CUmemGenericAllocationHandle handle)
 {
-        struct place host = { .row = CHARGE_NO_DEVICE, .device = -1 };
         CUmemAllocationProp prop;
 
         if (real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) != CUDA_SUCCESS)
-                return host;
+                return place_here();
         return place_of_location(&prop.location);
 }
 
@@ -408,8 +408,8 @@ static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
         return 0;
 }
 
-/* NULL: a handle we know came again, or it cannot be noted: nothing is to be charged. */
-static struct node *import_make(CUmemGenericAllocationHandle handle)
+/* A handle we know came again: nothing more is to be charged. */
+static bool is_again(CUmemGenericAllocationHandle handle)
 {
         struct node *allocation;
 
@@ -418,16 +418,19 @@ static struct node *import_make(CUmemGenericAllocationHandle handle)
         if (allocation)
                 allocation->count++;
         lock_drop(&state.vmm_lock);
-        return allocation ? NULL : allocation_make();
+        return allocation != NULL;
 }
 
 static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name, uint64_t bytes)
 {
-        struct node *allocation = import_make(handle);
+        struct node *allocation;
         CUresult rc = CUDA_SUCCESS;
 
-        if (!allocation)
+        if (is_again(handle))
                 return rc;
+        allocation = allocation_make();
+        if (!allocation)
+                return CUDA_ERROR_OUT_OF_MEMORY;
         if (bytes)
                 rc = charge_import(allocation, handle, name, bytes);
         else
