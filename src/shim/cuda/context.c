@@ -47,13 +47,16 @@ static _Atomic uint64_t *measured_bytes(struct place place)
 static uint64_t estimate(struct place place)
 {
         uint64_t measured = load_relaxed(measured_bytes(place));
-        char model[128] = "";
-        size_t card_bytes = 0;
+        char model[128];
+        size_t card_bytes;
 
         if (is_sensible(measured))
                 return measured;
-        real.cuDeviceGetName(model, sizeof(model), place.device);
-        real.cuDeviceTotalMem_v2(&card_bytes, place.device);
+        /* What is not told is as large as it can be. */
+        if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
+                strcpy(model, "B200");
+        if (real.cuDeviceTotalMem_v2(&card_bytes, place.device) != CUDA_SUCCESS)
+                card_bytes = SIZE_MAX;
         return measure_context(model, card_bytes);
 }
 
@@ -63,20 +66,27 @@ static uint64_t context_bytes(struct place place)
 }
 
 /* The first of the session on this card, and this process has nothing else there: what NVML says of
- * the process is the context. */
-static void correct(struct charge *charge, struct place place)
+ * the process is the context. False: nothing new is known. */
+static bool measure_own(struct place place, uint64_t charged)
 {
-        struct charge more;
         uint64_t measured;
         CUuuid uuid;
 
-        if (!charge->bytes || load_relaxed(measured_bytes(place)) ||
-            front_own_bytes(place.row) != charge->bytes)
-                return;
+        if (!charged || load_relaxed(measured_bytes(place)) ||
+            front_own_bytes(place.row) != charged)
+                return false;
         if (real.cuDeviceGetUuid_v2(&uuid, place.device) != CUDA_SUCCESS ||
             !cards_own_bytes((const uint8_t *)uuid.bytes, &measured) || !is_sensible(measured))
-                return;
+                return false;
         store_relaxed(measured_bytes(place), measured);
+        return true;
+}
+
+static void correct(struct charge *charge, struct place place)
+{
+        uint64_t measured = load_relaxed(measured_bytes(place));
+        struct charge more;
+
         if (measured < charge->bytes)
                 charge_trim(charge, measured);
         else if (charge_begin(&more, place.row, measured - charge->bytes))
@@ -89,7 +99,8 @@ static CUresult settle_context(struct charge *charge, struct place place, CUresu
 {
         if (rc == CUDA_SUCCESS) {
                 place_seated(context, place);
-                correct(charge, place);
+                if (measure_own(place, charge->bytes))
+                        correct(charge, place);
         }
         charge->owner = 0;
         return settle(charge, rc, SPACE_CONTEXT, key_of(context));
@@ -187,10 +198,13 @@ CUresult hook_cuCtxDestroy_v2(CUcontext context)
 CUresult hook_cuCtxDetach(CUcontext context)
 {
         CUresult rc = real.cuCtxDetach(context);
+        CUresult alive;
         unsigned version;
 
-        if (rc == CUDA_SUCCESS && front_is_on() &&
-            real.cuCtxGetApiVersion(context, &version) != CUDA_SUCCESS) {
+        if (rc != CUDA_SUCCESS || !front_is_on())
+                return rc;
+        alive = real.cuCtxGetApiVersion(context, &version);
+        if (alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
                 struct ending ending = ending_begin(context);
 
                 ending_end(&ending, CUDA_SUCCESS);
@@ -198,80 +212,127 @@ CUresult hook_cuCtxDetach(CUcontext context)
         return rc;
 }
 
+static uint64_t primary_key(struct place place)
+{
+        return (uint64_t)place.device + 1;
+}
+
+/* Under primary_lock. A driver that does not say has it as it was, or as the call made it. */
+static bool is_active(struct place place, CUcontext context)
+{
+        unsigned flags;
+        int active;
+
+        if (context)
+                return true;
+        if (real.cuDevicePrimaryCtxGetState(place.device, &flags, &active) != CUDA_SUCCESS)
+                return state.primary[place.device] != 0;
+        return active != 0;
+}
+
 /*
  * Under primary_lock, after a call: makes the books follow the driver's word. `context` is what the
  * driver gave, NULL if none; `charge` was reserved for the case that it is new, and is empty after.
+ * True: it is new.
  */
-static void primary_settle(struct place place, CUcontext context, struct charge *charge)
+static bool primary_settle(struct place place, CUcontext context, struct charge *charge)
 {
-        uint64_t key = (uint64_t)place.device + 1;
         uint64_t *known = &state.primary[place.device];
-        int is_active = 0;
+        bool is_alive = is_active(place, context);
+        bool is_new;
         struct charge old;
-        unsigned flags;
 
-        real.cuDevicePrimaryCtxGetState(place.device, &flags, &is_active);
-        if (*known && (!is_active || (context && *known != key_of(context)))) {
+        if (*known && (!is_alive || (context && *known != key_of(context)))) {
                 charge_drop_owner(place_forget((CUcontext)(uintptr_t)*known).owner);
-                if (charge_take(&old, SPACE_CONTEXT, key))
+                if (charge_take(&old, SPACE_CONTEXT, primary_key(place)))
                         charge_drop(&old);
                 *known = 0;
         }
-        if (is_active && context && !*known) {
+        is_new = context && !*known;
+        if (is_new) {
                 place_seated(context, place);
-                correct(charge, place);
                 charge->owner = 0;
-                charge_keep(charge, SPACE_CONTEXT, key);
+                charge_keep(charge, SPACE_CONTEXT, primary_key(place));
                 *known = key_of(context);
         }
         charge_drop(charge);
+        return is_new;
 }
 
-/* What the context will take if this call makes it. */
+/* Under primary_lock: what the context will take if this call makes it. */
 static uint64_t primary_bytes(struct place place)
 {
-        int is_active = 0;
-        unsigned flags;
-
         if (!is_charged(place))
                 return 0;
-        real.cuDevicePrimaryCtxGetState(place.device, &flags, &is_active);
-        return is_active && state.primary[place.device] ? 0 : estimate(place);
+        return state.primary[place.device] && is_active(place, NULL) ? 0 : estimate(place);
 }
 
+/* One try; `ret_charge` is what it was granted, as long as the driver has no memory. */
+static CUresult retain_once(CUcontext *ret, struct place place, struct charge *ret_charge,
+                            bool *ret_is_new)
+{
+        CUresult rc;
+
+        lock_take(&state.primary_lock);
+        rc = reserve_at(ret_charge, place, primary_bytes(place));
+        if (rc == CUDA_SUCCESS) {
+                rc = real.cuDevicePrimaryCtxRetain(ret, place.device);
+                if (rc == CUDA_SUCCESS)
+                        *ret_is_new = primary_settle(place, *ret, ret_charge);
+        }
+        lock_drop(&state.primary_lock);
+        return rc;
+}
+
+/* NVML is asked without the lock, so the context may be another one afterwards. */
+static void primary_correct(struct place place, CUcontext context)
+{
+        struct charge kept;
+
+        if (!measure_own(place, charge_held(SPACE_CONTEXT, primary_key(place))))
+                return;
+        lock_take(&state.primary_lock);
+        if (state.primary[place.device] == key_of(context) &&
+            charge_take(&kept, SPACE_CONTEXT, primary_key(place))) {
+                correct(&kept, place);
+                charge_keep(&kept, SPACE_CONTEXT, primary_key(place));
+        }
+        lock_drop(&state.primary_lock);
+}
+
+/* The lock is not held while bytes of the dead drain. */
 static CUresult retain(CUcontext *ret, struct place place)
 {
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, primary_bytes(place));
+        bool is_new = false;
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuDevicePrimaryCtxRetain(ret, place.device));
-        if (rc == CUDA_SUCCESS)
-                primary_settle(place, *ret, &charge);
-        else
+        for (unsigned attempt = 0;; attempt++) {
+                struct charge charge;
+                CUresult rc = retain_once(ret, place, &charge, &is_new);
+                bool is_again = rc == CUDA_ERROR_OUT_OF_MEMORY && charge.is_reserved &&
+                                charge_wait_for_drain(&charge, attempt);
+
                 charge_drop(&charge);
-        return rc;
+                if (is_new)
+                        primary_correct(place, *ret);
+                if (!is_again)
+                        return rc;
+        }
 }
 
 CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
         struct place place = place_of_device(device);
-        CUresult rc;
 
         if (!ret || place.row == CHARGE_NO_DEVICE)
                 return real.cuDevicePrimaryCtxRetain(ret, device);
-        lock_take(&state.primary_lock);
-        rc = retain(ret, place);
-        lock_drop(&state.primary_lock);
-        return rc;
+        return place.row < 0 ? refusal(place) : retain(ret, place);
 }
 
 static void primary_less(struct place place, CUresult rc)
 {
         struct charge none = { .device = CHARGE_NO_DEVICE };
 
-        if (rc == CUDA_SUCCESS && place.row >= 0)
+        if (rc == CUDA_SUCCESS)
                 primary_settle(place, NULL, &none);
 }
 
@@ -281,6 +342,8 @@ static void primary_less(struct place place, CUresult rc)
                 struct place place = place_of_device(device); \
                 CUresult rc;                                  \
                                                               \
+                if (place.row < 0)                            \
+                        return real.symbol(device);           \
                 lock_take(&state.primary_lock);               \
                 rc = real.symbol(device);                     \
                 primary_less(place, rc);                      \
