@@ -17,11 +17,12 @@ def looks(result):
         yield family, " ".join(moment), int(charged), int(granted)
 
 
+@pytest.mark.parametrize("door", ("preload", "shims"))
 @pytest.mark.parametrize("family", FAMILIES)
-def test_charge_is_grant(sim, run, family):
+def test_charge_is_grant(sim, run, family, door):
     """A1: bytes charged are bytes granted, at every moment, and 0 after the end."""
-    result = run([sim.build.program("hooks/families"), family], preload=True,
-                 ALIQUOT_MEMORY="768MiB")
+    result = run([sim.build.program("hooks/families"), family], ALIQUOT_MEMORY="768MiB",
+                 **{door: True})
     assert result.rc == 0, result
     seen = list(looks(result))
     for name, moment, charged, granted in seen:

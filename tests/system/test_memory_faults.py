@@ -9,6 +9,8 @@ import pytest
 from script import GIB, KIB, MIB, Script, replay
 
 CONTEXT = 16 * MIB
+PRELOAD, FACADES = {"preload": True}, {"preload": False, "shims": True}
+DOORS = pytest.mark.parametrize("door", (PRELOAD, FACADES), ids=("preload", "facades"))
 
 # What the script does to reach each driver function, twice: what fails the first time must leave
 # nothing behind, and what then works must be charged as ever.
@@ -143,12 +145,13 @@ def comparable(lines, answers, total):
         yield f"{line}: {answer}"
 
 
+@DOORS
 @pytest.mark.parametrize("seed", range(3))
-def test_threads_at_the_limit(sim, seed):
+def test_threads_at_the_limit(sim, seed, door):
     """Eight threads take and give plain, stream-ordered and mapped memory and primary contexts at
     the same time: no byte is lost or counted twice, and the card never held more than the limit."""
-    result = sim.run([sim.build.program("hooks/threads"), 8, 2000, seed], preload=True,
-                     ALIQUOT_MEMORY="128MiB")
+    result = sim.run([sim.build.program("hooks/threads"), 8, 2000, seed],
+                     ALIQUOT_MEMORY="128MiB", **door)
     assert result.rc == 0, result
     charged, granted, high = (int(word) for word in result.stdout.split())
     assert charged == granted == CONTEXT
@@ -156,11 +159,12 @@ def test_threads_at_the_limit(sim, seed):
 
 
 def test_processes_at_the_limit(sim):
-    """Six processes of one session, three threads each, in every way at once: together they never
-    held more than the limit, and in the end nothing."""
+    """Six processes of one session, three threads each, in every way at once and by either door:
+    together they never held more than the limit, and in the end nothing."""
     sim.configure(context="4MiB")
-    fleet = [sim.start([sim.build.program("hooks/threads"), 3, 1500, seed], preload=True,
-                       ALIQUOT_MEMORY="160MiB") for seed in range(6)]
+    fleet = [sim.start([sim.build.program("hooks/threads"), 3, 1500, seed],
+                       ALIQUOT_MEMORY="160MiB", **(PRELOAD, FACADES)[seed % 2])
+             for seed in range(6)]
     for process in fleet:
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
@@ -169,20 +173,22 @@ def test_processes_at_the_limit(sim):
         last.ready().do(f"alloc 1 {156 * MIB}")
 
 
+@DOORS
 @pytest.mark.parametrize("seed", range(6))
-def test_the_same_program_with_and_without_us(sim, seed):
+def test_the_same_program_with_and_without_us(sim, seed, door):
     """A random program under a limit that it does not reach answers call by call as it does
     without us; so it does when no limit is set."""
     lines = random_script(seed, 1500)
     sim.configure(memory="8GiB", draining="0", context="16MiB")
     bare = list(comparable(lines, replay(sim, lines, preload=False), 8 * GIB))
-    assert list(comparable(lines, replay(sim, lines), 8 * GIB)) == bare
-    limited = replay(sim, lines, ALIQUOT_MEMORY="7GiB")
+    assert list(comparable(lines, replay(sim, lines, **door), 8 * GIB)) == bare
+    limited = replay(sim, lines, ALIQUOT_MEMORY="7GiB", **door)
     assert list(comparable(lines, limited, 7 * GIB)) == bare
 
 
+@DOORS
 @pytest.mark.parametrize("seed", range(4))
-def test_random_programs_at_the_limit(sim, seed):
+def test_random_programs_at_the_limit(sim, seed, door):
     """Refusals everywhere: the books agree at every look, and the card never held more."""
     limit = 96 * MIB
     lines = []
@@ -191,7 +197,7 @@ def test_random_programs_at_the_limit(sim, seed):
         if line == "sync":
             lines.append("look 0")
     lines += ["sync", "info", "look 0"]
-    answers = replay(sim, lines, ALIQUOT_MEMORY="96MiB")
+    answers = replay(sim, lines, ALIQUOT_MEMORY="96MiB", **door)
     before = ""
     for line, answer in zip(lines, answers):
         if line == "look 0":

@@ -276,3 +276,19 @@ def test_oracle_and_views_for_a_tool(sim):
         assert tool.values("card 0") == [LIMIT - used, LIMIT, used]
         assert json.dumps(listed(tool.say("processes 0 8"))) == json.dumps(
             {int(gpu.say("pid")[0]): used})
+
+
+@pytest.mark.parametrize("door", ("preload", "shims"))
+def test_nvidia_smi_shows_the_sessions_cards(sim, nvidia_smi, door):
+    """NVIDIA's own tool, by the NVML facade alone or preloaded: each card as large as its limit,
+    used what the session holds, and the card without a limit as the driver has it."""
+    sim.configure(gpus=3, memory="1GiB", draining="0")
+    session = {"ALIQUOT_MEMORY": "0=256MiB,2=512MiB"}
+    with Script(sim, **session) as gpu, Script(sim, preload=False) as stranger:
+        gpu.ready().do(f"alloc 1 {100 * MIB}")
+        stranger.do("init", "context 0 1", f"alloc 1 {MIB}")
+        result = sim.run([nvidia_smi, "--query-gpu=memory.total,memory.used,memory.free",
+                          "--format=csv,noheader,nounits"], **{door: True}, **session)
+        assert result.rc == 0, result
+        rows = [[int(word) for word in line.split(",")] for line in result.stdout.splitlines()]
+        assert rows == [[256, 116, 140], [1024, 17, 1007], [512, 0, 512]]
