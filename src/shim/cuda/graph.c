@@ -28,10 +28,12 @@
 
 /* A node of state.graphs, one for each card: key = executable graph, extent = need, count =
  * generation in which it was last launched, row and id = place. */
-static void note(CUgraphExec exec, uint64_t need, struct place place)
+static CUresult note(CUgraphExec exec, uint64_t need, struct place place)
 {
         struct node *node;
 
+        if (place.row < 0)
+                return refusal(place);
         lock_take(&state.graphs_lock);
         node = table_node(&state.graphs);
         if (node) {
@@ -43,21 +45,27 @@ static void note(CUgraphExec exec, uint64_t need, struct place place)
                 add_relaxed(&state.graphs_with_memory, 1u);
         }
         lock_drop(&state.graphs_lock);
+        return node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* A graph whose memory is not known, or is nobody's, does not get as far as a launch. */
 static CUresult instantiated(CUresult rc, const CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
-        struct place place;
+        unsigned parts = 0;
 
         if (rc != CUDA_SUCCESS || !exec || !front_is_on())
                 return rc;
-        graph_need(graph, &need);
+        if (!graph_need(graph, &need))
+                rc = CUDA_ERROR_NOT_PERMITTED;
         for (CUdevice device = 0; need.total_bytes && device < STATE_DEVICES; device++) {
-                place = need.bytes[device] ? place_of_device(device) : place_nowhere;
-                if (place.row >= 0)
-                        note(*exec, need.bytes[device], place);
+                if (rc == CUDA_SUCCESS && need.bytes[device])
+                        rc = parts++ < GRAPH_DEVICES
+                                     ? note(*exec, need.bytes[device], place_of_device(device))
+                                     : CUDA_ERROR_NOT_PERMITTED;
         }
+        if (rc != CUDA_SUCCESS)
+                hook_cuGraphExecDestroy(*exec);
         return rc;
 }
 
@@ -270,6 +278,29 @@ static void upload_drop(struct upload *upload)
                 charge_drop(&upload->part[i].charge);
 }
 
+/* The graph may have been uploaded before it was refused and destroyed. */
+static void upload_undo(struct upload *upload)
+{
+        for (unsigned i = 0; i < upload->count; i++)
+                hook_cuDeviceGraphMemTrim(upload->part[i].place.device);
+        upload_drop(upload);
+}
+
+static CUresult upload_add(struct upload *upload, CUdevice device, uint64_t need)
+{
+        struct place place = place_of_device(device);
+        struct promise *part = &upload->part[upload->count];
+        CUresult rc;
+
+        if (place.row < 0 || upload->count == GRAPH_DEVICES)
+                return refusal(place);
+        part->place = place;
+        rc = reserve_at(&part->charge, place, measure_pool_growth(need));
+        if (rc == CUDA_SUCCESS)
+                upload->count++;
+        return rc;
+}
+
 static CUresult upload_reserve(struct upload *ret, CUgraph graph,
                                const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
@@ -279,18 +310,11 @@ static CUresult upload_reserve(struct upload *ret, CUgraph graph,
         ret->count = 0;
         if (!params || !(params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) || !front_is_on())
                 return rc;
-        graph_need(graph, &need);
-        for (CUdevice device = 0; need.total_bytes && device < STATE_DEVICES; device++) {
-                struct place place = need.bytes[device] ? place_of_device(device) : place_nowhere;
-                struct promise *part = &ret->part[ret->count];
-
-                if (place.row < 0 || ret->count == GRAPH_DEVICES)
-                        continue;
-                part->place = place;
-                rc = reserve_at(&part->charge, place, measure_pool_growth(need.bytes[device]));
-                if (rc != CUDA_SUCCESS)
-                        break;
-                ret->count++;
+        if (!graph_need(graph, &need))
+                return CUDA_ERROR_NOT_PERMITTED;
+        for (CUdevice device = 0; device < STATE_DEVICES && rc == CUDA_SUCCESS; device++) {
+                if (need.bytes[device])
+                        rc = upload_add(ret, device, need.bytes[device]);
         }
         if (rc != CUDA_SUCCESS)
                 upload_drop(ret);
@@ -319,7 +343,7 @@ static CUresult upload_settle(struct upload *upload, CUresult rc, CUgraphExec *e
         struct launch launch;
 
         if (rc != CUDA_SUCCESS || !upload->count) {
-                upload_drop(upload);
+                upload_undo(upload);
                 return rc;
         }
         launch = (struct launch){ .exec = *exec };

@@ -4,11 +4,12 @@
  *
  * The sum of its allocation nodes, those of child graphs included, each rounded up to a block. It
  * does not matter in which order they run: nodes that are freed in between make the sum an upper
- * bound.
+ * bound. A part that the driver does not tell makes all of it unknown.
  */
 #ifndef ALIQUOT_SHIM_CUDA_GRAPH_NEED_H
 #define ALIQUOT_SHIM_CUDA_GRAPH_NEED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/cuda.h"
@@ -17,8 +18,10 @@
 struct graph_need {
         uint64_t bytes[STATE_DEVICES]; /* by ordinal */
         uint64_t total_bytes;
+        bool is_unknown;
 };
 
-void graph_need(CUgraph graph, struct graph_need *ret);
+/* False: it is unknown. */
+bool graph_need(CUgraph graph, struct graph_need *ret);
 
 #endif
