@@ -139,6 +139,9 @@ static bool is_the_process(const struct usage_process *process, const char *pid)
 {
         char path[64];
 
+        /* What cannot be read is 0 too. */
+        if (!process->pid || !process->start_ticks)
+                return false;
         snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
         if (start_of(path) != process->start_ticks)
                 return false;
