@@ -272,6 +272,7 @@ FILLS = """
 #include <stdio.h>
 #include <time.h>
 #include "abi/cuda.h"
+#include "abi/nvml.h"
 int main(void)
 {
         void *h = dlopen("libcuda.so.1", RTLD_NOW);
@@ -283,7 +284,13 @@ int main(void)
         struct timespec pause = { .tv_nsec = 5000000 };
         CUcontext context;
         CUdeviceptr p;
+#ifdef NVML_FIRST
+        void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+        __typeof__(&nvmlInit_v2) nvml_init = dlsym(nvml, "nvmlInit_v2");
 
+        if (nvml_init())
+                return 3;
+#endif
         if (init(0) || retain(&context, 0) || current(context) || alloc(&p, 4096))
                 return 1;
         for (int i = 0; i < 2000; i++) {
@@ -298,13 +305,27 @@ int main(void)
 """
 
 
-def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, tmp_path):
-    """Writing the gate of the session's `limits` stops the work of its processes, and clearing it
-    lets them go on, even if nobody wakes them."""
+def waits_on(process, path):
+    """Whether the process sleeps in a futex (system call 202) that lies in this mapped file."""
+    words = pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()
+    if words[0] != "202":
+        return False
+    for line in pathlib.Path(f"/proc/{process.pid}/maps").read_text().splitlines():
+        first, last = (int(word, 16) for word in line.split()[0].split("-"))
+        if line.endswith(str(path)) and first <= int(words[1], 16) < last:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("who_starts", ("cuda", "nvml"))
+def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, who_starts):
+    """Writing the gate of the session's `limits` stops the work of its processes, whichever library
+    they called first, and clearing it lets them go on, even if nobody wakes them."""
     where = compile_c("where", "#include <stdio.h>\n#include \"proto/page.h\"\nint main(void)"
                       "{ printf(\"%zu\", offsetof(struct limits_page, gate)); return 0; }")
     offset = int(subprocess.run([where], capture_output=True, text=True, timeout=60, check=True).stdout)
-    process = start([compile_c("fills", FILLS)], preload=True, ALIQUOT_MEMORY="256MiB")
+    flags = ["-DNVML_FIRST"] if who_starts == "nvml" else []
+    process = start([compile_c("fills", FILLS, *flags)], preload=True, ALIQUOT_MEMORY="256MiB")
     lines = process.stdout.fileno()
 
     def arrives(seconds):
@@ -316,7 +337,10 @@ def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, tmp_pa
     with open(limits, "r+b", buffering=0) as page:
         page.seek(offset)
         page.write(b"\1")
-        time.sleep(0.2)
+        until = time.monotonic() + 30
+        while not waits_on(process, limits):
+            assert process.poll() is None and time.monotonic() < until, "the gate does not hold it"
+            arrives(0)
         while arrives(0):
             pass
         assert not arrives(0.3)
