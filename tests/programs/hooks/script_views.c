@@ -47,6 +47,18 @@ static void do_look(const struct command *c)
                    4);
 }
 
+/* As look, by the physical number: the driver is not asked, so it cannot be wrong. */
+static void do_books(const struct command *c)
+{
+        CUuuid uuid = { { 0 } };
+        bool is_there = watch_device((unsigned)number(c, 1), &uuid);
+
+        say_values(!is_there,
+                   (uint64_t[]){ watch_charged(&uuid), watch_granted(&uuid),
+                                 watch_granted_tag(&uuid), watch_high(&uuid) },
+                   4);
+}
+
 static nvmlDevice_t card(const struct command *c)
 {
         nvmlDevice_t device = NULL;
@@ -159,6 +171,7 @@ const struct verb view_verbs[] = {
         { "uuid", do_uuid },
         { "name", do_name },
         { "look", do_look },
+        { "books", do_books },
         { "nvml", do_nvml },
         { "card", do_card },
         { "card-v2", do_card_v2 },

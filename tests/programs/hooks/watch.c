@@ -69,6 +69,16 @@ static const struct node *open_node(void)
         return node;
 }
 
+bool watch_device(unsigned index, CUuuid *ret)
+{
+        const struct node *node = open_node();
+
+        if (!node || index >= node->device_count)
+                return false;
+        memcpy(ret, node->device[index].uuid, sizeof(*ret));
+        return true;
+}
+
 static int find_device(const struct node *node, const CUuuid *uuid)
 {
         for (unsigned i = 0; node && i < node->device_count; i++) {

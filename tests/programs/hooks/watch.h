@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/cuda.h"
@@ -19,6 +20,9 @@ uint64_t watch_charged(const CUuuid *uuid);
 uint64_t watch_granted(const CUuuid *uuid);
 uint64_t watch_granted_tag(const CUuuid *uuid);
 uint64_t watch_high(const CUuuid *uuid);
+
+/* The physical device `index`, without asking the driver; false: there is none. */
+bool watch_device(unsigned index, CUuuid *ret);
 
 /* Says on stderr what was called and what it answered, and ends the test, unless it is `wanted`. */
 void watch_expect(CUresult got, CUresult wanted, const char *call, int line);

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the driver does not tell is refused, never free.
+
+Every question that the library asks the driver about whose memory it is, or how much, is made to
+fail, at every moment, in front of every family of allocations: whatever the program is told, no
+card ever holds more than is charged for it.
+"""
+import pytest
+
+from script import INVALID_CONTEXT, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script
+
+GPUS = 2
+CONTEXT = 16 * MIB
+FAR = 1000000
+
+QUERIES = """cuDeviceGetUuid cuDeviceTotalMem cuDeviceGetCount cuDeviceGetName cuCtxGetCurrent
+    cuCtxGetDevice cuCtxPushCurrent cuCtxPopCurrent cuCtxGetApiVersion cuStreamGetCtx
+    cuStreamGetDevice cuStreamIsCapturing cuDeviceGetMemPool cuDeviceGetDefaultMemPool
+    cuMemPoolGetAttribute cuDeviceGetGraphMemAttribute cuPointerGetAttribute cuMemGetAddressRange
+    cuMemGetAllocationPropertiesFromHandle cuDevicePrimaryCtxGetState cuGraphGetNodes
+    cuGraphNodeGetType cuGraphMemAllocNodeGetParams cuArrayGetMemoryRequirements
+    cuMipmappedArrayGetMemoryRequirements cuGetProcAddress nvmlInit nvmlDeviceGetCount
+    nvmlDeviceGetHandleByIndex nvmlDeviceGetUUID nvmlDeviceGetMemoryInfo""".split()
+
+# On the second card, so that what is charged to the wrong one is seen too.
+FAMILIES = {
+    "alloc": ["alloc 1 8388608"],
+    "managed": ["managed 1 8388608"],
+    "pitch": ["pitch 1 5000 1000"],
+    "array": ["array 1 1024 512 4"],
+    "mipmap": ["mipmap 1 1024 512 4"],
+    "async": ["async 1 8388608 0", "async 2 8388608 1"],
+    "async-ptsz": ["async-ptsz 1 8388608 0"],
+    "pool": ["pool 1 1", "from-pool 1 8388608 1 1", "default-pool 2 1", "from-pool 2 40000000 2 1"],
+    "vmm": ["create 1 8388608 1", "create 2 8388608 0"],
+    "import": ["create 1 8388608 1", "export 1 1", "import 2 1", "release-handle 1",
+               "map 1 2 8388608"],
+    "graph": ["graph 1 8388608 1", "graph 2 8388608 0", "launch 1 1", "launch 2 1"],
+    "module": ["module 1"],
+    "library": ["library 1"],
+    "context": ["context 2 1"],
+    "primary": ["retain 2 1", "retain 3 1", "alloc 1 8388608", "release 1", "alloc 2 8388608"],
+}
+
+
+def covered(gpu, what):
+    for device in range(GPUS):
+        charged, granted, _, _ = gpu.values(f"books {device}")
+        assert granted <= charged, (what, device, charged, granted)
+
+
+def answers(sim, rule, family):
+    """Those to everything of a family with `rule` in force; the program goes on when refused."""
+    sim.configure(gpus=GPUS, fail=rule)
+    given = []
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        for line in ["init", "context 0 1", "stream 1", *FAMILIES[family], "sync", "info"]:
+            given.append(gpu.code(line))
+            covered(gpu, (rule, line, given[-1]))
+    return given
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_told_is_granted(sim, family):
+    """Nothing below is refused for another reason than the one meant."""
+    assert set(answers(sim, "cuGetErrorName:1:999", family)) == {SUCCESS}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_is_not_told_is_not_free(sim, query, family):
+    """From the first time on, from some later one on, and just once."""
+    for first, times in ((1, FAR), (2, FAR), (4, FAR), (7, FAR), (1, 1), (2, 1), (3, 1), (5, 1)):
+        answers(sim, f"{query}:{first}:999:{times}", family)
+
+
+@pytest.mark.parametrize("code", (1, 2, 3, 101, 201, 400, 709, 801))
+@pytest.mark.parametrize("query", QUERIES)
+def test_whatever_the_driver_says_instead(sim, query, code):
+    """Not even an answer that would be true of another device, context or stream."""
+    for family in ("alloc", "async", "vmm", "graph", "primary"):
+        answers(sim, f"{query}:3:{code}:{FAR}", family)
+
+
+def test_a_card_without_a_name_gives_nothing(sim):
+    """The driver's own word is passed on, and the card it does not identify is not permitted."""
+    sim.configure(fail=f"cuDeviceGetUuid:1:999:{FAR}")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.do("init")
+        assert gpu.code("context 0 0") == NOT_PERMITTED
+        assert gpu.code("create 1 4194304 0") == NOT_PERMITTED
+        assert gpu.code("context 0 9") == 101
+        assert gpu.code("create 1 4194304 9") == 101
+        assert gpu.code("alloc 1 4096") == INVALID_CONTEXT
+
+
+def test_a_refusal_ends_with_its_cause(sim):
+    """A card that was not told once is found at the next call."""
+    sim.configure(gpus=GPUS, fail="cuDeviceTotalMem:1:999")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.do("init")
+        assert gpu.code("context 0 1") == NOT_PERMITTED
+        gpu.do("context 0 1", "alloc 1 4096")
+        covered(gpu, "after")
+
+
+@pytest.fixture
+def handle(sim):
+    """Of a block of 100 MiB that a process outside the session has."""
+    with Script(sim, preload=False) as other:
+        other.ready().do(f"alloc 1 {100 * MIB}", "ipc-get 1 1")
+        yield other.say("ipc-print 1")[0]
+
+
+@pytest.mark.parametrize("query", ("cuMemGetAddressRange", "cuPointerGetAttribute"))
+def test_an_opened_block_of_unknown_size_or_place_is_closed(sim, handle, query):
+    sim.configure(fail=f"{query}:1:999")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do(f"ipc-parse 1 {handle}")
+        assert gpu.code("ipc-open 2 1") == NOT_PERMITTED
+        assert gpu.look().charged == CONTEXT
+        gpu.do("ipc-open 2 1")
+        assert gpu.look().charged == CONTEXT + 100 * MIB
+        gpu.do("ipc-close 2")
+        assert gpu.look().charged == CONTEXT
+
+
+def test_threads_that_open_the_same_block(sim, handle):
+    """No thread gets for nothing what another one is refused meanwhile; with room, all get it."""
+    program = sim.build.program("hooks/imports")
+    result = sim.run([program, 500, handle], preload=True, ALIQUOT_MEMORY="64MiB")
+    assert (result.rc, result.stdout) == (0, "0 2000\n"), result
+    result = sim.run([program, 500, handle], preload=True, ALIQUOT_MEMORY="128MiB",
+                     ALIQUOT_SESSION="roomy")
+    assert (result.rc, result.stdout) == (0, "2000 0\n"), result
