@@ -8,12 +8,15 @@
  *      alloc added COUNT BYTES   ns of COUNT single calls, cuMemAlloc and cuMemFree in turns, less
  *                                what the driver itself took (cuToyInsideNs), one a line, while
  *                                BYTES are held
+ *      alloc crowd COUNT THREADS ns of COUNT single calls of cuMemAlloc, with 16 pairs between one
+ *                                and the next, in each of so many threads at once, one a line
  *      alloc launch COUNT        ns of one cuLaunchKernel, median over COUNT batches of 256
  *      alloc start               CPU ns of this thread in cuInit and the first allocation
  */
 #include "abi/cuda.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +25,7 @@
 
 #define BLOCK_BYTES 512u
 #define BATCH 64u
+#define BETWEEN 16u
 #define LAUNCHES 256u
 
 static struct {
@@ -125,6 +129,50 @@ static void time_added(size_t count, size_t held_bytes)
         free(sample);
 }
 
+struct caller {
+        pthread_t thread;
+        size_t count;
+        uint64_t *sample;
+};
+
+/* Each call by itself: a percentile of single calls is what a crowd spoils. */
+static void *call_often(void *argument)
+{
+        struct caller *caller = argument;
+        CUdeviceptr block;
+
+        for (size_t i = 0; i < caller->count; i++) {
+                uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+
+                must(driver.alloc(&block, BLOCK_BYTES), "cuMemAlloc");
+                caller->sample[i] = clock_ns(CLOCK_MONOTONIC) - began_ns;
+                must(driver.free(block), "cuMemFree");
+                for (unsigned n = 0; n < BETWEEN; n++) {
+                        must(driver.alloc(&block, BLOCK_BYTES), "cuMemAlloc");
+                        must(driver.free(block), "cuMemFree");
+                }
+        }
+        return NULL;
+}
+
+static void time_crowd(size_t count, size_t threads)
+{
+        struct caller *callers = calloc(threads, sizeof(*callers));
+
+        for (size_t i = 0; i < threads; i++) {
+                callers[i].count = count;
+                callers[i].sample = calloc(count, sizeof(*callers[i].sample));
+                pthread_create(&callers[i].thread, NULL, call_often, &callers[i]);
+        }
+        for (size_t i = 0; i < threads; i++) {
+                pthread_join(callers[i].thread, NULL);
+                for (size_t n = 0; n < count; n++)
+                        printf("%llu\n", (unsigned long long)callers[i].sample[n]);
+                free(callers[i].sample);
+        }
+        free(callers);
+}
+
 static void time_launches(size_t count)
 {
         uint64_t *sample = calloc(count, sizeof(*sample));
@@ -158,9 +206,11 @@ int main(int argc, char **argv)
                 time_pairs(first, second);
         else if (!strcmp(mode, "added") && second)
                 time_added(first, second);
+        else if (!strcmp(mode, "crowd") && second)
+                time_crowd(first, second);
         else if (!strcmp(mode, "launch") && first)
                 time_launches(first);
         else
-                return fprintf(stderr, "usage: alloc pair|added|launch|start ...\n"), 2;
+                return fprintf(stderr, "usage: alloc pair|added|crowd|launch|start ...\n"), 2;
         return 0;
 }
