@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prototypes of the CUDA driver interface, as of CUDA 13.0: every function of cuda.h and of
- * cudaProfiler.h, old versions too. Those of OpenGL, EGL, VDPAU and the debugger are not here.
+ * cudaProfiler.h, old versions too. Of OpenGL, EGL, VDPAU and the debugger only what makes
+ * contexts is here.
  *
  * Each function stands under the name that libcuda.so.1 exports: no macro turns cuMemAlloc into
  * cuMemAlloc_v2. Thus a name without suffix is the oldest form, with the types of its day, and not
@@ -81,6 +82,10 @@ CUresult cuCtxCreate(CUcontext *, unsigned int, CUdevice);
 CUresult cuCtxCreate_v2(CUcontext *, unsigned int, CUdevice);
 CUresult cuCtxCreate_v3(CUcontext *, CUexecAffinityParam *, int, unsigned int, CUdevice);
 CUresult cuCtxCreate_v4(CUcontext *, CUctxCreateParams *, unsigned int, CUdevice);
+CUresult cuGLCtxCreate(CUcontext *, unsigned int, CUdevice);
+CUresult cuGLCtxCreate_v2(CUcontext *, unsigned int, CUdevice);
+CUresult cuVDPAUCtxCreate(CUcontext *, unsigned int, CUdevice, unsigned int, void *);
+CUresult cuVDPAUCtxCreate_v2(CUcontext *, unsigned int, CUdevice, unsigned int, void *);
 CUresult cuCtxDestroy(CUcontext);
 CUresult cuCtxDestroy_v2(CUcontext);
 CUresult cuCtxPushCurrent(CUcontext);

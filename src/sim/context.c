@@ -171,6 +171,22 @@ CUresult cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
         return create(ret, flags, device, API_VERSION_2);
 }
 
+/* There is no OpenGL here, and a context for its sake is a context like any. */
+CUresult cuGLCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        API_ENTER(cuGLCtxCreate_v2);
+        return create(ret, flags, device, API_VERSION_2);
+}
+
+CUresult cuVDPAUCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device, unsigned int vdp,
+                             void *find)
+{
+        API_ENTER(cuVDPAUCtxCreate_v2);
+        (void)vdp;
+        (void)find;
+        return create(ret, flags, device, API_VERSION_2);
+}
+
 CUresult cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *affinity, int affinities,
                         unsigned int flags, CUdevice device)
 {

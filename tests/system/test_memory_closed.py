@@ -38,7 +38,7 @@ FAMILIES = {
     "graph": ["graph 1 8388608 1", "graph 2 8388608 0", "launch 1 1", "launch 2 1"],
     "module": ["module 1"],
     "library": ["library 1"],
-    "context": ["context 2 1"],
+    "context": ["context 2 1", "context-gl 3 1", "context-vdpau 4 1"],
     "primary": ["retain 2 1", "retain 3 1", "alloc 1 8388608", "release 1", "alloc 2 8388608"],
 }
 
@@ -92,6 +92,14 @@ def test_a_card_without_a_name_gives_nothing(sim):
         assert gpu.code("context 0 9") == 101
         assert gpu.code("create 1 4194304 9") == 101
         assert gpu.code("alloc 1 4096") == INVALID_CONTEXT
+
+
+def test_contexts_for_graphics_are_contexts(sim):
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.do("init", "context-gl 1 0", "context-vdpau 2 0", "alloc 1 4096")
+        assert gpu.look().charged == gpu.look().granted == 2 * CONTEXT + 4096
+        gpu.do("destroy 2", "destroy 1")
+        assert gpu.look()[:2] == (0, 0)
 
 
 def test_a_refusal_ends_with_its_cause(sim):

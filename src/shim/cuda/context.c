@@ -106,29 +106,30 @@ static CUresult settle_context(struct charge *charge, struct place place, CUresu
         return settle(charge, rc, SPACE_CONTEXT, key_of(context));
 }
 
-CUresult hook_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
-{
-        struct place place = place_of_device(device);
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0);
+/* The hook of a function that makes a context; what follows the device is passed on. */
+#define MAKES_CONTEXT(symbol, params, ...)                                                \
+        CUresult hook_##symbol params                                                     \
+        {                                                                                 \
+                struct place place = place_of_device(device);                             \
+                struct charge charge;                                                     \
+                CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0); \
+                                                                                          \
+                if (rc != CUDA_SUCCESS)                                                   \
+                        return rc;                                                        \
+                rc = drained(&charge, real.symbol(ret, flags, device, ##__VA_ARGS__));    \
+                return settle_context(&charge, place, rc, made(ret));                     \
+        }
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuCtxCreate(ret, flags, device));
-        return settle_context(&charge, place, rc, made(ret));
-}
-
-CUresult hook_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
-{
-        struct place place = place_of_device(device);
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuCtxCreate_v2(ret, flags, device));
-        return settle_context(&charge, place, rc, made(ret));
-}
+MAKES_CONTEXT(cuCtxCreate, (CUcontext * ret, unsigned int flags, CUdevice device))
+MAKES_CONTEXT(cuCtxCreate_v2, (CUcontext * ret, unsigned int flags, CUdevice device))
+MAKES_CONTEXT(cuGLCtxCreate, (CUcontext * ret, unsigned int flags, CUdevice device))
+MAKES_CONTEXT(cuGLCtxCreate_v2, (CUcontext * ret, unsigned int flags, CUdevice device))
+MAKES_CONTEXT(cuVDPAUCtxCreate,
+              (CUcontext * ret, unsigned int flags, CUdevice device, unsigned int vdp, void *find),
+              vdp, find)
+MAKES_CONTEXT(cuVDPAUCtxCreate_v2,
+              (CUcontext * ret, unsigned int flags, CUdevice device, unsigned int vdp, void *find),
+              vdp, find)
 
 CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int count,
                              unsigned int flags, CUdevice device)

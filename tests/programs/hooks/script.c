@@ -58,6 +58,16 @@ static void do_context(const struct command *c)
         say(cuCtxCreate_v2(AT(contexts, c, 1), 0, (CUdevice)number(c, 2)));
 }
 
+static void do_context_gl(const struct command *c)
+{
+        say(cuGLCtxCreate_v2(AT(contexts, c, 1), 0, (CUdevice)number(c, 2)));
+}
+
+static void do_context_vdpau(const struct command *c)
+{
+        say(cuVDPAUCtxCreate_v2(AT(contexts, c, 1), 0, (CUdevice)number(c, 2), 0, NULL));
+}
+
 static void do_current(const struct command *c)
 {
         say(cuCtxSetCurrent(c->count > 1 ? contexts[slot(c, 1)] : NULL));
@@ -445,6 +455,8 @@ static void do_spin(const struct command *c)
 static const struct verb commands[] = {
         { "init", do_init },
         { "context", do_context },
+        { "context-gl", do_context_gl },
+        { "context-vdpau", do_context_vdpau },
         { "current", do_current },
         { "destroy", do_destroy },
         { "retain", do_retain },
