@@ -148,7 +148,7 @@ static int refuse(struct error *err, const char *text, const char *why, const ch
 static int refuse_number(struct error *err, const char *text, bool is_too_big, const char *expected)
 {
         if (is_too_big)
-                return fail(err, -ERANGE, "'%s' does not fit 64 bits; expected %s",
+                return fail(err, -ERANGE, "'%s' is too large for a size of 64 bits; expected %s",
                             text_shown(text), expected);
         if (!text[0])
                 return fail(err, -EINVAL, "is empty; expected %s", expected);

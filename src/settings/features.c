@@ -132,7 +132,7 @@ struct feature {
 #define COMPUTE "compute limits are not built yet"
 #define OVERSUBSCRIBE "more memory than the card has is not built yet"
 #define DAEMON "sessions of a daemon are not built yet"
-#define UNSET_IT "unset it, or use a version that has it"
+#define UNSET_IT "that variable unset, or a version that has it"
 
 static const struct feature features[] = {
         { "ALIQUOT_COMPUTE", NULL, judge_compute, "a percentage from 0 to 100", COMPUTE,

@@ -235,7 +235,7 @@ int store_check_same(const struct store_session *session, const struct store_req
         return fail(
                 err, -EEXIST,
                 "session %s exists with other limits: it has %s, asked was %s; leave the limits "
-                "out to join it, change it with aliquot set, or use another name",
+                "out to join it, change it with aliquot set, or name another with --session",
                 request->name, text_quote(page->created_as, made, sizeof(made)),
                 text_quote(request->created_as, asked, sizeof(asked)));
 }

@@ -214,3 +214,10 @@ def test_help_fits_one_screen(cli):
 def test_a_full_output_is_an_error_not_a_silence(cli, build):
     shell = cli.sim.run(["sh", "-c", f"{build.aliquot} ls --json >/dev/full"])
     assert shell.rc == 1, shell
+
+
+def test_what_could_not_be_printed_is_no_success(build, run):
+    """A full disk behind standard output: exit 1 and the reason, not a silent 0."""
+    done = run(["/bin/sh", "-c", f"{build.aliquot} ls >/dev/full"])
+    assert done.rc == 1
+    assert "No space left" in done.stderr
