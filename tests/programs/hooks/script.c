@@ -184,6 +184,21 @@ static void do_end_pool(const struct command *c)
         say(cuMemPoolDestroy(pools[slot(c, 1)]));
 }
 
+static void do_use_pool(const struct command *c)
+{
+        say(cuDeviceSetMemPool((CUdevice)number(c, 2), pools[slot(c, 1)]));
+}
+
+/* Is it the default one? */
+static void do_current_pool(const struct command *c)
+{
+        CUmemoryPool first = NULL, now = NULL;
+
+        cuDeviceGetDefaultMemPool(&first, (CUdevice)number(c, 1));
+        say_values((int)cuDeviceGetMemPool(&now, (CUdevice)number(c, 1)),
+                   (uint64_t[]){ now == first }, 1);
+}
+
 static void do_stream(const struct command *c)
 {
         say(cuStreamCreate(AT(streams, c, 1), CU_STREAM_NON_BLOCKING));
@@ -358,6 +373,7 @@ static void do_graph(const struct command *c)
                                .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) } },
                 .bytesize = number(c, 2)
         };
+        CUDA_GRAPH_INSTANTIATE_PARAMS at_once = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD };
         CUgraphNode node, end;
         CUgraph graph;
         CUresult rc = cuGraphCreate(&graph, 0);
@@ -366,7 +382,9 @@ static void do_graph(const struct command *c)
                 rc = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
         if (rc == CUDA_SUCCESS)
                 rc = cuGraphAddMemFreeNode(&end, graph, &node, 1, params.dptr);
-        if (rc == CUDA_SUCCESS)
+        if (rc == CUDA_SUCCESS && c->count > 4) /* uploaded at once */
+                rc = cuGraphInstantiateWithParams(AT(execs, c, 1), graph, &at_once);
+        else if (rc == CUDA_SUCCESS)
                 rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, 0);
         say(rc);
 }
@@ -447,7 +465,7 @@ static void do_spin(const struct command *c)
                 rc = cuModuleGetFunction(&spin, code, "spin_ns");
         if (rc == CUDA_SUCCESS)
                 rc = cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-        if (rc == CUDA_SUCCESS)
+        if (rc == CUDA_SUCCESS && c->count < 3) /* "spin NS on": not waited for */
                 rc = cuCtxSynchronize();
         say(rc);
 }
@@ -476,6 +494,8 @@ static const struct verb commands[] = {
         { "from-pool", do_from_pool },
         { "trim", do_trim },
         { "end-pool", do_end_pool },
+        { "use-pool", do_use_pool },
+        { "current-pool", do_current_pool },
         { "stream", do_stream },
         { "sync", do_sync },
         { "create", do_create },
