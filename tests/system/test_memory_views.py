@@ -12,6 +12,7 @@ from script import INVALID_VALUE, MIB, OUT_OF_MEMORY, Script
 
 LIMIT = 256 * MIB
 CONTEXT = 16 * MIB
+BUSY_TRIES = 100  # a bound on hangs: the first is enough on a machine that is not crowded
 
 
 def cards(sim):
@@ -210,19 +211,36 @@ def test_an_empty_session_lists_nobody(sim):
         assert gpu.say("processes 0 0") == ["0", "0"]
 
 
+def busy(gpu):
+    """Who kept the card busy in the last seconds: "not found" is nobody."""
+    code, *pids = [int(word) for word in gpu.say("utilisation 0")]
+    assert code in (0, 6)
+    assert bool(pids) == (code == 0)
+    return set(pids)
+
+
 def test_who_keeps_the_card_busy(sim):
-    """Utilisation samples are of the session's own processes; the strangers' are not shown."""
+    """Utilisation samples are of the session's own processes; the strangers' are not shown.
+
+    Samples are of the last seconds, in which a crowded machine may have given a process no turn: so
+    each is made busy until it was seen. What must not be seen is never there."""
     with Script(sim, preload=False) as stranger, \
             Script(sim, ALIQUOT_MEMORY="256MiB") as one, Script(sim, ALIQUOT_MEMORY="256MiB") as two:
-        stranger.ready().do("spin 110000000")
-        one.ready().do("nvml", "spin 110000000")
-        two.ready().do("spin 110000000")
-        pids = {int(gpu.say("pid")[0]) for gpu in (one, two)}
-        answer = [int(word) for word in one.say("utilisation 0")]
-        assert answer[0] == 0
-        assert set(answer[1:]) == pids
-        stranger.do("nvml")
-        assert len(set(stranger.say("utilisation 0")[1:])) == 3
+        stranger.ready().do("nvml")
+        one.ready().do("nvml")
+        two.ready()
+        strange, *pids = [int(gpu.say("pid")[0]) for gpu in (stranger, one, two)]
+        seen, is_hidden = set(), False
+        for _ in range(BUSY_TRIES):
+            for gpu in (one, two, stranger):
+                gpu.do("spin 110000000")
+                before, shown, after = busy(stranger), busy(one), busy(stranger)
+                assert shown <= set(pids)
+                seen |= shown
+                is_hidden = is_hidden or strange in before & after
+            if seen == set(pids) and is_hidden:
+                break
+        assert (seen, is_hidden) == (set(pids), True)
 
 
 def test_graphics_and_mps_lists_answer_as_the_driver(sim):
