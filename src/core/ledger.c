@@ -283,6 +283,8 @@ static void step_pass_end(struct ledger_op *op, const struct ledger *ledger)
 
 static enum ledger_status step_pass_check(struct ledger_op *op, const struct ledger *ledger)
 {
+        if (op->is_reap)
+                return LEDGER_DONE;
         fence_seq_cst();
         bool is_same = read_word(&ledger->slots->ledger[op->device].tag) == op->seen;
 
@@ -367,6 +369,14 @@ void ledger_attach(struct ledger_op *op, uint32_t slot)
         begin_own(op, slot, 0, 0);
         op->is_attach = true;
         op->at = AT_ATTACH_TRY;
+}
+
+void ledger_reap(struct ledger_op *op, uint32_t slot, unsigned device)
+{
+        begin_own(op, 0, device, 0);
+        op->self = (uint16_t)(slot < PAGE_SLOTS ? slot : PAGE_SLOTS);
+        op->is_reap = true;
+        op->at = AT_PASS_HIGH;
 }
 
 static void pass_step(struct ledger_op *op, const struct ledger *ledger)

@@ -10,7 +10,7 @@
  *
  *      struct ledger_op op;
  *
- *      ledger_charge(&op, slot, device, bytes);   // or _release, _attach
+ *      ledger_charge(&op, slot, device, bytes);   // or _release, _attach, _reap
  *      status = ledger_run(&op, &ledger);
  *
  * ledger_run() only repeats ledger_step(), and one step makes at most one access that another
@@ -113,6 +113,7 @@ struct ledger_op {
         uint8_t at;       /* enum ledger_at */
         uint8_t device;   /* the row that the current operation is on */
         bool is_attach;   /* recovery was begun by attach, not by a charge */
+        bool is_reap;     /* PASS for its own sake: nothing is charged after it */
         bool is_busy;     /* PASS: a slot could not be looked at */
         uint16_t self;    /* the slot that this is for */
         uint16_t actor;   /* the slot whose operation runs: self, or a dead one */
@@ -131,6 +132,12 @@ void ledger_charge(struct ledger_op *op, uint32_t slot, unsigned device, uint64_
 void ledger_release(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
 /* Takes this one slot if nobody has it: LEDGER_DONE or LEDGER_TAKEN. */
 void ledger_attach(struct ledger_op *op, uint32_t slot);
+/*
+ * Gives back what dead slots hold on the device: one walk, always LEDGER_DONE. A slot that somebody
+ * else recovers just then is left to them. `slot` is the caller's own, or PAGE_SLOTS if it has
+ * none.
+ */
+void ledger_reap(struct ledger_op *op, uint32_t slot, unsigned device);
 
 enum ledger_status ledger_step(struct ledger_op *op, const struct ledger *ledger);
 enum ledger_status ledger_run(struct ledger_op *op, const struct ledger *ledger);

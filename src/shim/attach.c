@@ -32,6 +32,10 @@
 #define CHANGED_LOOKS 64u
 /* Before a slot never used is taken: tries at slots that were, some of which are dead. */
 #define REUSE_TRIES 4u
+/* A look for the dead costs about a microsecond a slot: more slots than this, and it is done once
+ * in that time only. */
+#define CROWD_SLOTS 64u
+#define CROWD_REAP_NS 10000000
 /* A remover at work looks at every slot: 4096 probes are some 10 ms. */
 #define REMOVAL_SLEEP_NS 1000000
 #define REMOVAL_LOOKS 100u
@@ -276,19 +280,24 @@ static void process_attach(struct process *process)
         errno = saved;
 }
 
-struct process *process_attached(void)
+/* Attached or not. NULL: no memory. */
+static struct process *process_mapped(void)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
-        struct process *process = process_here();
 
-        if (process && load_acquire(&process->slot_plus_one) != 0)
-                return process;
-        if (!process) {
+        if (!process_here())
                 pthread_once(&once, process_map);
-                process = process_here();
-        }
+        return process_here();
+}
+
+struct process *process_attached(void)
+{
+        struct process *process = process_mapped();
+
         if (!process)
                 return NULL;
+        if (load_acquire(&process->slot_plus_one) != 0)
+                return process;
         process_attach(process);
         return load_acquire(&process->slot_plus_one) != 0 ? process : NULL;
 }
@@ -326,6 +335,39 @@ void process_release(struct process *process, unsigned device, uint64_t bytes)
                 return;
         ledger_release(&op, slot_plus_one - 1, device, bytes);
         ledger_run(&op, &ledger);
+}
+
+/* True: it is this thread's turn to look for the dead. */
+static bool is_reap_due(struct process_device *device)
+{
+        uint64_t last = load_relaxed(&device->reaped_at_ns);
+        uint64_t now;
+
+        if (load_acquire(shared_half(&session_slots()->slots_high)) <= CROWD_SLOTS)
+                return true;
+        now = clock_now_ns();
+        return now - last >= CROWD_REAP_NS && cas_acq_rel(&device->reaped_at_ns, &last, now);
+}
+
+void process_reap(unsigned device)
+{
+        struct process *process = process_mapped();
+        struct world world = { .process = process, .fd = -1 };
+        const struct ledger ledger = world_ledger(&world);
+        uint32_t slot = process ? load_relaxed(&process->slot_plus_one) - 1 : 0;
+        uint64_t own = 0;
+        struct ledger_op op;
+
+        if (!process)
+                return;
+        if (slot < PAGE_SLOTS)
+                own = page_row_bytes(ledger.slots, slot, device);
+        if (load_relaxed(shared_word(&ledger.slots->ledger[device].used_bytes)) == own ||
+            !is_reap_due(&process->device[device]))
+                return;
+        ledger_reap(&op, slot, device);
+        ledger_run(&op, &ledger);
+        world_close(&world);
 }
 
 void process_detach(void)

@@ -191,6 +191,7 @@ bool charge_read(int device, struct charge_view *ret)
 {
         if (session_state() != SESSION_ACTIVE || device < 0 || device >= (int)PAGE_DEVICES)
                 return false;
+        process_reap((unsigned)device);
         *ret = (struct charge_view){
                 .used_bytes =
                         load_relaxed(shared_word(&session_slots()->ledger[device].used_bytes)),

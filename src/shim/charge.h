@@ -85,7 +85,8 @@ uint64_t charge_held(enum charge_space space, uint64_t key);
  */
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 
-/* What the session has used and may use on a device, now. False without a session or device. */
+/* What the session has used and may use on a device, now; the dead are not counted. False without a
+ * session or device. */
 struct charge_view {
         uint64_t used_bytes;
         uint64_t limit_bytes; /* PAGE_UNLIMITED when none */

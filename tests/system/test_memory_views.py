@@ -243,6 +243,26 @@ def test_who_keeps_the_card_busy(sim):
         assert (seen, is_hidden) == (set(pids), True)
 
 
+def test_the_dead_are_not_in_any_view(sim):
+    """What a process held is free for the others at their next look, whatever way it ended: for one
+    that has charges of its own, and for a monitor that has none."""
+    sim.configure(draining="0")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu, Script(sim, ALIQUOT_MEMORY="256MiB") as tool:
+        gpu.ready().do("nvml")
+        tool.do("nvml")
+        everything = [LIMIT - CONTEXT, LIMIT]
+        for question, survivor in (("info", gpu), ("card 0", gpu), ("card 0", tool),
+                                   ("card-v2 0", tool)):
+            with Script(sim, ALIQUOT_MEMORY="256MiB") as killed, \
+                    Script(sim, ALIQUOT_MEMORY="256MiB") as ended:
+                killed.ready().do(f"alloc 1 {100 * MIB}")
+                ended.ready().do(f"alloc 1 {50 * MIB}")
+                assert survivor.values(question)[0] == LIMIT - 3 * CONTEXT - 150 * MIB
+                killed.kill()
+                assert survivor.values(question)[0] == LIMIT - 2 * CONTEXT - 50 * MIB
+            assert survivor.values(question)[:2] == everything
+
+
 def test_graphics_and_mps_lists_answer_as_the_driver(sim):
     script = ["nvml", "graphics 0 0", "graphics 0 8", "mps 0 0", "mps 0 8", "graphics 9 8"]
     with Script(sim, preload=False) as bare:

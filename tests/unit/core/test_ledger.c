@@ -173,6 +173,37 @@ static void what_the_dead_held_is_found_when_it_is_needed(void **state)
         assert_false(world.recover[0]);
 }
 
+static void reap(uint32_t slot)
+{
+        struct ledger_op op;
+
+        ledger_reap(&op, slot, 0);
+        assert_int_equal(ledger_run(&op, &ledger), LEDGER_DONE);
+}
+
+/* By a member and by a reader that has no slot; the living keep theirs. */
+static void what_the_dead_held_is_given_back_on_request(void **state)
+{
+        for (uint32_t slot = 0; slot < 4; slot++) {
+                attach(slot);
+                charge(slot, 10 + slot);
+        }
+        reap(PAGE_SLOTS);
+        assert_int_equal(used(), 46);
+        world.live[0] = world.live[2] = false;
+        reap(3);
+        assert_int_equal(used(), 11 + 13);
+        world.live[3] = false;
+        reap(PAGE_SLOTS);
+        assert_int_equal(used(), 11);
+        assert_int_equal(world.reclaims, 3);
+        world.live[1] = false;
+        world.is_recover_busy = true;
+        reap(PAGE_SLOTS);
+        assert_int_equal(used(), 11);
+        assert_int_equal(world.retries, 0);
+}
+
 static void a_slot_taken_over_starts_with_nothing(void **state)
 {
         attach(0);
@@ -279,6 +310,7 @@ int main(void)
                 cmocka_unit_test_setup(a_limit_below_use_takes_nothing_back, empty_page),
                 cmocka_unit_test_setup(a_limit_of_zero_refuses_all, empty_page),
                 cmocka_unit_test_setup(what_the_dead_held_is_found_when_it_is_needed, empty_page),
+                cmocka_unit_test_setup(what_the_dead_held_is_given_back_on_request, empty_page),
                 cmocka_unit_test_setup(a_slot_taken_over_starts_with_nothing, empty_page),
                 cmocka_unit_test_setup(a_live_slot_is_nobody_elses, empty_page),
                 cmocka_unit_test_setup(a_slot_that_cannot_be_looked_at_is_waited_for_a_while,
