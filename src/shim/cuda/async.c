@@ -115,44 +115,33 @@ CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 }
 
 /* A new pool has nothing reserved; it is noted because nobody tells later where its memory is. */
-static void note_pool(CUmemoryPool pool, const CUmemLocation *location)
+static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 {
-        if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-                meter_of_pool(pool, place_of_device(location->id));
+        return location->type == CU_MEM_LOCATION_TYPE_DEVICE
+                       ? meter_of_pool(pool, place_of_device(location->id))
+                       : NULL;
 }
 
 CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
         CUresult rc = real.cuMemPoolCreate(ret, props);
+        struct meter *meter;
 
-        if (rc == CUDA_SUCCESS && front_is_on())
-                note_pool(*ret, &props->location);
+        if (rc != CUDA_SUCCESS || !front_is_on())
+                return rc;
+        meter = note_pool(*ret, &props->location);
+        if (!meter) { /* every meter is taken: those of ended pools may be free by now */
+                meters_refresh(-1, true);
+                meter = note_pool(*ret, &props->location);
+        }
+        if (meter)
+                pool_made(meter);
         return rc;
 }
 
-/*
- * The meter goes first, since the handle may be used again at once. Memory still in use outlives
- * its pool and cannot be read any more: it stays charged, as found here, until the process ends.
- */
 CUresult hook_cuMemPoolDestroy(CUmemoryPool pool)
 {
-        struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
-        struct charge charge;
-        struct place place;
-        bool is_used;
-        CUresult rc;
-
-        if (!meter)
-                return real.cuMemPoolDestroy(pool);
-        meter_settle(meter, NULL);
-        is_used = meter_is_used(meter);
-        place = meter_close(meter, &charge);
-        rc = real.cuMemPoolDestroy(pool);
-        if (rc == CUDA_SUCCESS)
-                meter_leave(&charge, is_used);
-        else
-                meter_reopen(pool, place, &charge);
-        return rc;
+        return pool_end(pool);
 }
 
 CUresult hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
@@ -171,16 +160,12 @@ CUresult hook_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
 {
         CUresult rc = real.cuMemGetDefaultMemPool(ret, location, type);
 
-        if (rc == CUDA_SUCCESS && front_is_on())
-                note_pool(*ret, location);
-        return rc;
+        return rc == CUDA_SUCCESS && front_is_on() ? note_pool(*ret, location) : rc;
 }
 
 CUresult hook_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
         CUresult rc = real.cuMemGetMemPool(ret, location, type);
 
-        if (rc == CUDA_SUCCESS && front_is_on())
-                note_pool(*ret, location);
-        return rc;
+        return rc == CUDA_SUCCESS && front_is_on() ? note_pool(*ret, location) : rc;
 }

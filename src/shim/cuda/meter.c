@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/meter.h"
 
+#include "shim/clock.h"
 #include "shim/cuda/graph.h"
+#include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
+
+/* A pool is closed when nobody asks the driver about it any more; a thread that was ended in the
+ * middle of that is waited for 20 ms. */
+#define CLOSE_SLEEP_NS 20000
+#define CLOSE_TRIES 1000u
 
 struct meter *meter_find(enum charge_space space, uint64_t key)
 {
@@ -47,6 +54,8 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         store_relaxed(&meter->row, place.row);
                         store_relaxed(&meter->device, place.device);
                         store_relaxed(&meter->is_dirty, 0);
+                        store_relaxed(&meter->is_ended, 0);
+                        store_relaxed(&meter->is_made, 0);
                         meter->pending_bytes = 0;
                         store_relaxed(&meter->freed_stream, 0);
                         meter->calls = 0;
@@ -78,13 +87,27 @@ struct meter *meter_of_graphs(struct place place)
         return meter ? meter : meter_make(SPACE_GRAPH, key, place);
 }
 
-static bool attribute(const struct meter *meter, bool is_used, uint64_t *ret)
+uint64_t meter_hold(struct meter *meter)
 {
-        uint64_t key = load_relaxed(&meter->key);
+        add_acq_rel(&meter->readers, 1u);
+        fence_seq_cst();
+        return load_acquire(&meter->key);
+}
+
+void meter_let_go(struct meter *meter)
+{
+        add_acq_rel(&meter->readers, -1u);
+}
+
+static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
+{
+        uint64_t key = meter_hold(meter);
         cuuint64_t bytes = 0;
         CUresult rc;
 
-        if (load_relaxed(&meter->space) == SPACE_POOL)
+        if (!key)
+                rc = CUDA_ERROR_INVALID_VALUE;
+        else if (load_relaxed(&meter->space) == SPACE_POOL)
                 rc = real.cuMemPoolGetAttribute((CUmemoryPool)(uintptr_t)key,
                                                 is_used ? CU_MEMPOOL_ATTR_USED_MEM_CURRENT
                                                         : CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
@@ -97,24 +120,18 @@ static bool attribute(const struct meter *meter, bool is_used, uint64_t *ret)
                         &bytes);
         if (rc == CUDA_SUCCESS)
                 *ret = bytes;
+        meter_let_go(meter);
         return rc == CUDA_SUCCESS;
 }
 
-bool meter_read(const struct meter *meter, uint64_t *ret_bytes)
+bool meter_read(struct meter *meter, uint64_t *ret_bytes)
 {
         return attribute(meter, false, ret_bytes);
 }
 
-bool meter_read_used(const struct meter *meter, uint64_t *ret_bytes)
+bool meter_read_used(struct meter *meter, uint64_t *ret_bytes)
 {
         return attribute(meter, true, ret_bytes);
-}
-
-bool meter_is_used(const struct meter *meter)
-{
-        uint64_t used;
-
-        return !attribute(meter, true, &used) || used > 0;
 }
 
 /* Under the meter's lock: the charge becomes `reserved`, grown from `grant`. What others have in
@@ -237,12 +254,15 @@ struct place meter_close(struct meter *meter, struct charge *ret_charge)
         return place;
 }
 
-void meter_leave(struct charge *take_charge, bool is_used)
+void meter_leave(struct charge *take_charge)
 {
         /* Odd: no pool's handle. */
         static _Atomic uint64_t last_key = 1;
 
-        if (is_used)
+        fence_seq_cst();
+        for (unsigned i = 0; load_acquire(&meter->readers) && i < CLOSE_TRIES; i++)
+                clock_sleep_ns(CLOSE_SLEEP_NS);
+        if (take_charge->bytes)
                 charge_keep(take_charge, SPACE_POOL, add_relaxed(&last_key, 2));
         else
                 charge_drop(take_charge);
@@ -253,7 +273,7 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
         struct meter *meter = meter_of_pool(pool, place);
 
         if (!meter) {
-                meter_leave(take_charge, true);
+                meter_leave(take_charge);
                 return;
         }
         meter_add_pending(meter, take_charge->bytes);
@@ -262,7 +282,9 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
 
 static void refresh(struct meter *meter)
 {
-        if (load_relaxed(&meter->space) == SPACE_POOL)
+        if (load_relaxed(&meter->is_ended))
+                pool_bury(meter);
+        else if (load_relaxed(&meter->space) == SPACE_POOL)
                 meter_follow(meter);
         else
                 graph_refresh(meter);
@@ -291,13 +313,14 @@ static void trim(int row)
         real.cuThreadExchangeStreamCaptureMode(&mode);
         for (uint32_t i = 0; i < high; i++) {
                 struct meter *meter = &state.meters[i];
-                uint64_t key = load_acquire(&meter->key);
+                uint64_t key;
 
-                if (!key || load_relaxed(&meter->row) != row)
+                if (!load_acquire(&meter->key) || load_relaxed(&meter->row) != row)
                         continue;
-                if (load_relaxed(&meter->space) == SPACE_POOL)
+                key = meter_hold(meter);
+                if (key && load_relaxed(&meter->space) == SPACE_POOL)
                         real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
-                else
+                else if (key)
                         real.cuDeviceGraphMemTrim((CUdevice)key - 1);
                 refresh(meter);
         }
@@ -307,6 +330,7 @@ static void trim(int row)
 static bool has_meters(int row)
 {
         uint32_t high = load_acquire(&state.meters_high);
+                meter_let_go(meter);
 
         for (uint32_t i = 0; i < high; i++) {
                 if (load_acquire(&state.meters[i].key) && load_relaxed(&state.meters[i].row) == row)

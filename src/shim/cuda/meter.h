@@ -29,13 +29,15 @@ struct meter *meter_of_graphs(struct place place);
 struct meter *meter_find(enum charge_space space, uint64_t key);
 
 /* What the driver has reserved now; false when it does not say. */
-bool meter_read(const struct meter *meter, uint64_t *ret_bytes);
+bool meter_read(struct meter *meter, uint64_t *ret_bytes);
 
 /* What of it the program uses. */
-bool meter_read_used(const struct meter *meter, uint64_t *ret_bytes);
+bool meter_read_used(struct meter *meter, uint64_t *ret_bytes);
 
-/* Is any block of it with the program, as far as the driver tells? */
-bool meter_is_used(const struct meter *meter);
+/* Its key, which the driver may be asked about until meter_let_go(), always to be called; 0: the
+ * pool is gone. */
+uint64_t meter_hold(struct meter *meter);
+void meter_let_go(struct meter *meter);
 
 /*
  * Reads the driver and makes the charge equal, growing it from `grant` (may be NULL), which is
@@ -55,10 +57,10 @@ void meter_follow(struct meter *meter);
 
 /*
  * A pool is being destroyed: its meter is gone, its charge the caller's. Afterwards meter_leave()
- * if the driver did it (what is still in use stays charged), meter_reopen() if it refused.
+ * if the driver did it (what was reserved to the end stays charged), meter_reopen() if it refused.
  */
 struct place meter_close(struct meter *meter, struct charge *ret_charge);
-void meter_leave(struct charge *take_charge, bool is_used);
+void meter_leave(struct charge *take_charge);
 void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_charge);
 
 /* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */

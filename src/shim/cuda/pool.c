@@ -248,6 +248,10 @@ static void look_again(struct meter *meter)
 {
         uint64_t reserved, used;
 
+        if (load_relaxed(&meter->is_ended)) {
+                pool_bury(meter);
+                return;
+        }
         meter_settle(meter, NULL);
         if (meter_read(meter, &reserved) && meter_read_used(meter, &used) && reserved <= used)
                 store_relaxed(&meter->is_dirty, 0);

@@ -37,6 +37,15 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);
 
+/*
+ * The program destroys a pool. While blocks of it are in use, or freed in a stream that has not got
+ * there, the driver would keep their memory and tell nobody when it goes: so the pool is kept, out
+ * of the program's reach, and pool_bury() destroys it once it is empty, at a later look.
+ */
+void pool_made(struct meter *meter);
+CUresult pool_end(CUmemoryPool pool);
+void pool_bury(struct meter *meter);
+
 /* A block that may have been of a pool was freed, and waited for. */
 void pool_freed_at_once(void);
 

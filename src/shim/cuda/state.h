@@ -23,6 +23,8 @@
 #define STATE_SEATS 1024u
 #define STATE_METERS 1024u
 #define MANY_STREAMS UINT64_MAX
+#define METER_ENDED 1u
+#define METER_BURYING 2u
 
 /*
  * A context seen so far. Written under seats_lock, its context last (release); readers match the
@@ -50,6 +52,11 @@ struct meter {
         /* Where blocks were freed that are not known to be free yet: 0, one stream's key, or
          * MANY_STREAMS. Set before the free is made (relaxed, by any thread). */
         _Atomic uint64_t freed_stream;
+
+        /* A pool: 0 lives; ENDED by the program and not empty yet; BURYING (pool_end.c). */
+        _Atomic uint32_t is_ended;
+        _Atomic uint32_t is_made; /* by cuMemPoolCreate, so it may be destroyed */
+        _Atomic uint32_t readers; /* calls that ask the driver about `key` now */
 
         uint64_t pending_bytes; /* granted to calls in flight */
         uint32_t calls;         /* allocations in flight */
