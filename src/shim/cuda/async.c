@@ -160,12 +160,16 @@ CUresult hook_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
 {
         CUresult rc = real.cuMemGetDefaultMemPool(ret, location, type);
 
-        return rc == CUDA_SUCCESS && front_is_on() ? note_pool(*ret, location) : rc;
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, location);
+        return rc;
 }
 
 CUresult hook_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
         CUresult rc = real.cuMemGetMemPool(ret, location, type);
 
-        return rc == CUDA_SUCCESS && front_is_on() ? note_pool(*ret, location) : rc;
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, location);
+        return rc;
 }
