@@ -124,10 +124,16 @@ static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 
 CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
-        CUresult rc = real.cuMemPoolCreate(ret, props);
+        bool is_ours = ret && props && front_is_on() &&
+                       props->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+        struct place place = is_ours ? place_of_device(props->location.id) : place_nowhere;
         struct meter *meter;
+        CUresult rc;
 
-        if (rc != CUDA_SUCCESS || !front_is_on())
+        if (place.row == SESSION_NO_ROW)
+                return refusal(place);
+        rc = real.cuMemPoolCreate(ret, props);
+        if (rc != CUDA_SUCCESS || !is_ours)
                 return rc;
         meter = note_pool(*ret, &props->location);
         if (!meter) { /* every meter is taken: those of ended pools may be free by now */
