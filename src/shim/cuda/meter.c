@@ -118,9 +118,9 @@ static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
                         is_used ? CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
                                 : CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
                         &bytes);
+        meter_let_go(meter);
         if (rc == CUDA_SUCCESS)
                 *ret = bytes;
-        meter_let_go(meter);
         return rc == CUDA_SUCCESS;
 }
 
@@ -251,6 +251,9 @@ struct place meter_close(struct meter *meter, struct charge *ret_charge)
         meter->version++;
         store_release(&meter->key, 0);
         lock_drop(&meter->lock);
+        fence_seq_cst();
+        for (unsigned i = 0; load_acquire(&meter->readers) && i < CLOSE_TRIES; i++)
+                clock_sleep_ns(CLOSE_SLEEP_NS);
         return place;
 }
 
@@ -259,9 +262,6 @@ void meter_leave(struct charge *take_charge)
         /* Odd: no pool's handle. */
         static _Atomic uint64_t last_key = 1;
 
-        fence_seq_cst();
-        for (unsigned i = 0; load_acquire(&meter->readers) && i < CLOSE_TRIES; i++)
-                clock_sleep_ns(CLOSE_SLEEP_NS);
         if (take_charge->bytes)
                 charge_keep(take_charge, SPACE_POOL, add_relaxed(&last_key, 2));
         else
@@ -322,6 +322,7 @@ static void trim(int row)
                         real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
                 else if (key)
                         real.cuDeviceGraphMemTrim((CUdevice)key - 1);
+                meter_let_go(meter);
                 refresh(meter);
         }
         real.cuThreadExchangeStreamCaptureMode(&mode);
@@ -330,7 +331,6 @@ static void trim(int row)
 static bool has_meters(int row)
 {
         uint32_t high = load_acquire(&state.meters_high);
-                meter_let_go(meter);
 
         for (uint32_t i = 0; i < high; i++) {
                 if (load_acquire(&state.meters[i].key) && load_relaxed(&state.meters[i].row) == row)
