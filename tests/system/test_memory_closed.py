@@ -39,6 +39,7 @@ FAMILIES = {
     "upload": ["graph 1 8388608 1 upload", "graph 2 8388608 0 upload", "launch 1 0", "launch 2 0"],
     "far": ["context 5 0", "async 1 8388608 1", "pool 1 1", "from-pool 2 8388608 1 1",
             "current 0"],
+    "far pool": ["context 5 0", "pool 1 1", "from-pool 2 8388608 1 0", "current 0"],
     "module": ["module 1"],
     "library": ["library 1"],
     "context": ["context 2 1", "context-gl 3 1", "context-vdpau 4 1"],
