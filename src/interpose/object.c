@@ -225,11 +225,36 @@ static int is_loaded_object(struct dl_phdr_info *info, size_t size, void *arg)
         return 0;
 }
 
+/* The last of what the loader started with: objects up to it are never unloaded, and may be walked
+ * without its lock. */
+#define LAST_AT_START "libc.so.6"
+
+/* Without a call: dl_iterate_phdr() may be a sanitizer's, which cannot be called before its runtime
+ * has started. The list is of the first namespace: it is ours only if we are in it. */
+static bool find_at_start(const char *soname, struct elf *ret)
+{
+        bool is_us_seen = false;
+        struct elf elf;
+
+        for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+                is_us_seen = is_us_seen || map->l_addr == (uintptr_t)us_header();
+                if (!map->l_ld || !elf_read(map->l_addr, map->l_ld, &elf) || !elf.soname)
+                        continue;
+                if (is_us_seen && text_equals(elf.soname, soname)) {
+                        *ret = elf;
+                        return true;
+                }
+                if (text_equals(elf.soname, LAST_AT_START))
+                        return false;
+        }
+        return false;
+}
+
 bool elf_find_loaded(const char *soname, struct elf *ret)
 {
         struct loaded_search search = { soname, ret };
 
-        return dl_iterate_phdr(is_loaded_object, &search) == 1;
+        return find_at_start(soname, ret) || dl_iterate_phdr(is_loaded_object, &search) == 1;
 }
 
 /* A file in memory, of which nothing is believed. */

@@ -207,6 +207,19 @@ def test_every_spelling_of_the_library_is_ours(machine):
         assert OURS not in machine.probe([f"open {name}"], us=False)[0], name
 
 
+def test_a_program_under_thread_sanitizer_starts(machine, tmp_path):
+    """Its runtime asks dlsym(), our door, before its own replacements of the C library work."""
+    try:
+        program = machine.build.compile_c(tmp_path / "program", "int main(void) { return 7; }",
+                                          "-fsanitize=thread")
+    except AssertionError as error:
+        pytest.skip(f"no libtsan: {str(error)[-200:]}")
+    if machine.run([program]).returncode != 7:
+        pytest.skip("not even without us")
+    done = machine.run([program], preload=[machine.build.library])
+    assert done.returncode == 7, done
+
+
 def test_other_libraries_are_left_alone(machine):
     machine.install("cuda-same")
     for name in ("libcudart.so.12", "libcuda.so.1.bak", "libcuda.so.", "libcuda.so.x", "xlibcuda.so.1"):
