@@ -12,6 +12,7 @@ Nothing of the caller's environment reaches a program under test but what lib/no
 """
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -21,6 +22,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
 
 from build import Build  # noqa: E402 (the path comes first)
 from node import Node  # noqa: E402
+
+# nohup, and a shell's &, leave signals ignored, and a shell under test cannot trap what it finds so.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
