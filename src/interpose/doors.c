@@ -7,11 +7,16 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "interpose/libc.h"
 #include "interpose/library.h"
+#include "interpose/object.h"
 #include "interpose/order.h"
 #include "interpose/us.h"
 
@@ -34,6 +39,43 @@ static const char *path_of_us(void)
         memcpy(path, found, strlen(found) + 1); /* racing threads write the same bytes */
         store_release(&is_known, true);
         return path;
+}
+
+/* A link to a library of ours under another name; for a file that is no link, one system call. */
+static const struct api *api_of_link(const char *path)
+{
+        char target[PATH_MAX];
+
+        if (syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof(target)) < 0 ||
+            !realpath(path, target))
+                return NULL;
+        return api_of_file(target);
+}
+
+/* A copy of one under a name of its own, as libcuda.so.580.65.06.bak. */
+static const struct api *api_of_copy(const char *path)
+{
+        const char *base = strrchr(path, '/');
+
+        for (const struct api *const *api = api_list; *api; api++)
+                if (strstr(base, (*api)->stem) && elf_file_is_named(path, (*api)->soname))
+                        return *api;
+        return NULL;
+}
+
+/* The API that a program means which opens this file, or NULL. */
+static const struct api *api_meant(const char *file)
+{
+        const struct api *api = file ? api_of_file(file) : NULL;
+        int saved = errno;
+
+        if (api || !file || !strchr(file, '/'))
+                return api;
+        api = api_of_link(file);
+        if (!api)
+                api = api_of_copy(file);
+        errno = saved;
+        return api;
 }
 
 /* What is to become of a dlopen of one of our libraries. */
@@ -62,7 +104,7 @@ static const char *name_to_open(const struct opening *o, const char *our_name)
 void *door_dlopen(struct door_call *call)
 {
         const char *file = (const char *)call->argument[0];
-        struct opening o = { .api = file ? api_of_file(file) : NULL,
+        struct opening o = { .api = api_meant(file),
                              .file = file,
                              .mode = (int)call->argument[1],
                              .caller = call->caller };
@@ -91,7 +133,7 @@ void *door_dlopen(struct door_call *call)
 void *door_dlmopen(struct door_call *call)
 {
         const char *file = (const char *)call->argument[1];
-        struct opening o = { .api = file ? api_of_file(file) : NULL,
+        struct opening o = { .api = api_meant(file),
                              .file = file,
                              .mode = (int)call->argument[2],
                              .caller = call->caller };

@@ -312,21 +312,76 @@ static bool image_defines(struct image image, const char *symbol)
         return false;
 }
 
-enum elf_file elf_file_kind(const char *path, const char *symbol)
+static bool section_names(struct image image, const ElfW(Shdr) * dynamic, const ElfW(Shdr) * strtab,
+                          const char *soname)
+{
+        size_t length = strlen(soname) + 1;
+        uint64_t count = dynamic->sh_size / sizeof(ElfW(Dyn));
+        const ElfW(Dyn) *d = image_at(image, dynamic->sh_offset, count * sizeof(*d));
+        const char *name = NULL;
+
+        for (uint64_t i = 0; d && i < count && d[i].d_tag != DT_NULL; i++)
+                if (d[i].d_tag == DT_SONAME && d[i].d_un.d_val < strtab->sh_size)
+                        name = image_at(image, strtab->sh_offset + d[i].d_un.d_val, length);
+        return name && memcmp(name, soname, length) == 0;
+}
+
+static bool image_is_named(struct image image, const char *soname)
+{
+        const ElfW(Ehdr) *e = image_at(image, 0, sizeof(*e));
+        const ElfW(Shdr) *s = image_at(image, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
+
+        if (e->e_shoff % _Alignof(ElfW(Shdr)) != 0)
+                return false;
+        for (unsigned i = 0; s && i < e->e_shnum; i++)
+                if (s[i].sh_type == SHT_DYNAMIC && s[i].sh_link < e->e_shnum &&
+                    s[i].sh_offset % _Alignof(ElfW(Dyn)) == 0)
+                        return section_names(image, &s[i], &s[s[i].sh_link], soname);
+        return false;
+}
+
+static bool image_open(const char *path, struct image *ret)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        struct stat st;
         struct image image;
-        enum elf_file kind = ELF_FILE_ABSENT;
+        struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-                return ELF_FILE_ABSENT;
+                return false;
         image.size = (uint64_t)st.st_size;
         image.bytes = mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (image.bytes == MAP_FAILED)
+                return false;
+        *ret = image;
+        return true;
+}
+
+static void image_close(struct image image)
+{
+        munmap((void *)(uintptr_t)image.bytes, image.size);
+}
+
+enum elf_file elf_file_kind(const char *path, const char *symbol)
+{
+        struct image image;
+        enum elf_file kind = ELF_FILE_ABSENT;
+
+        if (!image_open(path, &image))
                 return ELF_FILE_ABSENT;
         if (is_library_for_this_machine(image))
                 kind = image_defines(image, symbol) ? ELF_FILE_DEFINES : ELF_FILE_LIBRARY;
-        munmap((void *)(uintptr_t)image.bytes, image.size);
+        image_close(image);
         return kind;
+}
+
+bool elf_file_is_named(const char *path, const char *soname)
+{
+        struct image image;
+        bool is_named;
+
+        if (!image_open(path, &image))
+                return false;
+        is_named = is_library_for_this_machine(image) && image_is_named(image, soname);
+        image_close(image);
+        return is_named;
 }

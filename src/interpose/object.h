@@ -48,4 +48,7 @@ enum elf_file {
 };
 enum elf_file elf_file_kind(const char *path, const char *symbol);
 
+/* Whether the file is a shared library for this machine with this SONAME. */
+bool elf_file_is_named(const char *path, const char *soname);
+
 #endif

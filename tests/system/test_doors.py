@@ -207,6 +207,35 @@ def test_every_spelling_of_the_library_is_ours(machine):
         assert OURS not in machine.probe([f"open {name}"], us=False)[0], name
 
 
+def test_the_driver_under_another_name_is_ours(machine):
+    """By path: a link whatever it is called, and a copy whose name still says what it is."""
+    machine.install("cuda-same", "libcuda.so.580.65.06")
+    machine.install("cuda-same", "libcuda.so.580.65.06.bak")
+    machine.install("cuda-same")
+    machine.install("nvml", "libnvidia-ml.so.1")
+    (machine.drivers / "link.so").symlink_to("libcuda.so.580.65.06")
+    (machine.drivers / "links.so").symlink_to("link.so")
+    (machine.drivers / "ml.so").symlink_to(machine.drivers / "libnvidia-ml.so.1")
+    for name in ("link.so", "links.so", "ml.so", "libcuda.so.580.65.06.bak"):
+        path = machine.drivers / name
+        assert machine.probe([f"open {path}"]) == [OURS], name
+        assert machine.probe([f"newns {path}"]) == [OURS], name
+        assert machine.probe([f"open {path}"], us=False) == [name]
+
+
+def test_names_that_only_look_like_the_drivers(machine):
+    """A path is read before it is taken for the driver's; what cannot be opened fails as ever."""
+    machine.install("cuda-same")
+    other = machine.build.compile_c(machine.drivers / "libcuda.so.fake", "int cuCtxGetDevice;",
+                                    "-shared", "-fPIC", "-Wl,-soname,libother.so.1")
+    (machine.drivers / "libcuda.so.text").write_text("not a library")
+    (machine.drivers / "dangling.so").symlink_to("nowhere")
+    (machine.drivers / "loop.so").symlink_to("loop.so")
+    for path in (other, *(machine.drivers / name for name in ("libcuda.so.text", "dangling.so", "loop.so",
+                                                             "nothing.so", "libcuda.so.nothing"))):
+        assert machine.probe([f"open {path}"]) == machine.probe([f"open {path}"], us=False), path
+
+
 def test_a_program_under_thread_sanitizer_starts(machine, tmp_path):
     """Its runtime asks dlsym(), our door, before its own replacements of the C library work."""
     try:
