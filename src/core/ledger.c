@@ -147,7 +147,7 @@ static void acknowledge_or_swap(struct ledger_op *op)
 static void step_read_used(struct ledger_op *op, const struct ledger *ledger)
 {
         op->used = read_word(&ledger->slots->ledger[op->device].used_bytes);
-        if (is_growing(op->delta))
+        if (is_growing(op->delta) && !op->is_forced)
                 op->at = AT_READ_LIMIT;
         else
                 acknowledge_or_swap(op);
@@ -357,6 +357,12 @@ void ledger_charge(struct ledger_op *op, uint32_t slot, unsigned device, uint64_
         begin_own(op, slot, device, bytes);
         if (bytes > LEDGER_MAX_BYTES)
                 op->at = AT_REFUSE;
+}
+
+void ledger_force(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes)
+{
+        ledger_charge(op, slot, device, bytes);
+        op->is_forced = true;
 }
 
 void ledger_release(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes)

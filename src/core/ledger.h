@@ -118,6 +118,7 @@ struct ledger_op {
         uint16_t self;    /* the slot that this is for */
         uint16_t actor;   /* the slot whose operation runs: self, or a dead one */
         uint16_t high;    /* PASS: one above the last slot to look at */
+        bool is_forced;   /* the limit is not asked */
         uint64_t amount;  /* what the caller asked, as a delta */
         uint64_t delta;   /* of the operation that runs */
         uint64_t seq;     /* of the operation that runs */
@@ -130,6 +131,8 @@ struct ledger_op {
 /* `device` < PAGE_DEVICES and `slot` < PAGE_SLOTS in all of these. */
 void ledger_charge(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
 void ledger_release(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
+/* Bytes that are taken already: charged whatever the limit, so that others are refused. */
+void ledger_force(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
 /* Takes this one slot if nobody has it: LEDGER_DONE or LEDGER_TAKEN. */
 void ledger_attach(struct ledger_op *op, uint32_t slot);
 /*

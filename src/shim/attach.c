@@ -302,7 +302,10 @@ struct process *process_attached(void)
         return load_acquire(&process->slot_plus_one) != 0 ? process : NULL;
 }
 
-enum ledger_status process_charge(struct process *process, unsigned device, uint64_t bytes)
+typedef void (*ledger_begin)(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
+
+static enum ledger_status grow(struct process *process, unsigned device, uint64_t bytes,
+                               ledger_begin begin)
 {
         struct world world = { .process = process, .fd = -1 };
         const struct ledger ledger = world_ledger(&world);
@@ -312,10 +315,20 @@ enum ledger_status process_charge(struct process *process, unsigned device, uint
 
         if (slot_plus_one == 0)
                 return LEDGER_REFUSED;
-        ledger_charge(&op, slot_plus_one - 1, device, bytes);
+        begin(&op, slot_plus_one - 1, device, bytes);
         status = ledger_run(&op, &ledger);
         world_close(&world);
         return status;
+}
+
+enum ledger_status process_charge(struct process *process, unsigned device, uint64_t bytes)
+{
+        return grow(process, device, bytes, ledger_charge);
+}
+
+enum ledger_status process_force(struct process *process, unsigned device, uint64_t bytes)
+{
+        return grow(process, device, bytes, ledger_force);
 }
 
 void process_release(struct process *process, unsigned device, uint64_t bytes)

@@ -51,6 +51,7 @@ void process_detach(void);
 
 /* One operation of our slot; the caller holds the device's lock. */
 enum ledger_status process_charge(struct process *process, unsigned device, uint64_t bytes);
+enum ledger_status process_force(struct process *process, unsigned device, uint64_t bytes);
 void process_release(struct process *process, unsigned device, uint64_t bytes);
 
 /*

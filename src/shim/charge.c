@@ -24,7 +24,10 @@ static bool is_ours(const struct charge *c)
         return c->device >= 0 && c->device < (int)PAGE_DEVICES && session_state() == SESSION_ACTIVE;
 }
 
-static bool charge_reserve(struct process *process, struct charge *c, uint64_t bytes)
+typedef enum ledger_status (*process_grow)(struct process *process, unsigned device,
+                                           uint64_t bytes);
+
+static bool charge_reserve(struct process *process, struct charge *c, process_grow grow)
 {
         struct process_device *device = &process->device[c->device];
         bool is_granted;
@@ -32,15 +35,15 @@ static bool charge_reserve(struct process *process, struct charge *c, uint64_t b
         lock_take(&device->lock);
         c->node = blocks_reserve(&process->blocks, &device->free_nodes);
         is_granted = c->node != 0;
-        if (is_granted && bytes > 0)
-                is_granted = process_charge(process, (unsigned)c->device, bytes) == LEDGER_DONE;
+        if (is_granted && c->bytes > 0)
+                is_granted = grow(process, (unsigned)c->device, c->bytes) == LEDGER_DONE;
         if (!is_granted && c->node != 0)
                 blocks_return(&process->blocks, &device->free_nodes, c->node);
         lock_drop(&device->lock);
         return is_granted;
 }
 
-bool charge_begin(struct charge *c, int device, uint64_t bytes)
+static bool charge_grow(struct charge *c, int device, uint64_t bytes, process_grow grow)
 {
         enum session_state state = session_state();
         struct charge wanted = { .bytes = bytes, .device = device, .is_reserved = true };
@@ -54,10 +57,20 @@ bool charge_begin(struct charge *c, int device, uint64_t bytes)
         if (!is_ours(&wanted))
                 return false;
         process = process_attached();
-        if (!process || !charge_reserve(process, &wanted, bytes))
+        if (!process || !charge_reserve(process, &wanted, grow))
                 return false;
         *c = wanted;
         return true;
+}
+
+bool charge_begin(struct charge *c, int device, uint64_t bytes)
+{
+        return charge_grow(c, device, bytes, process_charge);
+}
+
+bool charge_force(struct charge *c, int device, uint64_t bytes)
+{
+        return charge_grow(c, device, bytes, process_force);
 }
 
 /* `bytes` of the charge, and its node if `node` is not 0. */

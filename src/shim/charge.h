@@ -54,6 +54,10 @@ struct charge {
 /* False: over the limit, or the session is broken and fails closed; `c` is then empty. */
 bool charge_begin(struct charge *c, int device, uint64_t bytes);
 
+/* For what the driver took without a grant: charged even above the limit, so that everything is
+ * refused until enough was given back. False: only as charge_begin() without regard to it. */
+bool charge_force(struct charge *c, int device, uint64_t bytes);
+
 /* Reserved an upper bound; the driver took only `bytes`. Never grows. */
 void charge_trim(struct charge *c, uint64_t bytes);
 

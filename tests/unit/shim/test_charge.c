@@ -48,6 +48,27 @@ static void let_go(uint64_t key)
         charge_drop(&c);
 }
 
+/* What the driver took without a grant is counted, and everybody waits until it is gone. */
+static void what_is_forced_is_charged_above_the_limit(void **state)
+{
+        struct charge forced, c;
+
+        hold(900, 1);
+        assert_true(charge_force(&forced, 0, 400));
+        charge_keep(&forced, SPACE_GRAPH, 2);
+        assert_int_equal(double_used(0), 1300);
+        assert_false(charge_begin(&c, 0, 1));
+        let_go(1);
+        assert_false(charge_begin(&c, 0, 601));
+        assert_true(charge_begin(&c, 0, 600));
+        charge_drop(&c);
+        assert_true(charge_take(&c, SPACE_GRAPH, 2));
+        charge_drop(&c);
+        assert_false(charge_force(&c, SESSION_NO_ROW, 1));
+        assert_false(charge_force(&c, 0, UINT64_MAX));
+        assert_int_equal(double_used(0), 0);
+}
+
 static void what_is_kept_is_given_back_when_taken(void **state)
 {
         struct charge c;
@@ -330,6 +351,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(what_is_kept_is_given_back_when_taken, nothing_held),
+                cmocka_unit_test_setup(what_is_forced_is_charged_above_the_limit, nothing_held),
                 cmocka_unit_test_setup(a_call_that_failed_leaves_no_trace, nothing_held),
                 cmocka_unit_test_setup(a_free_that_failed_leaves_the_block, nothing_held),
                 cmocka_unit_test_setup(a_reservation_is_trimmed_and_never_grows, nothing_held),
