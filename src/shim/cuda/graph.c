@@ -5,12 +5,15 @@
  * The driver keeps the memory of all graphs of a device in one reservation, grows it when a graph
  * is uploaded or runs, and gives it back only when trimmed. When exactly it grows is its own
  * affair, so it is charged ahead: an executable graph's *need* is the sum of its allocation nodes,
- * found by walking the graph when it is instantiated. From one idle moment to the next each graph
- * that is launched has its need promised once; what was promised is charged. At an idle moment (a
- * synchronisation after which nothing launched can be running) the charge becomes what the driver
- * has reserved.
+ * found by walking the graph when it is instantiated. A block without a free node stays in use
+ * after the graph is over. So what may be in use once a graph runs is no more than the lesser of
  *
- *      charge  >=  promised since the last idle moment,  charge >= reserved
+ *      in use at the last idle moment + needs of the graphs launched since
+ *      needs of the graphs launched since a moment at which nothing was in use
+ *
+ * each graph counted once, and the charge is at least that while it may run. At an idle moment (a
+ * synchronisation after which nothing launched can be running) the charge becomes what the driver
+ * has reserved, above the limit if need be (meter_follow).
  *
  * Idle is known only if all those launches went to one stream and that stream, or the context, was
  * waited for. A graph without memory nodes is not noted, and its launch costs one load more.
@@ -27,7 +30,7 @@
 #include "shim/cuda/state.h"
 
 /* A node of state.graphs, one for each card: key = executable graph, extent = need, count =
- * generation in which it was last launched, row and id = place. */
+ * generation and value = era in which it was last launched, row and id = place. */
 static CUresult note(CUgraphExec exec, uint64_t need, struct place place)
 {
         struct node *node;
@@ -88,19 +91,27 @@ CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsig
         return instantiated(real.cuGraphInstantiateWithFlags(ret, graph, flags), ret, graph);
 }
 
-/* What a launch that is being made was granted on one card. */
+/* What a launch that is being made was granted on one card, and promised of it. */
 struct promise {
         struct charge charge;
         struct meter *meter;
         struct place place;
-        uint64_t added; /* to what is promised */
-        bool is_paid;   /* charge holds what was granted ahead */
+        uint64_t added;  /* to what was promised since the idle moment */
+        uint64_t owed;   /* to what was promised since nothing was in use */
+        uint64_t launch; /* its number */
 };
 
 struct launch {
         CUgraphExec exec;
         unsigned count; /* 0: the graph has no memory */
         struct promise part[GRAPH_DEVICES];
+};
+
+/* What the driver said before the meter's lock was taken: a free may make it less meanwhile, and a
+ * launch shows by its generation. */
+struct reading {
+        uint64_t generation;
+        uint64_t used_bytes;
 };
 
 /* Under graphs_lock. */
@@ -113,30 +124,29 @@ static struct node *find_part(CUgraphExec exec, CUdevice device)
         return node;
 }
 
-/* The graph's need if it was not launched since the idle moment `generation`; it is now. */
-static uint64_t need_once(CUgraphExec exec, CUdevice device, uint64_t generation)
+/* Under the meter's lock: what a launch would add to both sums. Each counts a graph once: its
+ * blocks have their addresses for good, so it cannot hold them twice. */
+static void find_need(struct promise *part, CUgraphExec exec)
 {
         struct node *node;
-        uint64_t need = 0;
 
         lock_take(&state.graphs_lock);
-        node = find_part(exec, device);
-        if (node && node->count != generation) {
-                node->count = generation;
-                need = node->extent;
-        }
+        node = find_part(exec, part->place.device);
+        part->added = node && node->count != part->meter->generation ? node->extent : 0;
+        part->owed = node && node->value != part->meter->era ? node->extent : 0;
         lock_drop(&state.graphs_lock);
-        return need;
 }
 
-static void forget_launch(CUgraphExec exec, CUdevice device)
+static void mark_launch(CUgraphExec exec, CUdevice device, uint64_t generation, uint64_t era)
 {
         struct node *node;
 
         lock_take(&state.graphs_lock);
         node = find_part(exec, device);
-        if (node)
-                node->count = 0;
+        if (node) {
+                node->count = generation;
+                node->value = era;
+        }
         lock_drop(&state.graphs_lock);
 }
 
@@ -153,19 +163,21 @@ static void find_parts(struct launch *launch)
         lock_drop(&state.graphs_lock);
 }
 
-/* Under the meter's lock: what must be granted so that everything promised is charged. */
-static uint64_t promise(struct promise *part, CUgraphExec exec)
+static uint64_t sum(uint64_t a, uint64_t b)
 {
-        struct meter *meter = part->meter;
-        uint64_t held = charge_held(SPACE_GRAPH, load_relaxed(&meter->key));
-        uint64_t covered = held + meter->pending_bytes;
-        uint64_t total;
+        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
-        part->added = need_once(exec, part->place.device, meter->generation);
-        meter->promised_bytes += part->added;
-        total = measure_pool_growth(meter->promised_bytes);
-        meter->pending_bytes += total > covered ? total - covered : 0;
-        return total > covered ? total - covered : 0;
+static struct reading read_used(struct meter *meter)
+{
+        struct reading reading;
+
+        lock_take(&meter->lock);
+        reading.generation = meter->generation;
+        lock_drop(&meter->lock);
+        if (!meter_read_used(meter, &reading.used_bytes))
+                reading.used_bytes = UINT64_MAX;
+        return reading;
 }
 
 /* Under the meter's lock. */
@@ -175,41 +187,77 @@ static void note_launch(struct meter *meter, CUstream stream, uint32_t owner)
         bool is_first = meter->promised_bytes == 0;
 
         meter->launches++;
+        meter->calls++;
         meter->stream = is_first || meter->stream == key ? key : MANY_STREAMS;
         meter->owner = is_first || meter->owner == owner ? owner : 0;
 }
 
-static void part_break(struct promise *part, CUgraphExec exec, uint64_t granted)
+/* Under the meter's lock: what must be granted beside the part's charge to cover what may be in use
+ * once the graph runs. */
+static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struct reading *reading)
 {
-        lock_take(&part->meter->lock);
-        part->meter->promised_bytes -= part->added;
-        part->meter->pending_bytes -= granted;
-        lock_drop(&part->meter->lock);
-        if (part->added)
-                forget_launch(exec, part->place.device);
-        charge_drop(&part->charge);
+        struct meter *meter = part->meter;
+        uint64_t covered =
+                charge_held(SPACE_GRAPH, load_relaxed(&meter->key)) + meter->pending_bytes;
+        uint64_t since_idle, since_empty, most, missing;
+
+        if (meter->promised_bytes == 0) {
+                bool is_known = reading->generation == meter->generation;
+
+                meter->base_bytes = is_known ? reading->used_bytes : UINT64_MAX;
+                if (meter->base_bytes == 0) {
+                        meter->owed_bytes = 0;
+                        meter->era++;
+                }
+        }
+        find_need(part, exec);
+        since_idle = sum(meter->base_bytes, sum(meter->promised_bytes, part->added));
+        since_empty = sum(meter->owed_bytes, part->owed);
+        most = since_idle < since_empty ? since_idle : since_empty;
+        missing = most > covered ? measure_pool_growth(most - covered) : 0;
+        if (missing <= part->charge.bytes)
+                charge_trim(&part->charge, missing);
+        return missing - part->charge.bytes;
 }
 
+/* Under the meter's lock. */
+static void promise(struct promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
+{
+        struct meter *meter = part->meter;
+
+        note_launch(meter, stream, owner);
+        part->launch = meter->launches;
+        meter->promised_bytes += part->added;
+        meter->owed_bytes += part->owed;
+        meter->pending_bytes += part->charge.bytes;
+        mark_launch(exec, part->place.device, meter->generation, meter->era);
+}
+
+/* Only what was granted is promised, so that nobody rests on a grant that is refused. */
 static CUresult part_begin(struct promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
 {
-        uint64_t wanted;
-        CUresult rc;
+        CUresult rc = CUDA_SUCCESS;
+        uint64_t missing = 0;
 
         part->meter = meter_of_graphs(part->place);
         if (!part->meter)
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        lock_take(&part->meter->lock);
-        note_launch(part->meter, stream, owner);
-        wanted = promise(part, exec);
-        lock_drop(&part->meter->lock);
-        if (part->is_paid && part->charge.bytes >= wanted) {
-                charge_trim(&part->charge, wanted);
-                return CUDA_SUCCESS;
+                rc = CUDA_ERROR_OUT_OF_MEMORY;
+        while (rc == CUDA_SUCCESS) {
+                struct reading reading = read_used(part->meter);
+                struct charge more;
+
+                lock_take(&part->meter->lock);
+                missing = find_missing(part, exec, &reading);
+                if (!missing)
+                        promise(part, exec, stream, owner);
+                lock_drop(&part->meter->lock);
+                if (!missing)
+                        return rc;
+                rc = reserve_at(&more, part->place, missing);
+                if (rc == CUDA_SUCCESS)
+                        charge_join(&part->charge, &more);
         }
         charge_drop(&part->charge);
-        rc = reserve_at(&part->charge, part->place, wanted);
-        if (rc != CUDA_SUCCESS)
-                part_break(part, exec, wanted);
         return rc;
 }
 
@@ -219,12 +267,37 @@ static void part_keep(struct promise *part)
         struct charge kept;
 
         lock_take(&part->meter->lock);
+        part->meter->calls--;
         part->meter->pending_bytes -= part->charge.bytes;
         charge_take(&kept, SPACE_GRAPH, key);
         charge_join(&kept, &part->charge);
         charge_keep(&kept, SPACE_GRAPH, key);
         part->meter->version++;
         lock_drop(&part->meter->lock);
+}
+
+/* The launch was not made. Another one meanwhile may rest on what was promised: then it stays. */
+static void part_break(struct promise *part, CUgraphExec exec)
+{
+        struct meter *meter = part->meter;
+        bool is_last;
+
+        lock_take(&meter->lock);
+        is_last = meter->launches == part->launch;
+        if (is_last) {
+                meter->calls--;
+                meter->promised_bytes -= part->added;
+                meter->owed_bytes -= part->owed;
+                meter->pending_bytes -= part->charge.bytes;
+                if (part->added || part->owed)
+                        mark_launch(exec, part->place.device, part->added ? 0 : meter->generation,
+                                    part->owed ? 0 : meter->era);
+        }
+        lock_drop(&meter->lock);
+        if (is_last)
+                charge_drop(&part->charge);
+        else
+                part_keep(part);
 }
 
 static CUresult launch_grant(struct launch *launch, CUstream stream)
@@ -235,7 +308,7 @@ static CUresult launch_grant(struct launch *launch, CUstream stream)
         for (unsigned i = 0; i < launch->count && rc == CUDA_SUCCESS; i++) {
                 rc = part_begin(&launch->part[i], launch->exec, stream, owner);
                 for (unsigned j = 0; rc != CUDA_SUCCESS && j < i; j++)
-                        part_break(&launch->part[j], launch->exec, launch->part[j].charge.bytes);
+                        part_break(&launch->part[j], launch->exec);
         }
         return rc;
 }
@@ -258,7 +331,7 @@ static CUresult launch_end(struct launch *launch, CUresult rc)
                 if (rc == CUDA_SUCCESS)
                         part_keep(part);
                 else
-                        part_break(part, launch->exec, part->charge.bytes);
+                        part_break(part, launch->exec);
         }
         return rc;
 }
@@ -329,7 +402,6 @@ static void upload_pay(struct launch *launch, struct upload *upload)
                         if (upload->part[j].place.device != launch->part[i].place.device)
                                 continue;
                         launch->part[i].charge = upload->part[j].charge;
-                        launch->part[i].is_paid = true;
                         upload->part[j].charge = (struct charge){ .device = CHARGE_NO_DEVICE };
                 }
         }

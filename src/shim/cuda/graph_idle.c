@@ -31,11 +31,12 @@ CUresult hook_cuDeviceGraphMemTrim(CUdevice device)
         return rc;
 }
 
-/* Would all that was promised be over if this wait succeeds? */
+/* Would all that was promised be over if this wait succeeds? Not if a launch is on its way: the
+ * driver may get it after the wait. */
 static bool ends(struct meter *meter, CUstream stream, struct place here)
 {
         if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_GRAPH ||
-            !meter->promised_bytes)
+            !meter->promised_bytes || meter->calls)
                 return false;
         if (stream == POOL_CONTEXT)
                 return here.owner && meter->owner == here.owner;
@@ -70,7 +71,7 @@ static void meter_idle(struct meter *meter, uint64_t launches)
         bool is_idle;
 
         lock_take(&meter->lock);
-        is_idle = meter->launches == launches && !meter->pending_bytes;
+        is_idle = meter->launches == launches && !meter->calls;
         if (is_idle) {
                 meter->promised_bytes = 0;
                 meter->generation++;

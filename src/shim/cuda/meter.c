@@ -62,6 +62,8 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         meter->is_alone = false;
                         meter->promised_bytes = 0;
                         meter->generation = 1;
+                        meter->owed_bytes = 0;
+                        meter->era = 1;
                         store_release(&meter->key, key);
                 }
         }
@@ -153,7 +155,7 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
                 if (missing < grant->bytes)
                         charge_trim(grant, missing);
                 charge_join(&kept, grant);
-        } else if (reserved < held) {
+        } else if (reserved < held && !meter->promised_bytes) {
                 charge_trim(&kept, reserved);
         }
         held = kept.bytes;
@@ -218,7 +220,8 @@ bool meter_settle(struct meter *meter, struct charge *grant)
         return is_covered;
 }
 
-bool meter_grant_rest(struct meter *meter)
+static bool grant_rest(struct meter *meter,
+                       bool (*begin)(struct charge *c, int device, uint64_t bytes))
 {
         uint64_t reserved, held;
         struct charge rest;
@@ -229,16 +232,21 @@ bool meter_grant_rest(struct meter *meter)
                            load_relaxed(&meter->key));
         if (reserved <= held)
                 return true;
-        if (!charge_begin(&rest, load_relaxed(&meter->row), reserved - held))
+        if (!begin(&rest, load_relaxed(&meter->row), reserved - held))
                 return false;
         meter_add_pending(meter, rest.bytes);
         return meter_settle(meter, &rest);
 }
 
+bool meter_grant_rest(struct meter *meter)
+{
+        return grant_rest(meter, charge_begin);
+}
+
 void meter_follow(struct meter *meter)
 {
-        if (!meter_settle(meter, NULL))
-                meter_grant_rest(meter);
+        if (!meter_settle(meter, NULL) && !meter_grant_rest(meter))
+                grant_rest(meter, charge_force);
 }
 
 struct place meter_close(struct meter *meter, struct charge *ret_charge)

@@ -52,7 +52,8 @@ void meter_add_pending(struct meter *meter, uint64_t bytes);
 /* More is reserved than charge and grants cover: has the rest granted now; false: no room. */
 bool meter_grant_rest(struct meter *meter);
 
-/* The same for who has no grant: what is missing is granted if the limit has room. */
+/* The same for who has no grant: what is missing is charged, above the limit if it has no room:
+ * the driver has it, so everything else is refused until it is given back. */
 void meter_follow(struct meter *meter);
 
 /*

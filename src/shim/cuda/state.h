@@ -59,12 +59,15 @@ struct meter {
         _Atomic uint32_t readers; /* calls that ask the driver about `key` now */
 
         uint64_t pending_bytes; /* granted to calls in flight */
-        uint32_t calls;         /* allocations in flight */
+        uint32_t calls;         /* allocations, or launches of graphs, in flight */
         bool is_alone;          /* one is, without a grant: no other may start */
 
         /* Graph memory only: see graph.c. */
         uint64_t promised_bytes; /* needed by the graphs launched since the last idle moment */
         uint64_t generation;     /* number of that moment */
+        uint64_t base_bytes;     /* in use before the first of those launches */
+        uint64_t owed_bytes;     /* needed by the graphs launched since nothing was in use */
+        uint64_t era;            /* number of that moment */
         uint64_t launches;       /* made so far: an idle moment with a launch in it is none */
         uint64_t stream;         /* the one stream they went to, or MANY_STREAMS */
         uint32_t owner;          /* the one context they were made in; 0 = several */

@@ -38,6 +38,7 @@ static size_t mapped_bytes[SLOTS];
 static CUipcMemHandle ipc[SLOTS];
 static int descriptors[SLOTS];
 static CUgraphExec execs[SLOTS];
+static CUdeviceptr blocks[SLOTS]; /* of the graphs */
 
 static unsigned slot(const struct command *c, unsigned at)
 {
@@ -389,6 +390,34 @@ static void do_graph(const struct command *c)
         say(rc);
 }
 
+/* A graph whose block is still there when it is over: its address becomes that of a block. */
+static void do_graph_block(const struct command *c)
+{
+        CUDA_MEM_ALLOC_NODE_PARAMS params = {
+                .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                .bytesize = number(c, 3)
+        };
+        CUgraphNode node;
+        CUgraph graph;
+        CUresult rc = cuGraphCreate(&graph, 0);
+
+        if (rc == CUDA_SUCCESS)
+                rc = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
+        if (rc == CUDA_SUCCESS)
+                rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, 0);
+        if (rc == CUDA_SUCCESS)
+                memory[slot(c, 2)] = blocks[slot(c, 1)] = params.dptr;
+        say(rc);
+}
+
+/* The same address once more, after a free. */
+static void do_block_again(const struct command *c)
+{
+        memory[slot(c, 2)] = blocks[slot(c, 1)];
+        say(0);
+}
+
 static void do_launch(const struct command *c)
 {
         say(cuGraphLaunch(execs[slot(c, 1)], streams[slot(c, 2)]));
@@ -519,6 +548,8 @@ static const struct verb commands[] = {
         { "ipc-open", do_ipc_open },
         { "ipc-close", do_ipc_close },
         { "graph", do_graph },
+        { "graph-block", do_graph_block },
+        { "block-again", do_block_again },
         { "launch", do_launch },
         { "end-graph", do_end_graph },
         { "graph-trim", do_graph_trim },
