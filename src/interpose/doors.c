@@ -87,7 +87,7 @@ struct opening {
 };
 
 /* The file name to go on with; NULL: there is no such library here. */
-static const char *name_to_open(const struct opening *o, const char *our_name)
+static const char *name_to_open(const struct opening *o)
 {
         struct search_hint hint = { .file = o->file, .caller = o->caller };
         const struct library *l;
@@ -98,7 +98,17 @@ static const char *name_to_open(const struct opening *o, const char *our_name)
         l = library_open(o->api, &hint);
         if (!l)
                 return library_locate(o->api, &hint); /* it does not load: let the loader say why */
-        return library_containing(o->caller) ? l->path : our_name;
+        return library_containing(o->caller) ? l->path : us_name();
+}
+
+/* The same for another namespace: there our copy opens the driver, and here it is not opened. Twice
+ * is more than the loader's room for static thread-local storage may allow. */
+static const char *name_to_open_elsewhere(const struct opening *o)
+{
+        struct search_hint hint = { .file = o->file, .caller = o->caller };
+        const char *path = library_locate(o->api, &hint);
+
+        return path && !library_containing(o->caller) ? path_of_us() : path;
 }
 
 void *door_dlopen(struct door_call *call)
@@ -112,7 +122,7 @@ void *door_dlopen(struct door_call *call)
 
         if (!o.api || us_contains(call->caller))
                 return libc_function(LIBC_DLOPEN);
-        name = name_to_open(&o, us_name());
+        name = name_to_open(&o);
         if (name) {
                 call->argument[0] = as_argument(name);
                 return libc_function(LIBC_DLOPEN);
@@ -141,7 +151,7 @@ void *door_dlmopen(struct door_call *call)
         const char *name;
 
         if (o.api && !us_contains(call->caller)) {
-                name = name_to_open(&o, is_base ? us_name() : path_of_us());
+                name = is_base ? name_to_open(&o) : name_to_open_elsewhere(&o);
                 if (name)
                         call->argument[1] = as_argument(name);
                 else if (is_base && !strchr(file, '/')) {

@@ -265,6 +265,19 @@ def test_dlmopen_puts_us_before_the_driver(machine):
         assert answers[2] == machine.probe([f"open {name}", "call cuCtxGetDevice"], us=False)[1]
 
 
+def test_dlmopen_of_a_driver_with_static_thread_local_storage(machine):
+    """The loader has room for one more, not for two: it is opened in the new namespace alone."""
+    machine.build.compile_c(
+        machine.drivers / "libcuda.so.1",
+        "static __thread volatile char room[1056] __attribute__((tls_model(\"initial-exec\")));"
+        "int cuCtxGetDevice(void); int cuCtxGetDevice(void) { return 41 + ++room[7]; }",
+        "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
+    commands = ["newns libcuda.so.1", "call cuCtxGetDevice", "call cuCtxGetDevice"]
+    alone = machine.probe(commands, us=False)
+    assert alone == ["libcuda.so.1", "42", "43"]
+    assert machine.probe(commands) == [OURS, *alone[1:]]
+
+
 def test_a_preload_by_relative_path(machine):
     machine.install("cuda-same")
     library = machine.build.library
