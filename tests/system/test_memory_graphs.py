@@ -10,6 +10,7 @@ from script import MIB, OUT_OF_MEMORY, Script
 
 LIMIT = 256 * MIB
 BLOCK = 60 * MIB
+AUTO_FREE = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
 
 
 def take(gpu, index, wait="sync 0"):
@@ -46,13 +47,15 @@ def test_a_freed_block_makes_room(sim, free):
         assert books.high <= LIMIT
 
 
-def test_a_graph_may_run_again_after_a_free_in_its_stream(sim):
-    """A graph holds its blocks once: no wait is needed between the free and the next launch."""
+def test_a_graph_that_frees_its_last_run_runs_for_ever(sim):
+    """A graph holds its blocks once: the next launch of it needs no more room."""
     with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
-        gpu.ready().do(f"graph-block 1 1 {150 * MIB}")
+        gpu.ready().do(f"graph-block 1 1 {150 * MIB} {AUTO_FREE}")
         for _ in range(10):
-            gpu.do("block-again 1 1", "launch 1 0", "sync 0", "free-async 1 0")
-        gpu.do("sync 0")
+            gpu.do("launch 1 0", "sync 0")
+        assert take(gpu, 2) == 0
+        assert take(gpu, 3) == OUT_OF_MEMORY
+        gpu.do("launch 1 0", "sync 0")
         assert gpu.look().high <= LIMIT
 
 

@@ -38,7 +38,6 @@ static size_t mapped_bytes[SLOTS];
 static CUipcMemHandle ipc[SLOTS];
 static int descriptors[SLOTS];
 static CUgraphExec execs[SLOTS];
-static CUdeviceptr blocks[SLOTS]; /* of the graphs */
 
 static unsigned slot(const struct command *c, unsigned at)
 {
@@ -405,17 +404,10 @@ static void do_graph_block(const struct command *c)
         if (rc == CUDA_SUCCESS)
                 rc = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
         if (rc == CUDA_SUCCESS)
-                rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, 0);
+                rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, number(c, 4));
         if (rc == CUDA_SUCCESS)
-                memory[slot(c, 2)] = blocks[slot(c, 1)] = params.dptr;
+                memory[slot(c, 2)] = params.dptr;
         say(rc);
-}
-
-/* The same address once more, after a free. */
-static void do_block_again(const struct command *c)
-{
-        memory[slot(c, 2)] = blocks[slot(c, 1)];
-        say(0);
 }
 
 static void do_launch(const struct command *c)
@@ -549,7 +541,6 @@ static const struct verb commands[] = {
         { "ipc-close", do_ipc_close },
         { "graph", do_graph },
         { "graph-block", do_graph_block },
-        { "block-again", do_block_again },
         { "launch", do_launch },
         { "end-graph", do_end_graph },
         { "graph-trim", do_graph_trim },
