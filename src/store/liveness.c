@@ -28,9 +28,9 @@ static long call4(long number, long a, long b, long c, long d)
 
 static int lock_byte(int fd, int command, struct flock *lock, uint64_t byte)
 {
-        *lock = (struct flock){
-                .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1
-        };
+        lock->l_whence = SEEK_SET;
+        lock->l_start = (off_t)byte;
+        lock->l_len = 1;
         return (int)call4(SYS_fcntl, fd, command, (long)lock, 0);
 }
 
@@ -82,7 +82,7 @@ void liveness_close(int fd)
 
 int liveness_probe(int fd, uint64_t byte)
 {
-        struct flock lock;
+        struct flock lock = { .l_type = F_WRLCK };
         int rc = lock_byte(fd, F_OFD_GETLK, &lock, byte);
 
         if (rc < 0)
@@ -90,9 +90,9 @@ int liveness_probe(int fd, uint64_t byte)
         return lock.l_type != F_UNLCK;
 }
 
-int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pin)
+static int take(const struct liveness_file *file, uint64_t byte, short type, void **ret_pin)
 {
-        struct flock lock;
+        struct flock lock = { .l_type = type };
         int fd = liveness_open(file);
         int saved = errno;
         void *pin;
@@ -118,6 +118,16 @@ int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pi
         if (rc == 0)
                 *ret_pin = pin;
         return rc;
+}
+
+int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pin)
+{
+        return take(file, byte, F_WRLCK, ret_pin);
+}
+
+int liveness_share(const struct liveness_file *file, uint64_t byte, void **ret_pin)
+{
+        return take(file, byte, F_RDLCK, ret_pin);
 }
 
 void liveness_unlock(void *pin)

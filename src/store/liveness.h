@@ -38,6 +38,9 @@ int liveness_probe(int fd, uint64_t byte);
 /* Takes the byte on a description of its own. *ret_pin is what liveness_unlock() wants.
  * -EAGAIN: somebody holds it. */
 int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pin);
+
+/* The same together with others who share it: -EAGAIN only if somebody has it alone. */
+int liveness_share(const struct liveness_file *file, uint64_t byte, void **ret_pin);
 void liveness_unlock(void *pin);
 
 #endif

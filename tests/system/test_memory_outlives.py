@@ -69,3 +69,74 @@ def test_the_current_pool_is_destroyed(sim):
         assert [gpu.say(line) for line in script] == wanted
         books = gpu.look()
         assert books.charged == books.granted
+
+
+def pair(sim, memory="512MiB"):
+    sim.configure(memory="2GiB", context=CONTEXT)
+    return Script(sim, ALIQUOT_MEMORY=memory), Script(sim, ALIQUOT_MEMORY=memory)
+
+
+def test_freed_by_its_owner_while_another_process_holds_it(sim):
+    """The owner stays charged until nobody holds it any more, and finds that out by itself."""
+    owner, other = pair(sim)
+    with owner as one, other as two:
+        one.ready()
+        two.ready()
+        for i in range(1, 5):
+            one.do(f"alloc {i} {100 * MIB}", f"ipc-get {i} {i}")
+            handle = one.say(f"ipc-print {i}")[0]
+            two.do(f"ipc-parse {i} {handle}", f"ipc-open {i} {i}")
+            one.do(f"free {i}")
+            assert covered(one).granted_tag == 2 * CONTEXT + i * 100 * MIB
+        assert one.code(f"alloc 5 {100 * MIB}") == two.code(f"alloc 5 {100 * MIB}") == OUT_OF_MEMORY
+        two.do("ipc-close 1", "ipc-close 2")
+        covered(one)
+        one.do(f"alloc 5 {100 * MIB}")
+        settled(one, 2 * CONTEXT + 300 * MIB)
+
+
+def test_an_owner_that_ends_while_its_freed_memory_is_held(sim):
+    """Whoever holds it is charged before it is granted anything more."""
+    owner, other = pair(sim)
+    with owner as one, other as two:
+        one.ready().do(f"alloc 1 {200 * MIB}", "ipc-get 1 1")
+        handle = one.say("ipc-print 1")[0]
+        two.ready().do(f"ipc-parse 1 {handle}", "ipc-open 1 1")
+        one.do("free 1")
+        covered(two)
+        one.kill()
+        assert two.code(f"alloc 2 {300 * MIB}") == OUT_OF_MEMORY
+        assert two.look()[:2] == (CONTEXT + 200 * MIB,) * 2
+        two.do("ipc-close 1", f"alloc 2 {300 * MIB}")
+        assert two.look()[:2] == (CONTEXT + 300 * MIB,) * 2
+
+
+def test_the_charged_importer_closes_first(sim):
+    """Two importers, the owner gone: the charge does not end with the one that had it."""
+    owner, other = pair(sim)
+    with owner as one, other as two, Script(sim, ALIQUOT_MEMORY="512MiB") as three:
+        one.ready().do(f"alloc 1 {200 * MIB}", "ipc-get 1 1")
+        handle = one.say("ipc-print 1")[0]
+        for gpu in two, three:
+            gpu.ready().do(f"ipc-parse 1 {handle}", "ipc-open 1 1")
+        one.kill()
+        two.values("info")
+        assert two.look().charged == 2 * CONTEXT + 200 * MIB
+        two.do("ipc-close 1")
+        assert two.look().charged == 2 * CONTEXT + 200 * MIB
+        three.do("ipc-close 1")
+        two.values("info")
+        assert two.look().charged == 2 * CONTEXT
+
+
+def test_released_by_its_owner_while_another_process_maps_it(sim):
+    """The same for memory that is passed on as a descriptor, mapped or only held."""
+    sim.configure(memory="2GiB", context=CONTEXT)
+    result = sim.run([sim.build.program("hooks/rare"), "handed"], preload=True,
+                     ALIQUOT_MEMORY="512MiB")
+    assert result.rc == 0, result
+    looks = [line.split() for line in result.stdout.splitlines()]
+    books = {" ".join(words[1:-3]): (int(words[-2]), int(words[-1])) for words in looks}
+    assert books["held"] == books["released"] == books["mapped"]
+    assert books["held"][0] == books["held"][1] == 2 * CONTEXT + 100 * MIB
+    assert books["let go"] == (2 * CONTEXT, 2 * CONTEXT)

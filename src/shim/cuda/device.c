@@ -13,6 +13,7 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
+#include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 
@@ -32,6 +33,7 @@ static bool view(struct place place, struct charge_view *ret)
         if (place.row < 0)
                 return false;
         meters_refresh(place.row, true);
+        orphans_sweep(place.row);
         import_claim(place.row);
         return charge_read(place.row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
 }

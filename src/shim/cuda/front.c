@@ -8,6 +8,7 @@
 #include "common/atomic.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
+#include "shim/cuda/import.h"
 #include "shim/cuda/meter.h"
 #include "shim/cuda/state.h"
 #include "shim/cuda/real.h"
@@ -306,6 +307,8 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                 /* Nothing is asked, or nothing can be: let the driver say what is wrong with it. */
                 return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
         }
+        if (bytes)
+                import_claim(place.row);
         if (charge_begin(ret, place.row, bytes)) {
                 ret->owner = place.owner;
                 return CUDA_SUCCESS;

@@ -6,13 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/attach.h"
 #include "shim/clock.h"
+#include "shim/cuda/orphan.h"
 #include "shim/cuda/state.h"
 #include "store/liveness.h"
-
-/* Where the names' bytes begin in `slots`: past everything that is a slot's. */
-#define NAME_BYTE (UINT64_C(1) << 44)
 
 /* Instead of a pin: somebody else of the session is charged; a thread of ours is about to be. */
 #define WAITING UINT64_C(1)
@@ -23,9 +20,10 @@
 /*
  * A node of state.imports: key = name (0: none), count = references, extent = bytes, row, value =
  * the pin of its lock, or 0 without one, or WAITING or CHARGING; row = CHARGE_NO_DEVICE until it
- * was charged, or found to be somebody else's charge; id = number of its charge. A node of
- * state.import_keys: key = the driver's handle, id = its space, value = the import. A node of
- * state.exports: key = of the charge, id = its space, value = the pin or 0.
+ * was charged, or found to be somebody else's charge; id = number of its charge; pin = of the lock
+ * of those who import. A node of state.import_keys: key = the driver's handle, id = its space,
+ * value = the import. A node of state.exports: key = of the charge, id = its space, value = the pin
+ * or 0.
  */
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -83,24 +81,6 @@ uint64_t import_bytes_known(uint64_t name)
         return bytes;
 }
 
-/* The session's lock on a name, or NULL: somebody has it. `*ret_is_free` also when the file cannot
- * be locked at all: better charged twice than not. */
-static void *name_lock(uint64_t name, bool *ret_is_free)
-{
-        struct process *process = process_attached();
-        void *pin = NULL;
-        int rc = -EINVAL;
-
-        if (process) {
-                lock_take(&process->descriptors);
-                rc = liveness_lock(session_slots_file(), NAME_BYTE | (name & (NAME_BYTE - 1)),
-                                   &pin);
-                lock_drop(&process->descriptors);
-        }
-        *ret_is_free = rc != -EAGAIN;
-        return rc == 0 ? pin : NULL;
-}
-
 static void unlock(uint64_t pin)
 {
         if (pin > CHARGING)
@@ -132,6 +112,7 @@ static struct node *hold(uint64_t name)
                 node->key = name;
                 node->row = CHARGE_NO_DEVICE;
                 node->id = ++state.imports_last_id;
+                node->pin = name ? key_of(name_hold(name)) : 0;
                 table_put(&state.imports, node);
         }
         if (node)
@@ -165,8 +146,10 @@ static CUresult charge_import(struct node *import, struct place place, uint64_t 
         struct charge charge;
         bool is_free = true;
         void *pin = import->key ? name_lock(import->key, &is_free) : NULL;
-        CUresult rc = reserve_at(&charge, place, is_free ? bytes : 0);
+        CUresult rc;
 
+        is_free |= !import->pin;
+        rc = reserve_at(&charge, place, is_free ? bytes : 0);
         if (rc != CUDA_SUCCESS) {
                 unlock(key_of(pin));
                 lock_take(&state.imports_lock);
@@ -206,6 +189,21 @@ CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint
         return rc;
 }
 
+struct node *import_announce(uint64_t name)
+{
+        return name && session_state() == SESSION_ACTIVE ? hold(name) : NULL;
+}
+
+/* Under imports_lock: the memory is the driver's again, unless others of the session hold it: then
+ * charge and lock stay. */
+static void give_up(uint64_t name, uint64_t *take_pin, struct charge *take_charge)
+{
+        if (!take_charge->bytes || !name_is_held(name))
+                return;
+        orphan_make(name, *take_pin > CHARGING ? *take_pin : 0, take_charge);
+        *take_pin = 0;
+}
+
 void import_end(struct node *import)
 {
         struct charge charge;
@@ -217,8 +215,11 @@ void import_end(struct node *import)
         if (--import->count == 0) {
                 pin = import->value;
                 set_value(import, 0);
-                if (charge_take(&charge, SPACE_IMPORT, import->id))
-                        charge_drop(&charge);
+                unlock(import->pin);
+                charge_take(&charge, SPACE_IMPORT, import->id);
+                if (import->key)
+                        give_up(import->key, &pin, &charge);
+                charge_drop(&charge);
                 table_remove(&state.imports, import);
                 table_node_free(&state.imports, import);
         }
@@ -311,6 +312,7 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *take_
 {
         struct node *export = NULL;
         struct node *import = NULL;
+        uint64_t name = 0;
         uint64_t pin = 0;
 
         if (!load_relaxed(&state.exports_live)) {
@@ -321,7 +323,8 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *take_
         export = find_kind(&state.exports, key, space);
         if (export) {
                 pin = export->value;
-                import = heir(export->extent);
+                name = export->extent;
+                import = heir(name);
                 table_remove(&state.exports, export);
                 table_node_free(&state.exports, export);
                 add_relaxed(&state.exports_live, -1u);
@@ -331,6 +334,8 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *take_
                 pin = 0;
                 take_charge->owner = 0;
                 charge_keep(take_charge, SPACE_IMPORT, import->id);
+        } else if (export) {
+                give_up(name, &pin, take_charge);
         }
         charge_drop(take_charge);
         lock_drop(&state.imports_lock);
@@ -346,8 +351,9 @@ static void claim(struct node *import)
 
         if (!is_free)
                 return;
-        if (!charge_begin(&charge, (int)import->row, import->extent)) {
-                unlock(key_of(pin)); /* no room now: later */
+        /* The card holds it whether there is room or not. */
+        if (!charge_force(&charge, (int)import->row, import->extent)) {
+                unlock(key_of(pin));
                 return;
         }
         charge_keep(&charge, SPACE_IMPORT, import->id);

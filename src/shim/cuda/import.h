@@ -37,6 +37,10 @@ struct node;
 CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint64_t bytes);
 void import_end(struct node *import);
 
+/* Before the driver is asked for something of this name: from here to import_end() whoever gives it
+ * back knows that it is held, so that it is not without a charge for a moment. May be NULL. */
+struct node *import_announce(uint64_t name);
+
 /* Finds the import by the address or handle the driver gave for it. */
 void import_keep(struct node *import, enum charge_space space, uint64_t key);
 struct node *import_take(enum charge_space space, uint64_t key);

@@ -56,24 +56,37 @@ static CUresult charge_opened(CUdeviceptr address, uint64_t name)
         return rc;
 }
 
-static CUresult settle_open(CUdeviceptr *ret, const CUipcMemHandle *handle, CUresult rc)
+static uint64_t name_of(const CUipcMemHandle *handle)
 {
-        if (rc != CUDA_SUCCESS || !front_is_on())
-                return rc;
-        rc = charge_opened(*ret, import_name_bytes(handle, sizeof(*handle)));
-        if (rc != CUDA_SUCCESS)
-                real.cuIpcCloseMemHandle(*ret);
+        return import_name_bytes(handle, sizeof(*handle));
+}
+
+/* `announced` is ended. */
+static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct node *announced, CUresult rc)
+{
+        if (rc == CUDA_SUCCESS && front_is_on()) {
+                rc = charge_opened(*ret, name);
+                if (rc != CUDA_SUCCESS)
+                        real.cuIpcCloseMemHandle(*ret);
+        }
+        import_end(announced);
         return rc;
 }
 
 CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
-        return settle_open(ret, &handle, real.cuIpcOpenMemHandle(ret, handle, flags));
+        uint64_t name = name_of(&handle);
+        struct node *announced = import_announce(name);
+
+        return settle_open(ret, name, announced, real.cuIpcOpenMemHandle(ret, handle, flags));
 }
 
 CUresult hook_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
-        return settle_open(ret, &handle, real.cuIpcOpenMemHandle_v2(ret, handle, flags));
+        uint64_t name = name_of(&handle);
+        struct node *announced = import_announce(name);
+
+        return settle_open(ret, name, announced, real.cuIpcOpenMemHandle_v2(ret, handle, flags));
 }
 
 /* Puts the import back if the driver refused. */
@@ -107,13 +120,16 @@ CUresult hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr ad
 CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
                                      CUmemPoolPtrExportData *data)
 {
+        uint64_t name = data ? import_name_bytes(data, sizeof(*data)) : 0;
+        struct node *announced = import_announce(name);
         CUresult rc = real.cuMemPoolImportPointer(ret, pool, data);
 
-        if (rc != CUDA_SUCCESS || !front_is_on())
-                return rc;
-        rc = charge_opened(*ret, import_name_bytes(data, sizeof(*data)));
-        if (rc != CUDA_SUCCESS)
-                real.cuMemFree_v2(*ret);
+        if (rc == CUDA_SUCCESS && front_is_on()) {
+                rc = charge_opened(*ret, name);
+                if (rc != CUDA_SUCCESS)
+                        real.cuMemFree_v2(*ret);
+        }
+        import_end(announced);
         return rc;
 }
 

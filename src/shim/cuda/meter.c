@@ -3,6 +3,7 @@
 
 #include "shim/clock.h"
 #include "shim/cuda/graph.h"
+#include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
@@ -349,11 +350,13 @@ static bool has_meters(int row)
 
 bool meters_relieve(struct place place, unsigned step)
 {
-        if (step > 1 || !has_meters(place.row))
+        if (step > 1 || (!load_relaxed(&state.orphans_live) && !has_meters(place.row)))
                 return false;
-        if (step == 0)
+        if (step == 0) {
+                orphans_sweep(place.row);
                 meters_refresh(place.row, false);
-        else
+        } else {
                 trim(place.row);
+        }
         return true;
 }

@@ -2,6 +2,7 @@
 #include "shim/cuda/pool.h"
 
 #include "shim/clock.h"
+#include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
@@ -116,6 +117,7 @@ static bool fits(const struct growth *growth)
 
 static bool grant(struct growth *growth, uint64_t bytes)
 {
+        import_claim(growth->place.row);
         if (!charge_begin(&growth->charge, load_relaxed(&growth->meter->row), bytes))
                 return false;
         meter_add_pending(growth->meter, bytes);

@@ -107,6 +107,8 @@ struct state {
         struct table exports;     /* our own memory that others may hold -> its name */
         _Atomic uint32_t exports_live;
         _Atomic uint32_t imports_uncharged;
+        struct table orphans; /* given back by us, held by others: orphan.h */
+        _Atomic uint32_t orphans_live;
         uint64_t imports_last_id;
 };
 

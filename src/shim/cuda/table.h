@@ -22,6 +22,7 @@ struct node {
         uint64_t count;
         uint64_t id;
         int64_t row;
+        uint64_t pin; /* a second lock that goes with it, or 0 */
 };
 
 struct table {

@@ -40,10 +40,12 @@ static struct node *allocation_of(const struct node *mapping)
 static void end_if_unused(struct node *allocation)
 {
         struct charge charge;
+        struct node *import;
 
         if (!allocation || allocation->count || allocation->value || allocation->extent)
                 return;
-        import_end(import_take(SPACE_HANDLE, allocation->id));
+        while ((import = import_take(SPACE_HANDLE, allocation->id)))
+                import_end(import);
         charge_take(&charge, SPACE_HANDLE, allocation->id);
         import_unexport(SPACE_HANDLE, allocation->id, &charge);
         table_remove(&state.vmm_handles, allocation);
@@ -421,24 +423,33 @@ static bool is_again(CUmemGenericAllocationHandle handle)
         return allocation != NULL;
 }
 
-static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name, uint64_t bytes)
+/* `announced` stays with the allocation, which may tell its size only when it is mapped, or is
+ * ended. */
+static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name,
+                              struct node *announced)
 {
-        struct node *allocation;
+        uint64_t bytes = import_bytes_known(name);
+        struct node *allocation = NULL;
         CUresult rc = CUDA_SUCCESS;
+        bool is_known = is_again(handle);
 
-        if (is_again(handle))
-                return rc;
-        allocation = allocation_make();
-        if (!allocation)
-                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (!is_known)
+                allocation = allocation_make();
+        if (!allocation) {
+                import_end(announced);
+                return is_known ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        import_keep(announced, SPACE_HANDLE, allocation->id);
         if (bytes)
                 rc = charge_import(allocation, handle, name, bytes);
         else
                 allocation->row = (int64_t)(name ? name : NAMELESS);
-        if (rc == CUDA_SUCCESS)
+        if (rc == CUDA_SUCCESS) {
                 allocation_put(allocation, handle);
-        else
+        } else {
+                import_end(import_take(SPACE_HANDLE, allocation->id));
                 allocation_unmake(allocation);
+        }
         return rc;
 }
 
@@ -446,16 +457,20 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
                                              CUmemAllocationHandleType type)
 {
         CUmemGenericAllocationHandle handle = 0;
+        struct node *announced;
         uint64_t name;
         CUresult rc;
 
         if (!ret || !front_is_on())
                 return real.cuMemImportFromShareableHandle(ret, shareable, type);
         name = imported_name(shareable, type);
+        announced = import_announce(name);
         rc = real.cuMemImportFromShareableHandle(&handle, shareable, type);
-        if (rc != CUDA_SUCCESS)
+        if (rc != CUDA_SUCCESS) {
+                import_end(announced);
                 return rc;
-        rc = settle_import(handle, name, import_bytes_known(name));
+        }
+        rc = settle_import(handle, name, announced);
         if (rc == CUDA_SUCCESS)
                 *ret = handle;
         else

@@ -2,7 +2,7 @@
 /*
  * Ways to device memory that few programs use, one after the other.
  *
- *      rare heap|narrow|external|upload|cards|pointer
+ *      rare heap|narrow|external|upload|cards|pointer|handed
  *
  * prints a line for each look at each card: story, moment, card, bytes that the session is charged,
  * bytes that it was granted. The reader compares. A wrong answer of the driver ends it with 1.
@@ -313,7 +313,73 @@ static void exporter(int link)
         wait_for(link);
 }
 
-static int pointer(void)
+/* -- a descriptor in two processes, whose owner lets it go first ----------------------------------
+ */
+
+static int receiver(int link)
+{
+        CUmemGenericAllocationHandle handle;
+        CUdeviceptr at;
+        char byte;
+        int fd;
+
+        story = "receiver";
+        wait_for(link);
+        OK(cuInit(0));
+        OK(cuCtxCreate_v2(&context, 0, 0));
+        send_all(link, -1, "c", 1);
+        fd = receive_all(link, &byte, 1);
+        OK(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+        send_all(link, -1, "i", 1);
+        wait_for(link);
+        OK(cuMemAddressReserve(&at, 100 * MIB, 0, 0, 0));
+        OK(cuMemMap(at, 100 * MIB, 0, handle, 0));
+        OK(cuMemRelease(handle));
+        send_all(link, -1, "m", 1);
+        wait_for(link);
+        OK(cuMemUnmap(at, 100 * MIB));
+        send_all(link, -1, "u", 1);
+        wait_for(link);
+        OK(cuCtxDestroy_v2(context));
+        send_all(link, -1, "e", 1);
+        return 0;
+}
+
+static void next(int link)
+{
+        send_all(link, -1, "g", 1);
+        wait_for(link);
+}
+
+static void giver(int link)
+{
+        CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .requestedHandleTypes =
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+        CUmemGenericAllocationHandle handle;
+        size_t left, total;
+        int fd;
+
+        next(link);
+        OK(cuMemCreate(&handle, 100 * MIB, &prop, 0));
+        OK(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+        send_all(link, fd, "f", 1);
+        wait_for(link);
+        close(fd);
+        look("held");
+        OK(cuMemRelease(handle));
+        look("released");
+        next(link);
+        look("mapped");
+        next(link);
+        OK(cuMemGetInfo_v2(&left, &total));
+        look("let go");
+        next(link);
+}
+
+static int two_sides(int (*child)(int), void (*parent)(int))
 {
         int link[2], status;
         pid_t pid;
@@ -321,9 +387,9 @@ static int pointer(void)
         EXPECT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, link), 0);
         pid = fork();
         if (pid == 0)
-                _exit(importer(link[1]));
+                _exit(child(link[1]));
         begin();
-        exporter(link[0]);
+        parent(link[0]);
         EXPECT(waitpid(pid, &status, 0) == pid && status == 0, 1);
         end();
         return 0;
@@ -341,7 +407,9 @@ int main(int argc, char **argv)
 
         story = argc > 1 ? argv[1] : "";
         if (strcmp(story, "pointer") == 0)
-                return pointer();
+                return two_sides(importer, exporter);
+        if (strcmp(story, "handed") == 0)
+                return two_sides(receiver, giver);
         begin();
         for (unsigned i = 0; i < sizeof(stories) / sizeof(stories[0]); i++)
                 if (strcmp(story, stories[i].name) == 0)

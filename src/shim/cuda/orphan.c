@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/orphan.h"
+
+#include <errno.h>
+
+#include "shim/attach.h"
+#include "shim/cuda/state.h"
+#include "store/liveness.h"
+
+/* Where the names' bytes begin in `slots`: past everything that is a slot's. */
+#define NAME_BYTE (UINT64_C(1) << 44)
+#define HOLD_BYTE (UINT64_C(2) << 44)
+
+static uint64_t byte_of(uint64_t name)
+{
+        return NAME_BYTE | (name & (NAME_BYTE - 1));
+}
+
+void *name_lock(uint64_t name, bool *ret_is_free)
+{
+        struct process *process = process_attached();
+        void *pin = NULL;
+        int rc = -EINVAL;
+
+        if (process) {
+                lock_take(&process->descriptors);
+                rc = liveness_lock(session_slots_file(), byte_of(name), &pin);
+                lock_drop(&process->descriptors);
+        }
+        *ret_is_free = rc != -EAGAIN;
+        return rc == 0 ? pin : NULL;
+}
+
+void *name_hold(uint64_t name)
+{
+        struct process *process = process_attached();
+        void *pin = NULL;
+
+        if (!process)
+                return NULL;
+        lock_take(&process->descriptors);
+        if (liveness_share(session_slots_file(), byte_of(name) | HOLD_BYTE, &pin) < 0)
+                pin = NULL;
+        lock_drop(&process->descriptors);
+        return pin;
+}
+
+bool name_is_held(uint64_t name)
+{
+        struct process *process = process_attached();
+        bool is_held = true;
+        int fd;
+
+        if (!process)
+                return true;
+        lock_take(&process->descriptors);
+        fd = liveness_open(session_slots_file());
+        if (fd >= 0) {
+                is_held = liveness_probe(fd, byte_of(name) | HOLD_BYTE) != 0;
+                liveness_close(fd);
+        }
+        lock_drop(&process->descriptors);
+        return is_held;
+}
+
+/* A node of state.orphans: key = name, value = the pin or 0, id = number of its charge, row. */
+void orphan_make(uint64_t name, uint64_t pin, struct charge *take_charge)
+{
+        struct node *node = table_node(&state.orphans);
+        uint64_t id = ++state.imports_last_id;
+
+        if (node) { /* without it the charge stays until the process ends */
+                node->key = name;
+                node->value = pin;
+                node->id = id;
+                node->row = take_charge->device;
+                table_put(&state.orphans, node);
+                add_relaxed(&state.orphans_live, 1u);
+        }
+        take_charge->owner = 0;
+        charge_keep(take_charge, SPACE_IMPORT, id);
+}
+
+static void orphan_end(struct node *orphan)
+{
+        struct charge charge;
+
+        charge_take(&charge, SPACE_IMPORT, orphan->id);
+        charge_drop(&charge);
+        if (orphan->value) /* after the charge: the next to be charged finds the room */
+                liveness_unlock((void *)(uintptr_t)orphan->value);
+        table_remove(&state.orphans, orphan);
+        table_node_free(&state.orphans, orphan);
+        add_relaxed(&state.orphans_live, -1u);
+}
+
+/* The first that is over; the table changes when it is ended. */
+static struct node *orphan_over(int row)
+{
+        struct node *orphan = table_each(&state.orphans, NULL);
+
+        while (orphan && ((row >= 0 && orphan->row != row) || name_is_held(orphan->key)))
+                orphan = table_each(&state.orphans, orphan);
+        return orphan;
+}
+
+void orphans_sweep(int row)
+{
+        struct node *orphan;
+
+        if (!load_relaxed(&state.orphans_live))
+                return;
+        lock_take(&state.imports_lock);
+        while ((orphan = orphan_over(row)))
+                orphan_end(orphan);
+        lock_drop(&state.imports_lock);
+}
