@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,13 +36,28 @@ static int check_directory(int fd, const char *name, struct error *err)
         return 0;
 }
 
+/* umask took from what we made what is needed to use it. Not through the name, behind which there
+ * may be something else by now; and a folder that cannot be read has only such a descriptor. */
+static int give_mode(int at, const char *name)
+{
+        scoped_fd int fd = folder_open_file(at, name, O_PATH | O_DIRECTORY);
+        char path[64];
+
+        if (fd < 0)
+                return fd;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        return chmod(path, 0700) < 0 ? -errno : 0;
+}
+
 int folder_open_directory(int at, const char *name, bool make, struct error *err)
 {
         scoped_fd int fd = -1;
         int rc;
 
-        /* Two may make it at once: EEXIST is as good. The mode is what umask leaves of 0700. */
-        if (make && mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+        /* Two may make it at once: EEXIST is as good. */
+        if (make && mkdirat(at, name, 0700) == 0)
+                give_mode(at, name); /* if that cannot be, opening says so */
+        else if (make && errno != EEXIST)
                 return fail(err, -errno, "make %s: %m", name);
         fd = folder_open_file(at, name, O_RDONLY | O_DIRECTORY);
         if (fd < 0) {

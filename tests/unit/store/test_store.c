@@ -60,6 +60,33 @@ static void test_what_was_made_is_what_is_found(void **state)
         assert_int_equal(count_descriptors(), open_before);
 }
 
+/* Whatever umask takes: a folder without x would shut out its own user. */
+static void test_umask_has_no_say(void **state)
+{
+        static const mode_t masks[] = { 0100, 0177, 0777 };
+        static const char *const made[] = { "", "/sessions", "/sessions/s" };
+        const struct store outer = store;
+
+        for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+                char path[2 * STORE_PATH_BYTES];
+                struct stat st;
+                mode_t before;
+
+                snprintf(store.path, sizeof(store.path), "%.64s/%zu", outer.path, i);
+                before = umask(masks[i]);
+                make("s");
+                umask(before);
+                for (size_t j = 0; j < sizeof(made) / sizeof(made[0]); j++) {
+                        snprintf(path, sizeof(path), "%s%s", store.path, made[j]);
+                        assert_int_equal(stat(path, &st), 0);
+                        assert_int_equal(st.st_mode & 07777, 0700);
+                }
+                assert_int_equal(stat(path_of("s", "slots"), &st), 0);
+                assert_int_equal(st.st_mode & 07777, 0600);
+        }
+        store = outer;
+}
+
 /* Of many who come at once one makes it, and all find the same. */
 static void test_two_creators_race(void **state)
 {
@@ -461,6 +488,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 story(test_what_was_made_is_what_is_found),
+                story(test_umask_has_no_say),
                 story(test_two_creators_race),
                 story(test_half_a_session_is_none),
                 story(test_fresh_names_differ),
