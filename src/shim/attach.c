@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/log.h"
 #include "shim/clock.h"
 #include "shim/session.h"
 #include "store/liveness.h"
@@ -50,6 +51,7 @@ struct world {
         void *live_pin;
         unsigned busy_looks;
         unsigned changed_looks;
+        bool is_full; /* a slot that nobody has could not be backed with memory */
 };
 
 /* -- the ledger's ports --------------------------------------------------------------------------
@@ -203,8 +205,10 @@ static bool slot_try(struct world *world, uint32_t slot)
         if (port_is_live(world, slot))
                 return false;
         /* A full tmpfs is told of here, and not by a signal at the first touch. */
-        if (store_reserve_slot(world->fd, slot, NULL) < 0)
+        if (store_reserve_slot(world->fd, slot, NULL) < 0) {
+                world->is_full = true;
                 return false;
+        }
         ledger_attach(&op, slot);
         return ledger_run(&op, &ledger) == LEDGER_DONE;
 }
@@ -259,6 +263,17 @@ static int slot_find_in_session(struct world *world)
         return -1;
 }
 
+/* The program sees only that there is no memory. */
+static void tell_full(void)
+{
+        static _Atomic bool is_told;
+
+        if (log_once(&is_told))
+                log_tell("aliquot: the file system of %s is full: no room for this process in its "
+                         "session; memory is refused",
+                         session_slots_file()->path);
+}
+
 static void process_attach(struct process *process)
 {
         struct world world = { .process = process, .fd = -1 };
@@ -276,6 +291,8 @@ static void process_attach(struct process *process)
                 }
         }
         world_close(&world);
+        if (world.is_full && load_relaxed(&process->slot_plus_one) == 0)
+                tell_full();
         pthread_setcancelstate(cancelling, NULL);
         errno = saved;
 }

@@ -195,6 +195,18 @@ def test_a_read_only_folder(cli, sim, tmp_path):
     expect_refused(result, [str(sim.runtime)])
 
 
+def test_a_folder_without_room_for_one_more(sim):
+    """The program sees only that there is no memory: the reason is said, once."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        pytest.skip("mounts a small file system")
+    script = f"mount -t tmpfs -o size=8k,mode=700 x {sim.runtime} && exec \"$@\""
+    result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
+                     preload=True, stdin="init\ncontext 0 0\ncontext 1 0\n", ALIQUOT_MEMORY="256MiB")
+    assert result.stdout.split() == ["0", "2", "2"], result
+    line, = result.stderr.splitlines()
+    assert str(sim.runtime) in line and "full" in line, line
+
+
 def truncated(folder):
     os.truncate(folder / "limits", 100)
 
