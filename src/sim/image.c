@@ -101,6 +101,27 @@ struct image image_read(const void *bytes, size_t size)
         return image;
 }
 
+uint64_t image_loaded_bytes(const struct image *image)
+{
+        uint64_t bytes = image->size;
+        Elf64_Ehdr header;
+        Elf64_Phdr segment;
+
+        if (image->kind != IMAGE_ELF || image->size < sizeof(header))
+                return bytes;
+        memcpy(&header, image->bytes, sizeof(header));
+        if (header.e_phentsize != sizeof(segment) || header.e_phoff > image->size ||
+            header.e_phnum * sizeof(segment) > image->size - header.e_phoff)
+                return bytes;
+        for (size_t i = 0; i < header.e_phnum; i++) {
+                memcpy(&segment, (const char *)image->bytes + header.e_phoff + i * sizeof(segment),
+                       sizeof(segment));
+                if (segment.p_type == PT_LOAD && segment.p_memsz > segment.p_filesz)
+                        bytes += segment.p_memsz - segment.p_filesz;
+        }
+        return bytes;
+}
+
 /* The n-th section header, or false if it or its contents leave the image. */
 static bool section_at(const struct image *image, size_t index, Elf64_Shdr *ret_section)
 {

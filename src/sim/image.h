@@ -37,6 +37,9 @@ struct image_kernel {
         uint32_t param_sizes[IMAGE_MAX_PARAMS];
 };
 
+/* What it takes on the device once loaded: the image, and the memory of it that begins as zeros. */
+uint64_t image_loaded_bytes(const struct image *image);
+
 /* `size` 0 means unknown. */
 struct image image_read(const void *bytes, size_t size);
 

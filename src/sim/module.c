@@ -242,7 +242,7 @@ CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret
                 return CUDA_ERROR_OUT_OF_MEMORY;
         module->context = context;
         module->kind = image->kind;
-        rc = memory_module_alloc(context, image->size, &module->storage);
+        rc = memory_module_alloc(context, image_loaded_bytes(image), &module->storage);
         if (rc == CUDA_SUCCESS && image->kind == IMAGE_ELF)
                 rc = open_object(image, &module->object);
         if (rc == CUDA_SUCCESS)

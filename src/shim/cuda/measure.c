@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include "shim/cuda/measure_elf.h"
+
 /* Arrays: rows of a multiple of 512 bytes, and 64 KiB blocks in all. */
 #define ARRAY_ROW_BYTES 512u
 #define ARRAY_BLOCK_BYTES (64u << 10)
@@ -196,12 +198,9 @@ uint64_t measure_graph_node(uint64_t bytes)
 
 static uint64_t elf_bytes(const void *image)
 {
-        Elf64_Ehdr header;
+        uint64_t file = measure_elf_file(image);
 
-        memcpy(&header, image, sizeof(header));
-        if (header.e_ident[EI_CLASS] != ELFCLASS64)
-                return 0;
-        return sum(header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
+        return sum(file, measure_elf_zeros(image, file));
 }
 
 static uint64_t fatbin_bytes(const struct fatbin *fatbin)

@@ -55,7 +55,8 @@ uint64_t measure_pool_growth(uint64_t bytes);
 /* The memory behind one memory node of a graph. */
 uint64_t measure_graph_node(uint64_t bytes);
 
-/* Bytes of a module image: text, ELF, fat binary or its wrapper. 0: unknown, the driver decides. */
+/* Bytes of a module image: text, ELF (with its zeroed memory, measure_elf.h), fat binary or its
+ * wrapper. 0: unknown, the driver decides. */
 uint64_t measure_image(const void *image);
 
 /* What a context takes of a GPU, by the model's name, and a 64th of the card at most: an estimate,

@@ -3,28 +3,58 @@
  * Modules and libraries: code and globals on the card, estimated by the size of their image.
  *
  * The driver does not tell what a module takes, and may take it later (lazy loading). The image's
- * size is charged when it is loaded and given back when it is unloaded or its context goes. A
- * library belongs to no context and is charged once, to the device that is current when it is
- * loaded.
+ * size, and the zeroed memory that it names, is charged when it is loaded and given back when it is
+ * unloaded or its context goes. A library belongs to no context and is charged once, to the device
+ * that is current when it is loaded.
  */
 #include "shim/cuda/front.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
+#include "shim/cuda/measure_elf.h"
 #include "shim/cuda/real.h"
+
+/* The zeroed memory of the image in a file. Read rather than mapped: it may shrink meanwhile. */
+static uint64_t zero_bytes(int fd, uint64_t bytes)
+{
+        void *image = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        uint64_t zeros = UINT64_MAX, got = 0;
+        ssize_t n = 1;
+
+        if (image == MAP_FAILED)
+                return zeros;
+        while (n > 0 && got < bytes) {
+                n = pread(fd, (char *)image + got, bytes - got, (off_t)got);
+                got += n > 0 ? (uint64_t)n : 0;
+        }
+        if (got == bytes)
+                zeros = measure_elf_zeros(image, bytes);
+        munmap(image, bytes);
+        return zeros;
+}
 
 /* 0 when it cannot be told: the driver will say why. */
 static uint64_t file_bytes(const char *path)
 {
         int saved = errno;
+        int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
         struct stat status;
-        uint64_t bytes = path && stat(path, &status) == 0 && S_ISREG(status.st_mode)
-                                 ? (uint64_t)status.st_size
-                                 : 0;
+        uint64_t bytes = 0;
+        uint64_t zeros;
 
+        if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+                bytes = (uint64_t)status.st_size;
+                zeros = zero_bytes(fd, bytes);
+                bytes = zeros > UINT64_MAX - bytes ? UINT64_MAX : bytes + zeros;
+        }
+        if (fd >= 0)
+                close(fd);
         errno = saved;
         return bytes;
 }

@@ -305,6 +305,44 @@ static void do_module(const struct command *c)
         say(cuModuleLoadData(AT(modules, c, 1), "aliquot-sim builtin"));
 }
 
+static void do_module_file(const struct command *c)
+{
+        say(cuModuleLoad(AT(modules, c, 1), c->word[2]));
+}
+
+static void *read_image(const char *path)
+{
+        FILE *file = fopen(path, "re");
+        char *image = calloc(1, 1 << 20);
+        size_t bytes = file && image ? fread(image, 1, (1 << 20) - 1, file) : 0;
+
+        if (file)
+                fclose(file);
+        if (!bytes)
+                abort();
+        return image;
+}
+
+static void do_module_data(const struct command *c)
+{
+        void *image = read_image(c->word[2]);
+
+        say(cuModuleLoadData(AT(modules, c, 1), image));
+        free(image);
+}
+
+static void do_library_data(const struct command *c)
+{
+        void *image = read_image(c->word[2]);
+        CUresult rc = cuLibraryLoadData(AT(libraries, c, 1), image, NULL, NULL, 0, NULL, NULL, 0);
+        CUmodule module;
+
+        if (rc == CUDA_SUCCESS)
+                rc = cuLibraryGetModule(&module, libraries[slot(c, 1)]);
+        say(rc);
+        free(image);
+}
+
 static void do_end_module(const struct command *c)
 {
         CUresult rc = cuModuleUnload(modules[slot(c, 1)]);
@@ -531,6 +569,9 @@ static const struct verb commands[] = {
         { "mipmap", do_mipmap },
         { "end-mipmap", do_end_mipmap },
         { "module", do_module },
+        { "module-file", do_module_file },
+        { "module-data", do_module_data },
+        { "library-data", do_library_data },
         { "end-module", do_end_module },
         { "library", do_library },
         { "end-library", do_end_library },

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/cuda/measure.h"
+#include "shim/cuda/measure_elf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,6 +139,78 @@ static void images_tell_their_size(void **unused)
         assert_true(measure_image(&elf) == UINT64_MAX);
 }
 
+struct elf_image {
+        Elf64_Ehdr header;
+        Elf64_Phdr segment[3];
+        char names[32];
+        Elf64_Shdr section[4];
+};
+
+static struct elf_image make_elf(unsigned machine)
+{
+        struct elf_image elf = {
+                .header = { .e_machine = (uint16_t)machine,
+                            .e_phoff = offsetof(struct elf_image, segment),
+                            .e_phnum = 3,
+                            .e_phentsize = sizeof(Elf64_Phdr),
+                            .e_shoff = offsetof(struct elf_image, section),
+                            .e_shnum = 4,
+                            .e_shentsize = sizeof(Elf64_Shdr) },
+                .segment = { { .p_type = PT_LOAD, .p_filesz = 10, .p_memsz = 1010 },
+                             { .p_type = PT_LOAD, .p_filesz = 10, .p_memsz = 5 },
+                             { .p_type = PT_NOTE, .p_memsz = 7000 } },
+                .names = ".nv.shared.f\0.nv.global",
+                .section = { { .sh_type = SHT_STRTAB,
+                               .sh_offset = offsetof(struct elf_image, names),
+                               .sh_size = 32 },
+                             { .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC, .sh_size = 30000 },
+                             { .sh_type = SHT_NOBITS,
+                               .sh_flags = SHF_ALLOC,
+                               .sh_size = 4000,
+                               .sh_name = 13 },
+                             { .sh_type = SHT_NOBITS, .sh_size = 500 } },
+        };
+
+        memcpy(elf.header.e_ident, ELFMAG, SELFMAG);
+        elf.header.e_ident[EI_CLASS] = ELFCLASS64;
+        return elf;
+}
+
+static void zeroed_memory_of_a_module_is_counted(void **unused)
+{
+        struct elf_image host = make_elf(EM_X86_64), cubin = make_elf(190);
+
+        (void)unused;
+        assert_int_equal(measure_image(&host), sizeof(host) + 1000);
+        assert_int_equal(measure_image(&cubin), sizeof(cubin) + 4000);
+        cubin.segment[0].p_memsz = 9010;
+        assert_int_equal(measure_image(&cubin), sizeof(cubin) + 9000);
+        host.segment[1].p_memsz = UINT64_MAX;
+        assert_true(measure_image(&host) == UINT64_MAX);
+}
+
+/* Whatever the headers claim, nothing outside of the image is read. */
+static void headers_outside_of_an_image_are_not_read(void **unused)
+{
+        const uint64_t places[] = { sizeof(struct elf_image) - 1, 1u << 30, UINT64_MAX,
+                                    UINT64_MAX - 60 };
+        struct elf_image *elf = malloc(sizeof(*elf));
+
+        (void)unused;
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+                *elf = make_elf(190);
+                elf->header.e_phoff = places[i];
+                assert_int_equal(measure_image(elf), sizeof(*elf) + 4000);
+                elf->section[0].sh_offset = places[i];
+                assert_int_equal(measure_image(elf), sizeof(*elf) + 34000);
+                elf->header.e_shstrndx = 77;
+                assert_int_equal(measure_image(elf), sizeof(*elf) + 34000);
+                assert_int_equal(measure_elf_zeros(elf, sizeof(elf->header)), 0);
+                assert_int_equal(measure_elf_zeros(elf, 3), 0);
+        }
+        free(elf);
+}
+
 /* The page before the end of memory: nothing beyond the terminating zero may be read. */
 static void a_short_text_is_read_to_its_end_only(void **unused)
 {
@@ -170,6 +243,8 @@ int main(void)
                 cmocka_unit_test(mipmaps_are_the_sum_of_their_levels),
                 cmocka_unit_test(reservations_grow_in_steps),
                 cmocka_unit_test(images_tell_their_size),
+                cmocka_unit_test(zeroed_memory_of_a_module_is_counted),
+                cmocka_unit_test(headers_outside_of_an_image_are_not_read),
                 cmocka_unit_test(a_short_text_is_read_to_its_end_only),
                 cmocka_unit_test(contexts_go_by_model_and_card),
         };
