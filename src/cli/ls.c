@@ -6,11 +6,20 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/options.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
 #include "cli/views.h"
+#include "common/atomic.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "common/uuid.h"
+
+/* As much of a UUID as tells cards apart. */
+#define UUID_SHOWN 12
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
@@ -33,7 +42,59 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
+        char (*name)[PAGE_NAME_BYTES]; /* owned */
+        size_t count, room;
 };
+
+static uint64_t limit_of(const struct store_session *session, unsigned row)
+{
+        return load_acquire(shared_word(&session->limits->device[row].limit_bytes));
+}
+
+/* One size if all cards have the same, else each card's. */
+static void limits_cell(struct table *table, const struct store_session *session)
+{
+        char text[PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)] = "";
+        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+        uint64_t first = 0;
+        unsigned count = 0, same = 0;
+        size_t length = 0;
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                uint64_t limit = limit_of(session, i);
+
+                if (!usage_has_row(session, i))
+                        continue;
+                first = count == 0 ? limit : first;
+                same += limit == first;
+                length += (size_t)snprintf(
+                        text + length, sizeof(text) - length, "%s%.*s=%s", count++ ? ", " : "",
+                        UUID_SHOWN, views_uuid(session, i, uuid),
+                        limit == PAGE_UNLIMITED ? "-" : size_format(limit, size));
+        }
+        if (count == 0)
+                first = load_acquire(shared_word(&session->limits->default_limit_bytes));
+        if (same == count)
+                table_bytes(table, first);
+        else
+                table_cell(table, "%s", text);
+}
+
+static void limits_json(struct json_out *out, const struct store_session *session)
+{
+        char uuid[UUID_TEXT_BYTES];
+
+        json_out_open(out, "devices", '[');
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (!usage_has_row(session, i))
+                        continue;
+                json_out_open(out, NULL, '{');
+                json_out_text(out, "uuid", views_uuid(session, i, uuid));
+                views_limit(out, "limit_bytes", limit_of(session, i));
+                json_out_close(out, '}');
+        }
+        json_out_close(out, ']');
+}
 
 static void add_good(struct listing *listing, const char *name, const struct store_session *session,
                      const struct usage *usage)
@@ -44,6 +105,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_u64(&listing->out, "processes", usage->count);
                 json_out_u64(&listing->out, "used_bytes", usage->total_bytes);
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
+                limits_json(&listing->out, session);
                 json_out_null(&listing->out, "error");
                 json_out_close(&listing->out, '}');
                 return;
@@ -51,7 +113,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
         table_cell(&listing->table, "%s", name);
         table_cell(&listing->table, "%u", usage->count);
         table_bytes(&listing->table, usage->total_bytes);
-        table_cell(&listing->table, "%s", session->limits->created_as);
+        limits_cell(&listing->table, session);
 }
 
 static void add_broken(struct listing *listing, const char *name, const struct error *err)
@@ -62,6 +124,8 @@ static void add_broken(struct listing *listing, const char *name, const struct e
                 json_out_null(&listing->out, "processes");
                 json_out_null(&listing->out, "used_bytes");
                 json_out_null(&listing->out, "created_as");
+                json_out_open(&listing->out, "devices", '[');
+                json_out_close(&listing->out, ']');
                 json_out_text(&listing->out, "error", err->text);
                 json_out_close(&listing->out, '}');
                 return;
@@ -72,16 +136,36 @@ static void add_broken(struct listing *listing, const char *name, const struct e
         table_cell(&listing->table, "broken: %s", err->text);
 }
 
-static int visit(const char *name, void *context)
+static int note_name(const char *name, void *context)
 {
         struct listing *listing = context;
+
+        if (listing->count == listing->room) {
+                size_t room = listing->room ? 2 * listing->room : 64;
+                void *grown = reallocarray(listing->name, room, sizeof(*listing->name));
+
+                if (!grown)
+                        return -ENOMEM;
+                listing->name = grown;
+                listing->room = room;
+        }
+        return text_put(listing->name[listing->count++], PAGE_NAME_BYTES, NULL, "%s", name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+        return strcmp(a, b);
+}
+
+static void list_one(struct listing *listing, const char *name)
+{
         struct store_session session;
         struct usage usage;
         struct error err = { 0 };
         int rc = store_join(listing->store, name, false, &session, &err);
 
         if (rc == -ENOENT || rc == -EBUSY) /* gone meanwhile */
-                return 0;
+                return;
         if (rc == 0) {
                 rc = usage_read(&session, &usage, &err);
                 if (rc == 0) {
@@ -92,7 +176,18 @@ static int visit(const char *name, void *context)
         }
         if (rc < 0)
                 add_broken(listing, name, &err);
-        return 0;
+}
+
+static int list_all(struct listing *listing, struct error *err)
+{
+        int rc = store_list(listing->store, note_name, listing, err);
+
+        if (rc == 0 && listing->count > 0)
+                qsort(listing->name, listing->count, sizeof(*listing->name), by_name);
+        for (size_t i = 0; rc == 0 && i < listing->count; i++)
+                list_one(listing, listing->name[i]);
+        free(listing->name);
+        return rc;
 }
 
 int command_ls(int argc, char **argv)
@@ -112,7 +207,7 @@ int command_ls(int argc, char **argv)
         if (listing.is_json)
                 json_out_open(&listing.out, NULL, '[');
         if (rc == 0)
-                rc = store_list(&store, visit, &listing, &err);
+                rc = list_all(&listing, &err);
         if (rc < 0 && rc != -ENOENT)
                 return command_fail("ls", STATUS_NO, &err);
         if (listing.is_json) {

@@ -54,7 +54,8 @@ SESSION = {
     "processes": [PROCESS],
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
-          "created_as": (str, NONE), "error": (str, NONE)}
+          "created_as": (str, NONE), "error": (str, NONE),
+          "devices": [{"uuid": str, "limit_bytes": (int, NONE)}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
        "used_bytes": int,
        "sessions": [{"name": str, "limit_bytes": (int, NONE), "used_bytes": int}]}
@@ -75,6 +76,23 @@ def test_what_programs_read(cli, live):
         expect_schema(result.json, schema)
     env = cli("env", "--session", "s", "--json").json
     assert env["ALIQUOT_SESSION"] == "s" and env["LD_PRELOAD"].endswith("/libaliquot.so")
+
+
+def test_the_list_says_what_holds_now(cli):
+    """By name, with the limits of this moment, not those of the beginning."""
+    for name in ("b", "c", "a"):
+        assert cli("create", name, "--memory", "256MiB").rc == 0
+    assert cli("set", "b", "--memory", "64MiB").rc == 0
+    assert cli("set", "c", "--memory", "0=128MiB,1=1GiB").rc == 0
+    uuids = [gpu["uuid"] for gpu in cli("gpus", "--json").json]
+    _, *lines = cli("ls").stdout.splitlines()
+    assert [(line.split()[0], line.split("  ")[-1].strip()) for line in lines] == [
+        ("a", "256 MiB"), ("b", "64 MiB"),
+        ("c", f"{uuids[0][:12]}=128 MiB, {uuids[1][:12]}=1 GiB")]
+    listed = cli("ls", "--json").json
+    assert [session["name"] for session in listed] == ["a", "b", "c"]
+    assert [[device["limit_bytes"] for device in session["devices"]] for session in listed] == [
+        [256 * MIB] * 2, [64 * MIB] * 2, [128 * MIB, 1 << 30]]
 
 
 def test_nothing_is_an_answer_too(cli):
