@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that outlives what it was made with: charged for as long as the card holds it."""
+import pytest
+
 from script import MIB, OUT_OF_MEMORY, Script
 
 CONTEXT = 16 * MIB
@@ -109,6 +111,21 @@ def test_an_owner_that_ends_while_its_freed_memory_is_held(sim):
         assert two.look()[:2] == (CONTEXT + 200 * MIB,) * 2
         two.do("ipc-close 1", f"alloc 2 {300 * MIB}")
         assert two.look()[:2] == (CONTEXT + 300 * MIB,) * 2
+
+
+@pytest.mark.parametrize("end", (("context 0 0", "destroy 0"), ("retain 0 0", "reset 0")))
+def test_a_context_ends_with_memory_that_another_process_holds(sim, end):
+    owner, other = pair(sim)
+    with owner as one, other as two:
+        one.do("init", end[0], "current 0", f"alloc 1 {200 * MIB}", "ipc-get 1 1")
+        handle = one.say("ipc-print 1")[0]
+        two.ready().do(f"ipc-parse 1 {handle}", "ipc-open 1 1")
+        one.do(end[1])
+        covered(two)
+        assert two.look().charged == CONTEXT + 200 * MIB
+        two.do("ipc-close 1")
+        one.do("context 0 0", "info")
+        settled(two, 2 * CONTEXT)
 
 
 def test_the_charged_importer_closes_first(sim):

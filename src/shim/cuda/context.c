@@ -19,6 +19,7 @@
 #include "common/atomic.h"
 #include "shim/cards.h"
 #include "shim/cuda/hooks.h"
+#include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
@@ -174,10 +175,12 @@ static struct ending ending_begin(CUcontext context)
 
 static CUresult ending_end(struct ending *ending, CUresult rc)
 {
-        if (rc == CUDA_SUCCESS)
+        if (rc == CUDA_SUCCESS) {
+                import_owner_gone(ending->place.owner);
                 charge_drop_owner(ending->place.owner);
-        else
+        } else {
                 place_restore(ending->context, ending->place);
+        }
         return settle_free(&ending->charge, rc, SPACE_CONTEXT, key_of(ending->context));
 }
 
@@ -244,7 +247,10 @@ static bool primary_settle(struct place place, CUcontext context, struct charge 
         struct charge old;
 
         if (*known && (!is_alive || (context && *known != key_of(context)))) {
-                charge_drop_owner(place_forget((CUcontext)(uintptr_t)*known).owner);
+                uint32_t owner = place_forget((CUcontext)(uintptr_t)*known).owner;
+
+                import_owner_gone(owner);
+                charge_drop_owner(owner);
                 if (charge_take(&old, SPACE_CONTEXT, primary_key(place)))
                         charge_drop(&old);
                 *known = 0;

@@ -278,7 +278,10 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
         if (!name || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&state.imports_lock);
-        is_known = find_kind(&state.exports, key, space) != NULL;
+        /* What was imported and is passed on is its importers' business: nothing of it is charged
+         * here under `key`. */
+        is_known =
+                find_kind(&state.exports, key, space) || find_kind(&state.import_keys, key, space);
         lock_drop(&state.imports_lock);
         if (is_known)
                 return;
@@ -340,6 +343,39 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *take_
         charge_drop(take_charge);
         lock_drop(&state.imports_lock);
         unlock(pin); /* after the charge: the next to be charged finds the room */
+}
+
+/* Takes the charge of an export of this context's; 0: there is none. Of others it looks too, since
+ * only who takes a charge is told its owner. */
+static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct charge *ret)
+{
+        uint64_t key = 0;
+
+        lock_take(&state.imports_lock);
+        for (struct node *export = table_each(&state.exports, NULL); export && !key;
+             export = table_each(&state.exports, export)) {
+                *ret_space = (enum charge_space) export->id;
+                if (!charge_take(ret, *ret_space, export->key))
+                        continue;
+                if (ret->owner == owner)
+                        key = export->key;
+                else
+                        charge_keep(ret, *ret_space, export->key);
+        }
+        lock_drop(&state.imports_lock);
+        return key;
+}
+
+void import_owner_gone(uint32_t owner)
+{
+        enum charge_space space;
+        struct charge charge;
+        uint64_t key;
+
+        if (!owner || !load_relaxed(&state.exports_live))
+                return;
+        while ((key = take_owned(owner, &space, &charge)))
+                import_unexport(space, key, &charge);
 }
 
 /* Under imports_lock. */

@@ -53,6 +53,9 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key);
  * of it, which inherits the charge. */
 void import_unexport(enum charge_space space, uint64_t key, struct charge *take_charge);
 
+/* A context was destroyed, and what it exported with it: before charge_drop_owner(). */
+void import_owner_gone(uint32_t owner);
+
 /* Uncharged holders on this row become charged if their charger is gone. */
 void import_claim(int row);
 
