@@ -10,8 +10,9 @@
  *      export       the owner, charged as usual, takes the lock if nobody has it
  *      import       the lock is free: take it and be charged in full; busy: somebody of the
  *                   session is charged already, hold it uncharged
- *      later        an uncharged holder tries the lock again now and then (import_claim) and is
- *                   charged once the first one is gone
+ *      later        an uncharged holder tries the lock again, at looks and before it is granted
+ *                   anything (import_claim), and is charged once the first one is gone
+ *      given back   by who is charged, while others hold it: stays charged (orphan.h)
  *
  * What has no name (a descriptor of the NVIDIA driver: all have the inode of its device file) is
  * charged in every process that imports it. Several references in one process count as one.
