@@ -470,10 +470,11 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
                 import_end(announced);
                 return rc;
         }
-        rc = settle_import(handle, name, announced);
+        rc = settle_import(handle, name, import_announce(name));
         if (rc == CUDA_SUCCESS)
                 *ret = handle;
         else
                 real.cuMemRelease(handle);
+        import_end(announced);
         return rc;
 }
