@@ -40,7 +40,7 @@ static CUresult note(CUgraphExec exec, uint64_t need, struct place place)
 }
 
 /* A graph whose memory is not known, or is nobody's, does not get as far as a launch. */
-static CUresult instantiated(CUresult rc, const CUgraphExec *exec, CUgraph graph)
+static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
         unsigned parts = 0;
@@ -55,8 +55,10 @@ static CUresult instantiated(CUresult rc, const CUgraphExec *exec, CUgraph graph
                                      ? note(*exec, need.bytes[device], place_of_device(device))
                                      : CUDA_ERROR_NOT_PERMITTED;
         }
-        if (rc != CUDA_SUCCESS)
+        if (rc != CUDA_SUCCESS) {
                 hook_cuGraphExecDestroy(*exec);
+                *exec = NULL;
+        }
         return rc;
 }
 
