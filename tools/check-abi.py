@@ -65,7 +65,9 @@ MOVED = [re.compile(p) for p in (
 RESERVED = re.compile(r'(^|[._])(reserved\d*|pad|_?oversize|_internal_padding)$')
 
 # Exported, and thus declared by us, though the real header only has them as macros.
-OURS_ALONE = {'nvmlGetBlacklistDeviceCount', 'nvmlGetBlacklistDeviceInfoByIndex'}
+OURS_ALONE = {'nvmlGetBlacklistDeviceCount', 'nvmlGetBlacklistDeviceInfoByIndex',
+              # Of cudaGL.h and cudaVDPAU.h, which do not compile without OpenGL's and VDPAU's own.
+              'cuGLCtxCreate', 'cuGLCtxCreate_v2', 'cuVDPAUCtxCreate', 'cuVDPAUCtxCreate_v2'}
 
 # Macros of one header only that are no constants of the interface.
 NOT_CONSTANT = {'CUDAAPI', 'CUDA_CB', 'CU_UUID_HAS_BEEN_DEFINED', 'NVML_NO_UNVERSIONED_FUNC_DEFS',
