@@ -25,10 +25,10 @@
 #include "store/store.h"
 #include "store/usage.h"
 
-/* Waiting for a slot that somebody else recovers: 100 us at a time, 10 ms of asking in all. The
+/* Waiting for a slot that somebody else recovers: 100 us at a time, 40 ms of asking in all. The
  * time asked is counted, not the clock: on a crowded machine the other one needs its turns too. */
 #define BUSY_SLEEP_NS 100000
-#define BUSY_LOOKS 100u
+#define BUSY_LOOKS 400u
 /* The word kept changing under us, and nobody dead was seen. */
 #define CHANGED_LOOKS 64u
 /* Before a slot never used is taken: tries at slots that were, some of which are dead. */

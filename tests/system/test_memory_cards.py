@@ -23,6 +23,8 @@ def ends(stdout):
     return [End(*(int(word) for word in line.split())) for line in stdout.splitlines()]
 
 
+@pytest.mark.xfail(strict=False, reason="known fault, in about 3 of 100 runs: see docs/memory.md, known "
+                                        "gaps, threads that mix pools with other memory")
 @pytest.mark.parametrize("door", ("preload", "shims"))
 @pytest.mark.parametrize("form", ("index", "uuid", "both"))
 def test_threads_go_from_card_to_card(sim, uuids, form, door):
