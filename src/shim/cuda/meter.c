@@ -156,7 +156,9 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
                 if (missing < grant->bytes)
                         charge_trim(grant, missing);
                 charge_join(&kept, grant);
-        } else if (reserved < held && !meter->promised_bytes) {
+        } else if (reserved < held && !meter->promised_bytes && !meter->is_alone) {
+                /* A call that goes without a grant may make the pool what it was: its room stays.
+                 */
                 charge_trim(&kept, reserved);
         }
         held = kept.bytes;

@@ -96,6 +96,7 @@ static bool enter(struct growth *growth, bool is_alone)
         return false;
 }
 
+/* Whoever was alone kept the pool's charge from falling: it falls now. */
 static void leave(struct growth *growth)
 {
         struct meter *meter = growth->meter;
@@ -104,6 +105,8 @@ static void leave(struct growth *growth)
         meter->calls--;
         meter->is_alone = false;
         lock_drop(&meter->lock);
+        if (growth->is_alone)
+                meter_settle(meter, NULL);
 }
 
 /* Does the request fit in what the pool has already? */
