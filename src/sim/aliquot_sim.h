@@ -19,8 +19,8 @@
  * and turns a bad one into the sticky error that a real kernel would raise. Without spend_ns() a
  * kernel takes the time that the function itself took.
  */
-#ifndef ALIQUOT_SIM_H
-#define ALIQUOT_SIM_H
+#ifndef ALIQUOT_SIM_ALIQUOT_SIM_H
+#define ALIQUOT_SIM_ALIQUOT_SIM_H
 
 #include <stddef.h>
 #include <stdint.h>

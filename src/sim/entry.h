@@ -11,7 +11,7 @@
 #ifndef ALIQUOT_SIM_ENTRY_H
 #define ALIQUOT_SIM_ENTRY_H
 
-#include "sim/fault.h"
+#include "sim/node/fault.h"
 
 #include <stdbool.h>
 

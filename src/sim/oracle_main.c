@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/config.h"
-#include "sim/oracle.h"
+#include "sim/node/config.h"
+#include "sim/node/oracle.h"
 
 int main(int argc, char **argv)
 {

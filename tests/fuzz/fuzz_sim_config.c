@@ -3,9 +3,9 @@
  * Any text as ALIQUOT_SIM and as CUDA_VISIBLE_DEVICES: what is accepted is within its bounds, and a
  * refusal says why.
  */
-#include "sim/config.h"
-#include "sim/device.h"
-#include "sim/node.h"
+#include "sim/context/device.h"
+#include "sim/node/config.h"
+#include "sim/node/node.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/image.h"
+#include "sim/node/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

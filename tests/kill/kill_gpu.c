@@ -20,7 +20,7 @@
 
 #include "common/atomic.h"
 #include "double.h"
-#include "sim/oracle.h"
+#include "sim/node/oracle.h"
 #include "tracer.h"
 
 #define MIB (UINT64_C(1) << 20)

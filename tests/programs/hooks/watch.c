@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "proto/page.h"
-#include "sim/node.h"
+#include "sim/node/node.h"
 
 static const void *map_file(const char *path)
 {

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "abi/cuda.h"
-#include "sim/oracle.h"
+#include "sim/node/oracle.h"
 
 #define MIB (1ULL << 20)
 #define GIB (1ULL << 30)

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "sim/config.h"
-#include "sim/device.h"
+#include "sim/context/device.h"
+#include "sim/node/config.h"
 
 static void sizes_rates_and_times_have_units(void **state)
 {

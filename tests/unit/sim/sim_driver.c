@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim/device.h"
+#include "sim/context/device.h"
 
 static int setup(void **state)
 {

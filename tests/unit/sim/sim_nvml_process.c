@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "sim/clock.h"
-#include "sim/node.h"
+#include "sim/node/clock.h"
+#include "sim/node/node.h"
 
 #define DRAIN_NS 300000000ULL
 #define HANG_NS 10000000000ULL

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "sim/node.h"
+#include "sim/node/node.h"
 
 static char folder[64];
 

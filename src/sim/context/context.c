@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: made, destroyed, stacked per thread, poisoned.
+ *
+ * Making one takes context_bytes of the device, so it can run out of memory. A destroyed context
+ * keeps its struct for ever (a handle may still be about) and its bytes go back.
+ */
+#include "sim/context/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "sim/context/context_internal.h"
+#include "sim/context/device.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/memory.h"
+#include "sim/node/config.h"
+#include "sim/node/fault.h"
+#include "sim/node/node.h"
+
+#define STACK_DEPTH 128
+#define API_VERSION_1 3010
+#define API_VERSION_2 3020
+#define FLAGS_KNOWN ((unsigned)CU_CTX_FLAGS_MASK)
+
+pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static CUcontext all_contexts;  /* process_lock, both */
+static CUcontext dead_contexts; /* never freed: a handle may still be about */
+static _Thread_local CUcontext stack[STACK_DEPTH];
+static _Thread_local unsigned depth;
+
+CUcontext context_current(void)
+{
+        return depth ? stack[depth - 1] : NULL;
+}
+
+CUresult context_check(CUcontext context)
+{
+        if (!context || context->magic != CONTEXT_MAGIC)
+                return CUDA_ERROR_INVALID_CONTEXT;
+        if (load_acquire(&context->is_destroyed))
+                return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        return (CUresult)load_acquire(&context->error);
+}
+
+CUresult context_require(CUcontext *ret_context)
+{
+        CUcontext context = context_current();
+        CUresult result = context_check(context);
+
+        if (result == CUDA_SUCCESS)
+                *ret_context = context;
+        return result;
+}
+
+void context_poison(CUcontext context, CUresult error)
+{
+        int none = CUDA_SUCCESS;
+
+        cas_acq_rel(&context->error, &none, (int)error);
+}
+
+void context_poison_all(CUresult error)
+{
+        pthread_mutex_lock(&process_lock);
+        for (CUcontext context = all_contexts; context; context = context->next)
+                context_poison(context, error);
+        pthread_mutex_unlock(&process_lock);
+}
+
+static void limits_init(CUcontext context)
+{
+        context->limits[CU_LIMIT_STACK_SIZE] = 1024;
+        context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
+        context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = CONTEXT_HEAP_BYTES;
+        context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
+        context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+        context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+}
+
+CUresult context_make(CUdevice device, unsigned flags, bool is_primary, CUcontext *ret)
+{
+        static _Atomic unsigned long long next_id;
+        uint64_t bytes = config_get()->context_bytes;
+
+        if (load_acquire(&device_node(device)->is_lost))
+                return CUDA_ERROR_DEVICE_UNAVAILABLE;
+        CUcontext context = calloc(1, sizeof(*context));
+        if (!context)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        context->magic = CONTEXT_MAGIC;
+        context->device = device;
+        context->unit = device_unit(device);
+        context->is_primary = is_primary;
+        context->id = add_relaxed(&next_id, 1) + 1;
+        context->api_version = API_VERSION_2;
+        store_relaxed(&context->flags, flags);
+        store_relaxed(&context->users, 1);
+        limits_init(context);
+        if (node_grant(context->unit, FAMILY_CONTEXT, bytes) != GRANT_OK) {
+                free(context);
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        CUresult result = exec_context_open(context);
+        if (result != CUDA_SUCCESS) {
+                node_release(context->unit, FAMILY_CONTEXT, bytes);
+                free(context);
+                return result;
+        }
+        pthread_mutex_lock(&process_lock);
+        context->next = all_contexts;
+        all_contexts = context;
+        pthread_mutex_unlock(&process_lock);
+        *ret = context;
+        return CUDA_SUCCESS;
+}
+
+void context_end(CUcontext context)
+{
+        /* Its work is done first, frees that wait in a stream among it. */
+        if (!load_acquire(&context->is_destroyed))
+                exec_context_synchronize(context);
+        if (swap_acq_rel(&context->is_destroyed, true))
+                return;
+        pthread_mutex_lock(&process_lock);
+        for (CUcontext *link = &all_contexts; *link; link = &(*link)->next) {
+                if (*link == context) {
+                        *link = context->next;
+                        context->next = dead_contexts;
+                        dead_contexts = context;
+                        break;
+                }
+        }
+        pthread_mutex_unlock(&process_lock);
+        exec_context_close(context);
+        memory_context_close(context);
+        node_release(context->unit, FAMILY_CONTEXT,
+                     config_get()->context_bytes + context->heap_bytes);
+}
+
+static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned api_version)
+{
+        CUcontext context;
+
+        if (!ret || (flags & ~FLAGS_KNOWN) || (flags & CU_CTX_SCHED_MASK) == 3)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!device_is_valid(device))
+                return CUDA_ERROR_INVALID_DEVICE;
+        if (depth == STACK_DEPTH)
+                return CUDA_ERROR_INVALID_VALUE;
+        CUresult result = context_make(device, flags, false, &context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        context->api_version = api_version;
+        stack[depth++] = context;
+        *ret = context;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        API_ENTER(cuCtxCreate);
+        return create(ret, flags, device, API_VERSION_1);
+}
+
+CUresult cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        API_ENTER(cuCtxCreate_v2);
+        return create(ret, flags, device, API_VERSION_2);
+}
+
+/* There is no OpenGL here, and a context for its sake is a context like any. */
+CUresult cuGLCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        API_ENTER(cuGLCtxCreate_v2);
+        return create(ret, flags, device, API_VERSION_2);
+}
+
+CUresult cuVDPAUCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device, unsigned int vdp,
+                             void *find)
+{
+        API_ENTER(cuVDPAUCtxCreate_v2);
+        (void)vdp;
+        (void)find;
+        return create(ret, flags, device, API_VERSION_2);
+}
+
+CUresult cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *affinity, int affinities,
+                        unsigned int flags, CUdevice device)
+{
+        API_ENTER(cuCtxCreate_v3);
+        if (affinities > 0)
+                return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+        return create(ret, flags, device, API_VERSION_2);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
+                        CUdevice device)
+{
+        API_ENTER(cuCtxCreate_v4);
+        if (params && params->numExecAffinityParams > 0)
+                return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+        if (params && params->cigParams)
+                return CUDA_ERROR_NOT_SUPPORTED;
+        return create(ret, flags, device, API_VERSION_2);
+}
+
+static CUresult destroy(CUcontext context)
+{
+        CUresult result = context_check(context);
+
+        if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+                return result;
+        if (context->is_primary)
+                return CUDA_ERROR_INVALID_CONTEXT;
+        if (context_current() == context)
+                depth--;
+        context_end(context);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy(CUcontext context)
+{
+        API_ENTER(cuCtxDestroy);
+        return destroy(context);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+        API_ENTER(cuCtxDestroy_v2);
+        return destroy(context);
+}
+
+CUresult cuCtxAttach(CUcontext *ret, unsigned int flags)
+{
+        CUcontext context;
+
+        API_ENTER(cuCtxAttach);
+        if (!ret || flags != 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        add_relaxed(&context->users, 1);
+        *ret = context;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDetach(CUcontext context)
+{
+        API_ENTER(cuCtxDetach);
+        CUresult result = context_check(context);
+
+        if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+                return result;
+        if (context != context_current())
+                return CUDA_ERROR_INVALID_CONTEXT;
+        if (add_acq_rel(&context->users, -1u) == 1)
+                return destroy(context);
+        return CUDA_SUCCESS;
+}
+
+static CUresult push(CUcontext context)
+{
+        CUresult result = context_check(context);
+
+        if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+                return result;
+        if (depth == STACK_DEPTH)
+                return CUDA_ERROR_INVALID_VALUE;
+        stack[depth++] = context;
+        return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *ret)
+{
+        if (depth == 0)
+                return CUDA_ERROR_INVALID_CONTEXT;
+        depth--;
+        if (ret)
+                *ret = stack[depth];
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context)
+{
+        API_ENTER(cuCtxPushCurrent);
+        return push(context);
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+        API_ENTER(cuCtxPushCurrent_v2);
+        return push(context);
+}
+
+CUresult cuCtxPopCurrent(CUcontext *ret)
+{
+        API_ENTER(cuCtxPopCurrent);
+        return pop(ret);
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *ret)
+{
+        API_ENTER(cuCtxPopCurrent_v2);
+        return pop(ret);
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+        API_ENTER(cuCtxSetCurrent);
+        if (!context) {
+                if (depth > 0)
+                        depth--;
+                return CUDA_SUCCESS;
+        }
+        unsigned before = depth;
+        if (depth > 0)
+                depth--;
+        CUresult result = push(context);
+        if (result != CUDA_SUCCESS)
+                depth = before;
+        return result;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *ret)
+{
+        API_ENTER(cuCtxGetCurrent);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret = context_current();
+        return CUDA_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts, the stack of them that each thread has, and their sticky errors.
+ *
+ * A CUcontext points to a struct CUctx_st that is never freed, only marked destroyed, so that a
+ * stale handle is answered and not followed into nothing. Each entry point begins with
+ * API_ENTER(name) (node/fault.h); those that need a context go on with context_require().
+ *
+ * A sticky error (illegal address, launch failure, device lost) is set once by context_poison()
+ * and answered by every later call on the context until it is destroyed, as the driver does.
+ */
+#ifndef ALIQUOT_SIM_CONTEXT_CONTEXT_H
+#define ALIQUOT_SIM_CONTEXT_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "sim/face.h"
+
+#define CONTEXT_MAGIC 0x43747874u
+
+/* The heap for malloc() in kernels that every context has, as part of what it takes. */
+#define CONTEXT_HEAP_BYTES (UINT64_C(8) << 20)
+
+struct CUctx_st {
+        uint32_t magic; /* CONTEXT_MAGIC, first */
+        /* Constant once made. */
+        CUdevice device; /* ordinal of this process: an index into the visible devices */
+        unsigned unit;   /* the node's device, which all node_*() calls take */
+        bool is_primary;
+        unsigned long long id;
+        unsigned api_version;
+
+        _Atomic int error; /* CUresult, sticky; writer: the first poisoner */
+        _Atomic bool is_destroyed;
+        _Atomic unsigned flags;
+        _Atomic unsigned users; /* cuCtxAttach, or retains of a primary context */
+        size_t limits[16];      /* by CUlimit; guarded by process_lock */
+        uint64_t heap_bytes;    /* granted for malloc() in kernels, beyond the default; likewise */
+        CUfunc_cache cache_config;
+        CUsharedconfig shared_config;
+        uint32_t peers; /* bit per ordinal: access enabled; guarded by process_lock */
+
+        /* Owned by the execution side (exec/exec.h): NULL until exec_context_open(). */
+        struct exec_context *exec;
+        struct CUctx_st *next; /* all contexts of the process; guarded by process_lock */
+};
+
+/* Guards the process's tables of contexts, pools, arrays. Never held across a user's callback or
+ * while waiting for the device. Recursive: no. */
+extern pthread_mutex_t process_lock;
+
+/* The calling thread's current context, or NULL. No checks. */
+CUcontext context_current(void);
+
+/* The current context, usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED or its sticky error. */
+CUresult context_require(CUcontext *ret_context);
+
+/* Is this handle a live context of ours? Then its sticky error, else INVALID_CONTEXT. */
+CUresult context_check(CUcontext context);
+
+/* Sets the sticky error unless there is one. Any thread. */
+void context_poison(CUcontext context, CUresult error);
+
+/* The device's primary context, made if need be, without a retain; for the stream-ordered calls
+ * that name a device. NULL when the device cannot hold another context. */
+CUcontext context_primary(CUdevice device);
+
+/* All contexts of a device of this process get the error (device lost). */
+void context_poison_all(CUresult error);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What can be asked of, and set on, a context: device, flags, limits, caches; and waiting for it.
+ */
+#include <stddef.h>
+
+#include "common/atomic.h"
+#include "sim/context/context.h"
+#include "sim/context/device.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/families.h"
+#include "sim/node/fault.h"
+
+CUresult cuCtxGetDevice(CUdevice *ret)
+{
+        API_ENTER(cuCtxGetDevice);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        NEED_CONTEXT(context);
+        *ret = context->device;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
+{
+        API_ENTER(cuCtxGetDevice_v2);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!context)
+                context = context_current();
+        CUresult result = context_check(context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        *ret = context->device;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetFlags(unsigned int *ret)
+{
+        API_ENTER(cuCtxGetFlags);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        NEED_CONTEXT(context);
+        *ret = load_relaxed(&context->flags);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetFlags(unsigned int flags)
+{
+        API_ENTER(cuCtxSetFlags);
+        if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) || (flags & CU_CTX_SCHED_MASK) == 3)
+                return CUDA_ERROR_INVALID_VALUE;
+        NEED_CONTEXT(context);
+        store_relaxed(&context->flags, flags);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetId(CUcontext context, unsigned long long *ret)
+{
+        API_ENTER(cuCtxGetId);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!context)
+                context = context_current();
+        CUresult result = context_check(context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        *ret = context->id;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *ret)
+{
+        API_ENTER(cuCtxGetApiVersion);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!context)
+                context = context_current();
+        CUresult result = context_check(context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        *ret = context->api_version;
+        return CUDA_SUCCESS;
+}
+
+static CUresult synchronize(CUcontext context)
+{
+        CUresult result = exec_context_synchronize(context);
+
+        memory_synchronized(context->device);
+        return result;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+        API_ENTER(cuCtxSynchronize);
+        NEED_CONTEXT(context);
+        CUresult result = exec_capture_check_unsafe();
+        if (result != CUDA_SUCCESS)
+                return result;
+        return synchronize(context);
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext context)
+{
+        API_ENTER(cuCtxSynchronize_v2);
+        if (!context)
+                context = context_current();
+        CUresult result = context_check(context);
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
+        return result == CUDA_SUCCESS ? synchronize(context) : result;
+}
+
+/* Under process_lock: the heap for malloc() in kernels takes what it has beyond the default. */
+static CUresult heap_resize(CUcontext context, uint64_t value)
+{
+        uint64_t wanted = value > CONTEXT_HEAP_BYTES ? value - CONTEXT_HEAP_BYTES : 0;
+        uint64_t held = context->heap_bytes;
+
+        if (wanted > held && node_grant(context->unit, FAMILY_CONTEXT, wanted - held) != GRANT_OK)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (wanted < held)
+                node_release(context->unit, FAMILY_CONTEXT, held - wanted);
+        context->heap_bytes = wanted;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+        CUresult result = CUDA_SUCCESS;
+
+        API_ENTER(cuCtxSetLimit);
+        if ((unsigned)limit >= CU_LIMIT_MAX)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+                return CUDA_ERROR_UNSUPPORTED_LIMIT;
+        if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
+                return CUDA_ERROR_INVALID_VALUE;
+        NEED_CONTEXT(context);
+        pthread_mutex_lock(&process_lock);
+        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+                result = heap_resize(context, value);
+        if (result == CUDA_SUCCESS)
+                context->limits[limit] = value;
+        pthread_mutex_unlock(&process_lock);
+        return result;
+}
+
+CUresult cuCtxGetLimit(size_t *ret, CUlimit limit)
+{
+        API_ENTER(cuCtxGetLimit);
+        if (!ret || (unsigned)limit >= CU_LIMIT_MAX)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+                return CUDA_ERROR_UNSUPPORTED_LIMIT;
+        NEED_CONTEXT(context);
+        pthread_mutex_lock(&process_lock);
+        *ret = context->limits[limit];
+        pthread_mutex_unlock(&process_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache *ret)
+{
+        API_ENTER(cuCtxGetCacheConfig);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        NEED_CONTEXT(context);
+        *ret = context->cache_config;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+        API_ENTER(cuCtxSetCacheConfig);
+        NEED_CONTEXT(context);
+        context->cache_config = config;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig *ret)
+{
+        API_ENTER(cuCtxGetSharedMemConfig);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        NEED_CONTEXT(context);
+        *ret = context->shared_config;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+        API_ENTER(cuCtxSetSharedMemConfig);
+        NEED_CONTEXT(context);
+        context->shared_config = config;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
+{
+        API_ENTER(cuCtxGetStreamPriorityRange);
+        NEED_CONTEXT(context);
+        if (ret_least)
+                *ret_least = 0;
+        if (ret_greatest)
+                *ret_greatest = -5;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxResetPersistingL2Cache(void)
+{
+        API_ENTER(cuCtxResetPersistingL2Cache);
+        NEED_CONTEXT(context);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetExecAffinity(CUexecAffinityParam *ret, CUexecAffinityType type)
+{
+        API_ENTER(cuCtxGetExecAffinity);
+        NEED_CONTEXT(context);
+        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* only MPS clients have one */
+}
+
+CUresult cuDeviceGetExecAffinitySupport(int *ret, CUexecAffinityType type, CUdevice device)
+{
+        API_ENTER(cuDeviceGetExecAffinitySupport);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!device_is_valid(device))
+                return CUDA_ERROR_INVALID_DEVICE;
+        *ret = 0;
+        return CUDA_SUCCESS;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The devices a process may see, in its order, and what each model is.
+ *
+ * An ordinal (CUdevice) is a place in CUDA_VISIBLE_DEVICES; a unit is a device of the node, and the
+ * index that all node_*() calls take. Both are fixed at cuInit.
+ */
+#ifndef ALIQUOT_SIM_CONTEXT_DEVICE_H
+#define ALIQUOT_SIM_CONTEXT_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/face.h"
+#include "sim/node/node.h"
+
+/* Facts of a model; also the source of NVML's answers. */
+struct model_spec {
+        const char *key;  /* as in model= */
+        const char *name; /* as cuDeviceGetName */
+        uint64_t memory_bytes;
+        uint64_t context_bytes;
+        int capability_major, capability_minor;
+        int multiprocessors, cores_per_multiprocessor;
+        int clock_khz, memory_clock_khz, bus_bits;
+        int l2_bytes;
+        int shared_block_bytes, shared_block_optin_bytes, shared_multiprocessor_bytes;
+        int threads_per_multiprocessor, blocks_per_multiprocessor;
+        int copy_engines;
+        uint64_t host_rate, pageable_rate, peer_rate, device_rate; /* bytes a second */
+        unsigned power_limit_mw, idle_power_mw;
+        unsigned pcie_generation, pcie_width;
+        unsigned pci_device_id, pci_subsystem_id; /* (device << 16) | vendor */
+        const char *brand;                        /* "Tesla", "NVIDIA" */
+};
+
+const struct model_spec *model_spec(enum sim_model model);
+
+int device_count(void);
+bool device_is_valid(CUdevice device);
+
+/* The node's index of an ordinal that is valid. */
+unsigned device_unit(CUdevice device);
+
+/* The ordinal of a node's device, or -1 when this process does not see it. */
+CUdevice device_of_unit(unsigned unit);
+
+const struct node_device *device_node(CUdevice device);
+
+/* Fills the visible list from CUDA_VISIBLE_DEVICES; for cuInit, and for tests. */
+struct device_list {
+        unsigned count;
+        unsigned unit[SIM_DEVICES];
+};
+void device_list_parse(const char *text, const struct node *node, struct device_list *ret);
+
+void device_init(void);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The start of the driver, its version, its error texts, and the first line of every entry point.
+ *
+ * A process is uninitialised, initialised, or the forked child of an initialised one; the last
+ * answers NOT_INITIALIZED to everything, as the driver does. Fault rules and the loss of devices
+ * live on the slow path: a process without them pays one load.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "sim/context/context.h"
+#include "sim/context/device.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
+#include "sim/node/fault.h"
+#include "sim/node/node.h"
+
+enum { STATE_NONE, STATE_PLAIN, STATE_WATCHED, STATE_FORKED, STATE_BLOCKED };
+
+_Atomic int api_is_plain;
+
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint64_t fault_calls[CONFIG_FAULTS];
+static uint64_t lost_at_ns;
+static _Atomic bool is_lost;
+
+void sim_log(const char *format, ...)
+{
+        const struct sim_config *config = config_get();
+        char line[256];
+        va_list args;
+
+        if (!config || !config->is_logging)
+                return;
+        va_start(args, format);
+        vsnprintf(line, sizeof(line), format, args);
+        va_end(args);
+        fprintf(stderr, "aliquot-sim: %s\n", line);
+}
+
+/* "cuMemAlloc" names cuMemAlloc, cuMemAlloc_v2 and cuMemAlloc_v2_ptds. */
+static bool fault_matches(const char *rule, const char *function)
+{
+        size_t length = strlen(rule);
+
+        if (strncmp(rule, function, length) != 0)
+                return false;
+        function += length;
+        if (function[0] == '_' && function[1] == 'v')
+                function += 2 + strspn(function + 2, "0123456789");
+        return *function == '\0' || strcmp(function, "_ptsz") == 0 ||
+               strcmp(function, "_ptds") == 0;
+}
+
+CUresult api_fault(const char *function)
+{
+        const struct sim_config *config = config_get();
+        CUresult result = CUDA_SUCCESS;
+
+        for (unsigned i = 0; config && i < config->fault_count; i++) {
+                const struct config_fault *fault = &config->faults[i];
+
+                if (!fault_matches(fault->name, function))
+                        continue;
+                uint64_t call = add_relaxed(&fault_calls[i], 1) + 1;
+                if (call >= fault->first_call && call - fault->first_call < fault->call_count)
+                        result = (CUresult)fault->result;
+        }
+        return result;
+}
+
+void loss_check(void)
+{
+        struct node *node = node_get();
+
+        if (lost_at_ns == 0 || load_relaxed(&is_lost) || sim_now_ns() < lost_at_ns)
+                return;
+        store_relaxed(&is_lost, true);
+        for (CUdevice i = 0; i < device_count(); i++)
+                store_release(&node->device[device_unit(i)].is_lost, 1);
+        context_poison_all(CUDA_ERROR_DEVICE_UNAVAILABLE);
+}
+
+static pthread_mutex_t block_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t block_over = PTHREAD_COND_INITIALIZER;
+static int state_before_block;
+
+void api_block(bool is_blocked)
+{
+        pthread_mutex_lock(&block_lock);
+        if (is_blocked) {
+                state_before_block = load_acquire(&api_is_plain);
+                store_release(&api_is_plain, STATE_BLOCKED);
+        } else {
+                store_release(&api_is_plain, state_before_block);
+                pthread_cond_broadcast(&block_over);
+        }
+        pthread_mutex_unlock(&block_lock);
+}
+
+CUresult api_enter(const char *function)
+{
+        pthread_mutex_lock(&block_lock);
+        while (load_acquire(&api_is_plain) == STATE_BLOCKED)
+                pthread_cond_wait(&block_over, &block_lock);
+        pthread_mutex_unlock(&block_lock);
+        if (load_acquire(&api_is_plain) == STATE_PLAIN)
+                return CUDA_SUCCESS;
+        if (load_acquire(&api_is_plain) != STATE_WATCHED)
+                return CUDA_ERROR_NOT_INITIALIZED;
+        loss_check();
+        return api_fault(function);
+}
+
+static void forked_child(void)
+{
+        if (load_relaxed(&api_is_plain) != STATE_NONE)
+                store_release(&api_is_plain, STATE_FORKED);
+        pthread_mutex_init(&init_lock, NULL);
+        pthread_mutex_init(&block_lock, NULL);
+}
+
+static CUresult attach(void)
+{
+        const struct sim_config *config = config_get();
+
+        if (!config)
+                return CUDA_ERROR_SYSTEM_NOT_READY;
+        struct node *node = node_open();
+        if (!node) {
+                fprintf(stderr, "aliquot-sim: %s: %s\n", config->state_dir, strerror(errno));
+                return CUDA_ERROR_SYSTEM_NOT_READY;
+        }
+        if (node_attach(node) < 0)
+                return CUDA_ERROR_SYSTEM_NOT_READY;
+        device_init();
+        return CUDA_SUCCESS;
+}
+
+CUresult cuInit(unsigned int flags)
+{
+        static CUresult attached = CUDA_ERROR_NOT_INITIALIZED;
+        CUresult result = api_fault("cuInit");
+
+        if (result != CUDA_SUCCESS)
+                return result;
+        if (flags != 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (load_acquire(&api_is_plain) == STATE_FORKED)
+                return CUDA_ERROR_NOT_INITIALIZED;
+        pthread_mutex_lock(&init_lock);
+        if (attached == CUDA_ERROR_NOT_INITIALIZED) {
+                attached = attach();
+                if (attached == CUDA_SUCCESS) {
+                        const struct sim_config *config = config_get();
+                        bool is_watched = config->fault_count > 0 || config->lost_ns > 0;
+
+                        if (config->lost_ns > 0)
+                                lost_at_ns = sim_now_ns() + config->lost_ns;
+                        pthread_atfork(NULL, NULL, forked_child);
+                        if (device_count() > 0)
+                                store_release(&api_is_plain,
+                                              is_watched ? STATE_WATCHED : STATE_PLAIN);
+                }
+        }
+        result = attached;
+        if (result == CUDA_SUCCESS && device_count() == 0)
+                result = CUDA_ERROR_NO_DEVICE;
+        pthread_mutex_unlock(&init_lock);
+        return result;
+}
+
+CUresult cuDriverGetVersion(int *ret)
+{
+        const struct sim_config *config = config_get();
+
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret = config ? config->driver_version : CUDA_VERSION;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuProfilerInitialize(const char *config, const char *output, CUoutput_mode mode)
+{
+        API_ENTER(cuProfilerInitialize);
+        return CUDA_ERROR_NOT_SUPPORTED; /* as drivers since CUDA 11 */
+}
+
+CUresult cuProfilerStart(void)
+{
+        API_ENTER(cuProfilerStart);
+        return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuProfilerStop(void)
+{
+        API_ENTER(cuProfilerStop);
+        return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}

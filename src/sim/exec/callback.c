@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host functions in a stream: cuLaunchHostFunc, and the older callbacks.
+ *
+ * They run on the stream's own thread and hold up what follows in it. A host function may not
+ * call the driver (NOT_PERMITTED); it is skipped when the context has failed, a callback is told.
+ */
+#include "sim/entry.h"
+#include "sim/exec/stream.h"
+#include "sim/graph/capture.h"
+
+static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn function,
+                              void *argument)
+{
+        struct op_host host = { function, argument };
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!function)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (stream_is_capturing(stream)) {
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_HOST,
+                                          .context = stream->context,
+                                          .host = host };
+
+                return capture_add(stream, &body);
+        }
+        return stream_push(stream, COMMAND_HOST, &host, sizeof(host));
+}
+
+ENTRY_PAIR(cuLaunchHostFunc, _ptsz, host_function,
+           (CUstream stream, CUhostFn function, void *argument), stream, function, argument)
+
+static CUresult add_callback(bool is_per_thread, CUstream handle, CUstreamCallback function,
+                             void *argument, unsigned flags)
+{
+        struct command_callback callback = { function, argument };
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!function || flags)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (stream_is_capturing(stream))
+                return capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        return stream_push(stream, COMMAND_CALLBACK, &callback, sizeof(callback));
+}
+
+ENTRY_PAIR(cuStreamAddCallback, _ptsz, add_callback,
+           (CUstream stream, CUstreamCallback function, void *argument, unsigned int flags), stream,
+           function, argument, flags)

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planning and issuing copies. See copy.h.
+ */
+#include "sim/exec/copy.h"
+
+#include "sim/context/context.h"
+#include "sim/exec/exec.h"
+#include "sim/exec/stream.h"
+#include "sim/graph/capture.h"
+#include "sim/memory/arena.h"
+#include "sim/memory/memory.h"
+#include "sim/node/clock.h"
+
+/* One side of a box, source and destination alike. */
+struct box_side {
+        CUmemorytype type;
+        uint64_t host, device;
+        CUarray array;
+        uint64_t x, y, z, pitch, height;
+        CUcontext context;
+};
+
+static CUresult plan_array(const struct box_side *side, const CUDA_MEMCPY3D *box,
+                           struct op_side *ret)
+{
+        CUresult rc = array_check(side->array);
+        uint64_t row_bytes;
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        row_bytes = side->array->descriptor.Width * side->array->element_bytes;
+        if (side->x > row_bytes || box->WidthInBytes > row_bytes - side->x ||
+            side->y > side->array->height || box->Height > side->array->height - side->y ||
+            side->z > side->array->depth || box->Depth > side->array->depth - side->z)
+                return CUDA_ERROR_INVALID_VALUE;
+        ret->pitch = side->array->pitch_bytes;
+        ret->slice = side->array->pitch_bytes * side->array->height;
+        ret->address = side->array->data + side->z * ret->slice + side->y * ret->pitch + side->x;
+        /* The array's storage answers for itself; its bounds were just checked. */
+        ret->context = NULL;
+        return CUDA_SUCCESS;
+}
+
+/* Whose rights count for device memory: another device's is staged by that device's context. */
+static CUcontext rights(CUdeviceptr address, CUcontext context)
+{
+        struct memory_block block;
+
+        if (memory_find(address, &block) && block.context && block.context != context &&
+            (block.kind == MEMORY_DEVICE || block.kind == MEMORY_IMPORT))
+                return block.context;
+        return context;
+}
+
+static CUresult plan_side(const struct box_side *side, const CUDA_MEMCPY3D *box,
+                          struct op_side *ret)
+{
+        struct memory_block block;
+        uint64_t base = side->type == CU_MEMORYTYPE_HOST ? side->host : side->device;
+
+        if (side->type == CU_MEMORYTYPE_ARRAY)
+                return plan_array(side, box, ret);
+        if (side->type != CU_MEMORYTYPE_HOST && side->type != CU_MEMORYTYPE_DEVICE &&
+            side->type != CU_MEMORYTYPE_UNIFIED)
+                return CUDA_ERROR_INVALID_VALUE;
+        ret->pitch = side->pitch ? side->pitch : side->x + box->WidthInBytes;
+        ret->slice = ret->pitch * (side->height ? side->height : side->y + box->Height);
+        if ((box->Height > 1 && ret->pitch < side->x + box->WidthInBytes) ||
+            (box->Depth > 1 && ret->slice < ret->pitch * (side->y + box->Height)))
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!base && box->WidthInBytes && box->Height && box->Depth)
+                return CUDA_ERROR_INVALID_VALUE;
+        ret->address = base + side->z * ret->slice + side->y * ret->pitch + side->x;
+        ret->context = NULL;
+        /* A device address where nothing lives any more is not host memory either. */
+        if (side->type == CU_MEMORYTYPE_DEVICE ||
+            (side->type == CU_MEMORYTYPE_UNIFIED &&
+             (memory_find(ret->address, &block) || arena_covers(ret->address))))
+                ret->context = side->context;
+        return CUDA_SUCCESS;
+}
+
+CUresult copy_plan(const struct copy_request *request, CUcontext context, struct op_copy *ret_copy)
+{
+        const CUDA_MEMCPY3D *box = &request->box;
+        struct box_side from = { box->srcMemoryType, (uint64_t)box->srcHost,
+                                 box->srcDevice,     box->srcArray,
+                                 box->srcXInBytes,   box->srcY,
+                                 box->srcZ,          box->srcPitch,
+                                 box->srcHeight,     request->from_context };
+        struct box_side to = { box->dstMemoryType, (uint64_t)box->dstHost, box->dstDevice,
+                               box->dstArray,      box->dstXInBytes,       box->dstY,
+                               box->dstZ,          box->dstPitch,          box->dstHeight,
+                               request->to_context };
+        struct op_copy copy = { .width_bytes = box->WidthInBytes,
+                                .rows = box->Height,
+                                .slices = box->Depth };
+        CUresult rc;
+
+        if (box->srcLOD || box->dstLOD)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!from.context)
+                from.context = rights(from.device, context);
+        if (!to.context)
+                to.context = rights(to.device, context);
+        rc = plan_side(&from, box, &copy.from);
+        if (rc == CUDA_SUCCESS)
+                rc = plan_side(&to, box, &copy.to);
+        if (rc == CUDA_SUCCESS)
+                *ret_copy = copy;
+        return rc;
+}
+
+static uint64_t side_bytes(const struct op_side *side, const struct op_copy *copy)
+{
+        return (copy->slices - 1) * side->slice + (copy->rows - 1) * side->pitch +
+               copy->width_bytes;
+}
+
+static bool is_pageable(const struct op_side *side, const struct op_copy *copy)
+{
+        struct memory_block block;
+
+        return !side->context && !memory_find(side->address, &block) &&
+               !memory_is_pinned((const void *)side->address, side_bytes(side, copy));
+}
+
+static bool is_host(const struct op_side *side)
+{
+        struct memory_block block;
+
+        return !memory_find(side->address, &block) || block.kind == MEMORY_HOST ||
+               block.kind == MEMORY_REGISTERED;
+}
+
+/* On the caller's thread, after everything before it in the stream. */
+static CUresult copy_now(CUstream stream, const struct op_copy *copy)
+{
+        struct exec_mark mark = { 0 };
+        struct op_run run = { stream->exec, &mark, 0 };
+        CUresult rc;
+
+        rc = stream_drain(stream);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        run.ready_ns = sim_now_ns();
+        op_copy(&run, copy);
+        if (mark.end_ns > load_acquire(&stream->end_ns))
+                store_release(&stream->end_ns, mark.end_ns);
+        return (CUresult)load_acquire(&stream->context->error);
+}
+
+static CUresult capture_copy(CUstream stream, const struct copy_request *request,
+                             const struct op_copy *copy)
+{
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .context = stream->context };
+
+        body.copy.copy = *copy;
+        body.copy.asked = request->box;
+        return capture_add(stream, &body);
+}
+
+CUresult copy_issue(bool is_per_thread, CUstream handle, const struct copy_request *request)
+{
+        struct op_copy copy;
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS && !request->is_async)
+                rc = exec_capture_check_unsafe();
+        if (rc == CUDA_SUCCESS && stream_is_capturing(stream) && !request->is_async)
+                rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        if (rc == CUDA_SUCCESS)
+                rc = copy_plan(request, stream->context, &copy);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (stream_is_capturing(stream))
+                return capture_copy(stream, request, &copy);
+        if (op_copy_check(&copy) != CUDA_SUCCESS)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!copy.width_bytes || !copy.rows || !copy.slices)
+                return CUDA_SUCCESS;
+        if (is_pageable(&copy.from, &copy) || is_pageable(&copy.to, &copy) ||
+            (!request->is_async && (is_host(&copy.from) || is_host(&copy.to))))
+                return copy_now(stream, &copy);
+        return stream_push(stream, COMMAND_COPY, &copy, sizeof(copy));
+}
+
+CUDA_MEMCPY3D copy_box_2d(const CUDA_MEMCPY2D *from)
+{
+        return (CUDA_MEMCPY3D){
+                .srcXInBytes = from->srcXInBytes,
+                .srcY = from->srcY,
+                .srcMemoryType = from->srcMemoryType,
+                .srcHost = from->srcHost,
+                .srcDevice = from->srcDevice,
+                .srcArray = from->srcArray,
+                .srcPitch = from->srcPitch,
+                .dstXInBytes = from->dstXInBytes,
+                .dstY = from->dstY,
+                .dstMemoryType = from->dstMemoryType,
+                .dstHost = from->dstHost,
+                .dstDevice = from->dstDevice,
+                .dstArray = from->dstArray,
+                .dstPitch = from->dstPitch,
+                .WidthInBytes = from->WidthInBytes,
+                .Height = from->Height,
+                .Depth = 1,
+        };
+}
+
+CUDA_MEMCPY3D copy_box_linear(CUdeviceptr to, CUmemorytype to_type, CUdeviceptr from,
+                              CUmemorytype from_type, size_t bytes)
+{
+        return (CUDA_MEMCPY3D){
+                .srcMemoryType = from_type,
+                .srcHost = (const void *)from,
+                .srcDevice = from,
+                .dstMemoryType = to_type,
+                .dstHost = (void *)to,
+                .dstDevice = to,
+                .WidthInBytes = bytes,
+                .Height = 1,
+                .Depth = 1,
+        };
+}

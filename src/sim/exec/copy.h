@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what a program asks of a copy to an op_copy, and into a stream.
+ *
+ * Every copy is described as a 3D box first (CUDA_MEMCPY3D), whatever entry point it came by: that
+ * is also what a graph node shows. A copy that touches pageable host memory is done before the call
+ * returns, as the driver's staging makes it look; so is a synchronous one with host memory on
+ * one side. All others are queued.
+ */
+#ifndef ALIQUOT_SIM_EXEC_COPY_H
+#define ALIQUOT_SIM_EXEC_COPY_H
+
+#include "sim/exec/exec_op.h"
+#include "sim/face.h"
+
+struct copy_request {
+        CUDA_MEMCPY3D box;
+        CUcontext from_context, to_context; /* NULL: the stream's */
+        bool is_async;
+};
+
+/* The copy that a box means; does not look at device memory. */
+CUresult copy_plan(const struct copy_request *request, CUcontext context, struct op_copy *ret_copy);
+
+CUresult copy_issue(bool is_per_thread, CUstream stream, const struct copy_request *request);
+
+/* Boxes of other forms. */
+CUDA_MEMCPY3D copy_box_2d(const CUDA_MEMCPY2D *from);
+CUDA_MEMCPY3D copy_box_linear(CUdeviceptr to, CUmemorytype to_type, CUdeviceptr from,
+                              CUmemorytype from_type, size_t bytes);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of boxes: 2D, 3D, between contexts, and in batches.
+ */
+#include "sim/context/context.h"
+#include "sim/entry.h"
+#include "sim/exec/copy.h"
+
+#include <string.h>
+
+static CUresult box(bool is_per_thread, CUstream stream, bool is_async, const CUDA_MEMCPY3D *from)
+{
+        struct copy_request request = { .box = *from, .is_async = is_async };
+
+        return copy_issue(is_per_thread, stream, &request);
+}
+
+static CUresult flat_async(bool is_per_thread, const CUDA_MEMCPY2D *copy, CUstream stream)
+{
+        CUDA_MEMCPY3D made;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        made = copy_box_2d(copy);
+        return box(is_per_thread, stream, true, &made);
+}
+
+static CUresult flat(bool is_per_thread, const CUDA_MEMCPY2D *copy)
+{
+        CUDA_MEMCPY3D made;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        made = copy_box_2d(copy);
+        return box(is_per_thread, NULL, false, &made);
+}
+
+static CUresult solid_async(bool is_per_thread, const CUDA_MEMCPY3D *copy, CUstream stream)
+{
+        return copy ? box(is_per_thread, stream, true, copy) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult solid(bool is_per_thread, const CUDA_MEMCPY3D *copy)
+{
+        return copy ? box(is_per_thread, NULL, false, copy) : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY_PAIR(cuMemcpy2D_v2, _ptds, flat, (const CUDA_MEMCPY2D *copy), copy)
+ENTRY_PAIR(cuMemcpy2DUnaligned_v2, _ptds, flat, (const CUDA_MEMCPY2D *copy), copy)
+ENTRY_PAIR(cuMemcpy3D_v2, _ptds, solid, (const CUDA_MEMCPY3D *copy), copy)
+ENTRY_PAIR(cuMemcpy2DAsync_v2, _ptsz, flat_async, (const CUDA_MEMCPY2D *copy, CUstream stream),
+           copy, stream)
+ENTRY_PAIR(cuMemcpy3DAsync_v2, _ptsz, solid_async, (const CUDA_MEMCPY3D *copy, CUstream stream),
+           copy, stream)
+
+static CUDA_MEMCPY2D widen_2d(const CUDA_MEMCPY2D_v1 *from)
+{
+        return (CUDA_MEMCPY2D){
+                .srcXInBytes = from->srcXInBytes,
+                .srcY = from->srcY,
+                .srcMemoryType = from->srcMemoryType,
+                .srcHost = from->srcHost,
+                .srcDevice = from->srcDevice,
+                .srcArray = from->srcArray,
+                .srcPitch = from->srcPitch,
+                .dstXInBytes = from->dstXInBytes,
+                .dstY = from->dstY,
+                .dstMemoryType = from->dstMemoryType,
+                .dstHost = from->dstHost,
+                .dstDevice = from->dstDevice,
+                .dstArray = from->dstArray,
+                .dstPitch = from->dstPitch,
+                .WidthInBytes = from->WidthInBytes,
+                .Height = from->Height,
+        };
+}
+
+static CUDA_MEMCPY3D widen_3d(const CUDA_MEMCPY3D_v1 *from)
+{
+        return (CUDA_MEMCPY3D){
+                .srcXInBytes = from->srcXInBytes,
+                .srcY = from->srcY,
+                .srcZ = from->srcZ,
+                .srcLOD = from->srcLOD,
+                .srcMemoryType = from->srcMemoryType,
+                .srcHost = from->srcHost,
+                .srcDevice = from->srcDevice,
+                .srcArray = from->srcArray,
+                .srcPitch = from->srcPitch,
+                .srcHeight = from->srcHeight,
+                .dstXInBytes = from->dstXInBytes,
+                .dstY = from->dstY,
+                .dstZ = from->dstZ,
+                .dstLOD = from->dstLOD,
+                .dstMemoryType = from->dstMemoryType,
+                .dstHost = from->dstHost,
+                .dstDevice = from->dstDevice,
+                .dstArray = from->dstArray,
+                .dstPitch = from->dstPitch,
+                .dstHeight = from->dstHeight,
+                .WidthInBytes = from->WidthInBytes,
+                .Height = from->Height,
+                .Depth = from->Depth,
+        };
+}
+
+static CUresult flat_v1(const CUDA_MEMCPY2D_v1 *copy)
+{
+        CUDA_MEMCPY2D wide;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        wide = widen_2d(copy);
+        return flat(false, &wide);
+}
+
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
+{
+        API_ENTER(cuMemcpy2D);
+        return flat_v1(copy);
+}
+
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *copy)
+{
+        API_ENTER(cuMemcpy2DUnaligned);
+        return flat_v1(copy);
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
+{
+        API_ENTER(cuMemcpy2DAsync);
+        CUDA_MEMCPY2D wide;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        wide = widen_2d(copy);
+        return flat_async(false, &wide, stream);
+}
+
+CUresult cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
+{
+        API_ENTER(cuMemcpy3D);
+        CUDA_MEMCPY3D wide;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        wide = widen_3d(copy);
+        return solid(false, &wide);
+}
+
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
+{
+        API_ENTER(cuMemcpy3DAsync);
+        CUDA_MEMCPY3D wide;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        wide = widen_3d(copy);
+        return solid_async(false, &wide, stream);
+}
+
+/* The two forms of a box differ only where one has reserved words and the other contexts. */
+static CUDA_MEMCPY3D box_of_peer(const CUDA_MEMCPY3D_PEER *from)
+{
+        CUDA_MEMCPY3D made;
+
+        _Static_assert(sizeof(made) == sizeof(*from), "the same layout");
+        memcpy(&made, from, sizeof(made));
+        made.reserved0 = NULL;
+        made.reserved1 = NULL;
+        return made;
+}
+
+static CUresult peer_async(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
+{
+        struct copy_request request = { .is_async = true };
+        CUresult rc = CUDA_SUCCESS;
+
+        if (!copy)
+                return CUDA_ERROR_INVALID_VALUE;
+        request.box = box_of_peer(copy);
+        request.from_context = copy->srcContext;
+        request.to_context = copy->dstContext;
+        if (copy->srcContext)
+                rc = context_check(copy->srcContext);
+        if (rc == CUDA_SUCCESS && copy->dstContext)
+                rc = context_check(copy->dstContext);
+        return rc == CUDA_SUCCESS ? copy_issue(is_per_thread, stream, &request) : rc;
+}
+
+static CUresult peer(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy)
+{
+        return peer_async(is_per_thread, copy, NULL);
+}
+
+ENTRY_PAIR(cuMemcpy3DPeer, _ptds, peer, (const CUDA_MEMCPY3D_PEER *copy), copy)
+ENTRY_PAIR(cuMemcpy3DPeerAsync, _ptsz, peer_async,
+           (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), copy, stream)
+
+/* What a batch names as its stream; the legacy default stream takes none. */
+static bool may_batch(bool is_per_thread, CUstream stream)
+{
+        return stream != CU_STREAM_LEGACY && (stream || is_per_thread);
+}
+
+struct batch {
+        CUdeviceptr *to, *from;
+        size_t *sizes, count;
+        CUmemcpyAttributes *attributes;
+        size_t *attribute_index, attribute_count;
+};
+
+static CUresult batch_check(const struct batch *batch)
+{
+        if (!batch->count || !batch->to || !batch->from || !batch->sizes || !batch->attributes ||
+            !batch->attribute_index || !batch->attribute_count ||
+            batch->attribute_count > batch->count || batch->attribute_index[0])
+                return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 1; i < batch->attribute_count; i++)
+                if (batch->attribute_index[i] <= batch->attribute_index[i - 1] ||
+                    batch->attribute_index[i] >= batch->count)
+                        return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < batch->attribute_count; i++)
+                if (batch->attributes[i].srcAccessOrder < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ||
+                    batch->attributes[i].srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
+                        return CUDA_ERROR_INVALID_VALUE;
+        return CUDA_SUCCESS;
+}
+
+static CUresult batch_issue(bool is_per_thread, CUstream stream, const struct batch *batch,
+                            size_t *ret_failed)
+{
+        CUresult rc =
+                may_batch(is_per_thread, stream) ? batch_check(batch) : CUDA_ERROR_INVALID_VALUE;
+
+        if (rc != CUDA_SUCCESS) {
+                *ret_failed = SIZE_MAX;
+                return rc;
+        }
+        for (size_t i = 0; i < batch->count; i++) {
+                struct copy_request request = { .is_async = true };
+
+                request.box = copy_box_linear(batch->to[i], CU_MEMORYTYPE_UNIFIED, batch->from[i],
+                                              CU_MEMORYTYPE_UNIFIED, batch->sizes[i]);
+                rc = batch->sizes[i] ? copy_issue(is_per_thread, stream, &request)
+                                     : CUDA_ERROR_INVALID_VALUE;
+                if (rc != CUDA_SUCCESS) {
+                        *ret_failed = i;
+                        return rc;
+                }
+        }
+        return CUDA_SUCCESS;
+}
+
+static CUresult batch_v1(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from, size_t *sizes,
+                         size_t count, CUmemcpyAttributes *attributes, size_t *index,
+                         size_t attribute_count, size_t *ret_failed, CUstream stream)
+{
+        struct batch batch = { to, from, sizes, count, attributes, index, attribute_count };
+        size_t ignored;
+
+        return batch_issue(is_per_thread, stream, &batch, ret_failed ? ret_failed : &ignored);
+}
+
+static CUresult batch_v2(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from, size_t *sizes,
+                         size_t count, CUmemcpyAttributes *attributes, size_t *index,
+                         size_t attribute_count, CUstream stream)
+{
+        return batch_v1(is_per_thread, to, from, sizes, count, attributes, index, attribute_count,
+                        NULL, stream);
+}
+
+ENTRY_PAIR(cuMemcpyBatchAsync, _ptsz, batch_v1,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
+            CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, size_t *failed,
+            CUstream stream),
+           to, from, sizes, count, attributes, index, attribute_count, failed, stream)
+ENTRY_PAIR(cuMemcpyBatchAsync_v2, _ptsz, batch_v2,
+           (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
+            CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, CUstream stream),
+           to, from, sizes, count, attributes, index, attribute_count, stream)
+
+/* Array offsets count elements; a pointer's rows and layers count elements of one byte here, as
+ * the operand carries no format. */
+static CUDA_MEMCPY3D box_of_batch(const CUDA_MEMCPY3D_BATCH_OP *op)
+{
+        CUDA_MEMCPY3D made = { .WidthInBytes = op->extent.width,
+                               .Height = op->extent.height,
+                               .Depth = op->extent.depth };
+
+        if (op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+                made.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+                made.srcArray = op->src.op.array.array;
+                made.srcXInBytes = op->src.op.array.offset.x;
+                made.srcY = op->src.op.array.offset.y;
+                made.srcZ = op->src.op.array.offset.z;
+        } else {
+                made.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+                made.srcDevice = op->src.op.ptr.ptr;
+                made.srcPitch = op->src.op.ptr.rowLength;
+                made.srcHeight = op->src.op.ptr.layerHeight;
+        }
+        if (op->dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+                made.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+                made.dstArray = op->dst.op.array.array;
+                made.dstXInBytes = op->dst.op.array.offset.x;
+                made.dstY = op->dst.op.array.offset.y;
+                made.dstZ = op->dst.op.array.offset.z;
+        } else {
+                made.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+                made.dstDevice = op->dst.op.ptr.ptr;
+                made.dstPitch = op->dst.op.ptr.rowLength;
+                made.dstHeight = op->dst.op.ptr.layerHeight;
+        }
+        return made;
+}
+
+static CUresult solid_batch(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
+                            size_t *ret_failed, unsigned long long flags, CUstream stream)
+{
+        if (!count || !list || flags || !may_batch(is_per_thread, stream)) {
+                if (ret_failed)
+                        *ret_failed = SIZE_MAX;
+                return CUDA_ERROR_INVALID_VALUE;
+        }
+        for (size_t i = 0; i < count; i++) {
+                struct copy_request request = { .is_async = true, .box = box_of_batch(&list[i]) };
+                CUresult rc = copy_issue(is_per_thread, stream, &request);
+
+                if (rc != CUDA_SUCCESS) {
+                        if (ret_failed)
+                                *ret_failed = i;
+                        return rc;
+                }
+        }
+        return CUDA_SUCCESS;
+}
+
+static CUresult solid_batch_v2(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
+                               unsigned long long flags, CUstream stream)
+{
+        return solid_batch(is_per_thread, count, list, NULL, flags, stream);
+}
+
+ENTRY_PAIR(cuMemcpy3DBatchAsync, _ptsz, solid_batch,
+           (size_t count, CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed, unsigned long long flags,
+            CUstream stream),
+           count, list, failed, flags, stream)
+ENTRY_PAIR(cuMemcpy3DBatchAsync_v2, _ptsz, solid_batch_v2,
+           (size_t count, CUDA_MEMCPY3D_BATCH_OP *list, unsigned long long flags, CUstream stream),
+           count, list, flags, stream)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events. See event.h.
+ *
+ * An event's memory serves events for ever. Interprocess events have their state in a shared file
+ * (event_ipc.c), where no futex of ours reaches the other process: waits on those poll.
+ */
+#include "sim/exec/event.h"
+
+#include "sim/entry.h"
+#include "sim/exec/event_ipc.h"
+#include "sim/exec/exec.h"
+#include "sim/exec/stream.h"
+#include "sim/graph/capture.h"
+#include "sim/memory/memory.h"
+#include "sim/node/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_NS 50000
+
+static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
+static CUevent free_events;
+
+CUresult event_check(CUevent event)
+{
+        return event && event->magic == EVENT_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void event_retain(CUevent event)
+{
+        add_relaxed(&event->references, 1);
+}
+
+void event_release(CUevent event)
+{
+        if (add_acq_rel(&event->references, (uint32_t)-1) != 1)
+                return;
+        if (event->state != &event->own)
+                event_ipc_unmap(event->state);
+        event->state = &event->own;
+        pthread_mutex_lock(&free_lock);
+        event->next_free = free_events;
+        free_events = event;
+        pthread_mutex_unlock(&free_lock);
+}
+
+CUevent event_make(CUcontext context, unsigned flags)
+{
+        CUevent event;
+
+        pthread_mutex_lock(&free_lock);
+        event = free_events;
+        if (event)
+                free_events = event->next_free;
+        pthread_mutex_unlock(&free_lock);
+        if (!event)
+                event = malloc(sizeof(*event));
+        if (!event)
+                return NULL;
+        memset(event, 0, sizeof(*event));
+        event->flags = flags;
+        event->context = context;
+        event->references = 1;
+        event->state = &event->own;
+        event->magic = EVENT_MAGIC;
+        return event;
+}
+
+uint64_t event_record_begin(CUevent event)
+{
+        return add_relaxed(&event->state->recorded, 1) + 1;
+}
+
+void event_complete(CUevent event, uint64_t version, uint64_t end_ns)
+{
+        struct event_state *state = event->state;
+        uint64_t seen = load_relaxed(&state->completed);
+
+        if (version < seen)
+                return;
+        store_release(&state->end_ns, end_ns);
+        while (seen < version && !cas_acq_rel(&state->completed, &seen, version))
+                ;
+}
+
+bool event_is_complete(CUevent event, uint64_t version)
+{
+        return load_acquire(&event->state->completed) >= version;
+}
+
+struct awaited {
+        CUevent event;
+        uint64_t version;
+};
+
+static bool is_complete(void *argument)
+{
+        const struct awaited *awaited = argument;
+
+        return event_is_complete(awaited->event, awaited->version) ||
+               load_acquire(&awaited->event->context->error) ||
+               load_acquire(&awaited->event->context->is_destroyed);
+}
+
+void event_await(CUevent event, uint64_t version)
+{
+        struct awaited awaited = { event, version };
+
+        if (event->state == &event->own) {
+                progress_wait(is_complete, &awaited);
+                return;
+        }
+        while (!is_complete(&awaited))
+                sim_sleep_until(sim_now_ns() + POLL_NS);
+}
+
+CUresult cuEventCreate(CUevent *ret_event, unsigned int flags)
+{
+        API_ENTER(cuEventCreate);
+        unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+        CUcontext context;
+        CUevent event;
+        CUresult rc = context_require(&context);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_event || flags & ~known ||
+            ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
+                return CUDA_ERROR_INVALID_VALUE;
+        event = event_make(context, flags);
+        if (!event)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (flags & CU_EVENT_INTERPROCESS && event_ipc_make(event) < 0) {
+                event_release(event);
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        *ret_event = event;
+        return CUDA_SUCCESS;
+}
+
+static CUresult destroy(CUevent event)
+{
+        CUresult rc = event_check(event);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        capture_forget_event(event);
+        event->magic = 0;
+        event_release(event);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+        API_ENTER(cuEventDestroy);
+        return destroy(event);
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+        API_ENTER(cuEventDestroy_v2);
+        return destroy(event);
+}
+
+/* A record in a stream that has nothing to do is complete at once: nobody need be woken. */
+static CUresult record_now(CUstream stream, CUevent event)
+{
+        struct command_event record = { event, event_record_begin(event) };
+        CUresult rc;
+
+        if (stream_is_idle(stream)) {
+                event_complete(event, record.version, sim_now_ns());
+                return CUDA_SUCCESS;
+        }
+        event_retain(event);
+        rc = stream_push(stream, COMMAND_RECORD, &record, sizeof(record));
+        if (rc != CUDA_SUCCESS)
+                event_release(event);
+        return rc;
+}
+
+static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsigned flags)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS)
+                rc = event_check(event);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (event->context != stream->context)
+                return CUDA_ERROR_INVALID_HANDLE;
+        if (stream_is_capturing(stream)) {
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+                                          .context = stream->context,
+                                          .is_external = true,
+                                          .event = event };
+
+                return flags & CU_EVENT_RECORD_EXTERNAL ? capture_add(stream, &body)
+                                                        : capture_record(stream, event);
+        }
+        if (flags & CU_EVENT_RECORD_EXTERNAL)
+                return CUDA_ERROR_INVALID_VALUE;
+        capture_forget_event(event);
+        return record_now(stream, event);
+}
+
+static CUresult record_plain(bool is_per_thread, CUevent event, CUstream handle)
+{
+        return record(is_per_thread, event, handle, 0);
+}
+
+ENTRY_PAIR(cuEventRecord, _ptsz, record_plain, (CUevent event, CUstream stream), event, stream)
+ENTRY_PAIR(cuEventRecordWithFlags, _ptsz, record,
+           (CUevent event, CUstream stream, unsigned int flags), event, stream, flags)
+
+static CUresult wait_now(CUstream stream, CUevent event)
+{
+        struct command_event wait = { event, load_acquire(&event->state->recorded) };
+        CUresult rc;
+
+        if (event_is_complete(event, wait.version))
+                return CUDA_SUCCESS;
+        event_retain(event);
+        rc = stream_push(stream, COMMAND_WAIT, &wait, sizeof(wait));
+        if (rc != CUDA_SUCCESS)
+                event_release(event);
+        return rc;
+}
+
+static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, unsigned flags)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS)
+                rc = event_check(event);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (flags & CU_EVENT_WAIT_EXTERNAL) {
+                struct node_body body = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+                                          .context = stream->context,
+                                          .is_external = true,
+                                          .event = event };
+
+                return stream_is_capturing(stream) ? capture_add(stream, &body)
+                                                   : CUDA_ERROR_INVALID_VALUE;
+        }
+        if (stream_is_capturing(stream) || capture_holds_event(event))
+                return capture_wait(stream, event);
+        return wait_now(stream, event);
+}
+
+ENTRY_PAIR(cuStreamWaitEvent, _ptsz, wait_event,
+           (CUstream stream, CUevent event, unsigned int flags), stream, event, flags)
+
+static CUresult usable(CUevent event)
+{
+        CUresult rc = event_check(event);
+
+        if (rc == CUDA_SUCCESS && op_is_in_host_function())
+                rc = CUDA_ERROR_NOT_PERMITTED;
+        if (rc == CUDA_SUCCESS)
+                rc = context_check(event->context);
+        if (rc == CUDA_SUCCESS && capture_holds_event(event))
+                rc = capture_refuse_event(event);
+        return rc;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+        API_ENTER(cuEventQuery);
+        CUresult rc = usable(event);
+
+        if (rc == CUDA_SUCCESS)
+                rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!event_is_complete(event, load_acquire(&event->state->recorded)))
+                return CUDA_ERROR_NOT_READY;
+        return context_check(event->context);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+        API_ENTER(cuEventSynchronize);
+        CUresult rc = usable(event);
+
+        if (rc == CUDA_SUCCESS)
+                rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        event_await(event, load_acquire(&event->state->recorded));
+        memory_synchronized(event->context->device);
+        return context_check(event->context);
+}
+
+static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
+{
+        CUresult rc = usable(start);
+        int64_t ns;
+
+        if (rc == CUDA_SUCCESS)
+                rc = usable(end);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_ms)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (start->context != end->context ||
+            (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
+            !load_acquire(&start->state->recorded) || !load_acquire(&end->state->recorded))
+                return CUDA_ERROR_INVALID_HANDLE;
+        if (!event_is_complete(start, load_acquire(&start->state->recorded)) ||
+            !event_is_complete(end, load_acquire(&end->state->recorded)))
+                return CUDA_ERROR_NOT_READY;
+        ns = (int64_t)(load_acquire(&end->state->end_ns) - load_acquire(&start->state->end_ns));
+        *ret_ms = (float)((double)ns / 1e6);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
+{
+        API_ENTER(cuEventElapsedTime);
+        return elapsed(ret_ms, start, end);
+}
+
+CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
+{
+        API_ENTER(cuEventElapsedTime_v2);
+        return elapsed(ret_ms, start, end);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events: a point in a stream, its time, and who waits for it.
+ *
+ * Each record raises `recorded`; when the stream gets there, `completed` and `end_ns` follow. A
+ * wait is for the record that was the latest when it was asked for. The state lies in the event,
+ * or, for interprocess events, in a file that several processes map.
+ */
+#ifndef ALIQUOT_SIM_EXEC_EVENT_H
+#define ALIQUOT_SIM_EXEC_EVENT_H
+
+#include "common/atomic.h"
+#include "sim/context/context.h"
+#include "sim/face.h"
+
+#define EVENT_MAGIC 0x45766e74u
+
+struct event_state {
+        _Atomic uint64_t recorded;  /* recording calls */
+        _Atomic uint64_t completed; /* streams' workers, release: end_ns is from this record */
+        _Atomic uint64_t end_ns;
+};
+
+struct CUevent_st {
+        uint32_t magic; /* EVENT_MAGIC, first; 0 when destroyed */
+        unsigned flags;
+        CUcontext context;
+        _Atomic uint32_t references; /* the handle's, and one a command that names it */
+        struct event_state *state;   /* &own, or shared */
+        struct event_state own;
+        uint64_t ipc_id; /* names the shared file; 0 when not shared */
+        struct CUevent_st *next_free;
+
+        /* Guarded by graph_lock: set when the last record was captured. */
+        _Atomic uint64_t capture_id; /* 0: it was not */
+        CUgraphNode *tips;
+        size_t tip_count;
+};
+
+CUresult event_check(CUevent event);
+void event_retain(CUevent event);
+void event_release(CUevent event);
+
+/* A new record's version; event_complete() when the stream reaches it. */
+uint64_t event_record_begin(CUevent event);
+void event_complete(CUevent event, uint64_t version, uint64_t end_ns);
+bool event_is_complete(CUevent event, uint64_t version);
+
+/* Blocks until the version is complete. */
+void event_await(CUevent event, uint64_t version);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engines of one device, in memory that all processes share: who computes now, and the links.
+ *
+ * Compute: a context takes a *seat*. Of the seats that have work one is the holder; when others
+ * have work too it holds for one slice, then the next in turn follows (round robin, as hardware
+ * time slicing does). Work of one context overlaps freely. Nobody drives this: whoever waits, and
+ * finds the slice over, turns it; a process may thus stop or die at any point without stopping the
+ * others.
+ *
+ * Time is computed, not observed. A seat's *clock* counts the ns it has held the engine; work that
+ * starts at clock c and takes d ends when the clock shows c + d, however late the thread that waits
+ * for it wakes up. Starts, slices and hand-overs are dated back accordingly, so a backlog of short
+ * kernels has no gaps and a share is exact although the host's sleep is not.
+ *
+ * Links (copy engines): first come, first served, one reservation at a time.
+ */
+#ifndef ALIQUOT_SIM_EXEC_EXEC_DEVICE_H
+#define ALIQUOT_SIM_EXEC_EXEC_DEVICE_H
+
+#include "common/atomic.h"
+#include "sim/node/node.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXEC_SEATS 192
+#define EXEC_NO_SEAT (-1)
+
+enum exec_link { LINK_TO_DEVICE, LINK_TO_HOST, LINK_PEER, LINK_WITHIN, LINK_COUNT };
+
+/* Guarded by exec_device.lock. */
+struct exec_seat {
+        uint32_t is_taken;
+        uint32_t row;         /* the process, as node_row_is_alive() takes it */
+        uint32_t generation;  /* of that row */
+        uint32_t want;        /* pieces of work under way; > 0 means it takes its turn */
+        uint64_t wanted_ns;   /* since when */
+        uint64_t held_ns;     /* the clock, without the hold that runs now */
+        uint64_t hold_end_ns; /* when its last hold ended */
+};
+
+/* Lies in node_device.exec; all zero is "not yet opened". */
+struct exec_device {
+        pthread_mutex_t lock; /* robust, shared between processes; made under the device's lock */
+        uint32_t is_open;     /* guarded by the device's lock (node_device_lock) */
+        int32_t holder;       /* a seat, or EXEC_NO_SEAT; guarded by lock, as all that follows */
+        uint64_t slice_ns;
+        uint64_t hold_start_ns;
+        uint64_t idle_since_ns;
+        uint64_t active[EXEC_SEATS / 64]; /* seats with want > 0 */
+        struct exec_seat seat[EXEC_SEATS];
+        /* Futex word, bumped whenever the holder changes. Any process. */
+        _Atomic uint32_t turn;
+        _Atomic uint32_t waiters;
+        /* When the link is free again. Any process, by compare and swap. */
+        _Atomic uint64_t link_free_ns[LINK_COUNT];
+};
+
+_Static_assert(sizeof(struct exec_device) <= NODE_EXEC_BYTES, "the node keeps this much for us");
+
+/* A context's place at a device. One process's; `reported_clock` is guarded by the device's lock.
+ */
+struct exec_place {
+        struct exec_device *device;
+        unsigned unit;
+        int seat;
+        uint64_t reported_clock;  /* how far node_busy_add() knows */
+        _Atomic bool is_closing;  /* waits end early */
+        const _Atomic int *error; /* so they do when the context has failed */
+};
+
+/* Where a chain of work stands: the end of its latest piece, by the wall and by the seat's clock.
+ */
+struct exec_mark {
+        uint64_t end_ns;
+        uint64_t end_clock; /* meaningful while is_on */
+        bool is_on;         /* the chain counts in the seat's `want` */
+};
+
+/* Takes a seat; -EBUSY when all are taken. */
+int exec_place_open(struct exec_place *place, unsigned unit);
+void exec_place_close(struct exec_place *place);
+
+/*
+ * Occupies the engine for `ns`, not before `ready_ns`, and returns when that is over, with the mark
+ * moved to the end. The chain stays on until place_off(), so that work queued behind it runs in
+ * the same slice. place_on() alone claims the engine for work whose length only its end tells.
+ */
+void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_ns);
+void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns);
+void place_off(struct exec_place *place, struct exec_mark *mark);
+
+/* The work done since the mark took at least until now: moves the mark's end there. */
+void place_touch(struct exec_place *place, struct exec_mark *mark);
+
+/* Occupies a link for `ns`, not before `ready_ns`; returns, when it is over, the end. */
+uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t ready_ns, uint64_t ns);
+
+#endif

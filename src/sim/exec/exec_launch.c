@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kernel runs: its host function is called once, on the stream's thread, with the services of
+ * aliquot_sim.h behind it.
+ *
+ * It occupies the engine for the time it asks for with spend_ns(), and for whatever its function
+ * takes beyond that: a kernel is never over before its effects are there.
+ */
+#include "sim/exec/exec_op.h"
+#include "sim/exec/stream.h"
+#include "sim/memory/memory.h"
+#include "sim/module/module.h"
+#include "sim/node/clock.h"
+
+/* Behind aliquot_sim_launch.driver. */
+struct running {
+        struct op_run *run;
+        struct exec_place *place;
+        CUresult result;
+        uint64_t spent_ns;  /* asked for */
+        uint64_t waited_ns; /* of the host's time, while it was being spent */
+};
+
+static uint64_t now_ns(const struct aliquot_sim_launch *launch)
+{
+        (void)launch;
+        return sim_now_ns();
+}
+
+static void spend_ns(const struct aliquot_sim_launch *launch, uint64_t ns)
+{
+        struct running *running = launch->driver;
+        uint64_t began_ns = sim_now_ns();
+
+        if (running->place)
+                place_run(running->place, running->run->mark, ns);
+        else
+                sim_spend(ns);
+        running->spent_ns += ns;
+        running->waited_ns += sim_now_ns() - began_ns;
+}
+
+static void fail_launch(const struct aliquot_sim_launch *launch, int result)
+{
+        struct running *running = launch->driver;
+
+        if (running->result == CUDA_SUCCESS)
+                running->result = (CUresult)result;
+}
+
+static void *memory(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t bytes,
+                    int is_written)
+{
+        struct running *running = launch->driver;
+        CUresult rc;
+
+        if (!bytes)
+                return (void *)address;
+        rc = memory_check(running->run->exec->context, address, bytes,
+                          is_written ? ACCESS_WRITE : ACCESS_READ);
+        if (rc == CUDA_SUCCESS)
+                return (void *)address;
+        fail_launch(launch, CUDA_ERROR_ILLEGAL_ADDRESS);
+        return NULL;
+}
+
+static const struct aliquot_sim_services services = {
+        sizeof(services), now_ns, spend_ns, memory, fail_launch,
+};
+
+static void call(struct running *running, const struct op_launch *launch)
+{
+        CUfunction function = launch->function;
+        void *params[OP_PARAMS_MAX];
+        struct aliquot_sim_launch view = {
+                .struct_size = sizeof(view),
+                .device = running->run->exec->context->device,
+                .grid = { launch->grid[0], launch->grid[1], launch->grid[2] },
+                .block = { launch->block[0], launch->block[1], launch->block[2] },
+                .shared_bytes = launch->shared_bytes,
+                .is_cooperative = launch->is_cooperative,
+                .services = &services,
+                .driver = running,
+        };
+
+        for (unsigned i = 0; i < function->param_count; i++)
+                params[i] = (void *)(launch->params + function->param_offset[i]);
+        function->entry(&view, params);
+}
+
+void op_launch(struct op_run *run, const struct op_launch *launch)
+{
+        struct running running = { .run = run, .place = exec_place_of(run->exec) };
+        uint64_t began_ns, took_ns;
+
+        if (launch->function->magic != FUNCTION_MAGIC) {
+                context_poison(run->exec->context, CUDA_ERROR_INVALID_HANDLE);
+                return;
+        }
+        if (running.place)
+                place_on(running.place, run->mark, run->ready_ns);
+        began_ns = sim_now_ns();
+        call(&running, launch);
+        took_ns = sim_now_ns() - began_ns - running.waited_ns;
+        if (running.place && took_ns > running.spent_ns)
+                place_run(running.place, run->mark, took_ns - running.spent_ns);
+        else if (!running.place)
+                run->mark->end_ns = sim_now_ns();
+        if (running.result != CUDA_SUCCESS)
+                context_poison(run->exec->context, running.result);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies, fills, host functions and stream memory operations. Launches are in exec_launch.c.
+ */
+#include "sim/exec/exec_op.h"
+
+#include "sim/exec/stream.h"
+#include "sim/memory/memory.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
+
+#include <string.h>
+
+static __thread bool is_in_host_function __attribute__((tls_model("initial-exec")));
+
+bool op_is_in_host_function(void)
+{
+        return is_in_host_function;
+}
+
+static uint64_t duration_ns(uint64_t bytes, uint64_t rate)
+{
+        return rate ? (uint64_t)((double)bytes * 1e9 / (double)rate) : 0;
+}
+
+static uint64_t extent(const struct op_side *side, const struct op_copy *copy)
+{
+        if (!copy->width_bytes || !copy->rows || !copy->slices)
+                return 0;
+        return (copy->slices - 1) * side->slice + (copy->rows - 1) * side->pitch +
+               copy->width_bytes;
+}
+
+static CUresult side_check(const struct op_side *side, const struct op_copy *copy, unsigned access)
+{
+        uint64_t bytes = extent(side, copy);
+
+        if (!bytes || !side->context)
+                return CUDA_SUCCESS;
+        return memory_check(side->context, side->address, bytes, access);
+}
+
+CUresult op_copy_check(const struct op_copy *copy)
+{
+        CUresult rc = side_check(&copy->from, copy, ACCESS_READ);
+
+        return rc == CUDA_SUCCESS ? side_check(&copy->to, copy, ACCESS_WRITE) : rc;
+}
+
+/* The device whose memory it is, or CU_DEVICE_CPU. */
+static CUdevice home(const struct op_side *side)
+{
+        struct memory_block block;
+
+        if (!memory_find(side->address, &block) || block.kind == MEMORY_HOST ||
+            block.kind == MEMORY_REGISTERED)
+                return CU_DEVICE_CPU;
+        return block.device;
+}
+
+struct route {
+        enum exec_link link;
+        uint64_t rate;
+};
+
+static struct route route_of(const struct op_copy *copy)
+{
+        const struct sim_config *config = config_get();
+        CUdevice from = home(&copy->from), to = home(&copy->to);
+        const struct op_side *host = from == CU_DEVICE_CPU ? &copy->from : &copy->to;
+        struct route route = { LINK_WITHIN, config->device_rate };
+
+        if (from != CU_DEVICE_CPU && to != CU_DEVICE_CPU) {
+                if (from != to)
+                        route = (struct route){ LINK_PEER, config->peer_rate };
+                return route;
+        }
+        if (from == CU_DEVICE_CPU && to == CU_DEVICE_CPU)
+                return (struct route){ LINK_WITHIN, 0 };
+        route.link = from == CU_DEVICE_CPU ? LINK_TO_DEVICE : LINK_TO_HOST;
+        route.rate = memory_is_pinned((const void *)host->address, extent(host, copy))
+                             ? config->host_rate
+                             : config->pageable_rate;
+        return route;
+}
+
+static void move_bytes(const struct op_copy *copy)
+{
+        bool is_flat = copy->from.pitch == copy->width_bytes && copy->to.pitch == copy->width_bytes;
+
+        for (uint64_t z = 0; z < copy->slices; z++) {
+                const char *from = (const char *)copy->from.address + z * copy->from.slice;
+                char *to = (char *)copy->to.address + z * copy->to.slice;
+
+                if (is_flat || copy->rows == 1) {
+                        memmove(to, from, copy->width_bytes * copy->rows);
+                        continue;
+                }
+                for (uint64_t y = 0; y < copy->rows; y++)
+                        memmove(to + y * copy->to.pitch, from + y * copy->from.pitch,
+                                copy->width_bytes);
+        }
+}
+
+void op_copy(struct op_run *run, const struct op_copy *copy)
+{
+        struct exec_place *place = exec_place_of(run->exec);
+        uint64_t bytes = copy->width_bytes * copy->rows * copy->slices;
+        struct route route;
+        uint64_t end_ns = run->ready_ns, began_ns, moved_ns;
+
+        if (op_copy_check(copy) != CUDA_SUCCESS) {
+                context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+                return;
+        }
+        route = route_of(copy);
+        began_ns = sim_now_ns();
+        move_bytes(copy);
+        moved_ns = sim_now_ns() - began_ns;
+        if (place)
+                end_ns = place_copy(place, route.link, run->ready_ns,
+                                    duration_ns(bytes, route.rate));
+        /* Where the host is slower than the modelled link, the host's time counts. */
+        if (end_ns < run->ready_ns + moved_ns)
+                end_ns = run->ready_ns + moved_ns;
+        run->mark->end_ns = end_ns;
+}
+
+CUresult op_set_check(const struct op_set *set)
+{
+        uint64_t row = set->width * set->element_bytes;
+
+        if (!set->width || !set->rows || !set->context)
+                return CUDA_SUCCESS;
+        return memory_check(set->context, set->address, (set->rows - 1) * set->pitch + row,
+                            ACCESS_WRITE);
+}
+
+static void set_row(char *row, const struct op_set *set)
+{
+        switch (set->element_bytes) {
+        case 1:
+                memset(row, (int)set->value, set->width);
+                break;
+        case 2:
+                for (uint64_t i = 0; i < set->width; i++)
+                        ((uint16_t *)row)[i] = (uint16_t)set->value;
+                break;
+        default:
+                for (uint64_t i = 0; i < set->width; i++)
+                        ((uint32_t *)row)[i] = set->value;
+                break;
+        }
+}
+
+void op_set(struct op_run *run, const struct op_set *set)
+{
+        struct exec_place *place = exec_place_of(run->exec);
+        uint64_t bytes = set->width * set->element_bytes * set->rows;
+        uint64_t began_ns, took_ns;
+
+        if (op_set_check(set) != CUDA_SUCCESS) {
+                context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+                return;
+        }
+        if (place)
+                place_on(place, run->mark, run->ready_ns);
+        began_ns = sim_now_ns();
+        for (uint64_t y = 0; y < set->rows; y++)
+                set_row((char *)set->address + y * set->pitch, set);
+        took_ns = sim_now_ns() - began_ns;
+        if (took_ns < duration_ns(bytes, config_get()->device_rate))
+                took_ns = duration_ns(bytes, config_get()->device_rate);
+        if (place)
+                place_run(place, run->mark, took_ns);
+        else
+                run->mark->end_ns = sim_now_ns();
+}
+
+void op_host(struct op_run *run, const struct op_host *host)
+{
+        is_in_host_function = true;
+        host->function(host->argument);
+        is_in_host_function = false;
+        run->mark->end_ns = sim_now_ns();
+}
+
+static bool is_met(const struct CUstreamMemOpWaitValueParams_st *wait, bool is_wide)
+{
+        uint64_t now = is_wide ? load_acquire((_Atomic uint64_t *)wait->address)
+                               : load_acquire((_Atomic uint32_t *)wait->address);
+        uint64_t value = is_wide ? wait->value64 : wait->value;
+
+        switch (wait->flags & 3) {
+        case CU_STREAM_WAIT_VALUE_GEQ:
+                return is_wide ? (int64_t)(now - value) >= 0
+                               : (int32_t)((uint32_t)now - (uint32_t)value) >= 0;
+        case CU_STREAM_WAIT_VALUE_EQ:
+                return now == value;
+        case CU_STREAM_WAIT_VALUE_AND:
+                return (now & value) != 0;
+        default:
+                return is_wide ? ~(now | value) != 0 : (uint32_t) ~(now | value) != 0;
+        }
+}
+
+/* The word may be written by anything that maps it, so it is watched. */
+static void await_value(struct op_run *run, const struct CUstreamMemOpWaitValueParams_st *wait,
+                        bool is_wide)
+{
+        uint64_t nap_ns = 2000;
+
+        while (!is_met(wait, is_wide)) {
+                if (load_relaxed(&run->exec->place.is_closing) ||
+                    load_relaxed(&run->exec->context->error))
+                        return;
+                sim_sleep_until(sim_now_ns() + nap_ns);
+                if (nap_ns < 200000)
+                        nap_ns *= 2;
+        }
+}
+
+static bool may_touch(struct op_run *run, CUdeviceptr address, uint64_t bytes, unsigned access)
+{
+        if (memory_check(run->exec->context, address, bytes, access) == CUDA_SUCCESS)
+                return true;
+        context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        return false;
+}
+
+void op_memory(struct op_run *run, unsigned count, const CUstreamBatchMemOpParams *operations)
+{
+        for (unsigned i = 0; i < count; i++) {
+                const CUstreamBatchMemOpParams *op = &operations[i];
+                bool is_wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+                               op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+
+                switch (op->operation) {
+                case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+                case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+                        if (!may_touch(run, op->waitValue.address, is_wide ? 8 : 4, ACCESS_READ))
+                                return;
+                        await_value(run, &op->waitValue, is_wide);
+                        break;
+                case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+                        if (!may_touch(run, op->writeValue.address, 4, ACCESS_WRITE))
+                                return;
+                        store_release((_Atomic uint32_t *)op->writeValue.address,
+                                      op->writeValue.value);
+                        break;
+                case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+                        if (!may_touch(run, op->writeValue.address, 8, ACCESS_WRITE))
+                                return;
+                        store_release((_Atomic uint64_t *)op->writeValue.address,
+                                      op->writeValue.value64);
+                        break;
+                default:
+                        fence_seq_cst();
+                        break;
+                }
+        }
+        run->mark->end_ns = sim_now_ns();
+}

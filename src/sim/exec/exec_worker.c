@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread of a stream: takes commands out and carries them out, one after the other.
+ *
+ *      sleep until a command is there; wait until implicit barriers allow it;
+ *      run it; count it complete; tell whoever waits
+ *
+ * Between commands that use the compute engine the stream stays on it, so that a backlog runs
+ * without gaps; before anything that may block it gets off. A context with a sticky error, or one
+ * that is going away, has its commands completed without effect.
+ */
+#include "sim/exec/event.h"
+#include "sim/exec/stream.h"
+#include "sim/graph/program.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
+#include "sim/node/fault.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long a waiter looks before it sleeps; longer than a wake-up would cost is no use. */
+#define SPIN_NS 5000
+
+static _Atomic uint32_t progress_word;
+static _Atomic uint32_t progress_waiters;
+
+void progress_announce(void)
+{
+        fence_seq_cst();
+        if (!load_relaxed(&progress_waiters))
+                return;
+        add_acq_rel(&progress_word, 1);
+        syscall(SYS_futex, &progress_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void progress_wait(bool (*check)(void *argument), void *argument)
+{
+        /* Everything that matters is announced, except that a context failed. */
+        const struct timespec nap = { .tv_nsec = 20000000 };
+        uint64_t spin_end_ns;
+
+        if (check(argument))
+                return;
+        spin_end_ns = sim_now_ns() + SPIN_NS;
+        while (sim_now_ns() < spin_end_ns)
+                if (check(argument))
+                        return;
+        add_acq_rel(&progress_waiters, 1);
+        for (;;) {
+                uint32_t seen = load_acquire(&progress_word);
+
+                fence_seq_cst();
+                if (check(argument))
+                        break;
+                syscall(SYS_futex, &progress_word, FUTEX_WAIT_PRIVATE, seen, &nap, NULL, 0);
+                if (config_get()->lost_ns)
+                        loss_check();
+        }
+        add_acq_rel(&progress_waiters, (uint32_t)-1);
+}
+
+/* Waits for a command; false when the stream is closing and empty. */
+static bool await_command(CUstream stream, uint64_t head)
+{
+        uint64_t spin_end_ns = sim_now_ns() + SPIN_NS;
+
+        while (load_acquire(&stream->published) == head) {
+                uint32_t seen;
+
+                if (sim_now_ns() < spin_end_ns)
+                        continue;
+                seen = load_acquire(&stream->bell);
+                store_relaxed(&stream->is_asleep, 1);
+                fence_seq_cst();
+                if (load_acquire(&stream->published) == head) {
+                        if (load_acquire(&stream->is_closing))
+                                return false;
+                        syscall(SYS_futex, &stream->bell, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+                }
+                store_relaxed(&stream->is_asleep, 0);
+        }
+        return true;
+}
+
+static bool is_dead(CUstream stream)
+{
+        return load_acquire(&stream->is_dropping) || load_acquire(&stream->context->error);
+}
+
+struct barrier {
+        CUstream stream;
+        uint64_t ticket;
+        uint64_t *ready_ns;
+};
+
+static bool is_barrier_clear(void *argument)
+{
+        struct barrier *barrier = argument;
+
+        return is_dead(barrier->stream) ||
+               stream_is_clear(barrier->stream, barrier->ticket, barrier->ready_ns);
+}
+
+static void retire(CUstream stream, uint64_t head)
+{
+        store_release(&stream->head, head);
+        store_release(&stream->completed, load_relaxed(&stream->completed) + 1);
+        progress_announce();
+}
+
+static bool uses_engine(const struct command *command)
+{
+        return command->kind == COMMAND_LAUNCH || command->kind == COMMAND_SET ||
+               command->kind == COMMAND_RECORD || command->kind == COMMAND_GRAPH;
+}
+
+static void leave_engine(CUstream stream, struct exec_mark *mark)
+{
+        if (mark->is_on)
+                place_off(&stream->exec->place, mark);
+}
+
+static void serve(CUstream stream, struct command *command, struct exec_mark *mark)
+{
+        struct op_run run = { stream->exec, mark, command->enqueued_ns };
+        struct barrier barrier = { stream, command->ticket, &run.ready_ns };
+
+        store_release(&stream->oldest, command->ticket);
+        progress_announce();
+        if (mark->end_ns > run.ready_ns)
+                run.ready_ns = mark->end_ns;
+        if (!uses_engine(command))
+                leave_engine(stream, mark);
+        if (!is_barrier_clear(&barrier)) {
+                leave_engine(stream, mark);
+                progress_wait(is_barrier_clear, &barrier);
+        }
+        if (is_dead(stream)) {
+                command_drop(command);
+                return;
+        }
+        command_run(stream, &run, command);
+        if (run.ready_ns > mark->end_ns)
+                mark->end_ns = run.ready_ns;
+        store_release(&stream->end_ns, mark->end_ns);
+}
+
+/* Leaves the context, unless that is going away: then exec_context_close() joins us. */
+static void end_stream(CUstream stream)
+{
+        struct exec_context *exec = stream->exec;
+        bool was_listed = false;
+
+        pthread_mutex_lock(&exec->lock);
+        for (CUstream *at = &exec->streams; *at && !was_listed; at = &(*at)->next) {
+                if (*at == stream) {
+                        *at = stream->next;
+                        was_listed = true;
+                        break;
+                }
+        }
+        pthread_mutex_unlock(&exec->lock);
+        if (!was_listed)
+                return;
+        pthread_detach(pthread_self());
+        munmap(stream->ring, STREAM_RING_BYTES);
+        stream->ring = NULL;
+        stream_recycle(stream);
+}
+
+void *stream_worker(void *argument)
+{
+        CUstream stream = argument;
+        struct exec_mark mark = { 0 };
+        uint64_t head = 0;
+
+        prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+        for (;;) {
+                struct command *command;
+
+                if (load_acquire(&stream->published) == head) {
+                        leave_engine(stream, &mark);
+                        if (!await_command(stream, head))
+                                break;
+                }
+                command = (struct command *)(stream->ring + head % STREAM_RING_BYTES);
+                head += command->bytes;
+                if (command->kind == COMMAND_PAD)
+                        continue;
+                serve(stream, command, &mark);
+                retire(stream, head);
+        }
+        leave_engine(stream, &mark);
+        end_stream(stream);
+        return NULL;
+}

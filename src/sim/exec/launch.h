@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what a program passes to a launch to an op_launch.
+ */
+#ifndef ALIQUOT_SIM_EXEC_LAUNCH_H
+#define ALIQUOT_SIM_EXEC_LAUNCH_H
+
+#include "sim/exec/exec_op.h"
+#include "sim/module/module.h"
+
+/* Parameters as the driver takes them: an array of pointers, or `extra` with one packed buffer. */
+struct launch_params {
+        void **kernel;
+        void **extra;
+};
+
+/* Shape and function, checked against the device's limits. */
+CUresult launch_check(CUfunction function, const struct op_launch *shape);
+
+/* Where the parameter bytes are when they come packed; NULL when they come one by one. */
+CUresult launch_packed(CUfunction function, const struct launch_params *params,
+                       const void **ret_buffer, size_t *ret_bytes);
+
+/* Fills `to` (room for function->param_bytes behind it) from shape and parameters. */
+CUresult launch_fill(struct op_launch *to, const struct op_launch *shape,
+                     const struct launch_params *params);
+
+#endif

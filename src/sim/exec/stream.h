@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams: a queue of commands each, and the thread that carries them out.
+ *
+ * The queue is a ring of bytes. A call takes the stream's lock, copies its command in, and
+ * publishes it; no allocation, and a wake-up only when the worker sleeps. The worker, made with the
+ * first command, runs them in order. A full ring, or STREAM_PENDING_MAX commands, blocks the
+ * caller, as the real push buffer does.
+ *
+ * Order between streams: every command draws a ticket from its context. A command of the legacy
+ * default stream waits for all earlier tickets of blocking streams, and theirs for its. Everything
+ * else is by events.
+ *
+ * Handles stay readable for ever (their memory is reused for streams only), so that a stale one is
+ * answered with an error.
+ */
+#ifndef ALIQUOT_SIM_EXEC_STREAM_H
+#define ALIQUOT_SIM_EXEC_STREAM_H
+
+#include "common/atomic.h"
+#include "sim/context/context.h"
+#include "sim/exec/exec_op.h"
+#include "sim/face.h"
+
+#include <pthread.h>
+
+#define STREAM_MAGIC 0x5374726du
+#define STREAM_RING_BYTES ((size_t)256 << 10)
+#define STREAM_COMMAND_MAX ((size_t)32 << 10)
+#define STREAM_PENDING_MAX 1024
+
+enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };
+
+enum command_kind {
+        COMMAND_PAD, /* fills the ring's end */
+        COMMAND_LAUNCH,
+        COMMAND_COPY,
+        COMMAND_SET,
+        COMMAND_HOST,
+        COMMAND_CALLBACK,
+        COMMAND_RECORD,
+        COMMAND_WAIT,
+        COMMAND_MEMORY,
+        COMMAND_GRAPH,
+        COMMAND_WORK,
+};
+
+/* Payload follows, 16-aligned. */
+struct command {
+        uint32_t bytes; /* in the ring, this header included */
+        uint32_t kind;
+        uint64_t ticket;
+        uint64_t enqueued_ns;
+        uint64_t reserved;
+};
+
+struct command_callback {
+        CUstreamCallback function;
+        void *argument;
+};
+
+struct command_event {
+        CUevent event; /* a reference is held */
+        uint64_t version;
+};
+
+struct command_memory {
+        uint32_t count;
+        uint32_t reserved;
+        CUstreamBatchMemOpParams operations[];
+};
+
+struct command_graph {
+        struct graph_program *program; /* a reference is held */
+};
+
+struct command_work {
+        void (*function)(void *argument);
+        void *argument;
+        uint64_t cost_ns;
+};
+
+struct capture;
+
+struct CUstream_st {
+        uint32_t magic; /* STREAM_MAGIC, first; 0 when destroyed */
+        enum stream_kind kind;
+        unsigned flags;
+        int priority;
+        unsigned long long id;
+        CUcontext context;
+        struct exec_context *exec;
+        struct CUstream_st *next; /* of the context's streams; guarded by exec->lock */
+
+        pthread_mutex_t lock;       /* producers: tail */
+        unsigned char *ring;        /* NULL until the first command */
+        uint64_t tail;              /* guarded by lock */
+        _Atomic uint64_t published; /* producer, release: bytes before it are commands */
+        _Atomic uint64_t head;      /* worker, release: bytes before it are free */
+        _Atomic uint64_t enqueued;  /* commands; producer */
+        _Atomic uint64_t completed; /* commands; worker, release */
+        _Atomic uint64_t oldest; /* ticket of the command being run, or last run; worker, release */
+        _Atomic uint64_t end_ns; /* when the latest complete command ended */
+        _Atomic uint32_t bell;   /* futex word of the sleeping worker */
+        _Atomic uint32_t is_asleep;
+        _Atomic uint32_t is_closing;  /* destroyed: end when drained */
+        _Atomic uint32_t is_dropping; /* context destroyed: run nothing more */
+        pthread_t worker;
+        bool has_worker; /* guarded by lock */
+
+        /* Guarded by graph_lock (graph/graph.h). */
+        struct capture *_Atomic capture;
+        CUgraphNode *tips; /* what the next captured node depends on */
+        CUgraphEdgeData *tip_edges;
+        size_t tip_count;
+
+        CUstreamAttrValue policy_window;
+        CUstreamAttrValue sync_policy;
+        CUstreamAttrValue sync_domain_map;
+        CUstreamAttrValue sync_domain;
+};
+
+struct exec_context {
+        CUcontext context;
+        struct exec_context *next; /* of all; constant */
+        bool is_taken;             /* by a context; guarded with the list */
+        pthread_mutex_t lock;      /* streams, place */
+        struct CUstream_st *streams;
+        struct CUstream_st *legacy;
+        _Atomic uint64_t next_ticket;
+        struct exec_place place;
+        _Atomic bool has_place;
+        _Atomic uint32_t blocking_captures; /* blocking streams that are being captured */
+};
+
+/* Resolves 0, legacy and per-thread handles; checks the stream and its context, sticky errors
+ * too. NOT_PERMITTED from within a host function. */
+CUresult stream_resolve(CUstream handle, bool is_per_thread, CUstream *ret_stream);
+
+/* As stream_resolve(), for work: a legacy stream may not be used while a blocking stream captures
+ * (STREAM_CAPTURE_IMPLICIT, which invalidates it). */
+CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_stream);
+
+static inline bool stream_is_capturing(CUstream stream)
+{
+        return load_acquire(&stream->capture) != NULL;
+}
+
+/*
+ * Room for a command with `bytes` of payload, filled by the caller and then published with
+ * stream_commit(); the stream is locked in between. NULL, unlocked: out of host memory.
+ */
+void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes);
+void stream_commit(CUstream stream);
+
+/* begin, copy, commit. */
+CUresult stream_push(CUstream stream, enum command_kind kind, const void *payload, size_t bytes);
+
+/* Nothing is queued, and nothing that an implicit barrier waits for either. */
+bool stream_is_idle(CUstream stream);
+
+/* Until what is queued now is done; then the context's sticky error. */
+CUresult stream_wait(CUstream stream);
+
+/* The same, and until implicit barriers allow more in this stream. */
+CUresult stream_drain(CUstream stream);
+
+/* Streams of one context. */
+CUresult stream_create(struct exec_context *exec, enum stream_kind kind, unsigned flags,
+                       CUstream *ret_stream);
+
+/* Asks the worker to end when it has run what is queued. The handle is no longer valid. */
+void stream_retire(CUstream stream);
+
+/* The last user of a stream is gone: its memory may serve another. */
+void stream_recycle(CUstream stream);
+
+/* A command of `stream` with this ticket may run as far as implicit barriers go. */
+bool stream_is_clear(CUstream stream, uint64_t ticket, uint64_t *ret_ready_ns);
+
+/* Every command of the stream up to this ticket is complete. */
+bool stream_is_past(CUstream stream, uint64_t ticket);
+
+/* The context's seat at its device; taken when first needed. */
+struct exec_place *exec_place_of(struct exec_context *exec);
+
+/* The body of a stream's thread (exec_worker.c). */
+void *stream_worker(void *stream);
+
+/* Carries the command out (exec_command.c); `mark` and ready_ns as for ops. */
+void command_run(CUstream stream, struct op_run *run, struct command *command);
+
+/* What a command that is dropped must still give back. */
+void command_drop(struct command *command);
+
+/* Work anywhere in the process went on: wakes those in progress_wait(). */
+void progress_announce(void);
+
+/* Blocks until check(argument) holds. */
+void progress_wait(bool (*check)(void *argument), void *argument);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's calls on streams: making, waiting, asking, ending.
+ */
+#include "sim/entry.h"
+#include "sim/exec/exec.h"
+#include "sim/exec/stream.h"
+#include "sim/graph/capture.h"
+#include "sim/memory/memory.h"
+
+#include <string.h>
+
+/* Lower numbers are more urgent. */
+#define PRIORITY_LEAST 0
+#define PRIORITY_GREATEST (-5)
+
+CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_stream)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS && stream->kind == STREAM_LEGACY &&
+            load_acquire(&stream->exec->blocking_captures))
+                rc = capture_refuse_legacy(stream->exec);
+        if (rc == CUDA_SUCCESS)
+                *ret_stream = stream;
+        return rc;
+}
+
+static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
+{
+        CUcontext context;
+        CUresult rc = context_require(&context);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!context->exec)
+                return CUDA_ERROR_INVALID_CONTEXT;
+        rc = stream_create(context->exec, STREAM_CREATED, flags, ret_stream);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (priority > PRIORITY_LEAST)
+                priority = PRIORITY_LEAST;
+        if (priority < PRIORITY_GREATEST)
+                priority = PRIORITY_GREATEST;
+        (*ret_stream)->priority = priority;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream *ret_stream, unsigned int flags)
+{
+        API_ENTER(cuStreamCreate);
+        return create(ret_stream, flags, PRIORITY_LEAST);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *ret_stream, unsigned int flags, int priority)
+{
+        API_ENTER(cuStreamCreateWithPriority);
+        return create(ret_stream, flags, priority);
+}
+
+static CUresult destroy(CUstream stream)
+{
+        if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
+            stream->magic != STREAM_MAGIC || stream->kind != STREAM_CREATED)
+                return CUDA_ERROR_INVALID_HANDLE;
+        capture_stream_gone(stream);
+        stream_retire(stream);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+        API_ENTER(cuStreamDestroy);
+        return destroy(stream);
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+        API_ENTER(cuStreamDestroy_v2);
+        return destroy(stream);
+}
+
+static CUresult query(bool is_per_thread, CUstream handle)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
+                rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        if (rc == CUDA_SUCCESS)
+                rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (stream->kind == STREAM_LEGACY
+                    ? !stream_is_idle(stream)
+                    : load_acquire(&stream->completed) != load_acquire(&stream->enqueued))
+                return CUDA_ERROR_NOT_READY;
+        return (CUresult)load_acquire(&stream->context->error);
+}
+
+ENTRY_PAIR(cuStreamQuery, _ptsz, query, (CUstream stream), stream)
+
+static CUresult synchronize(bool is_per_thread, CUstream handle)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
+                rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        if (rc == CUDA_SUCCESS)
+                rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        /* The legacy stream stands for the blocking streams too. */
+        rc = stream->kind == STREAM_LEGACY ? stream_drain(stream) : stream_wait(stream);
+        memory_synchronized(stream->context->device);
+        return rc;
+}
+
+ENTRY_PAIR(cuStreamSynchronize, _ptsz, synchronize, (CUstream stream), stream)
+
+static CUresult get_priority(bool is_per_thread, CUstream handle, int *ret_priority)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_priority)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_priority = stream->priority;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamGetPriority, _ptsz, get_priority, (CUstream stream, int *ret), stream, ret)
+
+static CUresult get_flags(bool is_per_thread, CUstream handle, unsigned *ret_flags)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_flags)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_flags = stream->flags;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamGetFlags, _ptsz, get_flags, (CUstream stream, unsigned int *ret), stream, ret)
+
+static CUresult get_id(bool is_per_thread, CUstream handle, unsigned long long *ret_id)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_id)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_id = stream->id;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamGetId, _ptsz, get_id, (CUstream stream, unsigned long long *ret), stream, ret)
+
+static CUresult get_device(bool is_per_thread, CUstream handle, CUdevice *ret_device)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_device)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_device = stream->context->device;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamGetDevice, _ptsz, get_device, (CUstream stream, CUdevice *ret), stream, ret)
+
+static CUresult get_ctx(bool is_per_thread, CUstream handle, CUcontext *ret_context)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_context)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_context = stream->context;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamGetCtx, _ptsz, get_ctx, (CUstream stream, CUcontext *ret), stream, ret)
+
+/* No stream belongs to a green context here. */
+static CUresult get_ctx_v2(bool is_per_thread, CUstream handle, CUcontext *ret_context,
+                           CUgreenCtx *ret_green)
+{
+        CUresult rc;
+
+        if (!ret_green)
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = get_ctx(is_per_thread, handle, ret_context);
+        if (rc == CUDA_SUCCESS)
+                *ret_green = NULL;
+        return rc;
+}
+
+ENTRY_PAIR(cuStreamGetCtx_v2, _ptsz, get_ctx_v2,
+           (CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green), stream, ret_context,
+           ret_green)
+
+CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *ret_green)
+{
+        API_ENTER(cuStreamGetGreenCtx);
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, false, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_green)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_green = NULL;
+        return CUDA_SUCCESS;
+}
+
+/* Where an attribute is kept; NULL for those that streams do not have. */
+static CUstreamAttrValue *attribute(CUstream stream, CUstreamAttrID id)
+{
+        switch (id) {
+        case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+                return &stream->policy_window;
+        case CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+                return &stream->sync_policy;
+        case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+                return &stream->sync_domain_map;
+        case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN:
+                return &stream->sync_domain;
+        default:
+                return NULL;
+        }
+}
+
+static CUresult get_attribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
+                              CUstreamAttrValue *ret_value)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_value)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (id == CU_STREAM_ATTRIBUTE_PRIORITY) {
+                ret_value->priority = stream->priority;
+                return CUDA_SUCCESS;
+        }
+        if (!attribute(stream, id))
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_value = *attribute(stream, id);
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamGetAttribute, _ptsz, get_attribute,
+           (CUstream stream, CUstreamAttrID id, CUstreamAttrValue *ret), stream, id, ret)
+
+static CUresult set_attribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
+                              const CUstreamAttrValue *value)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!value || !attribute(stream, id))
+                return CUDA_ERROR_INVALID_VALUE;
+        *attribute(stream, id) = *value;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamSetAttribute, _ptsz, set_attribute,
+           (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value), stream, id, value)
+
+static CUresult copy_attributes(bool is_per_thread, CUstream to_handle, CUstream from_handle)
+{
+        CUstream to, from;
+        CUresult rc = stream_resolve(to_handle, is_per_thread, &to);
+
+        if (rc == CUDA_SUCCESS)
+                rc = stream_resolve(from_handle, is_per_thread, &from);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (to->context != from->context)
+                return CUDA_ERROR_INVALID_VALUE;
+        to->policy_window = from->policy_window;
+        to->sync_policy = from->sync_policy;
+        to->sync_domain_map = from->sync_domain_map;
+        to->sync_domain = from->sync_domain;
+        return CUDA_SUCCESS;
+}
+
+ENTRY_PAIR(cuStreamCopyAttributes, _ptsz, copy_attributes, (CUstream to, CUstream from), to, from)

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's calls that add a node to a graph.
+ */
+#include "sim/graph/node.h"
+#include "sim/node/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct place {
+        CUgraphNode *ret_node;
+        CUgraph graph;
+        const CUgraphNode *before;
+        const CUgraphEdgeData *data;
+        size_t count;
+};
+
+static CUresult place_check(const struct place *place)
+{
+        if (!place->ret_node || graph_check(place->graph) != CUDA_SUCCESS ||
+            (place->count && !place->before))
+                return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < place->count; i++) {
+                if (node_check(place->before[i]) != CUDA_SUCCESS ||
+                    place->before[i]->graph != place->graph)
+                        return CUDA_ERROR_INVALID_VALUE;
+                for (size_t j = 0; j < i; j++)
+                        if (place->before[i] == place->before[j] && !place->data)
+                                return CUDA_ERROR_INVALID_VALUE;
+        }
+        return CUDA_SUCCESS;
+}
+
+/* Puts the body in; what it owns is copied, and freed here. graph_lock held. */
+static CUresult put(const struct place *place, struct node_body *body)
+{
+        struct graph_edge *edges = calloc(place->count + 1, sizeof(*edges));
+        CUgraphNode node = NULL;
+
+        for (size_t i = 0; edges && i < place->count; i++) {
+                edges[i].from = place->before[i];
+                if (place->data)
+                        edges[i].data = place->data[i];
+        }
+        if (edges)
+                node = graph_add(place->graph, edges, place->count, body);
+        free(edges);
+        body_free(body);
+        if (!node)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        *place->ret_node = node;
+        return CUDA_SUCCESS;
+}
+
+static CUresult add(const struct place *place, CUgraphNodeParams *params)
+{
+        struct node_body body;
+        CUresult rc;
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        pthread_mutex_lock(&graph_lock);
+        rc = place_check(place);
+        if (rc == CUDA_SUCCESS && params->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+            graph_check(params->graph.graph) == CUDA_SUCCESS &&
+            graph_has_memory(params->graph.graph))
+                rc = CUDA_ERROR_NOT_SUPPORTED;
+        if (rc == CUDA_SUCCESS)
+                rc = body_of(place->graph, params, &body);
+        if (rc == CUDA_SUCCESS)
+                rc = put(place, &body);
+        pthread_mutex_unlock(&graph_lock);
+        graph_users_bury();
+        return rc;
+}
+
+CUresult cuGraphAddNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                        size_t count, CUgraphNodeParams *params)
+{
+        API_ENTER(cuGraphAddNode);
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, params);
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                           const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
+{
+        API_ENTER(cuGraphAddNode_v2);
+        return add(&(struct place){ ret_node, graph, before, data, count }, params);
+}
+
+CUresult cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                              size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+        API_ENTER(cuGraphAddKernelNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.kernel, params, sizeof(*params));
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphAddKernelNode_v2);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.kernel, params, sizeof(*params));
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                              size_t count, const CUDA_MEMCPY3D *params, CUcontext context)
+{
+        API_ENTER(cuGraphAddMemcpyNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        any.memcpy.copyParams = *params;
+        any.memcpy.copyCtx = context;
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                              size_t count, const CUDA_MEMSET_NODE_PARAMS *params,
+                              CUcontext context)
+{
+        API_ENTER(cuGraphAddMemsetNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.memset, params, sizeof(*params));
+        any.memset.ctx = context;
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                            size_t count, const CUDA_HOST_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphAddHostNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.host, params, sizeof(*params));
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                  size_t count, CUgraph child)
+{
+        API_ENTER(cuGraphAddChildGraphNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+
+        any.graph.graph = child;
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                             size_t count)
+{
+        API_ENTER(cuGraphAddEmptyNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
+
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                   size_t count, CUevent event)
+{
+        API_ENTER(cuGraphAddEventRecordNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
+
+        any.eventRecord.event = event;
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                 size_t count, CUevent event)
+{
+        API_ENTER(cuGraphAddEventWaitNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
+
+        any.eventWait.event = event;
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                  size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphAddBatchMemOpNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.memOp, params, sizeof(*params));
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphAddMemAllocNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+        CUresult rc;
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.alloc, params, sizeof(*params));
+        rc = add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        if (rc == CUDA_SUCCESS)
+                params->dptr = any.alloc.dptr;
+        return rc;
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                               size_t count, CUdeviceptr address)
+{
+        API_ENTER(cuGraphAddMemFreeNode);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
+
+        any.free.dptr = address;
+        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+}

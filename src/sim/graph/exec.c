@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Instantiating, launching and destroying executable graphs.
+ */
+#include "sim/graph/exec.h"
+
+#include "sim/entry.h"
+#include "sim/exec/event_ipc.h"
+#include "sim/exec/exec.h"
+#include "sim/exec/stream.h"
+#include "sim/graph/capture.h"
+#include "sim/memory/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWN_FLAGS                                                                             \
+        (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
+         CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |                                            \
+         CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+
+CUresult graph_exec_check(CUgraphExec exec)
+{
+        return exec && exec->magic == GRAPH_EXEC_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUgraphNode find_original(CUgraph graph, CUgraphNode original)
+{
+        for (CUgraphNode at = graph->first; at; at = at->next) {
+                CUgraphNode inner;
+
+                if (at->original == original)
+                        return at;
+                if (at->body.type != CU_GRAPH_NODE_TYPE_GRAPH)
+                        continue;
+                inner = find_original(at->body.child, original);
+                if (inner)
+                        return inner;
+        }
+        return NULL;
+}
+
+CUgraphNode graph_exec_node(CUgraphExec exec, CUgraphNode node)
+{
+        return node_check(node) == CUDA_SUCCESS ? find_original(exec->graph, node) : NULL;
+}
+
+/* The first node that cannot be instantiated here. */
+static CUgraphNode unsupported(CUgraph graph)
+{
+        for (CUgraphNode at = graph->first; at; at = at->next) {
+                if (at->body.type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL ||
+                    at->body.type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT ||
+                    at->body.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+                        return at;
+                if (at->body.type == CU_GRAPH_NODE_TYPE_GRAPH && unsupported(at->body.child))
+                        return at;
+        }
+        return NULL;
+}
+
+static CUresult instantiate_locked(CUgraphExec exec, CUgraph graph,
+                                   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        params->hErrNode_out = NULL;
+        params->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+        if (graph_check(graph) != CUDA_SUCCESS || params->flags & ~(cuuint64_t)KNOWN_FLAGS)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (graph->is_captured_into)
+                return CUDA_ERROR_INVALID_VALUE;
+        params->hErrNode_out = unsupported(graph);
+        if (params->hErrNode_out || params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
+                params->result_out = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+                return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        if (graph_has_memory(graph) && graph->instance)
+                return CUDA_ERROR_INVALID_VALUE;
+        exec->graph = graph_copy(graph);
+        exec->program = exec->graph ? graph_compile(exec->graph) : NULL;
+        if (!exec->program)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (graph_has_memory(graph))
+                graph->instance = exec;
+        exec->flags = params->flags;
+        params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+        return CUDA_SUCCESS;
+}
+
+static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph,
+                            CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        CUgraphExec exec;
+        CUresult rc;
+
+        if (!ret_exec || !params)
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        exec = calloc(1, sizeof(*exec));
+        if (!exec)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        pthread_mutex_lock(&graph_lock);
+        rc = instantiate_locked(exec, graph, params);
+        if (rc != CUDA_SUCCESS)
+                graph_free(exec->graph);
+        pthread_mutex_unlock(&graph_lock);
+        if (rc != CUDA_SUCCESS) {
+                free(exec);
+                return rc;
+        }
+        exec->magic = GRAPH_EXEC_MAGIC;
+        *ret_exec = exec;
+        return CUDA_SUCCESS;
+}
+
+static CUresult instantiate_flags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
+{
+        CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = flags };
+
+        return instantiate(ret_exec, graph, &params);
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
+{
+        API_ENTER(cuGraphInstantiateWithFlags);
+        return instantiate_flags(ret_exec, graph, flags);
+}
+
+static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
+                                char *log, size_t log_bytes)
+{
+        CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
+        CUresult rc = instantiate(ret_exec, graph, &params);
+
+        if (ret_node)
+                *ret_node = params.hErrNode_out;
+        if (log && log_bytes)
+                log[0] = '\0';
+        return rc;
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node, char *log,
+                            size_t log_bytes)
+{
+        API_ENTER(cuGraphInstantiate);
+        return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
+                               char *log, size_t log_bytes)
+{
+        API_ENTER(cuGraphInstantiate_v2);
+        return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
+}
+
+/* An upload moves nothing here: the program is on the host. */
+static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS)
+                rc = graph_exec_check(exec);
+        if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
+                rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        return rc;
+}
+
+ENTRY_PAIR(cuGraphUpload, _ptsz, upload, (CUgraphExec exec, CUstream stream), exec, stream)
+
+static CUresult instantiate_params(bool is_per_thread, CUgraphExec *ret_exec, CUgraph graph,
+                                   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        CUresult rc = instantiate(ret_exec, graph, params);
+
+        if (rc == CUDA_SUCCESS && params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
+                rc = upload(is_per_thread, *ret_exec, params->hUploadStream);
+        return rc;
+}
+
+ENTRY_PAIR(cuGraphInstantiateWithParams, _ptsz, instantiate_params,
+           (CUgraphExec * ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), ret_exec,
+           graph, params)
+
+CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
+{
+        API_ENTER(cuGraphExecGetFlags);
+        CUresult rc = graph_exec_check(exec);
+
+        if (rc != CUDA_SUCCESS || !ret_flags)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_flags = exec->flags;
+        return CUDA_SUCCESS;
+}
+
+/* Memory that an earlier launch left allocated: freed first if so asked, else the launch fails. */
+static CUresult settle_memory(CUgraphExec exec)
+{
+        CUresult rc = CUDA_SUCCESS;
+
+        for (CUgraphNode at = exec->graph->first; at && rc == CUDA_SUCCESS; at = at->next) {
+                if (at->body.type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+                    !memory_graph_is_committed(at->body.memory.address))
+                        continue;
+                if (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)
+                        memory_graph_decommit(at->body.memory.address);
+                else
+                        rc = CUDA_ERROR_INVALID_VALUE;
+        }
+        return rc;
+}
+
+static bool has_allocation(CUgraphExec exec)
+{
+        for (CUgraphNode at = exec->graph->first; at; at = at->next)
+                if (at->body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+                        return true;
+        return false;
+}
+
+/* Launches of one executable graph follow each other: this one waits for the last. */
+static CUresult follow(CUgraphExec exec, CUstream stream)
+{
+        struct command_event wait;
+
+        if (!exec->last) {
+                exec->last = event_make(stream->context, CU_EVENT_DISABLE_TIMING);
+                return exec->last ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        wait = (struct command_event){ exec->last, load_acquire(&exec->last->state->recorded) };
+        if (has_allocation(exec)) {
+                /* What is allocated at launch can only be told when the last launch is over. */
+                event_await(exec->last, wait.version);
+                return settle_memory(exec);
+        }
+        if (event_is_complete(exec->last, wait.version))
+                return CUDA_SUCCESS;
+        event_retain(exec->last);
+        return stream_push(stream, COMMAND_WAIT, &wait, sizeof(wait));
+}
+
+static CUresult queue(CUgraphExec exec, CUstream stream)
+{
+        struct command_graph command;
+        struct command_event record;
+        CUresult rc = follow(exec, stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        pthread_mutex_lock(&graph_lock);
+        if (!exec->program)
+                exec->program = graph_compile(exec->graph);
+        command.program = exec->program;
+        if (command.program)
+                graph_program_retain(command.program);
+        pthread_mutex_unlock(&graph_lock);
+        if (!command.program)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        rc = stream_push(stream, COMMAND_GRAPH, &command, sizeof(command));
+        if (rc != CUDA_SUCCESS) {
+                graph_program_release(command.program);
+                return rc;
+        }
+        event_retain(exec->last);
+        record = (struct command_event){ exec->last, event_record_begin(exec->last) };
+        return stream_push(stream, COMMAND_RECORD, &record, sizeof(record));
+}
+
+/* A launch into a capturing stream becomes a child graph there. */
+static CUresult capture_launch(CUgraphExec exec, CUstream stream)
+{
+        struct node_body body = { .type = CU_GRAPH_NODE_TYPE_GRAPH,
+                                  .context = stream->context,
+                                  .child = exec->graph };
+
+        return has_allocation(exec)
+                       ? capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+                       : capture_add(stream, &body);
+}
+
+static CUresult launch(bool is_per_thread, CUgraphExec exec, CUstream handle)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
+
+        if (rc == CUDA_SUCCESS)
+                rc = graph_exec_check(exec);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return stream_is_capturing(stream) ? capture_launch(exec, stream) : queue(exec, stream);
+}
+
+ENTRY_PAIR(cuGraphLaunch, _ptsz, launch, (CUgraphExec exec, CUstream stream), exec, stream)
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+        API_ENTER(cuGraphExecDestroy);
+        CUresult rc = graph_exec_check(exec);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        exec->magic = 0;
+        if (exec->program)
+                graph_program_release(exec->program);
+        if (exec->last)
+                event_release(exec->last);
+        pthread_mutex_lock(&graph_lock);
+        if (exec->graph->original->instance == exec)
+                exec->graph->original->instance = NULL;
+        graph_free(exec->graph);
+        pthread_mutex_unlock(&graph_lock);
+        graph_users_bury();
+        free(exec);
+        return CUDA_SUCCESS;
+}

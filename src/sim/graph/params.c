@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's calls that read and change what a node does.
+ *
+ * Each getter is "lock, is it a node of this kind, copy out"; each setter "make a new body, then
+ * replace". Nothing already instantiated changes.
+ */
+#include "sim/context/context.h"
+#include "sim/graph/node.h"
+#include "sim/node/fault.h"
+
+#include <string.h>
+
+/* Locks; the node, if it is one of that kind, else an error and unlocked again. */
+static CUresult take(CUgraphNode node, CUgraphNodeType type, const void *params)
+{
+        CUresult rc;
+
+        pthread_mutex_lock(&graph_lock);
+        rc = params ? node_check(node) : CUDA_ERROR_INVALID_VALUE;
+        if (rc == CUDA_SUCCESS && node->body.type != type)
+                rc = CUDA_ERROR_INVALID_VALUE;
+        if (rc != CUDA_SUCCESS)
+                pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+static CUresult set(CUgraphNode node, CUgraphNodeParams *params)
+{
+        struct node_body body;
+        CUresult rc = take(node, params->type, params);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+            params->type == CU_GRAPH_NODE_TYPE_MEM_FREE || params->type == CU_GRAPH_NODE_TYPE_GRAPH)
+                rc = CUDA_ERROR_NOT_SUPPORTED;
+        if (rc == CUDA_SUCCESS && params->type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+            !params->memcpy.copyCtx)
+                params->memcpy.copyCtx = node->body.context;
+        if (rc == CUDA_SUCCESS && params->type == CU_GRAPH_NODE_TYPE_MEMSET && !params->memset.ctx)
+                params->memset.ctx = node->body.context;
+        if (rc == CUDA_SUCCESS)
+                rc = body_of(node->graph, params, &body);
+        if (rc == CUDA_SUCCESS)
+                node_replace(node, &body);
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
+{
+        API_ENTER(cuGraphNodeSetParams);
+        CUgraphNodeParams copy;
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        copy = *params;
+        return set(node, &copy);
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)
+{
+        API_ENTER(cuGraphKernelNodeGetParams);
+        CUDA_KERNEL_NODE_PARAMS params;
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        kernel_params_of(node, &params);
+        memcpy(ret, &params, sizeof(*ret));
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
+{
+        API_ENTER(cuGraphKernelNodeGetParams_v2);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        kernel_params_of(node, ret);
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+static CUresult set_kernel(CUgraphNode node, const void *params, size_t bytes)
+{
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.kernel, params, bytes);
+        return set(node, &any);
+}
+
+CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+        API_ENTER(cuGraphKernelNodeSetParams);
+        return set_kernel(node, params, sizeof(*params));
+}
+
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphKernelNodeSetParams_v2);
+        return set_kernel(node, params, sizeof(*params));
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
+{
+        API_ENTER(cuGraphMemcpyNodeGetParams);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEMCPY, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret = node->body.copy.asked;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
+{
+        API_ENTER(cuGraphMemcpyNodeSetParams);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        any.memcpy.copyParams = *params;
+        return set(node, &any);
+}
+
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
+{
+        API_ENTER(cuGraphMemsetNodeGetParams);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEMSET, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret = node->body.set.asked;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphMemsetNodeSetParams);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.memset, params, sizeof(*params));
+        return set(node, &any);
+}
+
+CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
+{
+        API_ENTER(cuGraphHostNodeGetParams);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_HOST, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret = (CUDA_HOST_NODE_PARAMS){ node->body.host.function, node->body.host.argument };
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphHostNodeSetParams);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.host, params, sizeof(*params));
+        return set(node, &any);
+}
+
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret_graph)
+{
+        API_ENTER(cuGraphChildGraphNodeGetGraph);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_GRAPH, ret_graph);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret_graph = node->body.child;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+static CUresult get_event(CUgraphNode node, CUgraphNodeType type, CUevent *ret_event)
+{
+        CUresult rc = take(node, type, ret_event);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret_event = node->body.event;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret_event)
+{
+        API_ENTER(cuGraphEventRecordNodeGetEvent);
+        return get_event(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, ret_event);
+}
+
+CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret_event)
+{
+        API_ENTER(cuGraphEventWaitNodeGetEvent);
+        return get_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, ret_event);
+}
+
+CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
+{
+        API_ENTER(cuGraphEventRecordNodeSetEvent);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
+
+        any.eventRecord.event = event;
+        return set(node, &any);
+}
+
+CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
+{
+        API_ENTER(cuGraphEventWaitNodeSetEvent);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
+
+        any.eventWait.event = event;
+        return set(node, &any);
+}
+
+CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *ret)
+{
+        API_ENTER(cuGraphBatchMemOpNodeGetParams);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret = (CUDA_BATCH_MEM_OP_NODE_PARAMS){ node->body.batch.context, node->body.batch.count,
+                                                node->body.batch.operations,
+                                                node->body.batch.flags };
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
+                                        const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+        API_ENTER(cuGraphBatchMemOpNodeSetParams);
+        CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
+
+        if (!params)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&any.memOp, params, sizeof(*params));
+        return set(node, &any);
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
+{
+        API_ENTER(cuGraphMemAllocNodeGetParams);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret = (CUDA_MEM_ALLOC_NODE_PARAMS){
+                .poolProps = node->body.memory.properties,
+                .accessDescs = node->body.memory.access,
+                .accessDescCount = node->body.memory.access_count,
+                .bytesize = node->body.memory.bytes,
+                .dptr = node->body.memory.address,
+        };
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret_address)
+{
+        API_ENTER(cuGraphMemFreeNodeGetParams);
+        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEM_FREE, ret_address);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret_address = node->body.memory.address;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                       CUkernelNodeAttrValue *ret)
+{
+        API_ENTER(cuGraphKernelNodeGetAttribute);
+        CUresult rc;
+
+        if ((unsigned)id >= CU_LAUNCH_ATTRIBUTE_MAX)
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        *ret = node->attributes[id];
+        if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+                ret->cooperative = (int)node->body.launch->is_cooperative;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                       const CUkernelNodeAttrValue *value)
+{
+        API_ENTER(cuGraphKernelNodeSetAttribute);
+        CUresult rc;
+
+        if ((unsigned)id >= CU_LAUNCH_ATTRIBUTE_MAX)
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, value);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        node->attributes[id] = *value;
+        if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+                node->body.launch->is_cooperative = value->cooperative != 0;
+        pthread_mutex_unlock(&graph_lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
+{
+        API_ENTER(cuGraphKernelNodeCopyAttributes);
+        CUresult rc = take(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = node_check(from);
+        if (rc == CUDA_SUCCESS && from->body.type != CU_GRAPH_NODE_TYPE_KERNEL)
+                rc = CUDA_ERROR_INVALID_VALUE;
+        if (rc == CUDA_SUCCESS) {
+                memcpy(to->attributes, from->attributes, sizeof(to->attributes));
+                to->body.launch->is_cooperative = from->body.launch->is_cooperative;
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's calls on the shape of graphs: making, copying, walking, linking.
+ *
+ * Lists are answered as the driver does: with no array the count; with one, as many as fit, the
+ * rest of it zeroed, and the count that was written. Forms without edge data answer LOSSY_QUERY
+ * when there is some to lose.
+ */
+#include "sim/graph/graph.h"
+#include "sim/node/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const CUgraphEdgeData plain_edge;
+
+static bool is_plain(const CUgraphEdgeData *data)
+{
+        return memcmp(data, &plain_edge, sizeof(plain_edge)) == 0;
+}
+
+CUresult cuGraphCreate(CUgraph *ret_graph, unsigned int flags)
+{
+        API_ENTER(cuGraphCreate);
+        CUgraph graph;
+
+        if (!ret_graph || flags)
+                return CUDA_ERROR_INVALID_VALUE;
+        pthread_mutex_lock(&graph_lock);
+        graph = graph_make();
+        pthread_mutex_unlock(&graph_lock);
+        if (!graph)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        *ret_graph = graph;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+        API_ENTER(cuGraphDestroy);
+        CUresult rc;
+
+        pthread_mutex_lock(&graph_lock);
+        rc = graph_check(graph);
+        if (rc == CUDA_SUCCESS && (graph->owner || graph->is_captured_into))
+                rc = CUDA_ERROR_INVALID_VALUE;
+        if (rc == CUDA_SUCCESS)
+                graph_free(graph);
+        pthread_mutex_unlock(&graph_lock);
+        graph_users_bury();
+        return rc;
+}
+
+CUresult cuGraphClone(CUgraph *ret_clone, CUgraph graph)
+{
+        API_ENTER(cuGraphClone);
+        CUgraph clone = NULL;
+        CUresult rc;
+
+        if (!ret_clone)
+                return CUDA_ERROR_INVALID_VALUE;
+        pthread_mutex_lock(&graph_lock);
+        rc = graph_check(graph);
+        if (rc == CUDA_SUCCESS && graph_has_memory(graph))
+                rc = CUDA_ERROR_NOT_SUPPORTED;
+        if (rc == CUDA_SUCCESS) {
+                clone = graph_copy(graph);
+                rc = clone ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        pthread_mutex_unlock(&graph_lock);
+        if (rc == CUDA_SUCCESS)
+                *ret_clone = clone;
+        return rc;
+}
+
+CUresult cuGraphNodeFindInClone(CUgraphNode *ret_node, CUgraphNode original, CUgraph clone)
+{
+        API_ENTER(cuGraphNodeFindInClone);
+        CUgraphNode at = NULL;
+        CUresult rc;
+
+        if (!ret_node)
+                return CUDA_ERROR_INVALID_VALUE;
+        pthread_mutex_lock(&graph_lock);
+        rc = graph_check(clone);
+        if (rc == CUDA_SUCCESS)
+                rc = node_check(original);
+        if (rc == CUDA_SUCCESS) {
+                for (at = clone->first; at && at->original != original; at = at->next)
+                        ;
+                rc = at ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        }
+        pthread_mutex_unlock(&graph_lock);
+        if (rc == CUDA_SUCCESS)
+                *ret_node = at;
+        return rc;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret_type)
+{
+        API_ENTER(cuGraphNodeGetType);
+        CUresult rc;
+
+        pthread_mutex_lock(&graph_lock);
+        rc = ret_type ? node_check(node) : CUDA_ERROR_INVALID_VALUE;
+        if (rc == CUDA_SUCCESS)
+                *ret_type = node->body.type;
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+/* Collects edges (or nodes, as edges without a far end) into the program's arrays. */
+struct list {
+        CUgraphNode *from, *to;
+        CUgraphEdgeData *data;
+        size_t room, count;
+        bool is_lossy;
+};
+
+static void list_put(struct list *list, CUgraphNode from, CUgraphNode to,
+                     const CUgraphEdgeData *data)
+{
+        if (list->count < list->room) {
+                if (list->from)
+                        list->from[list->count] = from;
+                if (list->to)
+                        list->to[list->count] = to;
+                if (list->data)
+                        list->data[list->count] = *data;
+        }
+        if (!list->data && (list->from || list->to) && !is_plain(data))
+                list->is_lossy = true;
+        list->count++;
+}
+
+static CUresult list_end(struct list *list, size_t *count)
+{
+        for (size_t i = list->count; i < list->room; i++) {
+                if (list->from)
+                        list->from[i] = NULL;
+                if (list->to)
+                        list->to[i] = NULL;
+        }
+        *count = list->room && list->room < list->count ? list->room : list->count;
+        return list->is_lossy ? CUDA_ERROR_LOSSY_QUERY : CUDA_SUCCESS;
+}
+
+static CUresult list_nodes(CUgraph graph, bool is_roots_only, CUgraphNode *nodes, size_t *count)
+{
+        struct list list = { .from = nodes };
+        CUresult rc;
+
+        if (!count)
+                return CUDA_ERROR_INVALID_VALUE;
+        list.room = nodes ? *count : 0;
+        pthread_mutex_lock(&graph_lock);
+        rc = graph_check(graph);
+        if (rc == CUDA_SUCCESS) {
+                for (CUgraphNode at = graph->first; at; at = at->next)
+                        if (!is_roots_only || !at->edge_count)
+                                list_put(&list, at, NULL, &plain_edge);
+                rc = list_end(&list, count);
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+        API_ENTER(cuGraphGetNodes);
+        return list_nodes(graph, false, nodes, count);
+}
+
+CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+        API_ENTER(cuGraphGetRootNodes);
+        return list_nodes(graph, true, nodes, count);
+}
+
+static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+                           size_t *count)
+{
+        struct list list = { .from = from, .to = to, .data = data };
+        CUresult rc;
+
+        if (!count || !from != !to || (data && !from))
+                return CUDA_ERROR_INVALID_VALUE;
+        list.room = from ? *count : 0;
+        pthread_mutex_lock(&graph_lock);
+        rc = graph_check(graph);
+        if (rc == CUDA_SUCCESS) {
+                for (CUgraphNode at = graph->first; at; at = at->next)
+                        for (size_t i = 0; i < at->edge_count; i++)
+                                list_put(&list, at->edges[i].from, at, &at->edges[i].data);
+                rc = list_end(&list, count);
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
+{
+        API_ENTER(cuGraphGetEdges);
+        return list_edges(graph, from, to, NULL, count);
+}
+
+CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+                            CUgraphEdgeData *data, size_t *count)
+{
+        API_ENTER(cuGraphGetEdges_v2);
+        return list_edges(graph, from, to, data, count);
+}
+
+static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
+                            size_t *count)
+{
+        struct list list = { .from = nodes, .data = data };
+        CUresult rc;
+
+        if (!count || (data && !nodes))
+                return CUDA_ERROR_INVALID_VALUE;
+        list.room = nodes ? *count : 0;
+        pthread_mutex_lock(&graph_lock);
+        rc = node_check(node);
+        if (rc == CUDA_SUCCESS) {
+                for (size_t i = 0; i < node->edge_count; i++)
+                        list_put(&list, node->edges[i].from, NULL, &node->edges[i].data);
+                rc = list_end(&list, count);
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+{
+        API_ENTER(cuGraphNodeGetDependencies);
+        return list_before(node, nodes, NULL, count);
+}
+
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
+                                       size_t *count)
+{
+        API_ENTER(cuGraphNodeGetDependencies_v2);
+        return list_before(node, nodes, data, count);
+}
+
+static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
+                           size_t *count)
+{
+        struct list list = { .from = nodes, .data = data };
+        CUresult rc;
+
+        if (!count || (data && !nodes))
+                return CUDA_ERROR_INVALID_VALUE;
+        list.room = nodes ? *count : 0;
+        pthread_mutex_lock(&graph_lock);
+        rc = node_check(node);
+        if (rc == CUDA_SUCCESS) {
+                for (CUgraphNode at = node->graph->first; at; at = at->next)
+                        for (size_t i = 0; i < at->edge_count; i++)
+                                if (at->edges[i].from == node)
+                                        list_put(&list, at, NULL, &at->edges[i].data);
+                rc = list_end(&list, count);
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+{
+        API_ENTER(cuGraphNodeGetDependentNodes);
+        return list_after(node, nodes, NULL, count);
+}
+
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
+                                         CUgraphEdgeData *data, size_t *count)
+{
+        API_ENTER(cuGraphNodeGetDependentNodes_v2);
+        return list_after(node, nodes, data, count);
+}
+
+/* The i-th edge of a request, checked. */
+struct edge_request {
+        const CUgraphNode *from, *to;
+        const CUgraphEdgeData *data;
+        size_t count;
+};
+
+static CUresult request_check(CUgraph graph, const struct edge_request *request)
+{
+        if (graph_check(graph) != CUDA_SUCCESS ||
+            (request->count && (!request->from || !request->to)))
+                return CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < request->count; i++)
+                if (node_check(request->from[i]) != CUDA_SUCCESS ||
+                    node_check(request->to[i]) != CUDA_SUCCESS ||
+                    request->from[i]->graph != graph || request->to[i]->graph != graph)
+                        return CUDA_ERROR_INVALID_VALUE;
+        return CUDA_SUCCESS;
+}
+
+static struct graph_edge edge_at(const struct edge_request *request, size_t i)
+{
+        return (struct graph_edge){ request->from[i],
+                                    request->data ? request->data[i] : plain_edge };
+}
+
+static CUresult add_edges(CUgraph graph, const struct edge_request *request)
+{
+        CUresult rc;
+        size_t done = 0;
+
+        pthread_mutex_lock(&graph_lock);
+        rc = request_check(graph, request);
+        while (rc == CUDA_SUCCESS && done < request->count) {
+                struct graph_edge edge = edge_at(request, done);
+
+                rc = node_link(request->to[done], &edge);
+                if (rc == CUDA_SUCCESS)
+                        done++;
+        }
+        while (rc != CUDA_SUCCESS && done > 0) {
+                struct graph_edge edge = edge_at(request, --done);
+
+                node_unlink(request->to[done], &edge);
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                size_t count)
+{
+        API_ENTER(cuGraphAddDependencies);
+        return add_edges(graph, &(struct edge_request){ from, to, NULL, count });
+}
+
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                   const CUgraphEdgeData *data, size_t count)
+{
+        API_ENTER(cuGraphAddDependencies_v2);
+        return add_edges(graph, &(struct edge_request){ from, to, data, count });
+}
+
+static CUresult remove_edges(CUgraph graph, const struct edge_request *request)
+{
+        CUresult rc;
+
+        pthread_mutex_lock(&graph_lock);
+        rc = request_check(graph, request);
+        if (rc == CUDA_SUCCESS && graph_has_memory(graph))
+                rc = CUDA_ERROR_NOT_SUPPORTED;
+        for (size_t i = 0; rc == CUDA_SUCCESS && i < request->count; i++) {
+                struct graph_edge edge = edge_at(request, i);
+
+                if (!node_unlink(request->to[i], &edge))
+                        rc = CUDA_ERROR_INVALID_VALUE;
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
+CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                   size_t count)
+{
+        API_ENTER(cuGraphRemoveDependencies);
+        return remove_edges(graph, &(struct edge_request){ from, to, NULL, count });
+}
+
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                      const CUgraphEdgeData *data, size_t count)
+{
+        API_ENTER(cuGraphRemoveDependencies_v2);
+        return remove_edges(graph, &(struct edge_request){ from, to, data, count });
+}
+
+CUresult cuGraphDestroyNode(CUgraphNode node)
+{
+        API_ENTER(cuGraphDestroyNode);
+        CUresult rc;
+
+        pthread_mutex_lock(&graph_lock);
+        rc = node_check(node);
+        if (rc == CUDA_SUCCESS && graph_has_memory(node->graph))
+                rc = CUDA_ERROR_NOT_SUPPORTED;
+        if (rc == CUDA_SUCCESS)
+                graph_remove(node);
+        pthread_mutex_unlock(&graph_lock);
+        graph_users_bury();
+        return rc;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain, pitched and managed memory, and how much is free.
+ *
+ * Freeing waits until the device has done all the work this process gave it, as the driver does.
+ */
+#include <stddef.h>
+
+#include "sim/context/context.h"
+#include "sim/context/device.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/families.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
+#include "sim/node/fault.h"
+
+#define PITCH_BYTES 512
+
+static CUresult allocate(enum memory_kind kind, size_t bytes, unsigned flags, CUdeviceptr *ret)
+{
+        NEED_CONTEXT(context);
+        CUresult result = exec_capture_check_unsafe();
+
+        if (result != CUDA_SUCCESS)
+                return result;
+        sim_spend(config_get()->alloc_ns);
+        return memory_make(context, kind, bytes, flags, ret);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+        API_ENTER(cuMemAlloc_v2);
+        if (!ret || bytes == 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        return allocate(MEMORY_DEVICE, bytes, 0, ret);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
+                            unsigned int element_bytes)
+{
+        API_ENTER(cuMemAllocPitch_v2);
+        if (!ret || !ret_pitch || width == 0 || height == 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16)
+                return CUDA_ERROR_INVALID_VALUE;
+        size_t pitch = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
+        size_t bytes;
+        if (pitch < width || __builtin_mul_overflow(pitch, height, &bytes))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        CUresult result = allocate(MEMORY_DEVICE, bytes, 0, ret);
+        if (result == CUDA_SUCCESS)
+                *ret_pitch = pitch;
+        return result;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+{
+        API_ENTER(cuMemAllocManaged);
+        if (!ret || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+                return CUDA_ERROR_INVALID_VALUE;
+        return allocate(MEMORY_MANAGED, bytes, flags, ret);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+        API_ENTER(cuMemFree_v2);
+        if (address == 0)
+                return CUDA_SUCCESS;
+        NEED_CONTEXT(context);
+        CUresult result = exec_capture_check_unsafe();
+        if (result != CUDA_SUCCESS)
+                return result;
+        sim_spend(config_get()->alloc_ns);
+        if (memory_end(address, MEMORY_DEVICE) || memory_end(address, MEMORY_MANAGED) ||
+            narrow_free(address))
+                return CUDA_SUCCESS;
+        if (import_free(address) || external_is_buffer(address))
+                return CUDA_SUCCESS;
+        return pool_free(address);
+}
+
+CUresult cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
+{
+        API_ENTER(cuMemGetInfo_v2);
+        NEED_CONTEXT(context);
+        if (!ret_free || !ret_total)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_free = node_free_bytes(context->unit);
+        *ret_total = device_node(context->device)->memory_bytes;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, CUdeviceptr address)
+{
+        struct memory_block block;
+
+        API_ENTER(cuMemGetAddressRange_v2);
+        NEED_CONTEXT(context);
+        if (!memory_find(address, &block))
+                return CUDA_ERROR_NOT_FOUND;
+        if (ret_base)
+                *ret_base = block.base;
+        if (ret_bytes)
+                *ret_bytes = block.bytes;
+        return CUDA_SUCCESS;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses and backing of device memory: one sparse shared file a device and process.
+ *
+ * A block's address is where its bytes are in this process. Blocks come in size classes up to
+ * 1 MiB, above that in runs of 2 MiB chunks; both take constant time. What a block is (asked bytes,
+ * kind, context) is kept beside it, outside the memory a program can scribble on. Freed
+ * chunks give their host memory back in batches.
+ *
+ * The arena counts nothing: node_grant() comes before, and it may hand out far more address space
+ * than the device has memory.
+ */
+#ifndef ALIQUOT_SIM_MEMORY_ARENA_H
+#define ALIQUOT_SIM_MEMORY_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/face.h"
+#include "sim/memory/memory.h"
+
+/* Backing that is mapped elsewhere: its home address is not a device pointer. */
+#define BLOCK_HOME ((enum memory_kind)64)
+
+struct block {
+        uint64_t bytes; /* as asked for; 0 = not in use */
+        CUcontext context;
+        CUmemoryPool pool;
+        uint64_t id;
+        uint32_t flags;
+        uint32_t kind; /* enum memory_kind, or BLOCK_HOME */
+};
+
+/* 0 when there is no address space or host memory. `about` is copied. */
+CUdeviceptr arena_alloc(unsigned unit, const struct block *about);
+
+/* Takes a block out of the table if `address` is its start and it is of that kind; then it is
+ * still backed, and only the taker can give it back with arena_free(). */
+bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret);
+void arena_free(CUdeviceptr address);
+
+/* Sets and clears flags of the live block of that kind that begins there; its flags before. False
+ * when there is none. */
+bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
+                     struct block *ret_before);
+
+/* The live block around an address. */
+bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, unsigned *ret_unit);
+
+/* Is it an address of device memory, whether anything lives there or not? */
+bool arena_covers(CUdeviceptr address);
+
+/* Takes any block that satisfies the test, from `*cursor` (0 to begin) on; 0 at the end. */
+CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
+                            bool (*test)(const struct block *block, void *argument), void *argument,
+                            struct block *ret);
+
+/* The file behind a device's arena and an address's place in it; -1 when there is no file. The
+ * descriptor stays the arena's. */
+int arena_file(CUdeviceptr address, uint64_t *ret_offset);
+
+uint64_t block_next_id(void);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between arena.c (blocks) and arena_runs.c (chunks and the file behind them) only.
+ */
+#ifndef ALIQUOT_SIM_MEMORY_ARENA_INTERNAL_H
+#define ALIQUOT_SIM_MEMORY_ARENA_INTERNAL_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "sim/memory/arena.h"
+
+#define CHUNK_BYTES (2ULL << 20)
+#define BINS 32
+#define CLASSES 48
+#define NO_CHUNK UINT32_MAX
+
+enum chunk_state { CHUNK_VIRGIN, CHUNK_FREE, CHUNK_SMALL, CHUNK_LARGE, CHUNK_BODY };
+
+struct chunk {
+        uint8_t state;
+        uint8_t class;
+        bool is_dirty;       /* first of a free run: may hold host memory */
+        uint32_t run;        /* first of a free or large run: chunks in it */
+        uint32_t head;       /* body of a large run, last of a free run: its first */
+        uint32_t prev, next; /* bin or class list */
+        uint32_t free_place; /* small: first free place, or NO_CHUNK */
+        uint32_t live;       /* small: blocks in use or taken */
+        struct block *blocks;
+        struct block large;
+};
+
+struct arena {
+        pthread_mutex_t lock;
+        char *base; /* NULL until first used; set once, under the lock */
+        uint64_t bytes;
+        int fd;
+        dev_t fd_device;
+        ino_t fd_inode;
+        struct chunk *chunk;
+        uint32_t chunk_count;
+        uint32_t top; /* chunks from here on were never used */
+        uint32_t bin[BINS];
+        uint32_t partial[CLASSES];
+        uint64_t dirty_chunks;
+};
+
+/* All with the arena's lock held. */
+
+/* Makes the file and maps it. False when there is no address space or host memory. */
+bool arena_open(struct arena *arena, unsigned unit);
+
+/* A run of chunks; NO_CHUNK when there is none. */
+uint32_t run_alloc(struct arena *arena, uint64_t wanted_chunks);
+void run_free(struct arena *arena, uint32_t first, uint32_t run);
+
+/* The lists of chunks: a bin, or the chunks of a class that have room. */
+void list_add(struct arena *arena, uint32_t *list, uint32_t index);
+void list_remove(struct arena *arena, uint32_t *list, uint32_t index);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream-ordered allocation.
+ *
+ * Allocating is immediate: the address is known, and usable by work that the stream does later.
+ * Freeing takes effect when the stream gets there; until then the bytes are pending, and only the
+ * same stream may use their share of the reserve again. In a captured stream both become graph
+ * nodes.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/context/context.h"
+#include "sim/context/device.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/families.h"
+#include "sim/memory/pool.h"
+#include "sim/memory/vmm.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
+#include "sim/node/fault.h"
+#include "sim/node/share.h"
+
+#define GRAIN_BYTES 512ULL
+
+static uint64_t taken_bytes(uint64_t bytes)
+{
+        return (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
+}
+
+/* Pool's lock held. The entry of a stream's pending frees; a free one when it has none; or -1. */
+static int pending_find(CUmemoryPool pool, uintptr_t stream)
+{
+        int free_entry = -1;
+
+        for (int i = 0; i < POOL_STREAMS; i++) {
+                if (pool->pending[i].bytes > 0 && pool->pending[i].stream == stream)
+                        return i;
+                if (pool->pending[i].bytes == 0)
+                        free_entry = i;
+        }
+        return free_entry;
+}
+
+/* Pool's lock held. Bytes of the reserve that this stream cannot use. */
+static uint64_t busy_bytes(CUmemoryPool pool, uintptr_t stream)
+{
+        int i = pending_find(pool, stream);
+        uint64_t own = i >= 0 && pool->pending[i].stream == stream ? pool->pending[i].bytes : 0;
+
+        return pool->reserve.used_bytes + pool->pending_bytes - own;
+}
+
+static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret)
+{
+        struct block about = {
+                .bytes = bytes, .pool = pool, .id = block_next_id(), .kind = MEMORY_POOL
+        };
+        uint64_t taken = taken_bytes(bytes);
+        CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+        if (taken < bytes)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        pthread_mutex_lock(&pool->lock);
+        uint64_t wanted = busy_bytes(pool, stream) + taken;
+        bool is_within = pool->props.maxSize == 0 || wanted <= pool->props.maxSize;
+        if (is_within && reserve_grow(&pool->reserve, wanted)) {
+                CUdeviceptr address = arena_alloc(pool->reserve.unit, &about);
+
+                if (address) {
+                        reserve_use(&pool->reserve, taken);
+                        pool->live++;
+                        *ret = address;
+                        result = CUDA_SUCCESS;
+                }
+        }
+        pthread_mutex_unlock(&pool->lock);
+        return result;
+}
+
+/* Pool's lock held; an allocation is gone for good. */
+static void pool_settle(CUmemoryPool pool)
+{
+        pool->live--;
+        if (pool->is_destroyed && pool->live == 0)
+                reserve_trim(&pool->reserve, 0);
+}
+
+/* The end of a block that was given up. A pointer that was exported waits for its importers. */
+static void memory_give_back(CUdeviceptr address)
+{
+        struct block block;
+
+        if (!arena_take(address, MEMORY_POOL, &block))
+                return;
+        uint64_t share = block.flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
+        if (share && !share_close(share))
+                home_linger(address, share);
+        else
+                arena_free(address);
+}
+
+struct free_work {
+        CUmemoryPool pool;
+        CUdeviceptr address;
+        uint64_t taken;
+        int entry; /* of pending, or -1 */
+};
+
+static void free_run(void *argument)
+{
+        struct free_work *work = argument;
+        CUmemoryPool pool = work->pool;
+
+        memory_give_back(work->address);
+        pthread_mutex_lock(&pool->lock);
+        if (work->entry >= 0)
+                pool->pending[work->entry].bytes -= work->taken;
+        pool->pending_bytes -= work->taken;
+        pool_settle(pool);
+        pthread_mutex_unlock(&pool->lock);
+        free(work);
+}
+
+static CUresult alloc_async(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream,
+                            bool is_per_thread)
+{
+        CUcontext context;
+
+        if (!ret || bytes == 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        CUresult result = exec_stream_context(stream, is_per_thread, &context);
+        if (result == CUDA_SUCCESS)
+                result = context_check(context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        if (!pool)
+                pool = pool_current(context->device);
+        if (!pool || pool->is_imported)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (exec_stream_is_capturing(stream, is_per_thread))
+                return exec_capture_alloc(stream, is_per_thread, pool->device, bytes, ret);
+        sim_spend(config_get()->alloc_ns);
+        return pool_take(pool, bytes, (uintptr_t)stream, ret);
+}
+
+static void graph_free_run(void *argument)
+{
+        CUdeviceptr *address = argument;
+
+        memory_graph_decommit(*address);
+        free(address);
+}
+
+static CUresult graph_free_async(CUdeviceptr address, CUstream stream, bool is_per_thread)
+{
+        CUdeviceptr *argument;
+
+        if (!memory_graph_is_committed(address))
+                return CUDA_ERROR_INVALID_VALUE;
+        argument = malloc(sizeof(*argument));
+        if (!argument)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        *argument = address;
+        CUresult result = exec_stream_submit(stream, is_per_thread, graph_free_run, argument, 0);
+        if (result != CUDA_SUCCESS)
+                free(argument);
+        return result;
+}
+
+/* The block is given up; its bytes wait for the stream. */
+static CUresult free_submit(CUdeviceptr address, const struct block *block, CUstream stream,
+                            bool is_per_thread)
+{
+        CUmemoryPool pool = block->pool;
+        struct free_work *work = malloc(sizeof(*work));
+
+        if (!work)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        *work = (struct free_work){ .pool = pool,
+                                    .address = address,
+                                    .taken = taken_bytes(block->bytes) };
+        pthread_mutex_lock(&pool->lock);
+        work->entry = pending_find(pool, (uintptr_t)stream);
+        if (work->entry >= 0) {
+                pool->pending[work->entry].stream = (uintptr_t)stream;
+                pool->pending[work->entry].bytes += work->taken;
+        }
+        pool->pending_bytes += work->taken;
+        pool->reserve.used_bytes -= work->taken;
+        pthread_mutex_unlock(&pool->lock);
+        CUresult result = exec_stream_submit(stream, is_per_thread, free_run, work, 0);
+        if (result != CUDA_SUCCESS)
+                free_run(work); /* the context is dead: nothing will run that could use it */
+        return result;
+}
+
+static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thread)
+{
+        struct block block;
+        CUcontext context;
+        CUresult result = exec_stream_context(stream, is_per_thread, &context);
+
+        if (result == CUDA_SUCCESS)
+                result = context_check(context);
+        if (result != CUDA_SUCCESS)
+                return result;
+        if (address == 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (exec_stream_is_capturing(stream, is_per_thread))
+                return exec_capture_free(stream, is_per_thread, address);
+        sim_spend(config_get()->alloc_ns);
+        if (block_give_up(address, MEMORY_POOL, &block))
+                return free_submit(address, &block, stream, is_per_thread);
+        return graph_free_async(address, stream, is_per_thread);
+}
+
+CUresult pool_free(CUdeviceptr address)
+{
+        struct block block;
+
+        if (memory_graph_is_committed(address))
+                return memory_graph_decommit(address);
+        if (!block_give_up(address, MEMORY_POOL, &block))
+                return CUDA_ERROR_INVALID_VALUE;
+        exec_device_synchronize(block.pool->device);
+        memory_give_back(address);
+        pthread_mutex_lock(&block.pool->lock);
+        block.pool->reserve.used_bytes -= taken_bytes(block.bytes);
+        pool_settle(block.pool);
+        pthread_mutex_unlock(&block.pool->lock);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+        API_ENTER(cuMemAllocAsync);
+        return alloc_async(ret, bytes, NULL, stream, false);
+}
+
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+        API_ENTER(cuMemAllocAsync_ptsz);
+        return alloc_async(ret, bytes, NULL, stream, true);
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+        API_ENTER(cuMemAllocFromPoolAsync);
+        CUresult result = pool_check(pool);
+        return result == CUDA_SUCCESS ? alloc_async(ret, bytes, pool, stream, false) : result;
+}
+
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+                                      CUstream stream)
+{
+        API_ENTER(cuMemAllocFromPoolAsync_ptsz);
+        CUresult result = pool_check(pool);
+        return result == CUDA_SUCCESS ? alloc_async(ret, bytes, pool, stream, true) : result;
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+        API_ENTER(cuMemFreeAsync);
+        return free_async(address, stream, false);
+}
+
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
+{
+        API_ENTER(cuMemFreeAsync_ptsz);
+        return free_async(address, stream, true);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Backing memory that is seen elsewhere than at its home, and what lingers for other processes.
+ *
+ * Memory that this process gave up while others hold it cannot be used for anything else: its place
+ * in the arena waits on a list that is looked through whenever another joins it.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "sim/memory/arena.h"
+#include "sim/memory/vmm.h"
+#include "sim/node/share.h"
+
+static pthread_mutex_t linger_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lingerer {
+        CUdeviceptr address;
+        uint64_t share;
+        struct lingerer *next;
+} * lingerers; /* linger_lock */
+
+CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret)
+{
+        struct block about = { .bytes = bytes, .id = block_next_id(), .kind = BLOCK_HOME };
+
+        if (node_grant(unit, family, bytes) != GRANT_OK)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        *ret = arena_alloc(unit, &about);
+        if (*ret)
+                return CUDA_SUCCESS;
+        node_release(unit, family, bytes);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void home_linger(CUdeviceptr address, uint64_t share)
+{
+        struct lingerer *entry = calloc(1, sizeof(*entry));
+
+        pthread_mutex_lock(&linger_lock);
+        if (entry) {
+                entry->address = address;
+                entry->share = share;
+                entry->next = lingerers;
+                lingerers = entry;
+        }
+        for (struct lingerer **link = &lingerers; *link;) {
+                struct lingerer *old = *link;
+
+                if (share_exists(old->share)) {
+                        link = &old->next;
+                        continue;
+                }
+                *link = old->next;
+                arena_free(old->address);
+                free(old);
+        }
+        pthread_mutex_unlock(&linger_lock);
+}
+
+void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share)
+{
+        struct block block;
+
+        if (!arena_take(home, BLOCK_HOME, &block))
+                return;
+        if (share && !share_close(share)) {
+                home_linger(home, share);
+                return;
+        }
+        arena_free(home);
+        if (!share)
+                node_release(unit, family, bytes);
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of another process: legacy IPC handles, pointers of an imported pool, external memory.
+ *
+ * Each is a mapping of the other's backing file, at an address of our own. Opening the same handle
+ * again gives the same address and one close more to do. A file that is not of this node can be
+ * imported as external memory too: then it counts in full.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/context/context.h"
+#include "sim/context/device.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/families.h"
+#include "sim/memory/pool.h"
+#include "sim/memory/ranges.h"
+#include "sim/memory/vmm.h"
+#include "sim/node/fault.h"
+#include "sim/node/share.h"
+
+#define PAGE_BYTES 4096ULL
+#define HANDLE_MAGIC 0x616c712d6d656d31ULL
+#define EXTERNAL_MAGIC 0x45787465u
+
+struct handle_text {
+        uint64_t magic;
+        uint64_t id;
+};
+
+/* A mapping of an object; ranges_lock guards the count. range.owner points here. */
+struct import {
+        uint64_t share; /* 0: external memory of a foreign file */
+        unsigned opens;
+        bool is_pool_pointer;
+};
+
+/* Blocks of this process that have a handle: their object, by address. export_lock. */
+static pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct export
+{
+        CUdeviceptr address;
+        uint64_t share;
+        struct export *next;
+}
+*exports;
+
+uint64_t ipc_export_take(CUdeviceptr address)
+{
+        uint64_t share = 0;
+
+        pthread_mutex_lock(&export_lock);
+        for (struct export **link = &exports; *link; link = &(*link)->next) {
+                struct export *entry = *link;
+
+                if (entry->address == address) {
+                        share = entry->share;
+                        *link = entry->next;
+                        free(entry);
+                        break;
+                }
+        }
+        pthread_mutex_unlock(&export_lock);
+        return share;
+}
+
+/* The object of a block, made if it has none. 0 when that fails. */
+static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struct share_plan *plan)
+{
+        struct block before;
+        uint64_t share = 0;
+
+        pthread_mutex_lock(&export_lock);
+        for (struct export *entry = exports; entry && !share; entry = entry->next) {
+                if (entry->address == base)
+                        share = entry->share;
+        }
+        struct export *entry = share ? NULL : calloc(1, sizeof(*entry));
+        if (entry && arena_set_flags(base, kind, BLOCK_EXPORTED, 0, &before))
+                share = share_make(plan);
+        if (entry && share) {
+                entry->address = base;
+                entry->share = share;
+                entry->next = exports;
+                exports = entry;
+        } else {
+                free(entry);
+        }
+        pthread_mutex_unlock(&export_lock);
+        return share;
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
+{
+        struct memory_block block;
+        struct handle_text text = { .magic = HANDLE_MAGIC };
+
+        API_ENTER(cuIpcGetMemHandle);
+        NEED_CONTEXT(context);
+        if (!ret || !memory_find(address, &block) || block.kind != MEMORY_DEVICE)
+                return CUDA_ERROR_INVALID_VALUE;
+        struct share_plan plan = { .device = device_unit(block.device),
+                                   .family = FAMILY_ALLOC,
+                                   .counted_bytes = block.bytes,
+                                   .length = block.bytes };
+        plan.fd = arena_file(block.base, &plan.offset);
+        text.id = export_make(block.base, MEMORY_DEVICE, &plan);
+        if (!text.id)
+                return CUDA_ERROR_OPERATING_SYSTEM;
+        memset(ret, 0, sizeof(*ret));
+        memcpy(ret, &text, sizeof(text));
+        return CUDA_SUCCESS;
+}
+
+static struct range *import_find(uint64_t share)
+{
+        struct range *range = range_find_from(&outer_ranges, 0);
+
+        while (range) {
+                const struct import *import = range->owner;
+
+                if (range->kind == MEMORY_IMPORT && import->share == share)
+                        return range;
+                range = range_find_from(&outer_ranges, range->end);
+        }
+        return NULL;
+}
+
+/* Maps [offset, offset + bytes) of the file and makes it known. NULL when that cannot be. */
+static struct range *import_map(int fd, uint64_t offset, uint64_t bytes, struct import import)
+{
+        uint64_t skew = offset % PAGE_BYTES;
+        struct range *range = calloc(1, sizeof(*range));
+        struct import *owner = malloc(sizeof(*owner));
+        char *at = mmap(NULL, bytes + skew, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                        (off_t)(offset - skew));
+
+        if (!range || !owner || at == MAP_FAILED) {
+                free(range);
+                free(owner);
+                if (at != MAP_FAILED)
+                        munmap(at, bytes + skew);
+                return NULL;
+        }
+        madvise(at, bytes + skew, MADV_DONTFORK);
+        *owner = import;
+        range->start = (CUdeviceptr)(uintptr_t)at + skew;
+        range->end = range->start + bytes;
+        range->kind = MEMORY_IMPORT;
+        range->id = block_next_id();
+        range->owner = owner;
+        range->mapped_bytes = bytes + skew;
+        return range;
+}
+
+static CUresult ipc_open(CUcontext context, uint64_t id, bool is_pool_pointer, CUdeviceptr *ret)
+{
+        struct share_view view;
+        CUresult result = CUDA_SUCCESS;
+
+        switch (share_open(id, true, &view)) {
+        case SHARE_OK:
+                break;
+        case SHARE_OWN:
+                return CUDA_ERROR_INVALID_CONTEXT; /* as the driver answers the maker */
+        case SHARE_FULL:
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        default:
+                return CUDA_ERROR_INVALID_VALUE;
+        }
+        CUdevice device = device_of_unit(view.device);
+        pthread_mutex_lock(&ranges_lock);
+        struct range *range = import_find(id);
+        if (range) {
+                ((struct import *)range->owner)->opens++;
+        } else if (device < 0) {
+                result = CUDA_ERROR_INVALID_DEVICE;
+        } else {
+                struct import import = { .share = id,
+                                         .opens = 1,
+                                         .is_pool_pointer = is_pool_pointer };
+
+                range = import_map(view.fd, view.offset, view.length, import);
+                if (range) {
+                        range->device = device;
+                        range->context = context;
+                        range_insert(&outer_ranges, range);
+                } else {
+                        result = CUDA_ERROR_MAP_FAILED;
+                }
+        }
+        if (result == CUDA_SUCCESS)
+                *ret = range->start;
+        pthread_mutex_unlock(&ranges_lock);
+        close(view.fd);
+        if (result != CUDA_SUCCESS)
+                share_close(id);
+        return result;
+}
+
+static CUresult mem_handle_open(CUdeviceptr *ret, const CUipcMemHandle *handle, unsigned flags)
+{
+        struct handle_text text;
+
+        NEED_CONTEXT(context);
+        memcpy(&text, handle, sizeof(text));
+        if (!ret || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || text.magic != HANDLE_MAGIC)
+                return CUDA_ERROR_INVALID_VALUE;
+        return ipc_open(context, text.id, false, ret);
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+{
+        API_ENTER(cuIpcOpenMemHandle);
+        return mem_handle_open(ret, &handle, flags);
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+{
+        API_ENTER(cuIpcOpenMemHandle_v2);
+        return mem_handle_open(ret, &handle, flags);
+}
+
+static void import_end(struct range *range)
+{
+        CUdeviceptr at = range->start / PAGE_BYTES * PAGE_BYTES;
+
+        munmap((void *)(uintptr_t)at, range->mapped_bytes);
+        free(range->owner);
+        free(range);
+}
+
+/* One open less of the import that begins there. */
+static CUresult import_close(CUdeviceptr address, bool is_pool_pointer)
+{
+        uint64_t share = 0;
+
+        pthread_mutex_lock(&ranges_lock);
+        struct range *range = range_find(&outer_ranges, address);
+        struct import *import = range && range->kind == MEMORY_IMPORT ? range->owner : NULL;
+        if (!import || range->start != address || !import->share ||
+            import->is_pool_pointer != is_pool_pointer) {
+                pthread_mutex_unlock(&ranges_lock);
+                return CUDA_ERROR_INVALID_VALUE;
+        }
+        CUdevice device = range->device;
+        pthread_mutex_unlock(&ranges_lock);
+        exec_device_synchronize(device);
+        pthread_mutex_lock(&ranges_lock);
+        share = import->share;
+        if (--import->opens == 0) {
+                range_remove(&outer_ranges, range);
+                import_end(range);
+        }
+        pthread_mutex_unlock(&ranges_lock);
+        share_close(share);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+{
+        API_ENTER(cuIpcCloseMemHandle);
+        NEED_CONTEXT(context);
+        return import_close(address, false);
+}
+
+bool import_free(CUdeviceptr address)
+{
+        return import_close(address, true) == CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address)
+{
+        struct memory_block block;
+        struct handle_text text = { .magic = HANDLE_MAGIC };
+
+        API_ENTER(cuMemPoolExportPointer);
+        if (!ret || !memory_find(address, &block) || block.kind != MEMORY_POOL ||
+            !block.pool->share)
+                return CUDA_ERROR_INVALID_VALUE;
+        struct share_plan plan = { .device = block.pool->reserve.unit,
+                                   .family = FAMILY_POOL,
+                                   .length = block.bytes };
+        plan.fd = arena_file(block.base, &plan.offset);
+        text.id = export_make(block.base, MEMORY_POOL, &plan);
+        if (!text.id)
+                return CUDA_ERROR_OPERATING_SYSTEM;
+        memset(ret, 0, sizeof(*ret));
+        memcpy(ret, &text, sizeof(text));
+        return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+{
+        struct handle_text text;
+
+        API_ENTER(cuMemPoolImportPointer);
+        CUresult result = pool_check(pool);
+        if (result != CUDA_SUCCESS || !ret || !data || !pool->is_imported)
+                return CUDA_ERROR_INVALID_VALUE;
+        memcpy(&text, data, sizeof(text));
+        if (text.magic != HANDLE_MAGIC)
+                return CUDA_ERROR_INVALID_VALUE;
+        return ipc_open(NULL, text.id, true, ret);
+}
+
+struct CUextMemory_st {
+        uint32_t magic; /* EXTERNAL_MAGIC */
+        unsigned unit;
+        uint64_t bytes;
+        uint64_t share; /* 0: a foreign file, counted by ourselves */
+        CUcontext context;
+        struct range *range; /* the whole, unlisted: buffers are seen through it */
+};
+
+CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+{
+        struct share_view view = { .fd = -1 };
+        struct stat st;
+
+        API_ENTER(cuImportExternalMemory);
+        NEED_CONTEXT(context);
+        if (!ret || !desc || desc->size == 0)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD)
+                return CUDA_ERROR_NOT_SUPPORTED;
+        uint64_t share = share_of_descriptor(desc->handle.fd);
+        if (share) {
+                if (share_open(share, false, &view) != SHARE_OK || view.length < desc->size) {
+                        if (view.fd >= 0)
+                                share_close(share);
+                        return CUDA_ERROR_INVALID_VALUE;
+                }
+        } else if (fstat(desc->handle.fd, &st) < 0 || (uint64_t)st.st_size < desc->size) {
+                return CUDA_ERROR_INVALID_VALUE;
+        } else if (node_grant(context->unit, FAMILY_IMPORT, desc->size) != GRANT_OK) {
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        CUexternalMemory memory = calloc(1, sizeof(*memory));
+        struct range *range = import_map(share ? view.fd : desc->handle.fd, view.offset, desc->size,
+                                         (struct import){ 0 });
+        if (share)
+                close(view.fd);
+        if (!memory || !range) {
+                free(memory);
+                if (range)
+                        import_end(range);
+                if (share)
+                        share_close(share);
+                else
+                        node_release(context->unit, FAMILY_IMPORT, desc->size);
+                return CUDA_ERROR_MAP_FAILED;
+        }
+        close(desc->handle.fd); /* the driver owns it from here on */
+        *memory = (struct CUextMemory_st){ .magic = EXTERNAL_MAGIC,
+                                           .unit = context->unit,
+                                           .bytes = desc->size,
+                                           .share = share,
+                                           .context = context,
+                                           .range = range };
+        range->device = context->device;
+        range->context = context;
+        pthread_mutex_lock(&ranges_lock);
+        range_insert(&outer_ranges, range);
+        pthread_mutex_unlock(&ranges_lock);
+        *ret = memory;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemory memory,
+                                         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+{
+        API_ENTER(cuExternalMemoryGetMappedBuffer);
+        if (!memory || memory->magic != EXTERNAL_MAGIC)
+                return CUDA_ERROR_INVALID_HANDLE;
+        if (!ret || !desc || desc->flags != 0 || desc->size == 0 || desc->offset > memory->bytes ||
+            desc->size > memory->bytes - desc->offset)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret = memory->range->start + desc->offset;
+        return CUDA_SUCCESS;
+}
+
+bool external_is_buffer(CUdeviceptr address)
+{
+        pthread_mutex_lock(&ranges_lock);
+        const struct range *range = range_find(&outer_ranges, address);
+        const struct import *import = range && range->kind == MEMORY_IMPORT ? range->owner : NULL;
+        bool is_buffer = import && import->opens == 0;
+        pthread_mutex_unlock(&ranges_lock);
+        return is_buffer;
+}
+
+CUresult cuDestroyExternalMemory(CUexternalMemory memory)
+{
+        API_ENTER(cuDestroyExternalMemory);
+        if (!memory || memory->magic != EXTERNAL_MAGIC)
+                return CUDA_ERROR_INVALID_HANDLE;
+        exec_device_synchronize(memory->context->device);
+        memory->magic = 0;
+        pthread_mutex_lock(&ranges_lock);
+        range_remove(&outer_ranges, memory->range);
+        pthread_mutex_unlock(&ranges_lock);
+        import_end(memory->range);
+        if (memory->share)
+                share_close(memory->share);
+        else
+                node_release(memory->unit, FAMILY_IMPORT, memory->bytes);
+        free(memory);
+        return CUDA_SUCCESS;
+}
+
+/* Handles that a context opened close with it; external memory stays until it is destroyed. */
+void imports_context_close(CUcontext context)
+{
+        CUdeviceptr from = 0;
+
+        for (;;) {
+                pthread_mutex_lock(&ranges_lock);
+                struct range *range = range_find_from(&outer_ranges, from);
+                while (range && !(range->kind == MEMORY_IMPORT && range->context == context &&
+                                  ((struct import *)range->owner)->opens > 0))
+                        range = range_find_from(&outer_ranges, range->end);
+                if (!range) {
+                        pthread_mutex_unlock(&ranges_lock);
+                        return;
+                }
+                from = range->start;
+                uint64_t share = ((struct import *)range->owner)->share;
+                unsigned opens = ((struct import *)range->owner)->opens;
+                range_remove(&outer_ranges, range);
+                pthread_mutex_unlock(&ranges_lock);
+                import_end(range);
+                while (opens-- > 0)
+                        share_close(share);
+        }
+}

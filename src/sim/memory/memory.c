@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lies at an address, and who may touch it; see memory.h.
+ *
+ * Blocks of the arenas first (constant time), then VMM mappings, then everything else. A range of
+ * bytes may span several VMM mappings, never several blocks.
+ */
+#include "sim/memory/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "sim/context/context.h"
+#include "sim/context/device.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/arena.h"
+#include "sim/memory/families.h"
+#include "sim/memory/ranges.h"
+#include "sim/memory/vmm.h"
+#include "sim/node/node.h"
+#include "sim/node/share.h"
+
+static void block_describe(const struct block *block, CUdeviceptr base, unsigned unit,
+                           struct memory_block *ret)
+{
+        *ret = (struct memory_block){
+                .kind = block->kind,
+                .base = base,
+                .bytes = block->bytes,
+                .device = device_of_unit(unit),
+                .context = block->context,
+                .id = block->id,
+                .flags = block->flags,
+                .pool = block->pool,
+                .access = ACCESS_BOTH,
+        };
+}
+
+static void range_describe(const struct range *range, struct memory_block *ret)
+{
+        *ret = (struct memory_block){
+                .kind = range->kind,
+                .base = range->start,
+                .bytes = range->end - range->start,
+                .device = range->device,
+                .context = range->context,
+                .id = range->id,
+                .flags = range->flags,
+                .access = ACCESS_BOTH,
+        };
+        if (range->kind == MEMORY_RESERVED)
+                ret->access = 0;
+        if (range->kind == MEMORY_VMM) {
+                uint32_t bit = range->device < 0 ? 1u << 31 : 1u << range->device;
+
+                ret->access = (range->read_mask & bit ? ACCESS_READ : 0u) |
+                              (range->write_mask & bit ? ACCESS_WRITE : 0u);
+        }
+}
+
+bool memory_find(CUdeviceptr address, struct memory_block *ret)
+{
+        struct block block;
+        CUdeviceptr base;
+        unsigned unit;
+
+        if (arena_find(address, &block, &base, &unit)) {
+                if (block.kind == BLOCK_HOME) {
+                        memset(ret, 0, sizeof(*ret));
+                        return false;
+                }
+                block_describe(&block, base, unit, ret);
+                if (block.kind == MEMORY_GRAPH && !memory_graph_is_committed(address))
+                        ret->access = 0;
+                return true;
+        }
+        pthread_mutex_lock(&ranges_lock);
+        const struct range *range = range_find(&mapped_ranges, address);
+        if (!range)
+                range = range_find(&outer_ranges, address);
+        if (range)
+                range_describe(range, ret);
+        else
+                memset(ret, 0, sizeof(*ret));
+        pthread_mutex_unlock(&ranges_lock);
+        return ret->kind != MEMORY_NONE;
+}
+
+/* All of [address, end) lies in VMM mappings that let the device do it. */
+static bool vmm_allows(CUdevice device, CUdeviceptr address, CUdeviceptr end, unsigned access)
+{
+        uint32_t bit = 1u << device;
+        bool is_allowed = true;
+
+        pthread_mutex_lock(&ranges_lock);
+        while (is_allowed && address < end) {
+                const struct range *range = range_find(&mapped_ranges, address);
+
+                is_allowed = range && (!(access & ACCESS_READ) || (range->read_mask & bit)) &&
+                             (!(access & ACCESS_WRITE) || (range->write_mask & bit));
+                if (range)
+                        address = range->end;
+        }
+        pthread_mutex_unlock(&ranges_lock);
+        return is_allowed;
+}
+
+static bool peer_allows(CUcontext context, CUdevice owner)
+{
+        if (owner < 0 || owner == context->device)
+                return owner >= 0;
+        pthread_mutex_lock(&process_lock);
+        bool is_enabled = context->peers & (1u << owner);
+        pthread_mutex_unlock(&process_lock);
+        return is_enabled;
+}
+
+CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access)
+{
+        struct memory_block block;
+        bool is_allowed = false;
+
+        if (bytes == 0)
+                return CUDA_SUCCESS;
+        if (!memory_find(address, &block) || address + bytes < address)
+                return CUDA_ERROR_ILLEGAL_ADDRESS;
+        if (block.kind == MEMORY_VMM)
+                return vmm_allows(context->device, address, address + bytes, access)
+                               ? CUDA_SUCCESS
+                               : CUDA_ERROR_ILLEGAL_ADDRESS;
+        if (bytes > block.bytes - (address - block.base))
+                return CUDA_ERROR_ILLEGAL_ADDRESS;
+        switch (block.kind) {
+        case MEMORY_MANAGED:
+        case MEMORY_HOST:
+        case MEMORY_REGISTERED:
+                is_allowed = true;
+                break;
+        case MEMORY_POOL:
+                is_allowed = pool_allows(block.pool, context->device, access);
+                break;
+        case MEMORY_GRAPH:
+                is_allowed = block.access && peer_allows(context, block.device);
+                break;
+        case MEMORY_DEVICE:
+        case MEMORY_IMPORT:
+        case MEMORY_MODULE:
+                is_allowed = peer_allows(context, block.device);
+                break;
+        default:
+                break;
+        }
+        return is_allowed ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+bool memory_is_device(CUdeviceptr address)
+{
+        struct memory_block block;
+
+        return memory_find(address, &block) && block.kind != MEMORY_HOST &&
+               block.kind != MEMORY_REGISTERED && block.device >= 0;
+}
+
+bool memory_is_pinned(const void *address, uint64_t bytes)
+{
+        struct memory_block block;
+        CUdeviceptr at = (CUdeviceptr)(uintptr_t)address;
+
+        if (!memory_find(at, &block) || bytes > block.bytes - (at - block.base))
+                return false;
+        return block.kind == MEMORY_HOST || block.kind == MEMORY_REGISTERED ||
+               block.kind == MEMORY_MANAGED;
+}
+
+static CUresult block_make(unsigned unit, const struct block *about, enum family family,
+                           CUdeviceptr *ret)
+{
+        if (node_grant(unit, family, about->bytes) != GRANT_OK)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        CUdeviceptr address = arena_alloc(unit, about);
+        if (!address) {
+                node_release(unit, family, about->bytes);
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        *ret = address;
+        return CUDA_SUCCESS;
+}
+
+CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,
+                     CUdeviceptr *ret)
+{
+        struct block about = { .bytes = bytes,
+                               .context = context,
+                               .id = block_next_id(),
+                               .flags = flags,
+                               .kind = kind };
+
+        return block_make(context->unit, &about, family_of(kind), ret);
+}
+
+enum family family_of(enum memory_kind kind)
+{
+        switch (kind) {
+        case MEMORY_MANAGED:
+                return FAMILY_MANAGED;
+        case MEMORY_MODULE:
+                return FAMILY_MODULE;
+        default:
+                return FAMILY_ALLOC;
+        }
+}
+
+/* A taken block goes; one that other processes may hold, when they let go. */
+static void block_end(CUdeviceptr address, const struct block *block)
+{
+        uint64_t share = block->flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
+
+        if (share && !share_close(share)) {
+                home_linger(address, share);
+                return;
+        }
+        arena_free(address);
+        if (!share)
+                node_release(block->context->unit, family_of(block->kind), block->bytes);
+}
+
+bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret)
+{
+        return arena_set_flags(address, kind, BLOCK_FREEING, 0, ret) &&
+               !(ret->flags & BLOCK_FREEING);
+}
+
+bool memory_end(CUdeviceptr address, enum memory_kind kind)
+{
+        struct block block;
+
+        if (!block_give_up(address, kind, &block))
+                return false;
+        exec_device_synchronize(block.context->device);
+        if (arena_take(address, kind, &block))
+                block_end(address, &block);
+        return true;
+}
+
+CUresult memory_module_alloc(CUcontext context, uint64_t bytes, CUdeviceptr *ret_address)
+{
+        return memory_make(context, MEMORY_MODULE, bytes, 0, ret_address);
+}
+
+void memory_module_free(CUdeviceptr address)
+{
+        struct block block;
+
+        if (!arena_take(address, MEMORY_MODULE, &block))
+                return;
+        arena_free(address);
+        node_release(block.context->unit, FAMILY_MODULE, block.bytes);
+}
+
+static bool belongs_to(const struct block *block, void *context)
+{
+        return block->context == context &&
+               (block->kind == MEMORY_DEVICE || block->kind == MEMORY_MANAGED ||
+                block->kind == MEMORY_MODULE);
+}
+
+void memory_context_close(CUcontext context)
+{
+        struct block block;
+        uint64_t cursor = 0;
+
+        arrays_context_close(context);
+        for (;;) {
+                CUdeviceptr address =
+                        arena_take_next(context->unit, &cursor, belongs_to, context, &block);
+
+                if (!address)
+                        break;
+                block_end(address, &block);
+        }
+        narrow_context_close(context);
+        host_context_close(context);
+        imports_context_close(context);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an address to what lies there.
+ *
+ * Device memory is host memory at the pointer's own address, so whoever executes a copy or a kernel
+ * checks here and then simply uses the pointer. memory_check() is the rule of access: every byte
+ * in [address, address + bytes) belongs to live, mapped memory that allows the access from that
+ * device. Nothing here touches the bytes.
+ *
+ * Blocks are described by value: the description is a snapshot. The caller must not free the
+ * memory while it uses it; a program that does is the illegal access that the model may miss.
+ */
+#ifndef ALIQUOT_SIM_MEMORY_MEMORY_H
+#define ALIQUOT_SIM_MEMORY_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/face.h"
+
+enum memory_kind {
+        MEMORY_NONE,   /* nothing known: pageable host memory, or a wrong device pointer */
+        MEMORY_DEVICE, /* cuMemAlloc, pitch */
+        MEMORY_MANAGED,
+        MEMORY_POOL,       /* cuMemAllocAsync, cuMemAllocFromPoolAsync */
+        MEMORY_GRAPH,      /* a graph memory node */
+        MEMORY_VMM,        /* one mapping in a reserved range */
+        MEMORY_RESERVED,   /* reserved address space without mapping */
+        MEMORY_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
+        MEMORY_REGISTERED, /* cuMemHostRegister */
+        MEMORY_IMPORT,     /* legacy IPC, external memory */
+        MEMORY_MODULE,     /* a module's global */
+};
+
+enum memory_access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_BOTH = 3 };
+
+struct memory_block {
+        enum memory_kind kind;
+        CUdeviceptr base;
+        uint64_t bytes;    /* as asked for */
+        CUdevice device;   /* owner; CU_DEVICE_CPU for host memory */
+        CUcontext context; /* that made it; NULL for VMM and pools */
+        uint64_t id;       /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique in the process */
+        unsigned flags;    /* host flags, or managed attach flags */
+        CUmemoryPool pool; /* MEMORY_POOL */
+        unsigned access;   /* enum memory_access of the owner, or of `access_device` when asked */
+};
+
+/* What lies at an address; false (kind MEMORY_NONE) when nothing known does. */
+bool memory_find(CUdeviceptr address, struct memory_block *ret);
+
+/*
+ * May `device` do this to all the bytes? SUCCESS, or ILLEGAL_ADDRESS (the caller poisons the
+ * context when it was asynchronous, or answers INVALID_VALUE when it can tell at the call).
+ * Managed, pinned and registered memory is open to all devices; another device's memory needs
+ * peer access enabled in `context`, or its pool's or mapping's access list.
+ */
+CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access);
+
+/* Is it device memory (or managed), as the copies' memory type rule asks? */
+bool memory_is_device(CUdeviceptr address);
+
+/* Is all of it pinned, registered or managed host memory, so that an async copy is asynchronous? */
+bool memory_is_pinned(const void *address, uint64_t bytes);
+
+/* Memory for the execution side: module images and globals, counted as FAMILY_MODULE. */
+CUresult memory_module_alloc(CUcontext context, uint64_t bytes, CUdeviceptr *ret_address);
+void memory_module_free(CUdeviceptr address);
+
+/*
+ * Graph memory nodes. The address is fixed when the node is made; memory stands behind it from
+ * commit (the node executes) to decommit (a free node or cuMemFree executes, or the graph goes).
+ * Commit grows the device's graph reservation as needed: OUT_OF_MEMORY when it cannot.
+ */
+CUresult memory_graph_reserve(CUdevice device, uint64_t bytes, CUdeviceptr *ret_address);
+CUresult memory_graph_commit(CUdeviceptr address);
+CUresult memory_graph_decommit(CUdeviceptr address);
+bool memory_graph_is_committed(CUdeviceptr address);
+void memory_graph_unreserve(CUdeviceptr address);
+
+/* To be called when a stream, event or context was waited for: pools give back what is unused. */
+void memory_synchronized(CUdevice device);
+
+/* Ends everything a context owns, when it is destroyed. */
+void memory_context_close(CUcontext context);
+
+/* Arrays: what copies and surfaces need. Rows lie `pitch_bytes` apart, slices pitch x height. */
+#define ARRAY_MAGIC 0x41727279u
+struct CUarray_st {
+        uint32_t magic; /* ARRAY_MAGIC, first; 0 when destroyed */
+        CUDA_ARRAY3D_DESCRIPTOR descriptor;
+        CUdeviceptr data;
+        uint64_t element_bytes; /* all channels */
+        uint64_t pitch_bytes;
+        uint64_t height, depth; /* at least 1; layers and faces count as depth */
+        uint64_t bytes;         /* granted */
+        CUcontext context;
+        struct CUmipmappedArray_st *mipmap; /* whose level this is, else NULL */
+};
+
+/* INVALID_HANDLE unless it is a live array. */
+CUresult array_check(CUarray array);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Address ranges that lie outside the arenas: host memory, reservations, mappings, imports.
+ *
+ * A set holds disjoint ranges in a tree by address (a treap). Two sets exist: `outer_ranges`, and
+ * `mapped_ranges` for VMM mappings, which lie inside reservations of the first. Both, and what
+ * their ranges say, are guarded by ranges_lock.
+ */
+#ifndef ALIQUOT_SIM_MEMORY_RANGES_H
+#define ALIQUOT_SIM_MEMORY_RANGES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/face.h"
+#include "sim/memory/memory.h"
+
+struct range {
+        CUdeviceptr start, end; /* [start, end) */
+        struct range *left, *right;
+        uint32_t priority;
+
+        enum memory_kind kind;
+        CUdevice device;
+        CUcontext context;
+        uint64_t id;
+        unsigned flags;
+        uint32_t read_mask, write_mask; /* MEMORY_VMM: by ordinal, bit 31 = the host */
+        void *owner;                    /* the VMM handle, the import; who made it knows */
+        uint64_t offset;                /* in the owner */
+        uint64_t mapped_bytes;          /* of what mmap made, when that is more than the range */
+};
+
+struct range_set {
+        struct range *root;
+};
+
+extern pthread_mutex_t ranges_lock;
+extern struct range_set outer_ranges, mapped_ranges;
+
+/* False, and nothing done, when it overlaps another. The set keeps the range. */
+bool range_insert(struct range_set *set, struct range *range);
+void range_remove(struct range_set *set, struct range *range);
+
+/* The range around an address; or else the first that begins above it. NULL when none. */
+struct range *range_find(const struct range_set *set, CUdeviceptr address);
+struct range *range_find_from(const struct range_set *set, CUdeviceptr address);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Physical memory of cuMemCreate, and the homes in the arena that it and others live in.
+ */
+#ifndef ALIQUOT_SIM_MEMORY_VMM_H
+#define ALIQUOT_SIM_MEMORY_VMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/face.h"
+#include "sim/node/node.h"
+
+#define VMM_GRANULARITY (2ULL << 20)
+
+/* Guarded by vmm_lock in vmm.c; `mappings` also changes with ranges_lock held inside it. */
+struct physical {
+        uint64_t handle;
+        unsigned unit;
+        uint64_t bytes;
+        CUdeviceptr home;
+        CUmemAllocationProp prop;
+        unsigned references; /* of the handle */
+        unsigned mappings;
+        bool is_imported;
+        uint64_t share; /* object, once exported or imported */
+        uint64_t id;
+};
+
+/* Whole chunks of the arena, counted as `family`; and their end, which waits for other holders. */
+CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret);
+void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share);
+
+/* A taken block whose memory other processes may still hold: freed here or when they let go. */
+void home_linger(CUdeviceptr address, uint64_t share);
+
+#endif

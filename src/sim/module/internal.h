@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What module*.c share and nobody else sees.
+ */
+#ifndef ALIQUOT_SIM_MODULE_INTERNAL_H
+#define ALIQUOT_SIM_MODULE_INTERNAL_H
+
+#include "sim/module/module.h"
+
+#include <pthread.h>
+
+/* Guards the globals of modules and the modules of libraries. Never held while waiting. */
+extern pthread_mutex_t module_lock;
+
+/* Takes a global out of the address table and frees its record. */
+void module_global_forget(CUmodule module, struct module_global *global);
+
+/* Makes a global's address known as device memory, and unknown again. */
+CUresult module_range_add(CUcontext context, CUdeviceptr address, uint64_t bytes);
+void module_range_remove(CUdeviceptr address);
+
+#endif

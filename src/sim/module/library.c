@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Libraries and their kernels: modules that belong to no context.
+ *
+ * A library keeps a copy of its image. Each context that launches one of its kernels, or asks for a
+ * function or global of it, gets the image as a module of its own, loaded then.
+ */
+#include "sim/exec/exec.h"
+#include "sim/module/internal.h"
+#include "sim/module/module.h"
+#include "sim/node/fault.h"
+
+#include "common/scoped.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static CUresult library_check(CUlibrary library)
+{
+        return library && library->magic == LIBRARY_MAGIC ? CUDA_SUCCESS
+                                                          : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult kernel_check(CUkernel kernel)
+{
+        return kernel && kernel->magic == KERNEL_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult library_module(CUlibrary library, CUcontext context, CUmodule *ret_module)
+{
+        struct image image;
+        CUmodule at, made;
+        CUresult rc;
+
+        pthread_mutex_lock(&module_lock);
+        for (at = library->modules; at && at->context != context; at = at->next)
+                ;
+        pthread_mutex_unlock(&module_lock);
+        if (at) {
+                *ret_module = at;
+                return CUDA_SUCCESS;
+        }
+        image = image_read(library->image, library->image_bytes);
+        rc = module_load(context, &image, &made);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        made->library = library;
+        pthread_mutex_lock(&module_lock);
+        made->next = library->modules;
+        library->modules = made;
+        pthread_mutex_unlock(&module_lock);
+        *ret_module = made;
+        return CUDA_SUCCESS;
+}
+
+CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_function)
+{
+        CUkernel kernel = (CUkernel)handle;
+        CUmodule module;
+        CUresult rc;
+
+        if (!handle)
+                return CUDA_ERROR_INVALID_HANDLE;
+        if (handle->magic == FUNCTION_MAGIC) {
+                if (context && handle->context != context)
+                        return CUDA_ERROR_INVALID_CONTEXT;
+                *ret_function = handle;
+                return CUDA_SUCCESS;
+        }
+        rc = kernel_check(kernel);
+        if (rc == CUDA_SUCCESS && !context)
+                rc = context_require(&context);
+        if (rc == CUDA_SUCCESS)
+                rc = library_module(kernel->library, context, &module);
+        if (rc == CUDA_SUCCESS)
+                *ret_function = &module->functions[kernel->index];
+        return rc;
+}
+
+static CUresult make_kernels(CUlibrary library, const struct image *image)
+{
+        struct image_kernel facts;
+        size_t cursor = 0;
+        unsigned count = 0;
+
+        while (image_next_kernel(image, &cursor, &facts))
+                count++;
+        library->kernels = calloc(count + 1, sizeof(*library->kernels));
+        if (!library->kernels)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        cursor = 0;
+        while (library->kernel_count < count && image_next_kernel(image, &cursor, &facts)) {
+                CUkernel kernel = &library->kernels[library->kernel_count];
+
+                kernel->magic = KERNEL_MAGIC;
+                kernel->library = library;
+                kernel->index = library->kernel_count++;
+                kernel->facts = facts;
+                params_layout(facts.param_count, facts.param_sizes, kernel->param_offset);
+        }
+        return CUDA_SUCCESS;
+}
+
+static CUresult library_load(CUlibrary *ret_library, const void *bytes, size_t size)
+{
+        struct image image;
+        CUlibrary library;
+        CUresult rc;
+
+        if (!ret_library)
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = image_admit(bytes, size, &image);
+        if (rc == CUDA_SUCCESS)
+                rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        library = calloc(1, sizeof(*library));
+        if (!library)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        library->image = malloc(image.size + 1);
+        if (!library->image) {
+                free(library);
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        memcpy(library->image, image.bytes, image.size);
+        ((char *)library->image)[image.size] = '\0';
+        library->image_bytes = image.size;
+        image.bytes = library->image;
+        rc = make_kernels(library, &image);
+        if (rc != CUDA_SUCCESS) {
+                free(library->image);
+                free(library);
+                return rc;
+        }
+        library->magic = LIBRARY_MAGIC;
+        *ret_library = library;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryLoadData(CUlibrary *ret_library, const void *bytes, CUjit_option *jit_options,
+                           void **jit_values, unsigned int jit_count, CUlibraryOption *options,
+                           void **values, unsigned int count)
+{
+        API_ENTER(cuLibraryLoadData);
+        if ((jit_count && !jit_options) || (count && !options))
+                return CUDA_ERROR_INVALID_VALUE;
+        return library_load(ret_library, bytes, 0);
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary *ret_library, const char *path, CUjit_option *jit_options,
+                               void **jit_values, unsigned int jit_count, CUlibraryOption *options,
+                               void **values, unsigned int count)
+{
+        API_ENTER(cuLibraryLoadFromFile);
+        scoped_free void *bytes = NULL;
+        size_t size;
+        CUresult rc;
+
+        if (!path || (jit_count && !jit_options) || (count && !options))
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = file_read(path, &bytes, &size);
+        return rc == CUDA_SUCCESS ? library_load(ret_library, bytes, size) : rc;
+}
+
+/* The latest dead, kept for stale handles as modules are (module.c). module_lock. */
+#define GRAVES 256
+
+static void bury(CUlibrary library)
+{
+        static struct {
+                CUlibrary library[GRAVES];
+                unsigned next;
+        } graveyard;
+        unsigned place;
+        CUlibrary old;
+
+        pthread_mutex_lock(&module_lock);
+        place = graveyard.next++ % GRAVES;
+        old = graveyard.library[place];
+        graveyard.library[place] = library;
+        pthread_mutex_unlock(&module_lock);
+        if (old)
+                free(old->kernels);
+        free(old);
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+        API_ENTER(cuLibraryUnload);
+        CUresult rc = library_check(library);
+
+        if (rc == CUDA_SUCCESS)
+                rc = exec_capture_check_unsafe();
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        library->magic = 0;
+        for (unsigned i = 0; i < library->kernel_count; i++)
+                library->kernels[i].magic = 0;
+        while (library->modules)
+                module_unload(library->modules);
+        free(library->image);
+        library->image = NULL;
+        bury(library);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
+{
+        API_ENTER(cuLibraryGetKernel);
+        CUresult rc = library_check(library);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_kernel || !name)
+                return CUDA_ERROR_INVALID_VALUE;
+        for (unsigned i = 0; i < library->kernel_count; i++) {
+                if (strcmp(library->kernels[i].facts.name, name) == 0) {
+                        *ret_kernel = &library->kernels[i];
+                        return CUDA_SUCCESS;
+                }
+        }
+        return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuLibraryGetKernelCount(unsigned int *ret_count, CUlibrary library)
+{
+        API_ENTER(cuLibraryGetKernelCount);
+        CUresult rc = library_check(library);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_count)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_count = library->kernel_count;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryEnumerateKernels(CUkernel *ret_kernels, unsigned int count, CUlibrary library)
+{
+        API_ENTER(cuLibraryEnumerateKernels);
+        CUresult rc = library_check(library);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_kernels)
+                return CUDA_ERROR_INVALID_VALUE;
+        for (unsigned i = 0; i < count && i < library->kernel_count; i++)
+                ret_kernels[i] = &library->kernels[i];
+        return CUDA_SUCCESS;
+}
+
+static CUresult current_module(CUlibrary library, CUmodule *ret_module)
+{
+        CUcontext context;
+        CUresult rc = library_check(library);
+
+        if (rc == CUDA_SUCCESS)
+                rc = context_require(&context);
+        return rc == CUDA_SUCCESS ? library_module(library, context, ret_module) : rc;
+}
+
+CUresult cuLibraryGetModule(CUmodule *ret_module, CUlibrary library)
+{
+        API_ENTER(cuLibraryGetModule);
+        return ret_module ? current_module(library, ret_module) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibrary library,
+                            const char *name)
+{
+        API_ENTER(cuLibraryGetGlobal);
+        struct module_global *global;
+        CUmodule module;
+        CUresult rc;
+
+        if (!name || (!ret_address && !ret_bytes))
+                return CUDA_ERROR_INVALID_VALUE;
+        rc = current_module(library, &module);
+        if (rc == CUDA_SUCCESS)
+                rc = module_global(module, name, &global);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (ret_address)
+                *ret_address = global->address;
+        if (ret_bytes)
+                *ret_bytes = global->bytes;
+        return CUDA_SUCCESS;
+}
+
+/* Managed variables are not modelled: no library has one. */
+CUresult cuLibraryGetManaged(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibrary library,
+                             const char *name)
+{
+        API_ENTER(cuLibraryGetManaged);
+        CUresult rc = library_check(library);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return name && (ret_address || ret_bytes) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuKernelGetFunction(CUfunction *ret_function, CUkernel kernel)
+{
+        API_ENTER(cuKernelGetFunction);
+        CUcontext context;
+        CUresult rc = kernel_check(kernel);
+
+        if (rc == CUDA_SUCCESS && !ret_function)
+                rc = CUDA_ERROR_INVALID_VALUE;
+        if (rc == CUDA_SUCCESS)
+                rc = context_require(&context);
+        return rc == CUDA_SUCCESS ? function_of((CUfunction)kernel, context, ret_function) : rc;
+}
+
+CUresult cuKernelGetLibrary(CUlibrary *ret_library, CUkernel kernel)
+{
+        API_ENTER(cuKernelGetLibrary);
+        CUresult rc = kernel_check(kernel);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_library)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_library = kernel->library;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetName(const char **ret_name, CUkernel kernel)
+{
+        API_ENTER(cuKernelGetName);
+        CUresult rc = kernel_check(kernel);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_name)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_name = kernel->facts.name;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *ret_offset, size_t *ret_size)
+{
+        API_ENTER(cuKernelGetParamInfo);
+        CUresult rc = kernel_check(kernel);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_offset || index >= kernel->facts.param_count)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_offset = kernel->param_offset[index];
+        if (ret_size)
+                *ret_size = kernel->facts.param_sizes[index];
+        return CUDA_SUCCESS;
+}

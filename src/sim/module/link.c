@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The linker, as far as it can be: one input becomes the output.
+ *
+ * There is no machine code to link. A link of a single input gives that image back, ready for
+ * cuModuleLoadData; several inputs are NOT_SUPPORTED at completion.
+ */
+#include "common/scoped.h"
+#include "sim/context/context.h"
+#include "sim/module/module.h"
+#include "sim/node/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINK_MAGIC 0x4c696e6bu
+
+struct CUlinkState_st {
+        uint32_t magic;
+        unsigned inputs;
+        void *image; /* the first input, a copy */
+        size_t bytes;
+};
+
+static CUresult link_check(CUlinkState link)
+{
+        return link && link->magic == LINK_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult create(unsigned count, CUjit_option *options, void **values, CUlinkState *ret_link)
+{
+        CUcontext context;
+        CUlinkState link;
+        CUresult rc = context_require(&context);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_link || (count && (!options || !values)))
+                return CUDA_ERROR_INVALID_VALUE;
+        link = calloc(1, sizeof(*link));
+        if (!link)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        link->magic = LINK_MAGIC;
+        *ret_link = link;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
+                      CUlinkState *ret_link)
+{
+        API_ENTER(cuLinkCreate);
+        return create(count, options, values, ret_link);
+}
+
+CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
+                         CUlinkState *ret_link)
+{
+        API_ENTER(cuLinkCreate_v2);
+        return create(count, options, values, ret_link);
+}
+
+static CUresult add(CUlinkState link, const void *bytes, size_t size)
+{
+        struct image image;
+        CUresult rc = link_check(link);
+
+        if (rc == CUDA_SUCCESS)
+                rc = image_admit(bytes, size, &image);
+        if (rc != CUDA_SUCCESS || link->inputs++)
+                return rc;
+        link->image = calloc(1, image.size + 1);
+        if (!link->image)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        memcpy(link->image, bytes, image.size);
+        link->bytes = image.size;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLinkAddData(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
+                       const char *name, unsigned int count, CUjit_option *options, void **values)
+{
+        API_ENTER(cuLinkAddData);
+        return add(link, bytes, size);
+}
+
+CUresult cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
+                          const char *name, unsigned int count, CUjit_option *options,
+                          void **values)
+{
+        API_ENTER(cuLinkAddData_v2);
+        return add(link, bytes, size);
+}
+
+static CUresult add_file(CUlinkState link, const char *path)
+{
+        scoped_free void *bytes = NULL;
+        size_t size;
+        CUresult rc = path ? file_read(path, &bytes, &size) : CUDA_ERROR_INVALID_VALUE;
+
+        return rc == CUDA_SUCCESS ? add(link, bytes, size) : rc;
+}
+
+CUresult cuLinkAddFile(CUlinkState link, CUjitInputType type, const char *path, unsigned int count,
+                       CUjit_option *options, void **values)
+{
+        API_ENTER(cuLinkAddFile);
+        return add_file(link, path);
+}
+
+CUresult cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char *path,
+                          unsigned int count, CUjit_option *options, void **values)
+{
+        API_ENTER(cuLinkAddFile_v2);
+        return add_file(link, path);
+}
+
+CUresult cuLinkComplete(CUlinkState link, void **ret_image, size_t *ret_size)
+{
+        API_ENTER(cuLinkComplete);
+        CUresult rc = link_check(link);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!ret_image || !link->inputs)
+                return CUDA_ERROR_INVALID_VALUE;
+        if (link->inputs > 1) {
+                sim_log("linking %u inputs is not modelled", link->inputs);
+                return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        *ret_image = link->image;
+        if (ret_size)
+                *ret_size = link->bytes;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuLinkDestroy(CUlinkState link)
+{
+        API_ENTER(cuLinkDestroy);
+        CUresult rc = link_check(link);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        link->magic = 0;
+        free(link->image);
+        free(link);
+        return CUDA_SUCCESS;
+}

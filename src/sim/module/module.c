@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading and unloading of modules.
+ *
+ *      admit the image; count it against the device; dlopen it from an anonymous file, so that two
+ *      loads of one image share nothing; make a function of every kernel it declares
+ *
+ * Whatever fails on the way gives back what was taken before. Kernel functions are found in the
+ * dlopened object by name; a declared kernel that is missing there makes the image invalid.
+ */
+#include "sim/module/module.h"
+
+#include "common/scoped.h"
+#include "sim/exec/exec.h"
+#include "sim/memory/memory.h"
+#include "sim/module/internal.h"
+#include "sim/node/config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+pthread_mutex_t module_lock = PTHREAD_MUTEX_INITIALIZER;
+
+uint32_t params_layout(unsigned count, const uint32_t *sizes, uint32_t *ret_offsets)
+{
+        uint32_t at = 0;
+
+        for (unsigned i = 0; i < count; i++) {
+                uint32_t align = 1;
+
+                while (align < 16 && align < sizes[i])
+                        align *= 2;
+                at = (at + align - 1) & ~(align - 1);
+                ret_offsets[i] = at;
+                at += sizes[i];
+        }
+        return at;
+}
+
+CUresult image_admit(const void *bytes, size_t size, struct image *ret_image)
+{
+        struct image image;
+
+        if (!bytes)
+                return CUDA_ERROR_INVALID_VALUE;
+        image = image_read(bytes, size);
+        if (image.kind == IMAGE_BAD)
+                return CUDA_ERROR_INVALID_IMAGE;
+        if (image.kind == IMAGE_FOREIGN)
+                return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        if (image.kind == IMAGE_PTX && !config_get()->is_ptx_accepted)
+                return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+        *ret_image = image;
+        return CUDA_SUCCESS;
+}
+
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+        while (size) {
+                ssize_t n = write(fd, bytes, size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return false;
+                bytes += n;
+                size -= (size_t)n;
+        }
+        return true;
+}
+
+/*
+ * The descriptor's path under /proc, spelled as no load before spelled it: the loader takes a path
+ * that it knows for the object it knows, and descriptor numbers come back.
+ */
+static void spell_path(int fd, char *path, size_t bytes)
+{
+        static _Atomic unsigned loads;
+        unsigned number = atomic_fetch_add(&loads, 1);
+        char steps[2 * 32 + 1] = "";
+
+        for (unsigned i = 0; i < 32; i++)
+                memcpy(steps + (size_t)2 * i, number >> i & 1 ? "/." : "//", 3);
+        snprintf(path, bytes, "/proc/self%s/fd/%d", steps, fd);
+}
+
+static CUresult open_object(const struct image *image, void **ret_object)
+{
+        scoped_fd int fd = memfd_create("aliquot-sim-module", MFD_CLOEXEC);
+        char path[128];
+        void *object;
+
+        if (fd < 0 || !write_all(fd, image->bytes, image->size))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        spell_path(fd, path, sizeof(path));
+        object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!object)
+                return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
+        *ret_object = object;
+        return CUDA_SUCCESS;
+}
+
+static kernel_entry entry_of(CUmodule module, const char *name)
+{
+        if (module->kind == IMAGE_PTX)
+                return builtin_noop;
+        if (module->kind == IMAGE_BUILTIN)
+                return builtin_entry(name);
+        return (kernel_entry)dlsym(module->object, name);
+}
+
+static CUresult make_function(CUmodule module, const struct image_kernel *kernel)
+{
+        struct CUfunc_st *function = &module->functions[module->function_count];
+
+        function->entry = entry_of(module, kernel->name);
+        if (!function->entry)
+                return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
+        function->name = strdup(kernel->name);
+        if (!function->name)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        function->module = module;
+        function->context = module->context;
+        function->param_count = kernel->param_count;
+        memcpy(function->param_size, kernel->param_sizes, sizeof(function->param_size));
+        function->param_bytes =
+                params_layout(kernel->param_count, kernel->param_sizes, function->param_offset);
+        function->max_dynamic_shared_bytes = 48 << 10;
+        function->carveout = CU_SHAREDMEM_CARVEOUT_DEFAULT;
+        function->magic = FUNCTION_MAGIC;
+        module->function_count++;
+        return function->param_bytes > OP_PARAM_BYTES ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
+}
+
+static unsigned count_kernels(const struct image *image)
+{
+        struct image_kernel kernel;
+        size_t cursor = 0;
+        unsigned count = 0;
+
+        while (image_next_kernel(image, &cursor, &kernel))
+                count++;
+        return count;
+}
+
+static CUresult make_functions(CUmodule module, const struct image *image)
+{
+        struct image_kernel kernel;
+        size_t cursor = 0;
+
+        module->functions = calloc(count_kernels(image) + 1, sizeof(*module->functions));
+        if (!module->functions)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        while (image_next_kernel(image, &cursor, &kernel)) {
+                CUresult rc = make_function(module, &kernel);
+
+                if (rc != CUDA_SUCCESS)
+                        return rc;
+        }
+        return CUDA_SUCCESS;
+}
+
+/* The latest dead, kept so that a stale handle can be told from a live one. module_lock. */
+#define GRAVES 256
+static struct {
+        CUmodule module[GRAVES];
+        unsigned next;
+} graveyard;
+
+static void bury(CUmodule module)
+{
+        unsigned place = graveyard.next++ % GRAVES;
+        CUmodule old = graveyard.module[place];
+
+        graveyard.module[place] = module;
+        if (!old)
+                return;
+        for (unsigned i = 0; i < old->function_count; i++) {
+                free((char *)old->functions[i].name);
+                free(old->functions[i].legacy);
+        }
+        free(old->functions);
+        free(old);
+}
+
+static CUmodule all_modules; /* module_lock */
+
+static void unlist(CUmodule module)
+{
+        for (CUmodule *at = &all_modules; *at; at = &(*at)->all_next) {
+                if (*at == module) {
+                        *at = module->all_next;
+                        break;
+                }
+        }
+        if (!module->library)
+                return;
+        for (CUmodule *at = &module->library->modules; *at; at = &(*at)->next) {
+                if (*at == module) {
+                        *at = module->next;
+                        break;
+                }
+        }
+}
+
+/* module_lock held. */
+static void module_close(CUmodule module)
+{
+        unlist(module);
+        module->magic = 0;
+        for (unsigned i = 0; i < module->function_count; i++)
+                module->functions[i].magic = 0;
+        while (module->globals) {
+                struct module_global *global = module->globals;
+
+                module->globals = global->next;
+                module_global_forget(module, global);
+        }
+        if (module->storage)
+                memory_module_free(module->storage);
+        if (module->object)
+                dlclose(module->object);
+        module->object = NULL;
+        module->storage = 0;
+        bury(module);
+}
+
+CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module)
+{
+        CUmodule module = calloc(1, sizeof(*module));
+        CUresult rc;
+
+        if (!module)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        module->context = context;
+        module->kind = image->kind;
+        rc = memory_module_alloc(context, image_loaded_bytes(image), &module->storage);
+        if (rc == CUDA_SUCCESS && image->kind == IMAGE_ELF)
+                rc = open_object(image, &module->object);
+        if (rc == CUDA_SUCCESS)
+                rc = make_functions(module, image);
+        if (rc != CUDA_SUCCESS) {
+                pthread_mutex_lock(&module_lock);
+                module_close(module);
+                pthread_mutex_unlock(&module_lock);
+                return rc;
+        }
+        module->magic = MODULE_MAGIC;
+        pthread_mutex_lock(&module_lock);
+        module->all_next = all_modules;
+        all_modules = module;
+        pthread_mutex_unlock(&module_lock);
+        *ret_module = module;
+        return CUDA_SUCCESS;
+}
+
+CUresult module_check(CUmodule module)
+{
+        if (!module || module->magic != MODULE_MAGIC)
+                return CUDA_ERROR_INVALID_HANDLE;
+        return context_check(module->context);
+}
+
+CUresult module_unload(CUmodule module)
+{
+        /* Kernels of it may still run. */
+        exec_context_synchronize(module->context);
+        pthread_mutex_lock(&module_lock);
+        module_close(module);
+        pthread_mutex_unlock(&module_lock);
+        return CUDA_SUCCESS;
+}
+
+void modules_context_close(CUcontext context)
+{
+        CUmodule next;
+
+        pthread_mutex_lock(&module_lock);
+        for (CUmodule at = all_modules; at; at = next) {
+                next = at->all_next;
+                if (at->context == context)
+                        module_close(at);
+        }
+        pthread_mutex_unlock(&module_lock);
+}
+
+CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function)
+{
+        for (unsigned i = 0; i < module->function_count; i++) {
+                if (strcmp(module->functions[i].name, name) == 0) {
+                        *ret_function = &module->functions[i];
+                        return CUDA_SUCCESS;
+                }
+        }
+        return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        scoped_free char *bytes = NULL;
+        struct stat st;
+        size_t got = 0;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return CUDA_ERROR_FILE_NOT_FOUND;
+        bytes = malloc((size_t)st.st_size + 1);
+        if (!bytes)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        while (got < (size_t)st.st_size) {
+                ssize_t n = read(fd, bytes + got, (size_t)st.st_size - got);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return CUDA_ERROR_FILE_NOT_FOUND;
+                got += (size_t)n;
+        }
+        bytes[got] = '\0';
+        *ret_bytes = steal_ptr(&bytes);
+        *ret_size = got;
+        return CUDA_SUCCESS;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules, libraries and functions.
+ *
+ * A module belongs to a context: the image is loaded (an ELF object through dlopen, each load its
+ * own copy), counted against the device, and its kernels become functions. A library belongs to no
+ * context: it keeps the image and loads it as a module in each context that uses one of its
+ * kernels. A CUkernel may stand wherever the driver takes a CUfunction; function_of() tells them
+ * apart. A handle fails its check after unload, as long as not
+ * too many others were unloaded since.
+ */
+#ifndef ALIQUOT_SIM_MODULE_MODULE_H
+#define ALIQUOT_SIM_MODULE_MODULE_H
+
+#include "sim/aliquot_sim.h"
+#include "sim/context/context.h"
+#include "sim/exec/exec_op.h"
+#include "sim/face.h"
+#include "sim/node/image.h"
+
+#define MODULE_MAGIC 0x4d6f6475u
+#define FUNCTION_MAGIC 0x46756e63u
+#define LIBRARY_MAGIC 0x4c696272u
+#define KERNEL_MAGIC 0x4b65726eu
+
+typedef void (*kernel_entry)(const struct aliquot_sim_launch *launch, void *const *params);
+
+/* What cuFuncSetBlockShape, cuParamSet* collect for cuLaunch. */
+struct legacy_launch {
+        uint32_t block[3];
+        uint32_t shared_bytes;
+        uint32_t param_bytes;
+        unsigned char params[OP_PARAM_BYTES];
+};
+
+struct CUfunc_st {
+        uint32_t magic; /* FUNCTION_MAGIC, first */
+        unsigned param_count;
+        uint32_t param_bytes;
+        uint32_t param_offset[IMAGE_MAX_PARAMS];
+        uint32_t param_size[IMAGE_MAX_PARAMS];
+        kernel_entry entry;
+        CUmodule module;
+        CUcontext context;
+        const char *name;
+        int max_dynamic_shared_bytes;
+        int carveout;
+        int cluster[3]; /* required width, height, depth; 0 = none */
+        int is_nonportable_cluster_allowed, cluster_policy;
+        CUfunc_cache cache_config;
+        struct legacy_launch *legacy; /* NULL until first used */
+};
+
+struct module_global {
+        char *name;
+        CUdeviceptr address;
+        uint64_t bytes;
+        struct module_global *next;
+};
+
+struct CUmod_st {
+        uint32_t magic;
+        CUcontext context;
+        CUlibrary library; /* that loaded it, or NULL */
+        enum image_kind kind;
+        void *object;        /* dlopen's handle, or NULL */
+        CUdeviceptr storage; /* the image on the device */
+        unsigned function_count;
+        struct CUfunc_st *functions;
+        struct module_global *globals; /* those asked for; guarded by module_lock */
+        struct CUmod_st *next;         /* of its library's; guarded by module_lock */
+        struct CUmod_st *all_next;     /* of the process's; guarded by module_lock */
+};
+
+struct CUkern_st {
+        uint32_t magic;
+        CUlibrary library;
+        unsigned index; /* of its function in every module of the library */
+        struct image_kernel facts;
+        uint32_t param_offset[IMAGE_MAX_PARAMS];
+};
+
+struct CUlib_st {
+        uint32_t magic;
+        void *image; /* a copy */
+        size_t image_bytes;
+        unsigned kernel_count;
+        struct CUkern_st *kernels;
+        CUmodule modules; /* one a context; guarded by module_lock */
+};
+
+/* Offsets by natural alignment of each size, as a compiler lays parameters out. Returns the sum. */
+uint32_t params_layout(unsigned count, const uint32_t *sizes, uint32_t *ret_offsets);
+
+/* Is the image one that can be loaded here? `size` 0: unknown. */
+CUresult image_admit(const void *bytes, size_t size, struct image *ret_image);
+
+CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module);
+CUresult module_unload(CUmodule module);
+CUresult module_check(CUmodule module);
+
+/* The context is going away, and nothing of it runs any more. */
+void modules_context_close(CUcontext context);
+CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function);
+CUresult module_global(CUmodule module, const char *name, struct module_global **ret_global);
+CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size);
+
+/* The library's module in a context, loaded if need be. */
+CUresult library_module(CUlibrary library, CUcontext context, CUmodule *ret_module);
+
+/* The function meant by a CUfunction or CUkernel, in `context` (NULL: any, for attributes). */
+CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_function);
+
+/* Built-in kernels, and the stand-in for PTX (builtin.c). */
+kernel_entry builtin_entry(const char *name);
+extern const kernel_entry builtin_noop;
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ALIQUOT_SIM, parsed by one table of keys; see config.h for the syntax.
+ *
+ * A key sets one field; what the text leaves unset comes from the model at the end. The first
+ * mistake ends it, with a line that names the key and the value.
+ */
+#include "sim/node/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/scoped.h"
+#include "sim/context/device.h"
+
+#define UNSET UINT64_MAX
+#define TEXT_BYTES 16384
+
+struct unit {
+        const char *name;
+        uint64_t factor;
+};
+
+static const struct unit byte_units[] = {
+        { "", 1 },
+        { "B", 1 },
+        { "K", 1ULL << 10 },
+        { "KiB", 1ULL << 10 },
+        { "KB", 1000 },
+        { "M", 1ULL << 20 },
+        { "MiB", 1ULL << 20 },
+        { "MB", 1000000 },
+        { "G", 1ULL << 30 },
+        { "GiB", 1ULL << 30 },
+        { "GB", 1000000000 },
+        { "T", 1ULL << 40 },
+        { "TiB", 1ULL << 40 },
+        { "TB", 1000000000000 },
+        { NULL, 0 },
+};
+
+static const struct unit time_units[] = {
+        { "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { NULL, 0 },
+};
+
+static bool quantity_parse(const char *text, const struct unit *units, uint64_t *ret)
+{
+        char *end;
+
+        if (!isdigit((unsigned char)text[0]))
+                return false;
+        errno = 0;
+        unsigned long long number = strtoull(text, &end, 10);
+        double fraction = 0;
+        if (errno)
+                return false;
+        if (*end == '.') {
+                double scale = 0.1;
+                for (end++; isdigit((unsigned char)*end); end++, scale /= 10)
+                        fraction += (*end - '0') * scale;
+        }
+        for (const struct unit *unit = units; unit->name; unit++) {
+                if (strcmp(end, unit->name) != 0)
+                        continue;
+                if (number > UINT64_MAX / unit->factor)
+                        return false;
+                *ret = number * unit->factor + (uint64_t)(fraction * (double)unit->factor);
+                return true;
+        }
+        return false;
+}
+
+static bool bytes_parse(const char *text, uint64_t *ret)
+{
+        return quantity_parse(text, byte_units, ret);
+}
+
+/* "25GB", "25GB/s", or "max" for as fast as the machine copies (0). */
+static bool rate_parse(const char *text, uint64_t *ret)
+{
+        char number[64];
+        size_t length = strlen(text);
+
+        if (strcmp(text, "max") == 0) {
+                *ret = 0;
+                return true;
+        }
+        if (length >= sizeof(number))
+                return false;
+        memcpy(number, text, length + 1);
+        if (length > 2 && strcmp(number + length - 2, "/s") == 0)
+                number[length - 2] = '\0';
+        return bytes_parse(number, ret) && *ret > 0;
+}
+
+static bool time_parse(const char *text, uint64_t *ret)
+{
+        return quantity_parse(text, time_units, ret);
+}
+
+static bool number_parse(const char *text, uint64_t *ret)
+{
+        static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
+
+        return !strchr(text, '.') && quantity_parse(text, plain, ret);
+}
+
+static bool model_parse(const char *text, uint64_t *ret)
+{
+        for (unsigned model = 0; model < MODEL_COUNT; model++) {
+                if (strcmp(model_spec(model)->key, text) == 0) {
+                        *ret = model;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static bool ptx_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "noop") == 0;
+        return *ret || strcmp(text, "off") == 0;
+}
+
+static bool clock_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "virtual") == 0;
+        return *ret || strcmp(text, "real") == 0;
+}
+
+/* NAME:N:CODE[:COUNT] */
+static bool fault_parse(struct sim_config *config, const char *text)
+{
+        char part[4][64] = { "", "", "", "1" };
+        unsigned parts = 0;
+        struct config_fault fault = { .call_count = 1 };
+        uint64_t result;
+
+        while (parts < 4) {
+                size_t length = strcspn(text, ":");
+                if (length == 0 || length >= sizeof(part[0]))
+                        return false;
+                memcpy(part[parts], text, length);
+                part[parts++][length] = '\0';
+                text += length;
+                if (*text == '\0')
+                        break;
+                text++;
+        }
+        if (*text != '\0' || parts < 3 || config->fault_count == CONFIG_FAULTS)
+                return false;
+        memcpy(fault.name, part[0], sizeof(fault.name));
+        if (!number_parse(part[1], &fault.first_call) || fault.first_call == 0)
+                return false;
+        if (!number_parse(part[2], &result) || result > INT_MAX)
+                return false;
+        if (!number_parse(part[3], &fault.call_count) || fault.call_count == 0)
+                return false;
+        fault.result = (int)result;
+        config->faults[config->fault_count++] = fault;
+        return true;
+}
+
+enum field_width { WIDTH_64, WIDTH_32, WIDTH_BOOL };
+
+struct key {
+        const char *name;
+        bool (*parse)(const char *text, uint64_t *ret);
+        size_t offset;
+        enum field_width width;
+        uint64_t least, most;
+        const char *expected;
+};
+
+#define FIELD(member) offsetof(struct sim_config, member)
+#define ANY 0, UINT64_MAX - 1
+
+static const struct key keys[] = {
+        { "gpus", number_parse, FIELD(device_count), WIDTH_32, 0, SIM_DEVICES, "0 to 16" },
+        { "memory", bytes_parse, FIELD(memory_bytes), WIDTH_64, 1 << 20, 1ULL << 40,
+          "a size such as 16GiB, 1MiB to 1TiB" },
+        { "model", model_parse, FIELD(model), WIDTH_32, ANY, "t4, a100 or h200" },
+        { "seed", number_parse, FIELD(seed), WIDTH_64, ANY, "a number" },
+        { "mig", number_parse, FIELD(mig), WIDTH_32, 0, 7, "instances a device, 0 to 7" },
+        { "driver", number_parse, FIELD(driver_version), WIDTH_32, 11000, 13000,
+          "a version such as 12020, 11000 to 13000" },
+        { "context", bytes_parse, FIELD(context_bytes), WIDTH_64, ANY, "a size" },
+        { "reserved", bytes_parse, FIELD(reserved_bytes), WIDTH_64, 0, 1ULL << 40, "a size" },
+        { "pool_growth", bytes_parse, FIELD(pool_growth_bytes), WIDTH_64, 1 << 16, 1ULL << 32,
+          "a size, 64KiB to 4GiB" },
+        { "draining", time_parse, FIELD(drain_ns), WIDTH_64, ANY, "a time such as 50ms" },
+        { "slice", time_parse, FIELD(slice_ns), WIDTH_64, 1000, UINT64_MAX - 1,
+          "a time, 1us or more" },
+        { "alloc", time_parse, FIELD(alloc_ns), WIDTH_64, ANY, "a time such as 10us" },
+        { "vmm", time_parse, FIELD(vmm_ns), WIDTH_64, ANY, "a time such as 10us" },
+        { "launch", time_parse, FIELD(launch_ns), WIDTH_64, ANY, "a time such as 2us" },
+        { "lost", time_parse, FIELD(lost_ns), WIDTH_64, ANY, "a time such as 2s" },
+        { "host", rate_parse, FIELD(host_rate), WIDTH_64, ANY, "a rate such as 25GB/s, or max" },
+        { "pageable", rate_parse, FIELD(pageable_rate), WIDTH_64, ANY, "a rate, or max" },
+        { "peer", rate_parse, FIELD(peer_rate), WIDTH_64, ANY, "a rate, or max" },
+        { "device", rate_parse, FIELD(device_rate), WIDTH_64, ANY, "a rate, or max" },
+        { "ptx", ptx_parse, FIELD(is_ptx_accepted), WIDTH_BOOL, ANY, "noop or off" },
+        { "ptx_time", time_parse, FIELD(ptx_ns), WIDTH_64, ANY, "a time such as 100us" },
+        { "clock", clock_parse, FIELD(is_clock_virtual), WIDTH_BOOL, ANY, "real or virtual" },
+};
+
+static void key_store(struct sim_config *config, const struct key *key, uint64_t value)
+{
+        char *field = (char *)config + key->offset;
+
+        switch (key->width) {
+        case WIDTH_64:
+                memcpy(field, &value, sizeof(value));
+                break;
+        case WIDTH_32:
+                memcpy(field, &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
+                break;
+        case WIDTH_BOOL:
+                memcpy(field, &(bool){ value != 0 }, sizeof(bool));
+                break;
+        }
+}
+
+/* One key=value. */
+static int item_parse(struct sim_config *config, char *item, char *ret_why, size_t why_bytes)
+{
+        char *value = strchr(item, '=');
+        uint64_t number;
+
+        if (!value) {
+                snprintf(ret_why, why_bytes, "'%s': expected key=value", item);
+                return -EINVAL;
+        }
+        *value++ = '\0';
+        if (strcmp(item, "state") == 0) {
+                if (value[0] == '\0' || strlen(value) >= sizeof(config->state_dir)) {
+                        snprintf(ret_why, why_bytes, "state=%s: expected a folder", value);
+                        return -EINVAL;
+                }
+                memcpy(config->state_dir, value, strlen(value) + 1);
+                return 0;
+        }
+        if (strcmp(item, "fail") == 0) {
+                if (fault_parse(config, value))
+                        return 0;
+                snprintf(ret_why, why_bytes, "fail=%s: expected NAME:N:CODE[:COUNT]", value);
+                return -EINVAL;
+        }
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+                if (strcmp(keys[i].name, item) != 0)
+                        continue;
+                if (keys[i].parse(value, &number) && number >= keys[i].least &&
+                    number <= keys[i].most) {
+                        key_store(config, &keys[i], number);
+                        return 0;
+                }
+                snprintf(ret_why, why_bytes, "%s=%s: expected %s", item, value, keys[i].expected);
+                return -EINVAL;
+        }
+        snprintf(ret_why, why_bytes, "%s: no such key", item);
+        return -EINVAL;
+}
+
+/* A card made small for a test is not filled by its first context: a 64th at most. */
+static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
+{
+        uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
+
+        return spec->context_bytes < most ? spec->context_bytes : most;
+}
+
+static void model_defaults(struct sim_config *config)
+{
+        const struct model_spec *spec = model_spec(config->model);
+
+        if (config->memory_bytes == UNSET)
+                config->memory_bytes = spec->memory_bytes;
+        if (config->context_bytes == UNSET)
+                config->context_bytes = context_default(config, spec);
+        if (config->host_rate == UNSET)
+                config->host_rate = spec->host_rate;
+        if (config->pageable_rate == UNSET)
+                config->pageable_rate = spec->pageable_rate;
+        if (config->peer_rate == UNSET)
+                config->peer_rate = spec->peer_rate;
+        if (config->device_rate == UNSET)
+                config->device_rate = spec->device_rate;
+}
+
+int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes)
+{
+        struct sim_config config = {
+                .device_count = 1,
+                .model = MODEL_T4,
+                .memory_bytes = UNSET,
+                .seed = 1,
+                .driver_version = CUDA_VERSION,
+                .context_bytes = UNSET,
+                .pool_growth_bytes = 32ULL << 20,
+                .drain_ns = 50000000,
+                .slice_ns = 2000000,
+                .host_rate = UNSET,
+                .pageable_rate = UNSET,
+                .peer_rate = UNSET,
+                .device_rate = UNSET,
+                .ptx_ns = 10000,
+        };
+        char item[512];
+
+        snprintf(config.state_dir, sizeof(config.state_dir), "/dev/shm/aliquot-sim-%u",
+                 (unsigned)getuid());
+        while (*text) {
+                size_t length = strcspn(text, ",\n#");
+                size_t start = 0, end = length;
+
+                while (start < end && isspace((unsigned char)text[start]))
+                        start++;
+                while (end > start && isspace((unsigned char)text[end - 1]))
+                        end--;
+                if (end - start >= sizeof(item)) {
+                        snprintf(ret_why, why_bytes, "an item is longer than %zu bytes",
+                                 sizeof(item) - 1);
+                        return -EINVAL;
+                }
+                if (end > start) {
+                        memcpy(item, text + start, end - start);
+                        item[end - start] = '\0';
+                        int rc = item_parse(&config, item, ret_why, why_bytes);
+                        if (rc < 0)
+                                return rc;
+                }
+                text += length;
+                if (*text == '#')
+                        text += strcspn(text, "\n");
+                if (*text)
+                        text++;
+        }
+        model_defaults(&config);
+        *ret = config;
+        return 0;
+}
+
+static int file_read(const char *path, char *ret_text, size_t text_bytes)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        size_t done = 0;
+
+        if (fd < 0)
+                return -errno;
+        while (done < text_bytes - 1) {
+                ssize_t n = read(fd, ret_text + done, text_bytes - 1 - done);
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                done += (size_t)n;
+        }
+        ret_text[done] = '\0';
+        return 0;
+}
+
+static struct sim_config the_config;
+static bool is_config_good;
+
+static void config_load(void)
+{
+        static char text[TEXT_BYTES];
+        const char *value = getenv("ALIQUOT_SIM");
+        const char *path = NULL;
+        char why[600];
+
+        if (!value || strcmp(value, "1") == 0)
+                value = "";
+        if (value[0] == '@')
+                path = value + 1;
+        else if (value[0] == '/')
+                path = value;
+        if (path) {
+                int rc = file_read(path, text, sizeof(text));
+                if (rc < 0) {
+                        fprintf(stderr, "aliquot-sim: ALIQUOT_SIM: %s: %s\n", path, strerror(-rc));
+                        return;
+                }
+                value = text;
+        }
+        if (config_parse(value, &the_config, why, sizeof(why)) < 0) {
+                fprintf(stderr, "aliquot-sim: ALIQUOT_SIM: %s\n", why);
+                return;
+        }
+        the_config.is_logging = getenv("ALIQUOT_SIM_LOG") != NULL;
+        is_config_good = true;
+}
+
+const struct sim_config *config_get(void)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&once, config_load);
+        return is_config_good ? &the_config : NULL;
+}

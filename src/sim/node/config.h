@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the simulated node is made of, from the text of ALIQUOT_SIM or the file it names.
+ *
+ * The text is a list of key=value, parted by commas or line ends; '#' begins a comment. A value of
+ * ALIQUOT_SIM that begins with '@' or '/' names such a file. docs/simulator.md lists every key.
+ * Bytes take B, KiB..TiB, K..T; times take ns, us, ms, s; rates are bytes a second.
+ * The shape of the node (gpus, memory, model, seed, mig) belongs to the process that makes the
+ * state folder; the rest is each process's own. Read-only after config_get() first returned.
+ */
+#ifndef ALIQUOT_SIM_NODE_CONFIG_H
+#define ALIQUOT_SIM_NODE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_DEVICES 16
+#define CONFIG_FAULTS 32
+
+enum sim_model { MODEL_T4, MODEL_A100, MODEL_H200, MODEL_COUNT };
+
+/* fail=NAME:N:CODE[:COUNT]: calls N .. N+COUNT-1 of NAME answer CODE. N counts from 1. */
+struct config_fault {
+        char name[64];
+        uint64_t first_call;
+        uint64_t call_count;
+        int result;
+};
+
+struct sim_config {
+        /* Shape of the node. */
+        unsigned device_count;
+        enum sim_model model;
+        uint64_t memory_bytes; /* of each device */
+        uint64_t seed;         /* of the UUIDs */
+        unsigned mig;          /* instances a device is cut into; 0 = whole devices */
+        char state_dir[256];
+
+        /* Behaviour of this process. */
+        int driver_version;      /* 13000 */
+        uint64_t context_bytes;  /* what one context takes of its device */
+        uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */
+        uint64_t pool_growth_bytes;
+        uint64_t drain_ns;  /* from a process's death to its memory's release */
+        uint64_t slice_ns;  /* compute time slice between contexts */
+        uint64_t alloc_ns;  /* added to every allocation and release */
+        uint64_t vmm_ns;    /* added to cuMemCreate, Map, Unmap, SetAccess */
+        uint64_t launch_ns; /* host side of a launch */
+        uint64_t lost_ns;   /* devices are lost so long after cuInit; 0 = never */
+        uint64_t host_rate; /* pinned host <-> device, each way; 0 = as fast as memcpy */
+        uint64_t pageable_rate;
+        uint64_t peer_rate;
+        uint64_t device_rate; /* device <-> the same device */
+        bool is_ptx_accepted; /* PTX kernels are timed no-ops */
+        uint64_t ptx_ns;      /* how long such a kernel takes */
+        bool is_clock_virtual;
+        bool is_logging; /* ALIQUOT_SIM_LOG is set: say on stderr what is not modelled */
+        unsigned fault_count;
+        struct config_fault faults[CONFIG_FAULTS];
+};
+
+/* Parses `text` over the defaults. 0, or -EINVAL with a line in `ret_why` (`why_bytes` long). */
+int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes);
+
+/* This process's configuration, parsed once; NULL when it is malformed (said once on stderr). */
+const struct sim_config *config_get(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first line of every entry point: is the process initialised, and shall this call fail?
+ *
+ *      CUresult cuMemFree_v2(CUdeviceptr address)
+ *      {
+ *              API_ENTER(cuMemFree_v2);
+ *              ...
+ *
+ * Answers NOT_INITIALIZED before cuInit and in a forked child of an initialised parent, the result
+ * that a fail= rule asks for, or goes on. A rule names the exported function, with or without
+ * its version suffix. One load and one branch when nothing is configured.
+ */
+#ifndef ALIQUOT_SIM_NODE_FAULT_H
+#define ALIQUOT_SIM_NODE_FAULT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "sim/face.h"
+
+/* 1: initialised, no rules: go on. Anything else: ask api_enter(). */
+extern _Atomic int api_is_plain;
+
+/* Slow path: the result to answer, or CUDA_SUCCESS to go on. */
+CUresult api_enter(const char *function);
+
+/* While a process is locked for a checkpoint, its other calls wait here. */
+void api_block(bool is_blocked);
+
+/* For the few that work before cuInit: only the fail= rules. */
+CUresult api_fault(const char *function);
+
+#define API_ENTER(function)                                                                       \
+        do {                                                                                      \
+                if (__builtin_expect(                                                             \
+                            atomic_load_explicit(&api_is_plain, memory_order_acquire) != 1, 0)) { \
+                        CUresult entered = api_enter(#function);                                  \
+                        if (entered != CUDA_SUCCESS)                                              \
+                                return entered;                                                   \
+                }                                                                                 \
+        } while (0)
+
+/* Is it time for lost=? Then the devices are lost from now on. For threads that wait, since calls
+ * look by themselves. */
+void loss_check(void);
+
+/* Says on stderr, once a site, what is not modelled; only when ALIQUOT_SIM_LOG is set. */
+void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

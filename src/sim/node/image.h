@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a module image is, and which kernels it holds. Pure reading of bytes: nothing is loaded.
+ *
+ * The driver is handed a bare pointer without a length, so the length is derived from the bytes: of
+ * an ELF file its section headers' end, of a text its terminating zero. Where the caller does know
+ * a length (a file) it is the bound; otherwise the bound is what the headers claim, since that is
+ * all the real driver has either. A malformed image is IMAGE_BAD, never a crash within its bound.
+ */
+#ifndef ALIQUOT_SIM_NODE_IMAGE_H
+#define ALIQUOT_SIM_NODE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMAGE_MAX_PARAMS 64
+#define IMAGE_NAME_MAX 256
+
+enum image_kind {
+        IMAGE_BAD,
+        IMAGE_BUILTIN, /* text "aliquot-sim builtin" */
+        IMAGE_PTX,
+        IMAGE_ELF,     /* a shared object for the simulator */
+        IMAGE_FOREIGN, /* machine code for real hardware */
+};
+
+struct image {
+        enum image_kind kind;
+        const void *bytes; /* borrowed */
+        size_t size;
+};
+
+struct image_kernel {
+        char name[IMAGE_NAME_MAX];
+        unsigned param_count;
+        uint32_t param_sizes[IMAGE_MAX_PARAMS];
+};
+
+/* What it takes on the device once loaded: the image, and the memory of it that begins as zeros. */
+uint64_t image_loaded_bytes(const struct image *image);
+
+/* `size` 0 means unknown. */
+struct image image_read(const void *bytes, size_t size);
+
+/* The kernel at `*cursor` (begin with 0), then moves the cursor. False: no more, or malformed. */
+bool image_next_kernel(const struct image *image, size_t *cursor, struct image_kernel *ret_kernel);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who lives in the node: taking a row, telling the dead, letting their memory drain.
+ *
+ * A row's mutex `alive` is held by the thread that attached, for ever. The kernel marks it when
+ * that thread leaves its address space, which comes before any of the process's mappings and file
+ * locks go: so while it is unmarked the process is certainly there. Marked, it may be that only the
+ * thread ended; then the lock on the row's byte of STATE_DIR/alive decides, and where that is
+ * still held, whether every thread of the process is exiting.
+ *
+ * Nothing here waits. A dead row's column drains from the moment somebody notices.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+#include "sim/node/clock.h"
+#include "sim/node/node_internal.h"
+#include "sim/node/share.h"
+
+#define PF_EXITING 0x4
+
+static struct node *the_node;
+static int self_row = -1;
+static char reader_dir[256]; /* of a reader that goes by another folder than ALIQUOT_SIM's */
+
+void life_state_dir_set(const char *state_dir)
+{
+        snprintf(reader_dir, sizeof(reader_dir), "%s", state_dir);
+}
+
+const char *life_state_dir(void)
+{
+        const struct sim_config *config;
+
+        if (reader_dir[0])
+                return reader_dir;
+        config = config_get();
+        return config ? config->state_dir : "";
+}
+
+struct node *node_get(void)
+{
+        return the_node;
+}
+
+struct node_row *node_self(void)
+{
+        return self_row < 0 ? NULL : &the_node->row[self_row];
+}
+
+/* Fields of a stat file of /proc: flags (9th) and start time (22nd). False when it is gone. */
+static bool stat_read(const char *path, uint64_t *ret_flags, uint64_t *ret_start)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        char text[1024];
+
+        if (fd < 0)
+                return false;
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return false;
+        text[n] = '\0';
+        char *at = strrchr(text, ')');
+        if (!at)
+                return false;
+        at += 2;
+        for (unsigned field = 3; field <= 22 && at; field++) {
+                if (field == 9)
+                        *ret_flags = strtoull(at, NULL, 10);
+                if (field == 22)
+                        *ret_start = strtoull(at, NULL, 10);
+                at = strchr(at, ' ');
+                if (at)
+                        at++;
+        }
+        return true;
+}
+
+/* Every thread of the row's process is past the point of no return. */
+static bool process_is_exiting(const struct node_row *row)
+{
+        char path[320];
+        uint64_t flags = 0, start = 0;
+        struct stat st;
+
+        if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != row->pid_namespace)
+                return false;
+        snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
+        if (!stat_read(path, &flags, &start) || start != row->start_ticks)
+                return true;
+        if (!(flags & PF_EXITING))
+                return false;
+        snprintf(path, sizeof(path), "/proc/%d/task", row->pid);
+        scoped_dir DIR *tasks = opendir(path);
+        if (!tasks)
+                return true;
+        for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
+                if (task->d_name[0] == '.')
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", row->pid, task->d_name);
+                if (stat_read(path, &flags, &start) && !(flags & PF_EXITING))
+                        return false;
+        }
+        return true;
+}
+
+static bool lock_is_held(int folder, unsigned row)
+{
+        scoped_fd int own = -1;
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1 };
+
+        if (folder < 0) {
+                char path[320];
+
+                snprintf(path, sizeof(path), "%s/alive", life_state_dir());
+                own = open(path, O_RDWR | O_CLOEXEC);
+        } else {
+                own = openat(folder, "alive", O_RDWR | O_CLOEXEC);
+        }
+        if (own < 0 || fcntl(own, F_OFD_GETLK, &lock) < 0)
+                return true;
+        return lock.l_type != F_UNLCK;
+}
+
+bool life_is_inhabited(int folder)
+{
+        scoped_fd int own = openat(folder, "alive", O_RDWR | O_CLOEXEC);
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+        return own >= 0 && fcntl(own, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool life_is_alive(struct node *node, unsigned index, int folder)
+{
+        struct node_row *row = &node->row[index];
+
+        if (node == the_node && (int)index == self_row)
+                return true;
+        if (!load_acquire(&row->is_holder_gone)) {
+                int rc = pthread_mutex_trylock(&row->alive);
+                if (rc == EBUSY)
+                        return true;
+                if (rc == 0 || rc == EOWNERDEAD)
+                        pthread_mutex_unlock(&row->alive);
+                store_release(&row->is_holder_gone, 1);
+        }
+        return lock_is_held(folder, index) && !process_is_exiting(row);
+}
+
+bool node_row_is_alive(struct node *node, unsigned row)
+{
+        return load_acquire(&node->row[row].state) == ROW_LIVE && life_is_alive(node, row, -1);
+}
+
+void life_settle_device(struct node *node, unsigned device, int tag)
+{
+        unsigned high = load_acquire(&node->row_high);
+        uint64_t now_ns = 0;
+
+        for (unsigned row = 0; row < high; row++) {
+                struct node_column *column = &node->column[device][row];
+
+                if (column->state == COLUMN_UNUSED)
+                        continue;
+                if (tag >= 0 &&
+                    (column->state != COLUMN_LIVE || node->row[row].tag != (unsigned)tag))
+                        continue;
+                if (column->state == COLUMN_LIVE && life_is_alive(node, row, -1))
+                        continue;
+                if (now_ns == 0)
+                        now_ns = sim_now_ns();
+                if (column->state == COLUMN_LIVE) {
+                        column_drop_from_tag(node, device, row);
+                        column->drained_at_ns = now_ns + node->drain_ns;
+                        column->state = COLUMN_DRAINING;
+                }
+                if (column->state == COLUMN_DRAINING && now_ns >= column->drained_at_ns)
+                        column_drop_from_device(node, device, row);
+        }
+}
+
+static void node_lock(struct node *node)
+{
+        if (pthread_mutex_lock(&node->lock) == EOWNERDEAD)
+                pthread_mutex_consistent(&node->lock);
+}
+
+/* node.lock is held. True when nothing of the dead row is left on any device. */
+static bool row_is_drained(struct node *node, unsigned row)
+{
+        for (unsigned device = 0; device < node->device_count; device++) {
+                if (node->column[device][row].state != COLUMN_UNUSED)
+                        return false;
+        }
+        return true;
+}
+
+void node_settle(struct node *node)
+{
+        unsigned high = load_acquire(&node->row_high);
+
+        for (unsigned device = 0; device < node->device_count; device++) {
+                node_device_lock(node, device);
+                life_settle_device(node, device, -1);
+                node_device_unlock(node, device);
+        }
+        node_lock(node);
+        for (unsigned row = 0; row < high; row++) {
+                struct node_row *slot = &node->row[row];
+
+                if (load_relaxed(&slot->state) == ROW_LIVE && !life_is_alive(node, row, -1))
+                        store_release(&slot->state, ROW_DEAD);
+                if (load_relaxed(&slot->state) == ROW_DEAD && row_is_drained(node, row))
+                        store_release(&slot->state, ROW_FREE);
+        }
+        share_settle(node);
+        pthread_mutex_unlock(&node->lock);
+}
+
+/* node.lock is held. Two names that differ past the field share a tag; the oracle shows it. */
+static unsigned tag_find(struct node *node, const char *name)
+{
+        for (unsigned tag = 0; tag < node->tag_count; tag++) {
+                if (strncmp(node->tag[tag].name, name, sizeof(node->tag[tag].name) - 1) == 0)
+                        return tag;
+        }
+        if (node->tag_count == NODE_TAGS)
+                return 0;
+        snprintf(node->tag[node->tag_count].name, sizeof(node->tag[0].name), "%s", name);
+        return node->tag_count++;
+}
+
+/* Locks byte `row` of the liveness file and lets one private mapping carry the lock, so that it
+ * lives exactly as long as this address space, whatever becomes of descriptors or children. */
+static int liveness_take(unsigned row)
+{
+        char path[320];
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1 };
+
+        snprintf(path, sizeof(path), "%s/alive", life_state_dir());
+        scoped_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return -errno;
+        if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
+                return -errno;
+        void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (page == MAP_FAILED)
+                return -errno;
+        madvise(page, 4096, MADV_DONTFORK);
+        return 0;
+}
+
+static void row_fill(struct node_row *row)
+{
+        uint64_t flags;
+        struct stat st = { 0 };
+        char path[256];
+        const char *tag = getenv("ALIQUOT_SESSION");
+
+        row->pid = getpid();
+        row->start_ticks = 0;
+        stat_read("/proc/self/stat", &flags, &row->start_ticks);
+        stat("/proc/self/ns/pid", &st);
+        row->pid_namespace = st.st_ino;
+        row->attached_ns = sim_now_ns();
+        ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+        path[n < 0 ? 0 : n] = '\0';
+        size_t length = strlen(path);
+        size_t skip = length >= sizeof(row->name) ? length - sizeof(row->name) + 1 : 0;
+        snprintf(row->name, sizeof(row->name), "%s", path + skip);
+        row->tag = tag_find(the_node, tag ? tag : "");
+        row->checkpoint_state = 0;
+        row->generation++;
+}
+
+static void alive_hold(struct node_row *row)
+{
+        pthread_mutexattr_t attributes;
+
+        pthread_mutexattr_init(&attributes);
+        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+        memset(&row->alive, 0, sizeof(row->alive));
+        pthread_mutex_init(&row->alive, &attributes);
+        pthread_mutexattr_destroy(&attributes);
+        store_release(&row->is_holder_gone, 0);
+        (void)pthread_mutex_trylock(
+                &row->alive); /* free, for nobody knows it yet; never waited for */
+}
+
+static void forked_child(void)
+{
+        self_row = -1;
+}
+
+int node_attach(struct node *node)
+{
+        int rc = -ENOSPC;
+
+        the_node = node;
+        node_settle(node);
+        node_lock(node);
+        for (unsigned i = 0; i < NODE_PROCESSES; i++) {
+                struct node_row *row = &node->row[i];
+
+                if (load_relaxed(&row->state) != ROW_FREE)
+                        continue;
+                /* A lock still held on a free row belongs to one who died a moment ago. */
+                rc = liveness_take(i);
+                if (rc == -EAGAIN || rc == -EACCES)
+                        continue;
+                if (rc < 0)
+                        break;
+                row_fill(row);
+                alive_hold(row);
+                memset(node->meter[i], 0, node->device_count * sizeof(node->meter[i][0]));
+                if (load_relaxed(&node->row_high) <= i)
+                        store_release(&node->row_high, i + 1);
+                store_release(&row->state, ROW_LIVE);
+                self_row = rc = (int)i;
+                break;
+        }
+        pthread_mutex_unlock(&node->lock);
+        if (rc >= 0)
+                pthread_atfork(NULL, NULL, forked_child);
+        return rc;
+}

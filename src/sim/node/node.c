@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making, finding and mapping the node file.
+ *
+ * STATE_DIR/lock is locked while a process looks at the node file and, if there is none that it can
+ * use, makes a new one beside it and renames it over. A node that somebody lives in is never
+ * replaced: a process that asks for another shape is then refused (EBUSY), said on stderr.
+ */
+#include "sim/node/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+#include "sim/context/device.h"
+#include "sim/node/clock.h"
+#include "sim/node/node_internal.h"
+
+static uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+        hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+        hash ^= hash >> 30;
+        hash *= 0xbf58476d1ce4e5b9ULL;
+        hash ^= hash >> 27;
+        hash *= 0x94d049bb133111ebULL;
+        return hash ^ (hash >> 31);
+}
+
+static uint64_t shape_of(const struct sim_config *config)
+{
+        uint64_t hash = hash_mix(NODE_VERSION, sizeof(struct node));
+
+        hash = hash_mix(hash, config->device_count);
+        hash = hash_mix(hash, config->memory_bytes);
+        hash = hash_mix(hash, config->seed);
+        hash = hash_mix(hash, config->mig);
+        return hash_mix(hash, config->model);
+}
+
+static void lock_init(pthread_mutex_t *lock)
+{
+        pthread_mutexattr_t attributes;
+
+        pthread_mutexattr_init(&attributes);
+        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(lock, &attributes);
+        pthread_mutexattr_destroy(&attributes);
+}
+
+/* A version-4-like UUID from the seed and the place: the same node always has the same cards. */
+static void uuid_make(unsigned char *uuid, uint64_t seed, unsigned index)
+{
+        uint64_t high = hash_mix(hash_mix(0x616c6971756f74ULL, seed), index);
+        uint64_t low = hash_mix(high, ~seed);
+
+        memcpy(uuid, &high, 8);
+        memcpy(uuid + 8, &low, 8);
+        uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x40);
+        uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
+}
+
+static void devices_make(struct node *node, const struct sim_config *config)
+{
+        const struct model_spec *spec = model_spec(config->model);
+        unsigned parts = config->mig ? config->mig : 1;
+        unsigned count = config->device_count * parts;
+
+        node->device_count = count < SIM_DEVICES ? count : SIM_DEVICES;
+        for (unsigned i = 0; i < node->device_count; i++) {
+                struct node_device *device = &node->device[i];
+
+                uuid_make(device->uuid, config->seed, i);
+                if (config->mig)
+                        snprintf(device->name, sizeof(device->name), "%s MIG 1of%u", spec->name,
+                                 config->mig);
+                else
+                        snprintf(device->name, sizeof(device->name), "%s", spec->name);
+                device->pci_bus = 1 + (i / parts) * 2;
+                device->is_mig = config->mig != 0;
+                device->memory_bytes = config->memory_bytes / parts;
+                lock_init(&device->lock);
+        }
+}
+
+static struct node *node_map(int fd)
+{
+        void *address = mmap(NULL, sizeof(struct node), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+        return address == MAP_FAILED ? NULL : address;
+}
+
+static struct node *node_make(const struct sim_config *config, int folder)
+{
+        char name[64];
+        struct node *node = NULL;
+
+        snprintf(name, sizeof(name), "node.%d", (int)getpid());
+        scoped_fd int fd = openat(folder, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return NULL;
+        if (ftruncate(fd, sizeof(struct node)) == 0)
+                node = node_map(fd);
+        if (!node) {
+                unlinkat(folder, name, 0);
+                return NULL;
+        }
+        node->magic = NODE_MAGIC;
+        node->version = NODE_VERSION;
+        node->file_bytes = sizeof(struct node);
+        node->shape = shape_of(config);
+        node->model = config->model;
+        node->made_ns = sim_now_ns();
+        node->drain_ns = config->drain_ns;
+        node->tag_count = 1;
+        store_relaxed(&node->next_id, 1);
+        lock_init(&node->lock);
+        devices_make(node, config);
+        node->is_ready = 1;
+        if (renameat(folder, name, folder, "node") < 0) {
+                munmap(node, sizeof(*node));
+                unlinkat(folder, name, 0);
+                return NULL;
+        }
+        return node;
+}
+
+static struct node *node_find(int folder)
+{
+        scoped_fd int fd = openat(folder, "node", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return NULL;
+        if ((uint64_t)st.st_size != sizeof(struct node)) {
+                errno = EPROTO;
+                return NULL;
+        }
+        struct node *node = node_map(fd);
+        if (!node)
+                return NULL;
+        if (node->magic != NODE_MAGIC || node->version != NODE_VERSION || !node->is_ready ||
+            node->file_bytes != sizeof(struct node)) {
+                munmap(node, sizeof(*node));
+                errno = EPROTO;
+                return NULL;
+        }
+        return node;
+}
+
+static bool node_is_lived_in(struct node *node, int folder)
+{
+        unsigned high = load_acquire(&node->row_high);
+
+        for (unsigned row = 0; row < high && row < NODE_PROCESSES; row++) {
+                if (load_acquire(&node->row[row].state) == ROW_LIVE &&
+                    life_is_alive(node, row, folder))
+                        return true;
+        }
+        return false;
+}
+
+struct node *node_open(void)
+{
+        const struct sim_config *config = config_get();
+
+        if (!config) {
+                errno = EINVAL;
+                return NULL;
+        }
+        if (mkdir(config->state_dir, 0700) < 0 && errno != EEXIST)
+                return NULL;
+        scoped_fd int folder = open(config->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0)
+                return NULL;
+        scoped_fd int lock = openat(folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (lock < 0)
+                return NULL;
+        while (flock(lock, LOCK_EX) < 0) {
+                if (errno != EINTR)
+                        return NULL;
+        }
+
+        struct node *node = node_find(folder);
+        if (node && node->shape == shape_of(config))
+                return node;
+        if (node ? node_is_lived_in(node, folder) : life_is_inhabited(folder)) {
+                if (node)
+                        munmap(node, sizeof(*node));
+                fprintf(stderr,
+                        "aliquot-sim: %s: other processes use this node with other gpus, memory, "
+                        "model, seed or mig, or with another version of the simulator\n",
+                        config->state_dir);
+                errno = EBUSY;
+                return NULL;
+        }
+        if (node)
+                munmap(node, sizeof(*node));
+        return node_make(config, folder);
+}
+
+struct node *node_open_existing(const char *state_dir)
+{
+        scoped_fd int folder = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return folder < 0 ? NULL : node_find(folder);
+}

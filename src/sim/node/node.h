@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated node: the state that all processes using it share, in STATE_DIR/node.
+ *
+ *      devices    what they are (constant once made), and how much of each is granted
+ *      rows       one a process: who it is
+ *      columns    what a row was granted of a device, and its engine time there (meter)
+ *      tags       the same by session tag (ALIQUOT_SESSION), with exact high-water marks
+ *      objects    memory that several processes may hold (exports and IPC), see share.h
+ *
+ * Locks, all robust and process-shared, taken in this order: node.lock (rows, tags, objects come
+ * and go), then one device.lock (all numbers of that device: its own, and the columns of its
+ * rows and tags). Who finds a device's lock left by a dead owner adds its sums up anew from the
+ * rows.
+ *
+ * Only a row's own process writes its columns, until it is dead; then whoever notices. A process
+ * is alive while its thread that attached has not left its address space (`alive`, a robust mutex
+ * it holds), or else while the kernel holds its lock on byte `row` of STATE_DIR/alive. A dead
+ * process's bytes leave its tag at once, and its device after the drain delay.
+ */
+#ifndef ALIQUOT_SIM_NODE_NODE_H
+#define ALIQUOT_SIM_NODE_NODE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/node/config.h"
+
+#define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
+#define NODE_VERSION 2
+#define NODE_PROCESSES 4096
+#define NODE_TAGS 1024
+#define NODE_OBJECTS 4096
+#define NODE_HOLDERS 32
+#define NODE_BUCKETS 64
+#define NODE_BUCKET_NS 50000000ULL
+#define NODE_EXEC_BYTES 8192
+
+/* What memory was granted for. */
+enum family {
+        FAMILY_ALLOC,   /* cuMemAlloc, cuMemAllocPitch */
+        FAMILY_MANAGED, /* may exceed the device, see docs/simulator.md */
+        FAMILY_ARRAY,
+        FAMILY_POOL,  /* reserved by pools */
+        FAMILY_GRAPH, /* reserved for graph memory nodes */
+        FAMILY_VMM,
+        FAMILY_IMPORT, /* carried on for another process */
+        FAMILY_MODULE,
+        FAMILY_CONTEXT,
+        FAMILY_COUNT,
+};
+
+/* Kinds of engine time, for utilisation. */
+enum engine { ENGINE_COMPUTE, ENGINE_COPY, ENGINE_COUNT };
+
+/* Ways between a device and the host, of a device as a whole; part of what ENGINE_COPY counts. */
+enum host_way { WAY_TO_DEVICE, WAY_TO_HOST, WAY_COUNT };
+
+/* Engine time of the last NODE_BUCKETS * NODE_BUCKET_NS. Writers: executors, relaxed; a bucket
+ * whose epoch is old is emptied by the first writer. A rare lost update is accepted. */
+struct node_meter {
+        struct {
+                _Atomic uint64_t epoch; /* time / NODE_BUCKET_NS */
+                _Atomic uint64_t busy_ns;
+        } bucket[NODE_BUCKETS];
+        _Atomic uint64_t total_ns;
+};
+
+enum column_state { COLUMN_UNUSED, COLUMN_LIVE, COLUMN_DRAINING };
+
+/* A process's part of one device. Guarded by that device's lock, except the meters. */
+struct node_column {
+        uint64_t granted_bytes[FAMILY_COUNT];
+        uint64_t current_bytes; /* sum of the families */
+        uint64_t high_bytes;
+        uint64_t borrowed_bytes; /* of current: already counted for the device in another row */
+        uint64_t drained_at_ns;  /* COLUMN_DRAINING: when it leaves the device */
+        uint32_t state;          /* enum column_state */
+        uint32_t contexts;
+};
+
+enum row_state { ROW_FREE, ROW_LIVE, ROW_DEAD };
+
+struct node_row {
+        _Atomic uint32_t state; /* enum row_state; changes under node.lock */
+        uint32_t tag;           /* index into tags */
+        uint32_t generation;    /* of this row's use, so that a reference to an old one shows */
+        int32_t pid;            /* as its own PID namespace has it */
+        uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
+        uint64_t start_ticks;   /* field 22 of /proc/PID/stat */
+        uint64_t attached_ns;
+        char name[64];         /* path of the program, its end if too long */
+        pthread_mutex_t alive; /* held by the thread that attached, never released */
+        _Atomic uint32_t is_holder_gone;
+        uint32_t checkpoint_state; /* CUprocessState; its own process */
+};
+
+/* Guarded by the device's lock. */
+struct node_tag_column {
+        uint64_t current_bytes;
+        uint64_t high_bytes;
+};
+
+struct node_tag {
+        char name[128]; /* set once, under node.lock; the empty name is tag 0 */
+        struct node_tag_column column[SIM_DEVICES];
+};
+
+struct node_device {
+        /* Constant. */
+        unsigned char uuid[16];
+        char name[64];
+        unsigned pci_domain, pci_bus, pci_device;
+        uint32_t is_mig;
+        uint64_t memory_bytes;
+
+        pthread_mutex_t lock;
+        uint64_t used_bytes;    /* all but managed; never above memory_bytes */
+        uint64_t managed_bytes; /* takes what is left, gives way to the rest */
+        uint64_t high_bytes;    /* of used + managed */
+        _Atomic uint32_t is_lost;
+        struct node_meter meter[ENGINE_COUNT];
+        struct node_meter way[WAY_COUNT];
+        /* For the executors of all processes; zero when made. Owned by exec/exec_device.h. */
+        _Alignas(64) unsigned char exec[NODE_EXEC_BYTES];
+};
+
+/* Memory that outlives one holder: guarded by its device's lock; slots come under node.lock. */
+struct node_holder {
+        uint32_t row, generation;
+        uint32_t references;
+        uint32_t family;      /* of the grant, when it carries one */
+        uint32_t is_carrying; /* the tag's grant is in this holder's column */
+        uint32_t is_borrowed; /* and the device's is in another's */
+};
+
+struct node_object {
+        uint64_t id;     /* 0 = free slot; also names the backing file, STATE_DIR/object-ID */
+        uint64_t bytes;  /* counted; 0 when its maker's pool counts it */
+        uint64_t offset; /* in that file */
+        uint64_t length; /* there */
+        uint32_t device;
+        uint32_t
+                is_afloat; /* no holder, but an exported descriptor is open: the device counts it */
+        uint32_t maker_row, maker_generation;
+        uint32_t holder_count;
+        struct node_holder holder[NODE_HOLDERS];
+};
+
+struct node {
+        uint64_t magic;
+        uint32_t version;
+        uint32_t is_ready; /* set last, by the maker, under the lock of STATE_DIR/lock */
+        uint64_t file_bytes;
+        uint64_t shape; /* hash of the configuration's shape part */
+        uint32_t device_count;
+        uint32_t model; /* enum sim_model */
+        uint64_t made_ns;
+        uint64_t drain_ns;
+        pthread_mutex_t lock;
+        _Atomic uint32_t row_high; /* rows at and above were never used */
+        uint32_t tag_count;
+        uint32_t object_high; /* objects at and above were never used; grows under node.lock */
+        _Atomic uint64_t next_id;
+        struct node_device device[SIM_DEVICES];
+        struct node_tag tag[NODE_TAGS];
+        struct node_object object[NODE_OBJECTS];
+        struct node_row row[NODE_PROCESSES];
+        /* By device, then by row: whoever adds up a device walks one stretch. */
+        struct node_column column[SIM_DEVICES][NODE_PROCESSES];
+        struct node_meter meter[NODE_PROCESSES][SIM_DEVICES][ENGINE_COUNT];
+};
+
+/* Maps the node of config_get(), making it when nobody lives in it. NULL: see errno. */
+struct node *node_open(void);
+
+/* Maps an existing node without attaching, for readers (the oracle). NULL: see errno. */
+struct node *node_open_existing(const char *state_dir);
+
+/* Takes a row for this process. The row number, or a negative errno. Once, from cuInit. */
+int node_attach(struct node *node);
+
+/* This process's row, or NULL before node_attach() and in a forked child. */
+struct node_row *node_self(void);
+struct node *node_get(void);
+
+enum grant_result { GRANT_OK, GRANT_FULL };
+
+/* Counts `bytes` of a family for this process, or refuses: the device is full. Exact. */
+enum grant_result node_grant(unsigned device, enum family family, uint64_t bytes);
+void node_release(unsigned device, enum family family, uint64_t bytes);
+
+/* Free bytes of a device as cuMemGetInfo says, dead processes' memory settled first. */
+uint64_t node_free_bytes(unsigned device);
+
+/* Looks for dead processes, and for drained ones. Cheap; safe from any process at any time. */
+void node_settle(struct node *node);
+
+/* True when the row's process is alive. Does not change anything. */
+bool node_row_is_alive(struct node *node, unsigned row);
+
+/* Engine time of this process: [start_ns, end_ns) of `device` was busy. */
+void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint64_t end_ns);
+
+/* The same for a way between `device` and the host. */
+void node_way_add(unsigned device, enum host_way way, uint64_t start_ns, uint64_t end_ns);
+
+/* Busy nanoseconds among the last `window_ns` (at most 3 s) up to `now_ns`. */
+uint64_t node_meter_read(const struct node_meter *meter, uint64_t now_ns, uint64_t window_ns);
+
+/* For share.h and node.c: take and give back a device's lock, sums repaired when its owner died. */
+void node_device_lock(struct node *node, unsigned device);
+void node_device_unlock(struct node *node, unsigned device);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that several processes hold: exported VMM handles, legacy IPC, external memory.
+ *
+ * An object is a stretch of a backing file, named STATE_DIR/object-ID while it exists, and who
+ * holds it. Its bytes are counted once for the device, and once for each session tag of which
+ * a process holds it: one holder of the tag carries them in its column, and when that one lets go
+ * another of the same tag takes over. A descriptor that was exported keeps the object while it is
+ * open anywhere, counted for the device but for no tag.
+ */
+#ifndef ALIQUOT_SIM_NODE_SHARE_H
+#define ALIQUOT_SIM_NODE_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/node/node.h"
+
+/* Makes an object of memory of which this process was granted `counted_bytes` as `family`. The
+ * process is its first holder. 0 when it cannot be. */
+struct share_plan {
+        unsigned device;
+        enum family family;
+        uint64_t counted_bytes;
+        uint64_t length;
+        int fd; /* where it lies, at `offset`; -1: nothing stands behind it (a pool) */
+        uint64_t offset;
+};
+uint64_t share_make(const struct share_plan *plan);
+
+struct share_view {
+        uint64_t id;
+        uint64_t length;
+        uint64_t offset;
+        unsigned device;
+        int fd; /* the caller's to close; -1 when nothing stands behind it */
+};
+
+enum share_result { SHARE_OK, SHARE_GONE, SHARE_FULL, SHARE_OWN };
+
+/* Becomes a holder, once more if it is one. With `is_foreign_only`, the maker is refused (OWN). */
+enum share_result share_open(uint64_t id, bool is_foreign_only, struct share_view *ret);
+
+/* Lets go of one hold. True when the object is gone with it. */
+bool share_close(uint64_t id);
+
+/* Does the object still exist? Then its maker must not use the memory for anything else. */
+bool share_exists(uint64_t id);
+
+/* A descriptor that stands for the object in any process that shares the state folder; or -1. */
+int share_descriptor(uint64_t id);
+
+/* The object that a descriptor stands for; 0 when it is none of ours. */
+uint64_t share_of_descriptor(int fd);
+
+/* Drops dead holders, and objects without any. node.lock is held, no device's. */
+void share_settle(struct node *node);
+
+#endif

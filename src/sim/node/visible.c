@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA_VISIBLE_DEVICES: indices, UUIDs "GPU-..." or "MIG-..." and unambiguous prefixes of them, in
+ * any order; the list ends before its first entry that names no device or one already named.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sim/context/device.h"
+
+static void uuid_format(const struct node_device *device, char *ret, size_t bytes)
+{
+        const unsigned char *u = device->uuid;
+
+        snprintf(ret, bytes,
+                 "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                 device->is_mig ? "MIG" : "GPU", u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7],
+                 u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+}
+
+/* The unit an entry names, or -1. */
+static int entry_find(const char *entry, size_t length, const struct node *node)
+{
+        char uuid[64];
+        int found = -1;
+
+        if (length > 0 && isdigit((unsigned char)entry[0])) {
+                char *end;
+                unsigned long index = strtoul(entry, &end, 10);
+
+                return end == entry + length && index < node->device_count ? (int)index : -1;
+        }
+        if (length < 4 ||
+            (strncasecmp(entry, "GPU-", 4) != 0 && strncasecmp(entry, "MIG-", 4) != 0))
+                return -1;
+        for (unsigned unit = 0; unit < node->device_count; unit++) {
+                uuid_format(&node->device[unit], uuid, sizeof(uuid));
+                if (length > strlen(uuid) || strncasecmp(uuid, entry, length) != 0)
+                        continue;
+                if (found >= 0)
+                        return -1;
+                found = (int)unit;
+        }
+        return found;
+}
+
+void device_list_parse(const char *text, const struct node *node, struct device_list *ret)
+{
+        ret->count = 0;
+        if (!text) {
+                for (unsigned unit = 0; unit < node->device_count; unit++)
+                        ret->unit[ret->count++] = unit;
+                return;
+        }
+        while (*text) {
+                size_t length = strcspn(text, ",");
+                const char *entry = text;
+                size_t bytes = length;
+
+                while (bytes > 0 && isspace((unsigned char)*entry)) {
+                        entry++;
+                        bytes--;
+                }
+                while (bytes > 0 && isspace((unsigned char)entry[bytes - 1]))
+                        bytes--;
+                int unit = entry_find(entry, bytes, node);
+                if (unit < 0)
+                        return;
+                for (unsigned i = 0; i < ret->count; i++) {
+                        if (ret->unit[i] == (unsigned)unit)
+                                return;
+                }
+                ret->unit[ret->count++] = (unsigned)unit;
+                text += length;
+                if (*text == ',')
+                        text++;
+        }
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a card is: PCI address, model, board, firmware, and the modes that a simulated card has.
+ *
+ * A card is a data centre one on Linux: persistence on, no display, default compute mode, no
+ * virtualisation. Modes cannot be changed: their setters are among what is not modelled.
+ */
+#include "sim/nvml/nvml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PCI_CLASS_DISPLAY 0x03
+#define PCI_SUBCLASS_3D 0x02
+
+nvmlReturn_t nvml_give(const char *function, nvmlDevice_t handle, unsigned *ret, unsigned value)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(function, handle, ret, &gpu);
+
+        if (rc == NVML_SUCCESS)
+                *ret = value;
+        return rc;
+}
+
+static nvmlReturn_t text_give(const char *function, nvmlDevice_t handle, char *ret, unsigned length,
+                              const char *text)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(function, handle, ret, &gpu);
+
+        return rc == NVML_SUCCESS ? text_copy(text, ret, length) : rc;
+}
+
+/* Callers of the first two forms may have a struct that ends before busId. */
+static nvmlReturn_t pci_give(const char *function, nvmlDevice_t handle, nvmlPciInfo_t *ret_info,
+                             bool has_long_id)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(function, handle, ret_info, &gpu);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        const struct node_device *device = gpu_device(gpu);
+        snprintf(ret_info->busIdLegacy, sizeof(ret_info->busIdLegacy),
+                 NVML_DEVICE_PCI_BUS_ID_LEGACY_FMT, device->pci_domain & 0xffff,
+                 device->pci_bus & 0xff, device->pci_device & 0xff);
+        ret_info->domain = device->pci_domain;
+        ret_info->bus = device->pci_bus;
+        ret_info->device = device->pci_device;
+        ret_info->pciDeviceId = nvml.spec->pci_device_id;
+        ret_info->pciSubSystemId = nvml.spec->pci_subsystem_id;
+        if (has_long_id)
+                snprintf(ret_info->busId, sizeof(ret_info->busId), NVML_DEVICE_PCI_BUS_ID_FMT,
+                         device->pci_domain, device->pci_bus, device->pci_device);
+        return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t handle, nvmlPciInfo_t *ret_info)
+{
+        return pci_give(__func__, handle, ret_info, false);
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t handle, nvmlPciInfo_t *ret_info)
+{
+        return pci_give(__func__, handle, ret_info, false);
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t *ret_info)
+{
+        return pci_give(__func__, handle, ret_info, true);
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t handle, nvmlPciInfoExt_t *ret_info)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_info, &gpu);
+        nvmlPciInfo_t info;
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        if (ret_info->version != nvmlPciInfoExt_v1)
+                return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+        rc = pci_give(__func__, handle, &info, true);
+        if (rc != NVML_SUCCESS)
+                return rc;
+        ret_info->domain = info.domain;
+        ret_info->bus = info.bus;
+        ret_info->device = info.device;
+        ret_info->pciDeviceId = info.pciDeviceId;
+        ret_info->pciSubSystemId = info.pciSubSystemId;
+        ret_info->baseClass = PCI_CLASS_DISPLAY;
+        ret_info->subClass = PCI_SUBCLASS_3D;
+        memcpy(ret_info->busId, info.busId, sizeof(ret_info->busId));
+        return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t handle, nvmlBrandType_t *ret_brand)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_brand, &gpu);
+
+        if (rc == NVML_SUCCESS)
+                *ret_brand = nvml.model->brand;
+        return rc;
+}
+
+nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t handle, nvmlDeviceArchitecture_t *ret)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret, &gpu);
+
+        if (rc == NVML_SUCCESS)
+                *ret = nvml.model->architecture;
+        return rc;
+}
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t handle, int *ret_major, int *ret_minor)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_major, &gpu);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        if (!ret_minor)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        *ret_major = nvml.spec->capability_major;
+        *ret_minor = nvml.spec->capability_minor;
+        return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t handle, unsigned *ret_cores)
+{
+        return nvml_give(
+                __func__, handle, ret_cores,
+                (unsigned)(nvml.spec->multiprocessors * nvml.spec->cores_per_multiprocessor));
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned *ret_bits)
+{
+        return nvml_give(__func__, handle, ret_bits, (unsigned)nvml.spec->bus_bits);
+}
+
+nvmlReturn_t nvmlDeviceGetBusType(nvmlDevice_t handle, nvmlBusType_t *ret_type)
+{
+        return nvml_give(__func__, handle, ret_type, NVML_BUS_TYPE_PCIE);
+}
+
+nvmlReturn_t nvmlDeviceGetBoardId(nvmlDevice_t handle, unsigned *ret_id)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret_id, &gpu);
+
+        if (rc == NVML_SUCCESS)
+                *ret_id = gpu_device(gpu)->pci_bus << 8;
+        return rc;
+}
+
+nvmlReturn_t nvmlDeviceGetMultiGpuBoard(nvmlDevice_t handle, unsigned *ret_is_multi)
+{
+        return nvml_give(__func__, handle, ret_is_multi, 0);
+}
+
+nvmlReturn_t nvmlDeviceOnSameBoard(nvmlDevice_t one, nvmlDevice_t other, int *ret_is_same)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(__func__, one, ret_is_same, &gpu);
+
+        if (rc == NVML_SUCCESS)
+                rc = nvml_find_gpu(other, &gpu);
+        if (rc == NVML_SUCCESS)
+                *ret_is_same = one == other;
+        return rc;
+}
+
+nvmlReturn_t nvmlDeviceGetBoardPartNumber(nvmlDevice_t handle, char *ret, unsigned length)
+{
+        return text_give(__func__, handle, ret, length, nvml.model->part_number);
+}
+
+nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t handle, char *ret, unsigned length)
+{
+        return text_give(__func__, handle, ret, length, nvml.model->vbios);
+}
+
+nvmlReturn_t nvmlDeviceGetInforomImageVersion(nvmlDevice_t handle, char *ret, unsigned length)
+{
+        return text_give(__func__, handle, ret, length, "G000.0000.00.01");
+}
+
+nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t handle, nvmlInforomObject_t object, char *ret,
+                                         unsigned length)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret, &gpu);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        switch (object) {
+        case NVML_INFOROM_OEM:
+                return text_copy("2.1", ret, length);
+        case NVML_INFOROM_ECC:
+                return text_copy("7.16", ret, length);
+        case NVML_INFOROM_POWER:
+        case NVML_INFOROM_DEN:
+                return NVML_ERROR_NOT_SUPPORTED;
+        default:
+                return NVML_ERROR_INVALID_ARGUMENT;
+        }
+}
+
+nvmlReturn_t nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_t handle, unsigned *ret_checksum)
+{
+        return nvml_give(__func__, handle, ret_checksum, nvml.spec->pci_device_id);
+}
+
+nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t handle)
+{
+        const struct gpu *gpu;
+
+        return nvml_enter_card(__func__, handle, &nvml, &gpu);
+}
+
+nvmlReturn_t nvmlDeviceGetIrqNum(nvmlDevice_t handle, unsigned *ret_irq)
+{
+        return nvml_give(__func__, handle, ret_irq, 0);
+}
+
+nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
+{
+        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_ENABLED);
+}
+
+nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
+{
+        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_DISABLED);
+}
+
+nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t handle, nvmlEnableState_t *ret_is_active)
+{
+        return nvml_give(__func__, handle, (unsigned *)ret_is_active, NVML_FEATURE_DISABLED);
+}
+
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t handle, nvmlComputeMode_t *ret_mode)
+{
+        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_COMPUTEMODE_DEFAULT);
+}
+
+nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t handle, nvmlGpuVirtualizationMode_t *ret)
+{
+        return nvml_give(__func__, handle, (unsigned *)ret, NVML_GPU_VIRTUALIZATION_MODE_NONE);
+}
+
+nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t handle, nvmlRestrictedAPI_t api,
+                                         nvmlEnableState_t *ret_is_restricted)
+{
+        if ((unsigned)api >= NVML_RESTRICTED_API_COUNT)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        return nvml_give(__func__, handle, (unsigned *)ret_is_restricted, NVML_FEATURE_ENABLED);
+}
+
+nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t handle, unsigned *ret_is_enabled,
+                                          unsigned *ret_default)
+{
+        nvmlReturn_t rc = nvml_give(__func__, handle, ret_is_enabled, 0);
+
+        if (rc == NVML_SUCCESS && ret_default)
+                *ret_default = 0;
+        return rc;
+}
+
+/* What a machine with these cards has none of. */
+
+static nvmlReturn_t none_give(const char *function, unsigned *ret_count)
+{
+        nvmlReturn_t rc = nvml_enter(function);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        if (!ret_count)
+                return NVML_ERROR_INVALID_ARGUMENT;
+        *ret_count = 0;
+        return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlUnitGetCount(unsigned *ret_count)
+{
+        return none_give(__func__, ret_count);
+}
+
+nvmlReturn_t nvmlSystemGetHicVersion(unsigned *ret_count, nvmlHwbcEntry_t *ret_entries)
+{
+        return none_give(__func__, ret_count);
+}
+
+nvmlReturn_t nvmlGetExcludedDeviceCount(unsigned *ret_count)
+{
+        return none_give(__func__, ret_count);
+}
+
+nvmlReturn_t nvmlGetBlacklistDeviceCount(unsigned *ret_count)
+{
+        return none_give(__func__, ret_count);
+}
+
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t handle, nvmlGpmSupport_t *ret_support)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_support, &gpu);
+
+        if (rc == NVML_SUCCESS)
+                ret_support->isSupportedDevice = 0;
+        return rc;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How full and how busy a GPU is, from what the node granted and from its engines' meters.
+ *
+ * Memory: total is memory= plus reserved=, and free is what cuMemGetInfo calls free. The old call
+ * counts what is reserved as used, the new one apart. Utilisation is the share of the last second
+ * in which kernels ran; `memory` is that in which copies ran, since a kernel's own traffic is not
+ * modelled. An instance, and a card that is divided, has no utilisation, as the real one.
+ */
+#include "sim/nvml/nvml.h"
+
+#include <string.h>
+
+#include "sim/node/clock.h"
+
+static void device_add(unsigned unit, struct gpu_memory *sum)
+{
+        const struct node_device *device = &nvml.node->device[unit];
+
+        node_device_lock(nvml.node, unit);
+        uint64_t left = device->memory_bytes - device->used_bytes;
+        uint64_t managed = device->managed_bytes < left ? device->managed_bytes : left;
+        sum->total_bytes += device->memory_bytes;
+        sum->used_bytes += device->used_bytes + managed;
+        node_device_unlock(nvml.node, unit);
+}
+
+void gpu_memory_read(const struct gpu *gpu, struct gpu_memory *ret)
+{
+        struct gpu_memory sum = { 0 };
+
+        node_settle(nvml.node);
+        for (unsigned i = 0; i < gpu->unit_count; i++)
+                device_add(gpu->first_unit + i, &sum);
+        sum.free_bytes = sum.total_bytes - sum.used_bytes;
+        if (!gpu->is_instance)
+                sum.reserved_bytes = nvml.config->reserved_bytes;
+        sum.total_bytes += sum.reserved_bytes;
+        *ret = sum;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t *ret_memory)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_memory, &gpu);
+        struct gpu_memory memory;
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        gpu_memory_read(gpu, &memory);
+        *ret_memory = (nvmlMemory_t){ .total = memory.total_bytes,
+                                      .free = memory.free_bytes,
+                                      .used = memory.used_bytes + memory.reserved_bytes };
+        return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, nvmlMemory_v2_t *ret_memory)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_memory, &gpu);
+        struct gpu_memory memory;
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        if (ret_memory->version != nvmlMemory_v2)
+                return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+        gpu_memory_read(gpu, &memory);
+        ret_memory->total = memory.total_bytes;
+        ret_memory->reserved = memory.reserved_bytes;
+        ret_memory->free = memory.free_bytes;
+        ret_memory->used = memory.used_bytes;
+        return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t handle, nvmlBAR1Memory_t *ret_memory)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_memory, &gpu);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        ret_memory->bar1Total = nvml.model->bar1_bytes;
+        ret_memory->bar1Used = 1ULL << 20;
+        ret_memory->bar1Free = ret_memory->bar1Total - ret_memory->bar1Used;
+        return NVML_SUCCESS;
+}
+
+unsigned percent_of(uint64_t part, uint64_t whole)
+{
+        if (part >= whole)
+                return whole ? 100 : 0;
+        return (unsigned)(part * 100 / whole);
+}
+
+unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
+{
+        uint64_t now_ns = sim_now_ns();
+        uint64_t busy_ns = 0;
+
+        for (unsigned i = 0; i < gpu->unit_count; i++)
+                busy_ns += node_meter_read(&nvml.node->device[gpu->first_unit + i].meter[engine],
+                                           now_ns, NVML_WINDOW_NS);
+        return percent_of(busy_ns, NVML_WINDOW_NS * gpu->unit_count);
+}
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t handle, nvmlUtilization_t *ret_rates)
+{
+        const struct gpu *gpu;
+        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret_rates, &gpu);
+
+        if (rc != NVML_SUCCESS)
+                return rc;
+        if (gpu->is_divided)
+                return NVML_ERROR_NOT_SUPPORTED;
+        ret_rates->gpu = gpu_busy_percent(gpu, ENGINE_COMPUTE);
+        ret_rates->memory = gpu_busy_percent(gpu, ENGINE_COPY);
+        return NVML_SUCCESS;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The NVML face of the simulated node: what its files share.
+ *
+ * The library reads the node and takes no row in it: who only looks is no process on the GPU. A
+ * handle points at a struct gpu: a card of the node, or, where cards are divided (mig=), an
+ * instance of one. CUDA_VISIBLE_DEVICES means nothing here.
+ *
+ * Every function begins with one of the nvml_enter*() calls, which answer what all have in common:
+ * UNINITIALIZED, INVALID_ARGUMENT, GPU_IS_LOST, or what a fail= rule asks for.
+ */
+#ifndef ALIQUOT_SIM_NVML_NVML_H
+#define ALIQUOT_SIM_NVML_NVML_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+#include "abi/nvml.h"
+#pragma GCC visibility pop
+
+#include "sim/context/device.h"
+#include "sim/node/config.h"
+#include "sim/node/node.h"
+
+#define NVML_NO_INSTANCE 0xffffffffu
+/* What utilisation and all that follows from it is taken over. */
+#define NVML_WINDOW_NS 1000000000ULL
+
+/* One card or instance; constant from the first nvmlInit on. */
+struct gpu {
+        unsigned index;      /* of the card, or of the instance within its card */
+        unsigned first_unit; /* devices of the node that it is made of */
+        unsigned unit_count;
+        bool is_instance;
+        bool is_divided;        /* a card whose instances are the devices of the node */
+        const struct gpu *card; /* of an instance; itself otherwise */
+        unsigned char uuid[16];
+};
+
+/* What NVML alone tells of a model; see model.c. */
+struct nvml_model {
+        nvmlBrandType_t brand;
+        unsigned architecture;
+        uint64_t bar1_bytes;
+        unsigned idle_clock_mhz, idle_memory_clock_mhz, video_clock_mhz;
+        unsigned shutdown_celsius, slowdown_celsius, gpu_max_celsius, memory_max_celsius;
+        nvmlPstates_t idle_state;
+        unsigned least_power_limit_mw;
+        bool has_row_remapping; /* else single pages are retired */
+        bool has_memory_sensor;
+        bool can_divide;
+        const char *part_number, *vbios, *board_serial;
+};
+
+struct nvml_state {
+        pthread_mutex_t lock; /* guards user_count, and the making of the rest */
+        unsigned user_count;  /* nvmlInit less nvmlShutdown */
+        _Atomic bool is_open; /* user_count > 0 */
+        const struct sim_config *config;
+        struct node *node;
+        const struct model_spec *spec;
+        const struct nvml_model *model;
+        int64_t wall_offset_ns; /* CLOCK_REALTIME less the simulator's clock */
+        unsigned card_count;
+        unsigned gpu_count; /* cards, then instances */
+        struct gpu gpu[2 * SIM_DEVICES];
+};
+
+extern struct nvml_state nvml;
+
+const struct nvml_model *nvml_model(enum sim_model model);
+
+/* Initialised? And what fail= says. */
+nvmlReturn_t nvml_enter(const char *function);
+
+/* The same, `out` is there, the handle is good and its GPU not lost. NULL `out` is refused. */
+nvmlReturn_t nvml_enter_gpu(const char *function, nvmlDevice_t handle, const void *out,
+                            const struct gpu **ret_gpu);
+
+/* The same for what only a whole card answers: NOT_SUPPORTED for an instance. */
+nvmlReturn_t nvml_enter_card(const char *function, nvmlDevice_t handle, const void *out,
+                             const struct gpu **ret_gpu);
+
+/* The GPU of a handle; for the second handle of a function. */
+nvmlReturn_t nvml_find_gpu(nvmlDevice_t handle, const struct gpu **ret_gpu);
+
+/* The whole of a function whose answer about a card is known: `value`, which may be computed from
+ * nvml.spec and nvml.model before the first init (they are then of no model, never NULL). */
+nvmlReturn_t nvml_give(const char *function, nvmlDevice_t handle, unsigned *ret, unsigned value);
+
+nvmlDevice_t gpu_handle(const struct gpu *gpu);
+bool gpu_is_lost(const struct gpu *gpu);
+const struct node_device *gpu_device(const struct gpu *gpu);
+
+/* 0 to 100; 0 of nothing. */
+unsigned percent_of(uint64_t part, uint64_t whole);
+
+/* Percent of the last window that an engine was busy, 0 to 100. */
+unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine);
+
+unsigned gpu_celsius(const struct gpu *gpu);
+unsigned gpu_power_mw(const struct gpu *gpu);
+uint64_t gpu_energy_mj(const struct gpu *gpu);
+
+/* Bytes of all devices of the gpu, dead processes' memory settled first. */
+struct gpu_memory {
+        uint64_t total_bytes; /* with what is reserved */
+        uint64_t reserved_bytes;
+        uint64_t used_bytes; /* granted */
+        uint64_t free_bytes;
+};
+void gpu_memory_read(const struct gpu *gpu, struct gpu_memory *ret);
+
+/* Copies a text with its NUL; INSUFFICIENT_SIZE when it does not fit, nothing written. */
+nvmlReturn_t text_copy(const char *text, char *ret, unsigned length);
+
+/* Microseconds since 1970, as all of NVML's timestamps, and back. */
+uint64_t wall_us(uint64_t now_ns);
+uint64_t wall_to_sim_ns(uint64_t timestamp_us);
+
+#endif
