@@ -15,6 +15,7 @@
 #include "sim/context/device.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/memory.h"
+#include "sim/node/clock.h"
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
 #include "sim/node/node.h"
@@ -103,6 +104,7 @@ CUresult context_make(CUdevice device, unsigned flags, bool is_primary, CUcontex
                 free(context);
                 return CUDA_ERROR_OUT_OF_MEMORY;
         }
+        sim_spend(config_get()->context_ns);
         CUresult result = exec_context_open(context);
         if (result != CUDA_SUCCESS) {
                 node_release(context->unit, FAMILY_CONTEXT, bytes);

@@ -192,6 +192,7 @@ static const struct key keys[] = {
         { "driver", number_parse, FIELD(driver_version), WIDTH_32, 11000, 13000,
           "a version such as 12020, 11000 to 13000" },
         { "context", bytes_parse, FIELD(context_bytes), WIDTH_64, ANY, "a size" },
+        { "context_time", time_parse, FIELD(context_ns), WIDTH_64, ANY, "a time such as 200ms" },
         { "reserved", bytes_parse, FIELD(reserved_bytes), WIDTH_64, 0, 1ULL << 40, "a size" },
         { "pool_growth", bytes_parse, FIELD(pool_growth_bytes), WIDTH_64, 1 << 16, 1ULL << 32,
           "a size, 64KiB to 4GiB" },

@@ -40,6 +40,7 @@ struct sim_config {
         /* Behaviour of this process. */
         int driver_version;      /* 13000 */
         uint64_t context_bytes;  /* what one context takes of its device */
+        uint64_t context_ns;     /* added to making one, once it has its memory */
         uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */
         uint64_t pool_growth_bytes;
         uint64_t drain_ns;  /* from a process's death to its memory's release */

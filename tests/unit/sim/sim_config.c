@@ -15,13 +15,14 @@ static void sizes_rates_and_times_have_units(void **state)
         char why[256];
 
         assert_int_equal(config_parse("gpus=3, memory=1.5GiB\nmodel=h200 # a comment\nalloc=10us,"
-                                      "draining=2s,host=25GB/s,peer=max,driver=12020,ptx=noop",
+                                      "context_time=1ms,draining=2s,host=25GB/s,peer=max,driver=12020,ptx=noop",
                                       &config, why, sizeof(why)),
                          0);
         assert_int_equal(config.device_count, 3);
         assert_int_equal(config.memory_bytes, GIB + GIB / 2);
         assert_int_equal(config.model, MODEL_H200);
         assert_int_equal(config.alloc_ns, 10000);
+        assert_int_equal(config.context_ns, 1000000);
         assert_int_equal(config.drain_ns, 2000000000);
         assert_int_equal(config.host_rate, 25000000000);
         assert_int_equal(config.peer_rate, 0);
