@@ -89,9 +89,9 @@ struct page_ledger {
          */
         uint64_t reclaimed_at_ns;
         /*
-         * What a context was seen to take of this card; 0 = not measured yet. Whoever makes the
-         * first context that can be measured writes (relaxed); an estimate, checked for sense at
-         * use.
+         * What a context was seen to take of this card; 0 = nobody asked yet, 1 = nobody could
+         * tell so far. Whoever makes a context that can be measured writes (relaxed); an estimate,
+         * checked for sense at use.
          */
         uint64_t context_bytes;
         uint64_t reserved[4];
@@ -149,6 +149,8 @@ static inline _Atomic uint32_t *shared_half(const uint32_t *half)
 /* Held by an `aliquot run` for as long as its program runs, attached or not: a session made for one
  * run alone is swept away when nobody holds anything of it. */
 #define PAGE_LOCK_KEEPER (UINT64_C(2) * PAGE_SLOTS)
+/* Held while somebody makes a context on a device and nobody knows yet what one takes there. */
+#define PAGE_LOCK_CONTEXT(device) (PAGE_LOCK_KEEPER + 1 + (device))
 
 _Static_assert(sizeof(struct limits_device) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_ledger) == 64, "layout is protocol");

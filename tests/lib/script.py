@@ -32,10 +32,16 @@ class Script:
 
     def say(self, line):
         """The words of the answer; the first is the result code."""
-        self.process.stdin.write(line + "\n")
+        self.send(line)
+        return self.hear()
+
+    def send(self, *lines):
+        self.process.stdin.write("".join(f"{line}\n" for line in lines))
         self.process.stdin.flush()
+
+    def hear(self):
         answer = self.process.stdout.readline()
-        assert answer, f"{line}: ended with {self.process.wait()}: {self.process.stderr.read()}"
+        assert answer, f"ended with {self.process.wait()}: {self.process.stderr.read()}"
         return answer.split()
 
     def code(self, line):

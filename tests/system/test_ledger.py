@@ -50,8 +50,6 @@ def test_the_bytes_of_the_killed_are_there_for_the_others(sim, stress, sizes):
     assert high <= limit
 
 
-@pytest.mark.xfail(strict=False, reason="known fault, rare under load: a context of a fresh process is "
-                                        "refused once (docs/memory.md, known gaps)")
 def test_a_card_that_still_drains_is_waited_for(sim, stress):
     """Limit and card are equal: what the dead held is granted before the driver has freed it."""
     context = 32 << 20

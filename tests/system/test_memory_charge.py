@@ -3,6 +3,10 @@
 
 The ledger's word is compared with what the simulator itself granted.
 """
+import contextlib
+import signal
+import time
+
 import pytest
 
 from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script
@@ -349,3 +353,36 @@ def test_a_context_is_measured(sim):
         assert two.look().charged == 80 * MIB
         two.do("context 1 0")
         assert two.look().charged == 120 * MIB
+
+
+@pytest.mark.parametrize("context", (24, 96), ids=("more than the estimate", "less"))
+def test_contexts_made_at_once_are_charged_what_the_first_one_took(sim, context):
+    """While nobody knows what a context takes here, they are made one at a time: all fit that fit,
+    each is charged to the byte, and the estimate (64 MiB) stands in nobody's way."""
+    sim.configure(memory="4GiB", context=context * MIB, context_time="50ms")
+    box = {"ALIQUOT_SESSION": "box", "ALIQUOT_MEMORY": 5 * context * MIB}
+    with contextlib.ExitStack() as stack:
+        fleet = [stack.enter_context(Script(sim, **box)) for _ in range(4)]
+        for gpu in fleet:
+            gpu.send("init", "context 0 0")
+        for gpu in fleet:
+            assert [gpu.hear()[0] for _ in range(2)] == ["0", "0"]
+        books = fleet[0].look()
+        assert books.charged == books.granted_tag == books.high == 4 * context * MIB
+
+
+def test_who_is_stopped_while_it_makes_the_first_context_is_not_waited_for_forever(sim):
+    """Then the estimate has to do for the others; when it goes on, its charge is put right too."""
+    sim.configure(memory="4GiB", context=24 * MIB, context_time="500ms")
+    box = {"ALIQUOT_SESSION": "box", "ALIQUOT_MEMORY": "1GiB"}
+    with Script(sim, **box) as stuck, Script(sim, **box) as other:
+        other.do("init")
+        stuck.send("init", "context 0 0")
+        while not sim.oracle()["tags"].get("box", [{"current_bytes": 0}])[0]["current_bytes"]:
+            time.sleep(0.01)
+        stuck.process.send_signal(signal.SIGSTOP)
+        other.do("context 0 0")
+        stuck.process.send_signal(signal.SIGCONT)
+        assert [stuck.hear()[0] for _ in range(2)] == ["0", "0"]
+        books = stuck.look()
+        assert books.charged == books.granted_tag == 48 * MIB

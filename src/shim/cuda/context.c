@@ -2,10 +2,9 @@
 /*
  * Contexts: what one takes of the card, and what goes with it.
  *
- * A context's own memory is an estimate by model until NVML was asked, once a session and card,
- * what a process with one context and nothing else holds there; a session made with context=free
- * charges none. Memory, arrays and modules belong to the context they were made in: when it is
- * destroyed they are given back with it, under its number.
+ * A context's own memory is charged as context_size.h says. Memory, arrays and modules belong to
+ * the context they were made in: when it is destroyed they are given back with it, under its
+ * number.
  *
  * A primary context is one a device, however often retained, and only the driver knows whether a
  * call made or ended it. So these calls are made one after the other, under primary_lock (the
@@ -14,111 +13,60 @@
  */
 #include "shim/cuda/front.h"
 
-#include <string.h>
-
 #include "common/atomic.h"
-#include "shim/cards.h"
+#include "shim/cuda/context_size.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
-#include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-/* No context is smaller or larger than this: NVML's word is not believed beyond. */
-#define CONTEXT_LEAST (UINT64_C(1) << 20)
-#define CONTEXT_MOST (UINT64_C(4) << 30)
+/* A context that is being made. */
+struct making {
+        struct place place;
+        struct charge charge;
+        void *turn;
+};
 
-static bool is_charged(struct place place)
+/* `ret` is where the program wants it; else: what the program is told. */
+static CUresult making_begin(struct making *making, CUdevice device, const CUcontext *ret)
 {
-        const struct limits_page *limits = session_limits();
+        CUresult rc;
 
-        return place.row >= 0 && limits && !(limits->flags & PAGE_CONTEXT_FREE);
-}
-
-static bool is_sensible(uint64_t bytes)
-{
-        return bytes >= CONTEXT_LEAST && bytes <= CONTEXT_MOST;
-}
-
-static _Atomic uint64_t *measured_bytes(struct place place)
-{
-        return shared_word(&session_slots()->ledger[place.row].context_bytes);
-}
-
-static uint64_t estimate(struct place place)
-{
-        uint64_t measured = load_relaxed(measured_bytes(place));
-        char model[128];
-        size_t card_bytes;
-
-        if (is_sensible(measured))
-                return measured;
-        /* What is not told is as large as it can be. */
-        if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
-                strcpy(model, "B200");
-        if (real.cuDeviceTotalMem_v2(&card_bytes, place.device) != CUDA_SUCCESS)
-                card_bytes = SIZE_MAX;
-        return measure_context(model, card_bytes);
-}
-
-static uint64_t context_bytes(struct place place)
-{
-        return is_charged(place) ? estimate(place) : 0;
-}
-
-/* The first of the session on this card, and this process has nothing else there: what NVML says of
- * the process is the context. False: nothing new is known. */
-static bool measure_own(struct place place, uint64_t charged)
-{
-        uint64_t measured;
-        CUuuid uuid;
-
-        if (!charged || load_relaxed(measured_bytes(place)) ||
-            front_own_bytes(place.row) != charged)
-                return false;
-        if (real.cuDeviceGetUuid_v2(&uuid, place.device) != CUDA_SUCCESS ||
-            !cards_own_bytes((const uint8_t *)uuid.bytes, &measured) || !is_sensible(measured))
-                return false;
-        store_relaxed(measured_bytes(place), measured);
-        return true;
-}
-
-static void correct(struct charge *charge, struct place place)
-{
-        uint64_t measured = load_relaxed(measured_bytes(place));
-        struct charge more;
-
-        if (measured < charge->bytes)
-                charge_trim(charge, measured);
-        else if (charge_begin(&more, place.row, measured - charge->bytes))
-                charge_join(charge, &more);
+        making->place = place_of_device(device);
+        making->turn = context_turn_take(making->place);
+        rc = reserve_at(&making->charge, making->place, ret ? context_bytes(making->place) : 0);
+        if (rc != CUDA_SUCCESS)
+                turn_drop(making->turn);
+        return rc;
 }
 
 /* A new context gets its number; its own charge is found by its handle. */
-static CUresult settle_context(struct charge *charge, struct place place, CUresult rc,
-                               CUcontext context)
+static CUresult making_end(struct making *making, CUresult rc, CUcontext context)
 {
+        struct charge *charge = &making->charge;
+
         if (rc == CUDA_SUCCESS) {
-                place_seated(context, place);
-                if (measure_own(place, charge->bytes))
-                        correct(charge, place);
+                place_seated(context, making->place);
+                if (context_measure(making->place, charge->bytes))
+                        context_correct(charge, making->place);
         }
         charge->owner = 0;
-        return settle(charge, rc, SPACE_CONTEXT, key_of(context));
+        settle(charge, rc, SPACE_CONTEXT, key_of(context));
+        turn_drop(making->turn);
+        return rc;
 }
 
 /* The hook of a function that makes a context; what follows the device is passed on. */
-#define MAKES_CONTEXT(symbol, params, ...)                                                \
-        CUresult hook_##symbol params                                                     \
-        {                                                                                 \
-                struct place place = place_of_device(device);                             \
-                struct charge charge;                                                     \
-                CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0); \
-                                                                                          \
-                if (rc != CUDA_SUCCESS)                                                   \
-                        return rc;                                                        \
-                rc = drained(&charge, real.symbol(ret, flags, device, ##__VA_ARGS__));    \
-                return settle_context(&charge, place, rc, made(ret));                     \
+#define MAKES_CONTEXT(symbol, params, ...)                                                    \
+        CUresult hook_##symbol params                                                         \
+        {                                                                                     \
+                struct making making;                                                         \
+                CUresult rc = making_begin(&making, device, ret);                             \
+                                                                                              \
+                if (rc != CUDA_SUCCESS)                                                       \
+                        return rc;                                                            \
+                rc = drained(&making.charge, real.symbol(ret, flags, device, ##__VA_ARGS__)); \
+                return making_end(&making, rc, made(ret));                                    \
         }
 
 MAKES_CONTEXT(cuCtxCreate, (CUcontext * ret, unsigned int flags, CUdevice device))
@@ -135,27 +83,25 @@ MAKES_CONTEXT(cuVDPAUCtxCreate_v2,
 CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int count,
                              unsigned int flags, CUdevice device)
 {
-        struct place place = place_of_device(device);
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0);
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuCtxCreate_v3(ret, params, count, flags, device));
-        return settle_context(&charge, place, rc, made(ret));
+        rc = drained(&making.charge, real.cuCtxCreate_v3(ret, params, count, flags, device));
+        return making_end(&making, rc, made(ret));
 }
 
 CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
                              CUdevice device)
 {
-        struct place place = place_of_device(device);
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0);
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuCtxCreate_v4(ret, params, flags, device));
-        return settle_context(&charge, place, rc, made(ret));
+        rc = drained(&making.charge, real.cuCtxCreate_v4(ret, params, flags, device));
+        return making_end(&making, rc, made(ret));
 }
 
 /* A context that is being destroyed: found by nobody from begin on. */
@@ -269,9 +215,7 @@ static bool primary_settle(struct place place, CUcontext context, struct charge 
 /* Under primary_lock: what the context will take if this call makes it. */
 static uint64_t primary_bytes(struct place place)
 {
-        if (!is_charged(place))
-                return 0;
-        return state.primary[place.device] && is_active(place, NULL) ? 0 : estimate(place);
+        return state.primary[place.device] && is_active(place, NULL) ? 0 : context_bytes(place);
 }
 
 /* One try; `ret_charge` is what it was granted, as long as the driver has no memory. */
@@ -296,12 +240,12 @@ static void primary_correct(struct place place, CUcontext context)
 {
         struct charge kept;
 
-        if (!measure_own(place, charge_held(SPACE_CONTEXT, primary_key(place))))
+        if (!context_measure(place, charge_held(SPACE_CONTEXT, primary_key(place))))
                 return;
         lock_take(&state.primary_lock);
         if (state.primary[place.device] == key_of(context) &&
             charge_take(&kept, SPACE_CONTEXT, primary_key(place))) {
-                correct(&kept, place);
+                context_correct(&kept, place);
                 charge_keep(&kept, SPACE_CONTEXT, primary_key(place));
         }
         lock_drop(&state.primary_lock);
@@ -329,10 +273,17 @@ static CUresult retain(CUcontext *ret, struct place place)
 CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
         struct place place = place_of_device(device);
+        void *turn;
+        CUresult rc;
 
         if (!ret || place.row == CHARGE_NO_DEVICE)
                 return real.cuDevicePrimaryCtxRetain(ret, device);
-        return place.row < 0 ? refusal(place) : retain(ret, place);
+        if (place.row < 0)
+                return refusal(place);
+        turn = context_turn_take(place);
+        rc = retain(ret, place);
+        turn_drop(turn);
+        return rc;
 }
 
 static void primary_less(struct place place, CUresult rc)

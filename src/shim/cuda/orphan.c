@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/orphan.h"
 
-#include <errno.h>
-
 #include "shim/attach.h"
 #include "shim/cuda/state.h"
+#include "shim/turn.h"
 #include "store/liveness.h"
 
 /* Where the names' bytes begin in `slots`: past everything that is a slot's. */
@@ -18,17 +17,10 @@ static uint64_t byte_of(uint64_t name)
 
 void *name_lock(uint64_t name, bool *ret_is_free)
 {
-        struct process *process = process_attached();
-        void *pin = NULL;
-        int rc = -EINVAL;
+        void *pin;
 
-        if (process) {
-                lock_take(&process->descriptors);
-                rc = liveness_lock(session_slots_file(), byte_of(name), &pin);
-                lock_drop(&process->descriptors);
-        }
-        *ret_is_free = rc != -EAGAIN;
-        return rc == 0 ? pin : NULL;
+        *ret_is_free = turn_try(byte_of(name), &pin);
+        return pin;
 }
 
 void *name_hold(uint64_t name)
