@@ -147,7 +147,9 @@ static void block_free(struct block *block)
 static void die_soon(void)
 {
         struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
-        struct itimerspec after = { .it_value.tv_nsec = 5000000 + getpid() * 7919L % 30000000 };
+        /* Neighbouring pids die at times far apart. */
+        uint32_t chance = (uint32_t)getpid() * UINT32_C(2654435761);
+        struct itimerspec after = { .it_value.tv_nsec = 5000000 + chance % 30000000 };
         timer_t timer;
 
         must(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0, "timer_create");

@@ -191,7 +191,9 @@ static void worker_run(unsigned id)
 static void die_soon(void)
 {
         struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
-        struct itimerspec after = { .it_value.tv_nsec = 1000000 + getpid() * 7919L % 7000000 };
+        /* Neighbouring pids die at times far apart. */
+        uint32_t chance = (uint32_t)getpid() * UINT32_C(2654435761);
+        struct itimerspec after = { .it_value.tv_nsec = 1000000 + chance % 7000000 };
         timer_t timer;
 
         CHECK(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0);

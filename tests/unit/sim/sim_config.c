@@ -14,10 +14,12 @@ static void sizes_rates_and_times_have_units(void **state)
         struct sim_config config;
         char why[256];
 
-        assert_int_equal(config_parse("gpus=3, memory=1.5GiB\nmodel=h200 # a comment\nalloc=10us,"
-                                      "context_time=1ms,draining=2s,host=25GB/s,peer=max,driver=12020,ptx=noop",
-                                      &config, why, sizeof(why)),
-                         0);
+        assert_int_equal(
+                config_parse(
+                        "gpus=3, memory=1.5GiB\nmodel=h200 # a comment\nalloc=10us,"
+                        "context_time=1ms,draining=2s,host=25GB/s,peer=max,driver=12020,ptx=noop",
+                        &config, why, sizeof(why)),
+                0);
         assert_int_equal(config.device_count, 3);
         assert_int_equal(config.memory_bytes, GIB + GIB / 2);
         assert_int_equal(config.model, MODEL_H200);
