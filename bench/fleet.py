@@ -11,7 +11,8 @@ ROUNDS = 3
 report = Report("fleet", f"{PROGRAMS} programs at once; CPU time of the calling thread from opening "
                          "the driver to the end of the first allocation, with a session and without "
                          f"one in turns, {ROUNDS} times. Nothing of ours blocks there: locks are "
-                         "only tried")
+                         "only tried. Contexts are not made here: of a fresh session's, the first "
+                         "is waited for (docs/memory.md)")
 
 
 def fleet(env):
