@@ -79,14 +79,15 @@ CUresult cuMemFree_v2(CUdeviceptr address)
         return pool_free(address);
 }
 
+/* Either may be NULL: OptiX asks so, and llama.cpp did (its pull request 20499). */
 CUresult cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
 {
         API_ENTER(cuMemGetInfo_v2);
         NEED_CONTEXT(context);
-        if (!ret_free || !ret_total)
-                return CUDA_ERROR_INVALID_VALUE;
-        *ret_free = node_free_bytes(context->unit);
-        *ret_total = device_node(context->device)->memory_bytes;
+        if (ret_free)
+                *ret_free = node_free_bytes(context->unit);
+        if (ret_total)
+                *ret_total = device_node(context->device)->memory_bytes;
         return CUDA_SUCCESS;
 }
 

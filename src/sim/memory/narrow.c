@@ -168,10 +168,10 @@ CUresult cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
 {
         API_ENTER(cuMemGetInfo);
         NEED_CONTEXT(context);
-        if (!ret_free || !ret_total)
-                return CUDA_ERROR_INVALID_VALUE;
-        *ret_free = narrow(node_free_bytes(context->unit));
-        *ret_total = narrow(device_node(context->device)->memory_bytes);
+        if (ret_free)
+                *ret_free = narrow(node_free_bytes(context->unit));
+        if (ret_total)
+                *ret_total = narrow(device_node(context->device)->memory_bytes);
         return CUDA_SUCCESS;
 }
 
