@@ -296,3 +296,20 @@ def test_what_is_used_is_shown_without_a_limit(sim, build):
     gpu, = cli("gpus", "--json").json
     assert [session["used_bytes"] for session in gpu["sessions"]] == [CONTEXT + 64 * MIB]
     process.communicate("")
+
+
+def test_who_uses_a_card_is_listed_under_that_card(sim):
+    """36: nothing is put down to card 0, neither inside nor outside."""
+    sim.configure(gpus=3)
+    session = {"ALIQUOT_MEMORY": "256MiB", "ALIQUOT_SESSION": "s"}
+    with Script(sim, **session) as one, Script(sim, **session) as two:
+        pids = [gpu.say("pid")[0] for gpu in (one, two)]
+        one.ready(1).do("nvml", f"alloc 1 {MIB}")
+        two.ready(2).do(f"alloc 1 {2 * MIB}")
+        held = [None, CONTEXT + MIB, CONTEXT + 2 * MIB]
+        assert one.say("processes 0 8") == ["0", "0"]
+        assert one.say("processes 1 8") == ["0", "1", f"{pids[0]}={held[1]}"]
+        assert one.say("processes 2 8") == ["0", "1", f"{pids[1]}={held[2]}"]
+        outside = {str(each["pid"]): [device["bytes"] for device in each["devices"]]
+                   for each in sim.aliquot("ps", "s", "--json").json}
+        assert outside == {pids[0]: [0, held[1], 0], pids[1]: [0, 0, held[2]]}
