@@ -181,11 +181,12 @@ int settings_check_name(const char *origin, const char *name, struct error *err)
                                       "0123456789._-";
         size_t length = strlen(name);
 
-        if (length && length < PAGE_NAME_BYTES && name[0] != '.' && strspn(name, allowed) == length)
+        if (length && length < PAGE_NAME_BYTES && name[0] != '.' && name[0] != '-' &&
+            strspn(name, allowed) == length)
                 return 0;
         return fail(err, -EINVAL,
                     "%s=%s: expected a session name: 1 to %u letters, digits, dots, dashes or "
-                    "underscores, no dot first",
+                    "underscores, no dot or dash first",
                     origin, text_shown(name), PAGE_NAME_BYTES - 1);
 }
 
