@@ -37,22 +37,16 @@ bool log_is_on(enum log_level level)
         return level != LOG_OFF && (int)level <= load_acquire(&sink.level);
 }
 
-/* A line that cannot be written is lost: nothing about it may disturb the program, neither a pipe
- * that nobody reads nor a fifo that nobody opened. */
-static void write_line(const char *path, const struct text *line)
+/* A line that cannot be written is lost: nothing about it may disturb the program, such as a pipe
+ * that nobody reads. */
+static void write_line(int fd, const struct text *line)
 {
-        const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
         struct quiet quiet;
         ssize_t written;
-        int fd = STDERR_FILENO;
 
         quiet_begin(&quiet);
-        if (path[0])
-                fd = open(path, flags, 0600);
-        written = fd < 0 ? 0 : write(fd, line->at, line->used);
+        written = write(fd, line->at, line->used);
         (void)written;
-        if (path[0] && fd >= 0)
-                close(fd);
         quiet_end(&quiet);
 }
 
@@ -78,8 +72,37 @@ void log_tell(const char *format, ...)
         va_start(args, format);
         end_line(&line, format, args);
         va_end(args);
-        write_line("", &line);
+        write_line(STDERR_FILENO, &line);
         errno = saved;
+}
+
+/* Said once. A fifo that nobody opened (ENXIO) is no mistake: its reader may come yet. */
+static void tell_unopened(const char *path, int error)
+{
+        static _Atomic bool told;
+
+        if (error == ENXIO || !log_once(&told))
+                return;
+        errno = error;
+        log_tell("aliquot: the log file %s cannot be opened: %m", path);
+}
+
+static void write_to_file(const char *path, const struct text *line)
+{
+        const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+        struct quiet quiet;
+        int fd, error;
+
+        quiet_begin(&quiet);
+        fd = open(path, flags, 0600);
+        error = errno;
+        if (fd >= 0) {
+                write_line(fd, line);
+                close(fd);
+        }
+        quiet_end(&quiet);
+        if (fd < 0)
+                tell_unopened(path, error);
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -99,7 +122,10 @@ void log_line(enum log_level level, const char *format, ...)
         va_start(args, format);
         end_line(&line, format, args);
         va_end(args);
-        write_line(sink.path, &line);
+        if (sink.path[0])
+                write_to_file(sink.path, &line);
+        else
+                write_line(STDERR_FILENO, &line);
         errno = saved;
 }
 
