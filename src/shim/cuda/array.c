@@ -81,53 +81,23 @@ static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, 
         return settle(charge, rc, SPACE_ARRAY, key_of(array));
 }
 
-CUresult hook_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
-{
-        struct place place = place_here();
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_flat_v1(shape) : 0);
+#define MAKES_ARRAY(symbol, description, measure)                                            \
+        CUresult hook_##symbol(CUarray *ret, const description *shape)                       \
+        {                                                                                    \
+                struct place place = place_here();                                           \
+                struct charge charge;                                                        \
+                CUresult rc = reserve_at(&charge, place, ret && shape ? measure(shape) : 0); \
+                                                                                             \
+                if (rc != CUDA_SUCCESS)                                                      \
+                        return rc;                                                           \
+                rc = drained(&charge, real.symbol(ret, shape));                              \
+                return settle_array(&charge, rc, made(ret), place.device);                   \
+        }
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuArrayCreate(ret, shape));
-        return settle_array(&charge, rc, made(ret), place.device);
-}
-
-CUresult hook_cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *shape)
-{
-        struct place place = place_here();
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_flat(shape) : 0);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuArrayCreate_v2(ret, shape));
-        return settle_array(&charge, rc, made(ret), place.device);
-}
-
-CUresult hook_cuArray3DCreate(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape)
-{
-        struct place place = place_here();
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_deep_v1(shape) : 0);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuArray3DCreate(ret, shape));
-        return settle_array(&charge, rc, made(ret), place.device);
-}
-
-CUresult hook_cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape)
-{
-        struct place place = place_here();
-        struct charge charge;
-        CUresult rc = reserve_at(&charge, place, ret && shape ? measure_array(shape) : 0);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = drained(&charge, real.cuArray3DCreate_v2(ret, shape));
-        return settle_array(&charge, rc, made(ret), place.device);
-}
+MAKES_ARRAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR_v1, bytes_flat_v1)
+MAKES_ARRAY(cuArrayCreate_v2, CUDA_ARRAY_DESCRIPTOR, bytes_flat)
+MAKES_ARRAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR_v1, bytes_deep_v1)
+MAKES_ARRAY(cuArray3DCreate_v2, CUDA_ARRAY3D_DESCRIPTOR, measure_array)
 
 CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                                      unsigned int levels)
