@@ -60,6 +60,8 @@ static int retire(const struct store *store, const char *name, struct error *err
         struct store_session session;
         int rc = folder_map_session(store, name, true, &session, err);
 
+        if (rc < 0 && rc != -ENOENT)
+                wrap(err, "broken; --force removes it all the same");
         if (rc < 0)
                 return rc;
         store_release(shared_half(&session.limits->removed), 1);

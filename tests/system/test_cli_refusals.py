@@ -274,6 +274,8 @@ def test_state_that_is_not_as_it_should_be(cli, sim, change, tmp_path):
     assert listed["name"] == "s" and listed["error"], listed
     assert cli("show", "s").rc == 1
     assert cli.run("--memory", "1MiB", "--", "true").rc == 0
+    kept = cli("rm", "s")
+    assert kept.rc == 1 and "session s" in kept.stderr and "--force" in kept.stderr, kept
     removed = cli("rm", "--force", "s")
     assert cli("ls", "--json").json == [] and cli.run("--session", "s", "--", "true").rc == 125
     # All that is in it goes with it, and leaves no trace under another name.
