@@ -7,6 +7,7 @@
  */
 #include "cli/command.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/enter.h"
@@ -16,8 +17,11 @@
 #include "cli/child.h"
 #include "cli/sweep.h"
 #include "cli/target.h"
+#include "cli/usage.h"
+#include "common/atomic.h"
 
 struct run {
+        bool is_quiet;
         struct request_flags flags;
         char **command;
         struct request request;
@@ -33,6 +37,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         case ARGP_KEY_INIT:
                 for (unsigned i = 0; i < 4; i++)
                         state->child_inputs[i] = &run->flags;
+                return 0;
+        case 'q':
+                run->is_quiet = true;
                 return 0;
         case ARGP_KEY_ARG:
                 /* The rest is the program's, whatever it looks like. */
@@ -55,7 +62,13 @@ static const struct argp_child children[] = {
         { 0 },
 };
 
+static const struct argp_option argp_options[] = {
+        { "quiet", 'q', NULL, 0, "No note when nothing is limited", 0 },
+        { 0 },
+};
+
 const struct argp argp_run = {
+        .options = argp_options,
         .parser = parse,
         .args_doc = "[--] COMMAND [ARG...]",
         .doc = "Run a program whose GPU memory is limited."
@@ -102,6 +115,26 @@ static int enter(struct run *run, struct error *err)
         return rc < 0 ? rc : exports_apply(&exports, err);
 }
 
+static bool has_limit(const struct store_session *session)
+{
+        const struct limits_page *page = session->limits;
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (usage_has_row(session, i) &&
+                    load_acquire(shared_word(&page->device[i].limit_bytes)) != PAGE_UNLIMITED)
+                        return true;
+        }
+        return load_acquire(shared_word(&page->default_limit_bytes)) != PAGE_UNLIMITED;
+}
+
+static void note_no_limit(const struct run *run)
+{
+        if (!run->is_quiet && !has_limit(&run->entrance.session))
+                fputs("aliquot run: note: no memory limit is set; --memory SIZE sets one, --quiet "
+                      "leaves this note out\n",
+                      stderr);
+}
+
 static int start(struct run *run, struct error *err)
 {
         const struct entrance *entrance = &run->entrance;
@@ -133,5 +166,6 @@ int command_run(int argc, char **argv)
                 return command_fail("run", STATUS_REFUSED, &err);
         }
         sweep_all(&run.entrance.store);
+        note_no_limit(&run);
         return start(&run, &err);
 }

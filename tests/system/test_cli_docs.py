@@ -51,7 +51,7 @@ def test_the_examples_of_the_manual(cli, page, programs, name):
 def test_every_flag_is_in_the_manual_and_every_flag_there_is_one(cli, page):
     manual = page("aliquot-run.1").split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
     documented = set(re.findall(r"Fl -([a-z-]+)", manual))
-    listed = set(re.findall(r"--([a-z-]+)[=\[]", cli("run", "--help", sim=False).stdout))
+    listed = set(re.findall(r"^ +(?:-\S, )?--([a-z-]+)", cli("run", "--help", sim=False).stdout, re.MULTILINE))
     assert documented == listed - {"help", "usage"}
 
 

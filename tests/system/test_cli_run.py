@@ -123,6 +123,27 @@ def test_contexts_may_be_free(cli, hold):
     assert free[0] < free[1] == 63 * MIB
 
 
+def test_a_run_that_limits_nothing_says_so(cli):
+    """One line, on standard error, which is not in the way of the program's output."""
+    for flags in ([], ["--device-name", "Card"], ["--gpu", "0"], ["--context", "free"]):
+        result = cli.run(*flags, "--", "echo", "ran")
+        assert result.rc == 0 and result.stdout == "ran\n", result
+        line, = result.stderr.splitlines()
+        assert line.startswith("aliquot run: note: ") and "--memory" in line and "--quiet" in line
+        for quiet in ("--quiet", "-q"):
+            assert cli.run(*flags, quiet, "--", "echo", "ran").stderr == ""
+
+
+def test_a_run_with_a_limit_is_silent(cli):
+    """Whoever set it: a flag, a variable, the session that is joined, for one card or all."""
+    assert cli.run("--memory", "1MiB", "--", "true").stderr == ""
+    assert cli.run("--memory", "1=1MiB", "--", "true").stderr == ""
+    assert cli.run("--", "true", VCUDA_MEMORY_LIMIT="1m").stderr == ""
+    assert cli("create", "s", "--memory", "1MiB").rc == 0
+    assert cli.run("--session", "s", "--", "true").stderr == ""
+    assert cli.run("--", "true", ALIQUOT_SESSION="s").stderr == ""
+
+
 # How it runs
 
 def test_the_exit_status_is_the_programs_own(cli):
@@ -141,7 +162,7 @@ def test_a_program_that_dies_of_a_signal_takes_us_along(cli):
 
 
 def test_arguments_and_standard_streams_pass_through(cli):
-    result = cli.run("--", "sh", "-c", 'cat; echo "$0|$1|$#" >&2', "a b", "--memory", "", stdin="in")
+    result = cli.run("-q", "--", "sh", "-c", 'cat; echo "$0|$1|$#" >&2', "a b", "--memory", "", stdin="in")
     assert result.rc == 0 and result.stdout == "in" and result.stderr == "a b|--memory|2\n", result
     # Without -- the first word that is no option begins the command.
     assert cli.run("echo", "--memory").stdout == "--memory\n"
