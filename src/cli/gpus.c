@@ -35,7 +35,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
 }
 
-static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
+static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };
 
@@ -108,10 +108,9 @@ static int visit(const char *name, void *context)
         return 0;
 }
 
-static void print_table(const struct shares *shares)
+static void print_table(const struct shares *shares, struct table *table)
 {
         const struct cards *cards = shares->cards;
-        struct table table = { .titles = "GPU,UUID,NAME,#MEMORY,#USED,SESSIONS" };
         char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES];
 
         for (unsigned i = 0; i < cards->count; i++) {
@@ -128,14 +127,14 @@ static void print_table(const struct shares *shares)
                         text_add(&text, "%s%s %s", text.used ? ", " : "", share->name,
                                  size_format(share->limit_bytes, size));
                 }
-                table_cell(&table, card->is_instance ? "%u MIG" : "%u", card->index);
-                table_cell(&table, "%s", cards_short_uuid(cards, i, uuid));
-                table_cell(&table, "%s", card->name);
-                table_bytes(&table, card->total_bytes);
-                table_bytes(&table, card->used_bytes);
-                table_cell(&table, "%s", text.used ? line : "-");
+                table_cell(table, card->is_instance ? "%u MIG" : "%u", card->index);
+                table_cell(table, "%s", cards_short_uuid(cards, i, uuid));
+                table_cell(table, "%s", card->name);
+                table_bytes(table, card->total_bytes);
+                table_bytes(table, card->used_bytes);
+                table_cell(table, "%s", text.used ? line : "-");
         }
-        table_print(&table);
+        table_print(table);
 }
 
 static void print_shares(struct json_out *out, const struct shares *shares, unsigned card)
@@ -183,9 +182,12 @@ int command_gpus(int argc, char **argv)
         static struct gpus gpus;
         struct shares shares = { .cards = &gpus.request.cards };
         struct store store;
+        struct table table = { .titles = "GPU,UUID,NAME,#MEMORY,#USED,SESSIONS" };
         struct error err = { 0 };
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_gpus, 0, &gpus);
+        if (view_choose(&gpus.view, &table, &err) < 0)
+                return command_fail("gpus", STATUS_WRONG, &err);
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
             cards_read(&gpus.request.library, &gpus.request.cards, &err) < 0)
                 return command_fail("gpus", STATUS_NO, &err);
@@ -195,6 +197,6 @@ int command_gpus(int argc, char **argv)
         }
         if (gpus.view.is_json)
                 return print_json(&shares) < 0 ? STATUS_NO : STATUS_YES;
-        print_table(&shares);
+        print_table(&shares, &table);
         return STATUS_YES;
 }

@@ -29,7 +29,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
 }
 
-static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
 
 const struct argp argp_ls = {
         .parser = parse,
@@ -201,6 +201,8 @@ int command_ls(int argc, char **argv)
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_ls, 0, &view);
         listing.is_json = view.is_json;
         listing.table.titles = "SESSION,#PROCESSES,#USED,LIMITS";
+        if (view_choose(&view, &listing.table, &err) < 0)
+                return command_fail("ls", STATUS_WRONG, &err);
         rc = options_find_store(&store, &err);
         if (rc == 0)
                 sweep_all(&store);

@@ -17,6 +17,11 @@ static const struct argp_option view_options[] = {
         { 0 },
 };
 
+static const struct argp_option list_options[] = {
+        { "columns", 'o', "FIELD,...", 0, "Print these columns, in this order", 0 },
+        { 0 },
+};
+
 static error_t parse_view(int key, char *value, struct argp_state *state)
 {
         struct view *view = state->input;
@@ -36,6 +41,39 @@ static error_t parse_view(int key, char *value, struct argp_state *state)
 }
 
 const struct argp view_argp = { .options = view_options, .parser = parse_view };
+
+static error_t parse_list(int key, char *value, struct argp_state *state)
+{
+        struct view *view = state->input;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                state->child_inputs[0] = view;
+                return 0;
+        case 'o':
+                view->columns = value;
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child list_children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp view_list_argp = {
+        .options = list_options,
+        .parser = parse_list,
+        .children = list_children,
+};
+
+int view_choose(const struct view *view, struct table *table, struct error *err)
+{
+        if (!view->columns)
+                return 0;
+        if (view->is_json)
+                return fail(err, -EINVAL, "-o and --json: choose one; JSON has every field");
+        return table_choose(table, view->columns, err);
+}
 
 int options_find_store(struct store *ret, struct error *err)
 {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "cli/command.h"
+#include "cli/table.h"
 #include "store/store.h"
 
 struct options {
@@ -21,15 +22,21 @@ struct options {
 void options_parse(const struct options *options, const struct argp *argp, unsigned flags,
                    void *input);
 
-/* What the commands that only look take: --json and session names. */
+/* What the commands that only look take: --json, session names, and columns of a list. */
 struct view {
         bool is_json;
-        unsigned most; /* names it takes at most; set before */
+        const char *columns; /* of -o; NULL: all */
+        unsigned most;       /* names it takes at most; set before */
         unsigned count;
         const char *name[16];
 };
 
-extern const struct argp view_argp; /* for argp_child; input: a struct view */
+/* For argp_child; input: a struct view. */
+extern const struct argp view_argp;
+extern const struct argp view_list_argp; /* with -o */
+
+/* The columns that -o says, for a table whose titles are set. */
+int view_choose(const struct view *view, struct table *table, struct error *err);
 
 /* The runtime folder that ALIQUOT_RUNTIME_DIR or the usual places say; -ENOENT: there is none. */
 int options_find_store(struct store *ret, struct error *err);

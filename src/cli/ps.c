@@ -23,7 +23,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         return 0;
 }
 
-static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
 
 const struct argp argp_ps = {
         .parser = parse,
@@ -140,6 +140,8 @@ int command_ps(int argc, char **argv)
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_ps, 0, &view);
         listing.is_json = view.is_json;
         listing.table.titles = "SESSION,#PID,COMMAND,GPU,#MEMORY";
+        if (view_choose(&view, &listing.table, &err) < 0)
+                return command_fail("ps", STATUS_WRONG, &err);
         if (listing.is_json)
                 json_out_open(&listing.out, NULL, '[');
         rc = view.count ? list_one(&listing, view.name[0], &err) : list_all(&listing, &err);

@@ -24,7 +24,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         }
 }
 
-static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
 
 const struct argp argp_show = {
         .parser = parse,
@@ -36,14 +36,18 @@ const struct argp argp_show = {
 int command_show(int argc, char **argv)
 {
         struct view view = { .most = 1 };
+        struct table table = { .titles = VIEWS_TITLES };
         struct store_session session;
         struct error err = { 0 };
         int rc;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_show, 0, &view);
+        if (view_choose(&view, &table, &err) < 0)
+                return command_fail("show", STATUS_WRONG, &err);
         rc = options_open_session(view.name[0], false, &session, &err);
         if (rc == 0) {
-                rc = views_session(&session, view.is_json, &err);
+                rc = view.columns ? views_rows(&session, &table, &err)
+                                  : views_session(&session, view.is_json, &err);
                 store_close(&session);
         }
         return rc < 0 ? command_fail("show", STATUS_NO, &err) : STATUS_YES;

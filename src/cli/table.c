@@ -2,16 +2,18 @@
 #include "cli/table.h"
 
 #include <err.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "common/text.h"
 #include "common/units.h"
 #include "proto/page.h"
 
-#define COLUMNS 12u
 #define GAP 2
 
 void table_cell(struct table *table, const char *format, ...)
@@ -44,11 +46,11 @@ struct column {
         bool is_right;
 };
 
-static unsigned read_titles(const char *titles, struct column column[COLUMNS])
+static unsigned read_titles(const char *titles, struct column column[TABLE_COLUMNS])
 {
         unsigned count = 0;
 
-        while (count < COLUMNS) {
+        while (count < TABLE_COLUMNS) {
                 size_t length;
 
                 column[count].is_right = titles[0] == '#';
@@ -63,6 +65,62 @@ static unsigned read_titles(const char *titles, struct column column[COLUMNS])
                 titles += length + 1;
         }
         return count;
+}
+
+static int fail_unknown(const struct column *column, unsigned columns, const char *fields,
+                        struct error *err)
+{
+        char known[128];
+        struct text text;
+
+        text_begin(&text, known, sizeof(known));
+        for (unsigned i = 0; i < columns; i++)
+                text_add(&text, "%s%.*s", i ? ", " : "", column[i].title_width, column[i].title);
+        for (char *c = known; *c; c++)
+                *c = text_lower(*c);
+        return fail(err, -EINVAL, "-o %s: expected columns out of %s, with commas between",
+                    text_shown(fields), known);
+}
+
+static unsigned find_column(const struct column *column, unsigned columns, const char *field,
+                            size_t length)
+{
+        unsigned i = 0;
+
+        while (i < columns && (length != (size_t)column[i].title_width ||
+                               strncasecmp(column[i].title, field, length) != 0))
+                i++;
+        return i;
+}
+
+int table_choose(struct table *table, const char *fields, struct error *err)
+{
+        struct column column[TABLE_COLUMNS];
+        unsigned columns = read_titles(table->titles, column);
+        unsigned chosen[TABLE_COLUMNS], count = 0;
+        const char *field = fields;
+
+        for (;;) {
+                size_t length = strcspn(field, ",");
+                unsigned at = find_column(column, columns, field, length);
+
+                if (at == columns || count == TABLE_COLUMNS)
+                        return fail_unknown(column, columns, fields, err);
+                chosen[count++] = at;
+                if (!field[length])
+                        break;
+                field += length + 1;
+        }
+        memcpy(table->chosen, chosen, sizeof(chosen));
+        table->chosen_count = count;
+        return 0;
+}
+
+static void choose_all(struct table *table, unsigned columns)
+{
+        for (unsigned i = 0; i < columns; i++)
+                table->chosen[i] = i;
+        table->chosen_count = columns;
 }
 
 /* The last cell of a line is not filled up with spaces. */
@@ -81,22 +139,32 @@ static void print_cell(const struct column *column, const char *text, int length
 
 void table_print(struct table *table)
 {
-        struct column column[COLUMNS];
+        struct column column[TABLE_COLUMNS];
         unsigned columns = read_titles(table->titles, column);
 
+        if (table->chosen_count == 0)
+                choose_all(table, columns);
         for (size_t i = 0; i < table->count; i++) {
                 int length = (int)strlen(table->cell[i]);
 
                 if (length > column[i % columns].width)
                         column[i % columns].width = length;
         }
-        for (unsigned i = 0; i < columns; i++)
-                print_cell(&column[i], column[i].title, column[i].title_width, i + 1 == columns);
-        for (size_t i = 0; i < table->count; i++) {
-                print_cell(&column[i % columns], table->cell[i], (int)strlen(table->cell[i]),
-                           i % columns + 1 == columns);
-                free(table->cell[i]);
+        for (unsigned i = 0; i < table->chosen_count; i++) {
+                const struct column *at = &column[table->chosen[i]];
+
+                print_cell(at, at->title, at->title_width, i + 1 == table->chosen_count);
         }
+        for (size_t row = 0; row < table->count; row += columns) {
+                for (unsigned i = 0; i < table->chosen_count; i++) {
+                        const char *cell = table->cell[row + table->chosen[i]];
+
+                        print_cell(&column[table->chosen[i]], cell, (int)strlen(cell),
+                                   i + 1 == table->chosen_count);
+                }
+        }
+        for (size_t i = 0; i < table->count; i++)
+                free(table->cell[i]);
         free(table->cell);
         table->cell = NULL;
         table->count = table->room = 0;

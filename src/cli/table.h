@@ -7,6 +7,8 @@
  *      table_cell(&table, "%s", name);                         // row by row, left to right
  *      table_cell(&table, "%s", used);
  *      table_print(&table);                                    // and frees
+ *
+ * With table_choose() before it, only some columns are printed; the rows are added whole.
  */
 #ifndef ALIQUOT_CLI_TABLE_H
 #define ALIQUOT_CLI_TABLE_H
@@ -14,14 +16,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/error.h"
+
+#define TABLE_COLUMNS 12u
+
 struct table {
-        const char *titles; /* borrowed */
-        char **cell;        /* owned */
+        const char *titles;                           /* borrowed */
+        unsigned chosen[TABLE_COLUMNS], chosen_count; /* 0: all of them, in their own order */
+        char **cell;                                  /* owned */
         size_t count, room;
 };
 
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_print(struct table *table);
+
+/* The columns of `fields`, titles in any case with commas between, in that order. -EINVAL: one is
+ * not there. */
+int table_choose(struct table *table, const char *fields, struct error *err);
 
 /* A cell of bytes; "-" for what has no limit. */
 void table_bytes(struct table *table, uint64_t bytes);

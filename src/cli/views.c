@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/table.h"
 #include "common/atomic.h"
 #include "common/uuid.h"
 
@@ -52,11 +51,28 @@ void views_process(struct json_out *out, const struct store_session *session,
         json_out_close(out, '}');
 }
 
+static void print_rows(const struct store_session *session, const struct usage *usage,
+                       struct table *table)
+{
+        char uuid[UUID_TEXT_BYTES];
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                const struct limits_device *device = &session->limits->device[i];
+
+                if (!usage_has_row(session, i))
+                        continue;
+                table_cell(table, "%s", views_uuid(session, i, uuid));
+                table_bytes(table, load_acquire(shared_word(&device->limit_bytes)));
+                table_bytes(table, usage->used_bytes[i]);
+                table_bytes(table, device->card_bytes);
+        }
+        table_print(table);
+}
+
 static void print_people(const struct store_session *session, const struct usage *usage)
 {
         const struct limits_page *page = session->limits;
-        struct table table = { .titles = "GPU,#LIMIT,#USED,#CARD" };
-        char uuid[UUID_TEXT_BYTES];
+        struct table table = { .titles = VIEWS_TITLES };
 
         printf("session    %s\n", page->name);
         printf("made as    %s\n", page->created_as);
@@ -67,17 +83,7 @@ static void print_people(const struct store_session *session, const struct usage
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
         putchar('\n');
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                const struct limits_device *device = &page->device[i];
-
-                if (!usage_has_row(session, i))
-                        continue;
-                table_cell(&table, "%s", views_uuid(session, i, uuid));
-                table_bytes(&table, load_acquire(shared_word(&device->limit_bytes)));
-                table_bytes(&table, usage->used_bytes[i]);
-                table_bytes(&table, device->card_bytes);
-        }
-        table_print(&table);
+        print_rows(session, usage, &table);
 }
 
 static void print_device(struct json_out *out, const struct store_session *session,
@@ -136,4 +142,16 @@ int views_session(const struct store_session *session, bool is_json, struct erro
                 rc = fail(err, -EIO, "standard output: %m");
         usage_free(&usage);
         return rc;
+}
+
+int views_rows(const struct store_session *session, struct table *table, struct error *err)
+{
+        struct usage usage;
+        int rc = usage_read(session, &usage, err);
+
+        if (rc < 0)
+                return rc;
+        print_rows(session, &usage, table);
+        usage_free(&usage);
+        return 0;
 }

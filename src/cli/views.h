@@ -5,6 +5,7 @@
 #ifndef ALIQUOT_CLI_VIEWS_H
 #define ALIQUOT_CLI_VIEWS_H
 
+#include "cli/table.h"
 #include "cli/usage.h"
 #include "common/json_out.h"
 
@@ -19,5 +20,11 @@ void views_process(struct json_out *out, const struct store_session *session,
 
 /* The whole session on standard output. */
 int views_session(const struct store_session *session, bool is_json, struct error *err);
+
+/* Of its table for people, a row a GPU. */
+#define VIEWS_TITLES "GPU,#LIMIT,#USED,#CARD"
+
+/* The rows alone, in a table with these titles. */
+int views_rows(const struct store_session *session, struct table *table, struct error *err);
 
 #endif

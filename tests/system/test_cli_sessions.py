@@ -131,6 +131,42 @@ def test_the_cards_are_the_cards_also_inside_a_session(cli, build):
     assert [gpu["total_bytes"] for gpu in result.json] == [1024 * MIB] * 2
 
 
+def test_chosen_columns_of_a_list(cli, live):
+    """In the order that was asked for; a script needs no more than its own fields."""
+    process = live()
+    uuids = [gpu["uuid"] for gpu in cli("gpus", "--json").json]
+    expected = {
+        ("ls", "-o", "limits,session"): [["LIMITS", "SESSION"], ["256", "MiB", "s"]],
+        ("ps", "-o", "pid,COMMAND"): [["PID", "COMMAND"], [str(process.pid), "hold"]],
+        ("ps", "s", "--columns=memory"): [["MEMORY"], ["80", "MiB"]],
+        ("gpus", "-o", "gpu,sessions"): [["GPU", "SESSIONS"], ["0", "s", "256", "MiB"],
+                                         ["1", "s", "256", "MiB"]],
+        ("show", "s", "-o", "card,gpu"): [["CARD", "GPU"]] + [["1", "GiB", uuid] for uuid in uuids],
+    }
+    for words, lines in expected.items():
+        result = cli(*words)
+        assert result.rc == 0 and result.stderr == "", result
+        assert [line.split() for line in result.stdout.splitlines()] == lines, words
+        assert not re.search(r" $", result.stdout, re.MULTILINE), words
+
+
+FIELDS = {"ls": "session, processes, used, limits", "ps": "session, pid, command, gpu, memory",
+          "gpus": "gpu, uuid, name, memory, used, sessions", "show": "gpu, limit, used, card"}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_columns_that_are_not_there(cli, name):
+    """Called wrong: nothing is printed but the fields there are."""
+    session = ["s"] if name == "show" else []
+    for columns in ("colour", "used,colour", "", ",", "use", "gpu,gpu,gpu,gpu,gpu,gpu,gpu,gpu,gpu,gpu,"
+                    "gpu,gpu,gpu"):
+        result = cli(name, *session, "-o", columns)
+        assert result.rc == 2 and result.stdout == "", result
+        assert f"-o {columns}" in result.stderr and FIELDS[name] in result.stderr, result
+    result = cli(name, *session, "-o", "gpu", "--json")
+    assert result.rc == 2 and result.stdout == "" and "--json" in result.stderr, result
+
+
 def test_a_live_change_of_the_limit(cli, hold, live):
     process = live(limit="128MiB")
     assert cli.run("--session", "s", "--", hold, 0, 128 * MIB).rc == 1
