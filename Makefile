@@ -34,7 +34,7 @@ bench:
 	@tools/bench
 
 gpu-check:
-	@tools/bootstrap build test
+	@tools/bootstrap build
 	@tools/build
 	@tools/gpu-check
 

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""check.py [--out DIR] [--minutes N] [--only NAME,...] [--skip-done] [--list]
+
+Tells the stories of stories/ on this machine's GPU, one process each, the most important first, and
+writes DIR/results.json and DIR/page.md after every one. Needs nothing but Python's standard
+library; a story that needs more says so and is skipped. Exit: 0 nothing failed, 1 something did.
+
+    --minutes N   begin no story that could take longer than what is left of N minutes
+    --skip-done   go on in DIR where an earlier run stopped
+"""
+import argparse
+import ctypes
+import os
+import pathlib
+import sys
+import tempfile
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from runner import Runner  # noqa: E402 (the path comes first)
+from story import STORIES, Skip, Teller  # noqa: E402
+
+
+def load_stories():
+    """Those of stories/, and of further files (tests of the runner): GPU_CHECK_STORIES."""
+    extra = os.environ.get("GPU_CHECK_STORIES")
+    if extra:
+        sys.path.insert(0, str(pathlib.Path(extra).parent))
+        __import__(pathlib.Path(extra).stem)
+    else:
+        __import__("stories")
+    return sorted(STORIES.values(), key=lambda entry: entry.priority)
+
+
+def tell_one(name, into, is_rehearsal):
+    """In the process that is the story's own. A crash is for the runner to see."""
+    load_stories()
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="story-", dir=os.environ["GPU_CHECK_SCRATCH"]))
+    t = Teller(STORIES[name], into, HERE.parent, scratch, is_rehearsal)
+    try:
+        STORIES[name].tell(t)
+        claims = t.result["claims"]
+        t.result["verdict"] = "passed" if all(claim["holds"] for claim in claims) else "failed"
+    except Skip as reason:
+        t.result["verdict"] = "skipped"
+        t.note(str(reason))
+    except Exception:  # a story that breaks has no verdict; what it found is kept
+        t.result["verdict"] = "crashed"
+        t.result["traceback"] = traceback.format_exc()[-4000:]
+    t.save()
+
+
+def why_no_gpu():
+    """None where a driver answers with a card. Asked in a child: nobody keeps the driver open."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+            rc = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+            os._exit(0 if rc == 0 and count.value else 2)
+        except OSError:
+            os._exit(1)
+    status = os.waitpid(pid, 0)[1]
+    return {0: None, 1: "no NVIDIA driver"}.get(os.waitstatus_to_exitcode(status),
+                                                "the NVIDIA driver has no card for us")
+
+
+def say_what_would_be_done(entries, reason):
+    for entry in entries:
+        print(f"skipped  {entry.name:<20} would show: {entry.about}")
+    print(f"\n{len(entries)} stories skipped: {reason}")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check-results"))
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--skip-done", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--rehearsal", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--story", help=argparse.SUPPRESS)
+    parser.add_argument("--into", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def choose(entries, names):
+    wanted = [name for name in names.split(",") if name]
+    unknown = set(wanted) - {entry.name for entry in entries}
+    if unknown:
+        sys.exit(f"check.py: no such story: {', '.join(sorted(unknown))}; see --list")
+    return [entry for entry in entries if not wanted or entry.name in wanted]
+
+
+def main():
+    options = arguments()
+    if options.story:
+        tell_one(options.story, options.into, options.rehearsal)
+        return 0
+    entries = choose(load_stories(), options.only)
+    if options.list:
+        for entry in entries:
+            print(f"{entry.priority}  {entry.name:<20} {entry.about}")
+        return 0
+    reason = why_no_gpu()
+    if reason:
+        say_what_would_be_done(entries, reason)
+        return 0
+    return Runner(entries, options, HERE).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The books, read from outside the program under check, by a process that we do not stand before.
+
+    books.ledger(session)    bytes that the session is charged on card 0
+    books.process(pid)       NVML's bytes of a process on card 0; None: NVML does not list it
+    books.card()             NVML's used bytes of card 0, all processes and the driver's own
+    books.read(program)      all of them at once
+"""
+import ctypes
+import json
+import subprocess
+import time
+
+STILL_SECONDS, PATIENCE_SECONDS = 0.06, 3
+NVML_SUCCESS, NVML_INSUFFICIENT_SIZE = 0, 7
+NOT_AVAILABLE = (1 << 64) - 1
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong),
+                ("used", ctypes.c_ulonglong)]
+
+
+class ProcessInfo(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong),
+                ("instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint)]
+
+
+class Nvml:
+    def __init__(self):
+        self.library = ctypes.CDLL("libnvidia-ml.so.1")
+        rc = self.library.nvmlInit_v2()
+        if rc != NVML_SUCCESS:
+            raise OSError(f"nvmlInit answered {rc}")
+        self.device = ctypes.c_void_p()
+        self.call("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(self.device))
+
+    def call(self, name, *arguments):
+        rc = getattr(self.library, name)(*arguments)
+        if rc != NVML_SUCCESS:
+            raise OSError(f"{name} answered {rc}")
+
+    def text(self, name, *first):
+        room = ctypes.create_string_buffer(128)
+        self.call(name, *first, room, 128)
+        return room.value.decode(errors="replace")
+
+    def memory(self):
+        memory = Memory()
+        self.call("nvmlDeviceGetMemoryInfo", self.device, ctypes.byref(memory))
+        return memory
+
+    def processes(self):
+        """{pid: bytes}; bytes None where the driver does not tell."""
+        room = (ProcessInfo * 256)()
+        count = ctypes.c_uint(256)
+        self.call("nvmlDeviceGetComputeRunningProcesses_v3", self.device, ctypes.byref(count), room)
+        return {info.pid: None if info.used == NOT_AVAILABLE else info.used
+                for info in room[:count.value]}
+
+
+class Books:
+    def __init__(self, teller):
+        self.teller, self.opened = teller, None
+
+    @property
+    def nvml(self):
+        """Opened when first asked for: a story without it needs no NVML."""
+        self.opened = self.opened or Nvml()
+        return self.opened
+
+    def process(self, pid):
+        return self.nvml.processes().get(pid)
+
+    def card(self):
+        return self.nvml.memory().used
+
+    def settle(self, ended):
+        """Waits until NVML lists none of the ended pids any more and the card's used bytes stand still:
+        then what is used later was taken later."""
+        deadline, used = time.monotonic() + PATIENCE_SECONDS, None
+        while time.monotonic() < deadline:
+            before, used = used, self.card()
+            if used == before and not ended & set(self.nvml.processes()):
+                return
+            time.sleep(STILL_SECONDS)
+
+    def ledger(self, session):
+        """0 for a session that is not there any more: with its last process it is gone."""
+        shown = self.command("show", session, "--json")
+        return json.loads(shown)["devices"][0]["used_bytes"] if shown else 0
+
+    def holders(self, session):
+        """{pid: bytes charged}"""
+        shown = self.command("ps", session, "--json")
+        return {row["pid"]: row["devices"][0]["bytes"] for row in json.loads(shown or "[]")
+                if row["devices"]}
+
+    def read(self, program):
+        """Also `taken`: NVML's bytes of the process, or where it lists none (a container, say), what the
+        card has used since just before the program's start; `by` says which."""
+        process, card = self.process(program.pid), self.card()
+        return {"ledger": self.ledger(program.session) if program.limit is not None else None,
+                "process": process, "card": card, "by": "card" if process is None else "process",
+                "taken": card - program.card_before if process is None else process}
+
+    def command(self, *words):
+        done = subprocess.run([self.teller.aliquot, *words], capture_output=True, text=True,
+                              timeout=60, check=False)
+        return done.stdout if done.returncode == 0 else ""

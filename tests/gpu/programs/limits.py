@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver programs that stay within a limit, reach it, and go on.
+
+    limits.py reach         to the last byte, one byte more, and on with what it holds
+    limits.py part BYTES    takes so much and holds it
+    limits.py bytes         everything that reports memory
+"""
+import sys
+from ctypes import c_size_t
+
+from driver import MIB, Driver
+from said import hold, must_be_limited, say
+
+gpu = Driver()
+
+
+def reach():
+    gpu.ready()
+    free, total = gpu.info()
+    say("card", free=free, total=total,
+        device_total=gpu.value(c_size_t, "cuDeviceTotalMem_v2", 0))
+    must_be_limited(total)
+    step = max(free // 8 // (2 * MIB) * 2 * MIB, 2 * MIB)
+    held = []
+    while gpu.info()[0] >= step:
+        block = gpu.alloc(step)
+        gpu.fill(block, len(held) + 1, 1024)
+        held.append(block)
+    rest = gpu.info()[0]
+    last = gpu.alloc(rest) if rest else None
+    over = gpu.alloc_code(1)
+    hold("full", blocks=len(held), free=gpu.info()[0], over=over)
+    right = all(set(gpu.words(block, 1024)) == {at + 1} for at, block in enumerate(held))
+    if last:
+        gpu.free(last)
+    gpu.free(held.pop())
+    again = gpu.alloc_code(step)
+    say("after", right=right, again=again)
+
+
+def part(size):
+    gpu.ready()
+    rc = gpu.alloc_code(int(size))
+    hold("holds", rc=rc, free_total=gpu.info())
+
+
+def report():
+    gpu.ready()
+    gpu.alloc(64 * MIB)
+    free, total = gpu.info()
+    hold("report", free=free, total=total,
+         device_total=gpu.value(c_size_t, "cuDeviceTotalMem_v2", 0))
+
+
+if __name__ == "__main__":
+    {"reach": reach, "part": part, "bytes": report}[sys.argv[1]](*sys.argv[2:])

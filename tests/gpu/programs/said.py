@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a program under check speaks to its story: see program.py."""
+import json
+import os
+import sys
+
+
+def say(at, **facts):
+    print("@", json.dumps({"at": at, "pid": os.getpid(), **facts}, default=str), flush=True)
+
+
+def hold(at, **facts):
+    """Says it, and waits until the story has read the books."""
+    say(at, hold=True, **facts)
+    sys.stdin.readline()
+
+
+def must_be_limited(total):
+    """Before a program fills the card that it sees: a card is never filled for real."""
+    most = 2 * int(os.environ.get("GPU_CHECK_CAPACITY", 8 << 30))
+    if total > most:
+        sys.exit(f"the card shows {total} bytes, so no limit is on: it is not filled")

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch and device memory.
+
+    torch_memory.py books       a hold after each thing that takes memory
+    torch_memory.py oom         fills the card with tensors, hears of it, goes on
+    torch_memory.py fragments   many sizes in turns, freed in holes: what expandable segments are for
+    torch_memory.py graphs      a captured graph with memory of its own, right and again after an OOM
+    torch_memory.py part BYTES  holds so much
+"""
+import sys
+
+import torch
+
+from said import hold, must_be_limited, say
+
+MIB = 1 << 20
+
+
+def block(size):
+    return torch.empty(size, dtype=torch.uint8, device="cuda")
+
+
+def books():
+    hold("imported")
+    one = torch.zeros(1, device="cuda")
+    hold("first tensor", info=torch.cuda.mem_get_info())
+    tensor = block(128 * MIB)
+    hold("128 MiB", info=torch.cuda.mem_get_info(), reserved=torch.cuda.memory_reserved())
+    a = torch.ones(512, 512, device="cuda")
+    b = a @ a
+    torch.cuda.synchronize()
+    hold("cuBLAS", right=float(b[0, 0]) == 512.0, reserved=torch.cuda.memory_reserved())
+    image = torch.ones(1, 8, 64, 64, device="cuda")
+    weights = torch.ones(8, 8, 3, 3, device="cuda")
+    c = torch.nn.functional.conv2d(image, weights, padding=1)
+    torch.cuda.synchronize()
+    hold("cuDNN", right=float(c[0, 0, 5, 5]) == 72.0, reserved=torch.cuda.memory_reserved())
+    del one, tensor, a, b, c, image, weights
+    torch.cuda.empty_cache()
+    hold("cache emptied", info=torch.cuda.mem_get_info(), reserved=torch.cuda.memory_reserved())
+
+
+def fill(size):
+    """Tensors until there is no more; they, and the error's own words."""
+    must_be_limited(torch.cuda.mem_get_info()[1])
+    held = []
+    try:
+        for _ in range(4096):
+            held.append(block(size))
+            held[-1].fill_(len(held) % 251)
+    except torch.OutOfMemoryError as error:
+        return held, str(error)
+    return held, None
+
+
+def oom():
+    free, total = torch.cuda.mem_get_info()
+    say("card", free=free, total=total, backend=torch.cuda.get_allocator_backend(),
+        properties=torch.cuda.get_device_properties(0).total_memory)
+    held, words = fill(64 * MIB)
+    torch.cuda.synchronize()
+    hold("out of memory", words=words, blocks=len(held), info=torch.cuda.mem_get_info(),
+         reserved=torch.cuda.memory_reserved())
+    right = all(int(tensor[-1]) == (at + 1) % 251 for at, tensor in enumerate(held))
+    held.pop()
+    again = block(64 * MIB)
+    again.fill_(7)
+    say("went on", right=right, again=int(again[0]) == 7)
+
+
+def fragments():
+    held, words = [], None
+    try:
+        for turn in range(64):
+            held += [block((2 + (turn * step) % 9) * 2 * MIB) for step in (1, 2, 3)]
+            held = held[-12:]
+    except torch.OutOfMemoryError as error:
+        words = str(error)
+    held[-1].fill_(9)
+    right = int(held[-1][0]) == 9
+    hold("fragments", words=words, right=right, allocated=torch.cuda.memory_allocated(),
+         reserved=torch.cuda.memory_reserved())
+
+
+def graphs():
+    source = torch.zeros(1024, device="cuda")
+    for _ in range(2):  # what is made at the first call must not be captured
+        source * 2 + 1
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = source * 2 + 1
+    source.fill_(4)
+    graph.replay()
+    torch.cuda.synchronize()
+    hold("replayed", right=float(result[0]) == 9.0)
+    held, words = fill(64 * MIB)
+    source.fill_(5)
+    graph.replay()
+    torch.cuda.synchronize()
+    say("again", words=words, right=float(result[0]) == 11.0)
+    del held
+
+
+def part(size):
+    try:
+        tensor = block(int(size))
+        tensor.fill_(1)
+        hold("holds", got=True)
+    except torch.OutOfMemoryError as error:
+        hold("holds", got=False, words=str(error))
+
+
+if __name__ == "__main__":
+    {"books": books, "oom": oom, "fragments": fragments, "graphs": graphs,
+     "part": part}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs stories one by one, each in a process of its own, and keeps what they found whatever happens.
+
+A story ends in one of: passed, failed (a claim did not hold), skipped (with the reason), crashed (a
+signal, an exception), hung (its time was over: it was killed), not reached (no time was left).
+Whatever a story leaves running is killed before the next one begins, so that nothing of it is on
+the card any more. results.json is complete after every story: a run that is cut off loses one.
+"""
+import ctypes
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import page
+
+PR_SET_CHILD_SUBREAPER = 36
+FINAL = ("passed", "failed", "skipped", "crashed", "hung")
+BAD = ("failed", "crashed", "hung")
+OURS_TO_KEEP = ("ALIQUOT_SIM", "ALIQUOT_REAL_LIBCUDA", "ALIQUOT_REAL_LIBNVML")
+
+
+def tmpfs():
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def end_orphans():
+    """Kills what the last story left; it became our child when its parent went."""
+    while True:
+        children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        if not children:
+            return
+        for pid in map(int, children):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+class Runner:
+    def __init__(self, entries, options, here):
+        self.entries, self.options, self.here = entries, options, here
+        self.out = options.out.resolve()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.deadline = time.monotonic() + options.minutes * 60
+        self.results = self.earlier() if options.skip_done else {}
+
+    def earlier(self):
+        """What an earlier run in this folder came to an end with."""
+        try:
+            stored = json.loads((self.out / "results.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return {result["name"]: result for result in stored["stories"]
+                if result["verdict"] in FINAL}
+
+    def run(self):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.scratch = tempfile.mkdtemp(prefix="gpu-check-", dir=tmpfs())
+        try:
+            for entry in self.entries:
+                if entry.name not in self.results:
+                    self.results[entry.name] = self.tell(entry)
+                    self.write()
+                self.say(self.results[entry.name])
+        finally:
+            end_orphans()
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        return self.finish()
+
+    def tell(self, entry):
+        if time.monotonic() + entry.seconds > self.deadline:
+            return self.empty(entry, "not reached", "no time was left for it")
+        into, log = pathlib.Path(self.scratch, f"{entry.name}.json"), tempfile.TemporaryFile("w+")
+        began = time.monotonic()
+        process = subprocess.Popen(self.command(entry, into), env=self.environment(), stdout=log,
+                                   stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            rc = process.wait(entry.seconds)
+        except subprocess.TimeoutExpired:
+            rc = None
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        end_orphans()
+        log.seek(0)
+        result = self.outcome(entry, into, rc)
+        return {**result, "seconds": round(time.monotonic() - began, 2),
+                "stderr": log.read()[-4000:]}
+
+    def command(self, entry, into):
+        words = [sys.executable, "-B", str(self.here / "check.py"), "--story", entry.name, "--into",
+                 str(into)]
+        return words + (["--rehearsal"] if self.options.rehearsal else [])
+
+    def environment(self):
+        """The caller's, less every setting of ours; sessions live in a folder of this run."""
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith("ALIQUOT_") or key in OURS_TO_KEEP}
+        env.pop("LD_PRELOAD", None)
+        runtime = pathlib.Path(self.scratch, "run")
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        return {**env, "ALIQUOT_RUNTIME_DIR": str(runtime), "GPU_CHECK_SCRATCH": self.scratch,
+                "PYTHONUNBUFFERED": "1"}
+
+    def empty(self, entry, verdict, note):
+        return {"name": entry.name, "about": entry.about, "verdict": verdict, "claims": [],
+                "figures": [], "tables": [], "notes": [note], "facts": {}, "programs": [],
+                "seconds": 0}
+
+    def outcome(self, entry, into, rc):
+        """What the story wrote, with the verdict that its end allows."""
+        try:
+            result = json.loads(into.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            result = self.empty(entry, None, "it wrote nothing")
+        if rc is None:
+            result["verdict"] = "hung"
+            result["notes"].append(f"killed after {entry.seconds} s")
+        elif rc != 0 or result["verdict"] is None:
+            result["verdict"] = "crashed"
+            result["notes"].append(f"its process ended with {rc}")
+        return result
+
+    # The report
+
+    def write(self):
+        order = {entry.name: at for at, entry in enumerate(self.entries)}
+        stories = sorted(self.results.values(), key=lambda one: order.get(one["name"], len(order)))
+        whole = {"date": datetime.date.today().isoformat(), "rehearsal": self.options.rehearsal,
+                 "command": "tools/gpu-check " + " ".join(sys.argv[1:]), "stories": stories}
+        for name, text in (("results.json", json.dumps(whole, indent=1) + "\n"),
+                           ("page.md", page.render(whole))):
+            part = self.out / f".{name}"
+            part.write_text(text, encoding="utf-8")
+            part.replace(self.out / name)
+
+    @staticmethod
+    def say(result):
+        print(f"{result['verdict']:<12}{result['name']:<20} {result['seconds']:>6} s", flush=True)
+        if result["verdict"] in (*BAD, "skipped"):
+            for claim in result["claims"]:
+                if not claim["holds"]:
+                    print(f"    not so: {claim['what']}: {claim['detail'][-300:]}")
+            for text in (result["notes"][-1:] + [result.get("traceback", "")[-600:]]):
+                if text:
+                    print("    " + text.strip().replace("\n", "\n    "))
+
+    def finish(self):
+        self.write()
+        verdicts = [self.results[entry.name]["verdict"] for entry in self.entries]
+        print("\n" + ", ".join(f"{verdicts.count(verdict)} {verdict}"
+                               for verdict in (*FINAL, "not reached")))
+        left = [entry.name for entry in self.entries
+                if self.results[entry.name]["verdict"] == "not reached"]
+        if left:
+            print(f"Go on with: --skip-done, or --only {','.join(left)}")
+        print(f"Report: {self.out / 'page.md'}, {self.out / 'results.json'}")
+        return 1 if any(verdict in BAD for verdict in verdicts) else 0

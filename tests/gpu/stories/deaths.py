@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that is killed: how long the driver takes to give its memory back, and that nobody of its
+session is refused what is free by then."""
+import time
+
+from story import MIB, story
+
+PATIENCE = 20
+
+
+def drain(t, size):
+    """Seconds from SIGKILL until the ledger, NVML's list and the card's used bytes forget it."""
+    with t.start("limits.py", "part", size, limit=t.capacity) as program:
+        program.until("holds")
+        held, idle_level = t.books.card(), t.books.card() - size
+        began = time.monotonic()
+        program.kill()
+        seen = {"ledger": None, "list": None, "memory": None}
+        while None in seen.values() and time.monotonic() - began < PATIENCE:
+            gone = {"ledger": not t.books.holders(program.session).get(program.pid),
+                    "list": program.pid not in t.books.nvml.processes(),
+                    "memory": t.books.card() <= idle_level + MIB}
+            for what, is_gone in gone.items():
+                if is_gone and seen[what] is None:
+                    seen[what] = time.monotonic() - began
+        return {**seen, "held": held, "left": t.books.card()}
+
+
+@story("draining", "from SIGKILL until NVML shows a process's memory free: the delay that waits for the dead "
+                   "must cover", priority=2, seconds=150)
+def how_long_memory_drains(t):
+    rows = t.table(("bytes held", "ledger forgets after s", "NVML's list", "card's memory"))
+    for size in (64 * MIB, t.capacity // 2):
+        for _ in range(t.rounds):
+            seen = drain(t, size)
+            rows.append([size, seen["ledger"], seen["list"], seen["memory"]])
+            t.save()
+    times = [row[3] for row in rows]
+    t.figure("longest until the card's memory is free", None if None in times else max(times), "s",
+             at_most=2)
+
+
+@story("successor", "whoever comes right after a killed process gets its bytes", priority=1, seconds=120)
+def the_next_one_is_served(t):
+    size, session = t.capacity * 7 // 10, t.session()
+    with t.start("limits.py", "part", MIB, limit=t.capacity, session=session) as keeper:
+        keeper.until("holds")
+        for turn in range(t.rounds):
+            with t.start("limits.py", "part", size, limit=t.capacity, session=session,
+                         settle=False) as program:
+                t.claim(f"turn {turn + 1}: the bytes of the dead are granted",
+                        program.until("holds")["rc"] == 0)
+                program.kill()

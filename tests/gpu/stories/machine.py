@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine is, and whether the doors lead where they should with this driver."""
+import ctypes
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+
+from story import story
+
+PACKAGES = ("torch", "triton", "cupy", "cupy-cuda12x", "cupy-cuda13x", "numba", "numba-cuda", "jax",
+            "nvidia-ml-py", "nvidia-nccl-cu12", "nvidia-nccl-cu13", "nvidia-cudnn-cu12",
+            "nvidia-cudnn-cu13", "nvidia-cublas")
+
+
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@story("machine", "what the machine is: card, driver, versions, who else is on it", priority=1)
+def the_machine(t):
+    nvml = t.books.nvml
+    cuda = ctypes.c_int()
+    nvml.call("nvmlSystemGetCudaDriverVersion_v2", ctypes.byref(cuda))
+    memory = nvml.memory()
+    t.fact("card", nvml.text("nvmlDeviceGetName", nvml.device))
+    t.fact("driver", nvml.text("nvmlSystemGetDriverVersion"))
+    t.fact("cuda", f"{cuda.value // 1000}.{cuda.value % 1000 // 10}")
+    t.fact("memory", {"total": memory.total, "free": memory.free, "used": memory.used})
+    t.fact("processes", nvml.processes())
+    t.fact("kernel", platform.release())
+    t.fact("libc", " ".join(platform.libc_ver()))
+    t.fact("cpus", os.cpu_count())
+    t.fact("python", f"{platform.python_version()} {sys.executable}")
+    t.fact("packages", {name: version(name) for name in PACKAGES if version(name)})
+    t.fact("capacity", t.capacity)
+    t.claim("the card has room for twice the capacity", memory.free >= 2 * t.capacity, memory.free)
+
+
+@story("doctor", "aliquot doctor on this driver: what the table lacks, whether the doors lead to us",
+       priority=1)
+def what_the_doctor_says(t):
+    done = subprocess.run([t.aliquot, "doctor", "--json", "--long"], capture_output=True, text=True,
+                          timeout=60, check=False)
+    findings = json.loads(done.stdout)
+    t.fact("findings", findings)
+    for finding in findings:
+        if finding["verdict"] != "note":
+            t.claim(f"{finding['about']}: {finding['text']}", finding["verdict"] == "ok")
+        else:
+            t.note(f"{finding['about']}: {finding['text']}")
+
+
+@story("lookups", "cuGetProcAddress and dlsym give the same function, with us and without", priority=1)
+def lookups_agree(t):
+    alone, ours = t.both("lookups.py", limit=t.capacity)
+    first, second = alone.get("lookups"), ours.get("lookups")
+    t.claim("the same names are found", first["found"] == second["found"],
+            set(map(tuple, first["found"])) ^ set(map(tuple, second["found"])))
+    t.figure("names found", len(second["found"]))
+    t.figure("of these equal to the export, without us", first["equal"])
+    t.figure("of these equal to the export, with us", second["equal"])
+    t.fact("not equal to the export without us", first["unequal"])
+    t.fact("not equal to the export with us", second["unequal"])
+    t.claim("whatever is an export without us is one with us",
+            set(second["unequal"]) <= set(first["unequal"]),
+            set(second["unequal"]) - set(first["unequal"]))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make gpu-check, before there is a card: its script is right, and whatever a story does is reported."""
+import json
+import os
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+if os.environ.get("ALIQUOT_SANITIZER"):
+    pytest.skip("the bundle is of a plain build: a sanitized library needs its runtime in front",
+                allow_module_level=True)
+
+LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
+        "ld-linux-aarch64.so.1"}
+MANY_SECONDS = 300
+TOY_STORIES = '''
+import os, signal, subprocess, time
+from story import story
+
+@story("holds", "a claim holds", priority=3)
+def holds(t):
+    t.claim("one is one", True)
+    t.figure("slow", 7, "s", at_most=5)
+
+@story("fails", "a claim does not hold", priority=1)
+def fails(t):
+    t.claim("one is two", 1 == 2, "one")
+
+@story("skips", "what is needed is not here", priority=2)
+def skips(t):
+    t.need("no_such_module")
+
+@story("raises", "an error of its own", priority=2)
+def raises(t):
+    t.claim("before", True)
+    raise ValueError("of the story")
+
+@story("dies", "a signal", priority=2)
+def dies(t):
+    t.figure("found before", 1)
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+@story("hangs", "it never ends", priority=2, seconds=1)
+def hangs(t):
+    t.claim("before", True)
+    time.sleep(1000)
+
+@story("leaves", "something runs on when it is over", priority=2)
+def leaves(t):
+    left = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    t.fact("left", left.pid)
+'''
+
+
+@pytest.fixture
+def gpu_check(sim, build, tmp_path):
+    """Runs tools/gpu-check with the build under test; gives how it ended and its results."""
+    def check(*words, **variables):
+        out = tmp_path / "results"
+        done = sim.run([build.source / "tools/gpu-check", *words, "--out", out], timeout=MANY_SECONDS,
+                       ALIQUOT_BUILD=build.folder, **variables)
+        file = out / "results.json"
+        stories = json.loads(file.read_text())["stories"] if file.exists() else []
+        return done, {story["name"]: story for story in stories}, out
+    return check
+
+
+@pytest.fixture
+def toys(gpu_check, tmp_path):
+    """The rehearsal with the toy stories in place of the real ones."""
+    (tmp_path / "toys.py").write_text(TOY_STORIES)
+    return lambda *words: gpu_check("rehearse", *words, GPU_CHECK_STORIES=tmp_path / "toys.py")
+
+
+def folder_of_nvidia_smi(request):
+    try:
+        return f":{request.getfixturevalue('nvidia_smi').parent}"
+    except pytest.skip.Exception:
+        return ""
+
+
+def test_every_story_is_told_to_its_end(request, gpu_check):
+    """On the simulated card, with stand-ins for the frameworks: what is left to find out on hardware is
+    the hardware, not the script."""
+    smi = folder_of_nvidia_smi(request)
+    done, stories, out = gpu_check("rehearse", PATH=os.environ["PATH"] + smi)
+    assert done.rc == 0, done
+    verdicts = {name: story["verdict"] for name, story in stories.items()}
+    assert len(verdicts) >= 40
+    if not smi:
+        assert verdicts.pop("nvidia-smi") == "skipped"
+    assert set(verdicts.values()) == {"passed"}, verdicts
+    assert "Nothing here ran on hardware" in (out / "page.md").read_text()
+
+
+def test_the_rehearsals_books_agree_to_the_byte(gpu_check):
+    """The simulated card takes what it says: a difference here is a story that reads the wrong book."""
+    done, stories, _ = gpu_check("rehearse", "--only", "charges,torch-books")
+    assert done.rc == 0, done
+    table, = stories["charges"]["tables"]
+    assert len(table["rows"]) > 50
+    assert [row for row in table["rows"] if row[-1] != 0] == []
+    apart, = stories["torch-books"]["figures"]
+    assert apart["value"] == 0
+
+
+def test_whatever_a_story_does_is_reported(toys):
+    done, stories, out = toys()
+    assert done.rc == 1, done
+    assert {name: story["verdict"] for name, story in stories.items()} == {
+        "holds": "passed", "fails": "failed", "skips": "skipped", "raises": "crashed", "dies": "crashed",
+        "hangs": "hung", "leaves": "passed"}
+    assert list(stories)[0] == "fails" and list(stories)[-1] == "holds", "by priority"
+    assert "no_such_module" in stories["skips"]["notes"][0]
+    assert "of the story" in stories["raises"]["traceback"]
+    assert stories["dies"]["figures"][0]["what"] == "found before", "what was found is kept"
+    assert stories["hangs"]["claims"][0]["holds"], "likewise"
+    assert stories["holds"]["figures"][0]["reached"] is False, "a figure missed, and no verdict"
+    page = (out / "page.md").read_text()
+    assert "**not so**: one is two" in page and "## hangs: **hung**" in page
+
+
+def test_nothing_of_a_story_outlives_it(toys):
+    _, stories, _ = toys("--only", "leaves")
+    pid = stories["leaves"]["facts"]["left"]
+    assert not os.path.exists(f"/proc/{pid}"), f"{pid} still runs"
+
+
+def test_a_run_without_time_goes_on_where_it_stopped(toys):
+    done, stories, _ = toys("--minutes", "0")
+    assert done.rc == 0 and {story["verdict"] for story in stories.values()} == {"not reached"}, done
+    assert "--skip-done" in done.stdout
+    toys("--only", "holds")
+    done, stories, _ = toys("--skip-done", "--only", "holds,skips")
+    assert done.rc == 0 and {name: story["verdict"] for name, story in stories.items()} == {
+        "holds": "passed", "skips": "skipped"}, done
+
+
+def test_without_a_card_it_says_what_it_would_do(gpu_check, sim):
+    done, stories, _ = gpu_check(ALIQUOT_SIM=sim.spec + ",gpus=0")
+    assert done.rc == 0 and stories == {}, done
+    assert "would show: every family of device memory" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("stories skipped: the NVIDIA driver has no card for us")
+
+
+def test_an_unknown_story_is_refused(toys):
+    done, _, _ = toys("--only", "holds,nosuch")
+    assert done.rc == 1 and "no such story: nosuch" in done.stderr, done
+
+
+def test_a_card_without_a_limit_is_never_filled(sim, build):
+    """Should a limit fail to be in force, the programs that go to the limit stop instead."""
+    program = build.source / "tests/gpu/programs/limits.py"
+    done = sim.run([sys.executable, "-B", program, "reach"], GPU_CHECK_CAPACITY=64 << 20)
+    assert done.rc == 1 and "no limit is on" in done.stderr, done
+    assert sim.oracle()["devices"][0]["high_bytes"] < 64 << 20
+
+
+def test_the_bundle_needs_libc_only(build, sim, tmp_path):
+    done = sim.run([build.source / "tools/gpu-check", "bundle", tmp_path], ALIQUOT_BUILD=build.folder)
+    assert done.rc == 0, done
+    elsewhere = tmp_path / "elsewhere"
+    with tarfile.open(tmp_path / "aliquot-gpu-check.tar.gz") as tar:
+        tar.extractall(elsewhere)
+    bundle = elsewhere / "aliquot-gpu-check"
+    for file in ("bin/aliquot", "bin/costs", "lib/aliquot/libaliquot.so", "lib/aliquot/shims/libcuda.so.1",
+                 "lib/aliquot/shims/libnvidia-ml.so.1"):
+        read = subprocess.run(["readelf", "-d", bundle / file], capture_output=True, text=True, check=True)
+        needed = {line.split("[")[1].rstrip("]") for line in read.stdout.splitlines() if "(NEEDED)" in line}
+        assert needed <= LIBC, (file, needed)
+    listed = subprocess.run([sys.executable, "-B", bundle / "check/check.py", "--list"], cwd="/",
+                            capture_output=True, text=True, check=True)
+    told = (bundle / "README.md").read_text()
+    stories = [line.split()[1] for line in listed.stdout.splitlines()]
+    assert [name for name in stories if f"`{name}`" not in told] == [], "not in docs/gpu-check.md"
