@@ -23,6 +23,10 @@ import time
 TAIL = 4000
 
 
+class Ended(Exception):
+    """A program was over before it said what its story waits for."""
+
+
 class Program:
     def __init__(self, teller, command, *, limit=None, door="run", session=None, env=None, wrap=(),
                  settle=True):
@@ -86,12 +90,13 @@ class Program:
         return None
 
     def until(self, at):
-        """Reads up to what is said at `at`; a program that ends before is an error."""
+        """Reads up to what is said at `at`; Ended if the program is over before."""
         while True:
             said = self.read()
             if said is None:
-                raise EOFError(f"{self.record['command']} ended with {self.process.wait()} before "
-                               f"{at!r}: {self.stderr[-TAIL:]}")
+                self.finish()
+                raise Ended(f"{self.record['command']} ended with {self.rc} before {at!r}: "
+                            f"{self.stderr[-TAIL:]}")
             if said["at"] == at:
                 return said
 
@@ -103,8 +108,11 @@ class Program:
                 self.go_on()
 
     def go_on(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it is over: the next read says so
 
     def kill(self):
         """The program alone, as the kernel or a user would; what started it ends by itself."""

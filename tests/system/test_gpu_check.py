@@ -47,6 +47,11 @@ def hangs(t):
     t.claim("before", True)
     time.sleep(1000)
 
+@story("loses", "its program is over too early", priority=2)
+def loses(t):
+    with t.start("limits.py", "nonsense") as program:
+        program.until("holds")
+
 @story("leaves", "something runs on when it is over", priority=2)
 def leaves(t):
     left = subprocess.Popen(["sleep", "1000"], start_new_session=True)
@@ -111,12 +116,13 @@ def test_whatever_a_story_does_is_reported(toys):
     assert done.rc == 1, done
     assert {name: story["verdict"] for name, story in stories.items()} == {
         "holds": "passed", "fails": "failed", "skips": "skipped", "raises": "crashed", "dies": "crashed",
-        "hangs": "hung", "leaves": "passed"}
+        "hangs": "hung", "leaves": "passed", "loses": "failed"}
     assert list(stories)[0] == "fails" and list(stories)[-1] == "holds", "by priority"
     assert "no_such_module" in stories["skips"]["notes"][0]
     assert "of the story" in stories["raises"]["traceback"]
     assert stories["dies"]["figures"][0]["what"] == "found before", "what was found is kept"
     assert stories["hangs"]["claims"][0]["holds"], "likewise"
+    assert "KeyError: 'nonsense'" in stories["loses"]["claims"][0]["detail"], "the program's own words"
     assert stories["holds"]["figures"][0]["reached"] is False, "a figure missed, and no verdict"
     page = (out / "page.md").read_text()
     assert "**not so**: one is two" in page and "## hangs: **hung**" in page

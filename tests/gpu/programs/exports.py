@@ -67,14 +67,15 @@ def share(how):
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         said = other.stdout.readline().strip()
         hold("opened by another process", error=None if said == "opened" else said)
-        if how == "descriptor":
+        if how == "descriptor":  # what an IPC handle names may be freed only after all have closed it
             gpu.call("cuMemRelease", handle)
-        else:
-            gpu.free(block)
-        hold("given back by its maker")
+            hold("given back by its maker")
         other.communicate("\n")
     gpu.info()
     hold("given back by the other")
+    if how == "ipc":
+        gpu.free(block)
+        hold("given back by its maker")
 
 
 which = sys.argv[1]

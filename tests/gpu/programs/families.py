@@ -167,7 +167,7 @@ FAMILIES = {
     "module-loaded": lambda: code(PTX, False),
     "module-run": lambda: code(PTX, True),
     "heap-64MiB": lambda: limit(HEAP_SIZE, 64 * MIB),
-    "stack-16KiB": lambda: limit(STACK_SIZE, 16 * KIB),
+    "stack-4KiB": lambda: limit(STACK_SIZE, 4 * KIB),
     "printf-16MiB": lambda: limit(PRINTF_SIZE, 16 * MIB),
     "context": second_context,
 }

@@ -38,10 +38,10 @@ def books_of(t, **how):
         return steps
 
 
-def fill(t, what, backend="native", **env):
+def fill(t, what, backend="native", door="run", **env):
     """To the limit and on, with some allocator; the program ends by itself."""
     t.need_torch()
-    with t.start(PROGRAM, "oom", limit=t.capacity, env=env) as program:
+    with t.start(PROGRAM, "oom", limit=t.capacity, door=door, env=env) as program:
         card, full = program.until("card"), program.until("out of memory")
         books = t.books.read(program)
         program.go_on()
@@ -73,6 +73,12 @@ def torch_expandable(t):
 @story("torch-async", "the same with the allocator cudaMallocAsync", priority=2)
 def torch_async(t):
     fill(t, "cudaMallocAsync", "cudaMallocAsync", PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+
+
+@story("torch-doors", "the same by the environment alone, and by the facades", priority=3, seconds=90)
+def torch_by_other_doors(t):
+    for door in ("preload", "facade"):
+        fill(t, door, door=door)
 
 
 @story("torch-fragments", "many sizes in turns: what each allocator reserves, with and without us",
