@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sessions of a node: who is admitted, with what, until when. Decisions only.
+ *
+ *      sessions_init(&node, &policy);
+ *      sessions_step(&node, &event, now, &actions);    // for every event, in order
+ *
+ * An event goes in (a GPU is there, somebody asks for a session, time has passed, the last process
+ * left), actions come out, in the order in which they are to be carried out:
+ *
+ *      CREATE           SAVE TELL(created) MAKE
+ *      CHANGE           SAVE TELL(changed), LIMIT if memory, compute, weight or priority was said
+ *      RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none
+ *      RELEASE, or TICK at the end of the TTL (TELL(expired)), by the session's ending:
+ *        deny-new       SAVE TELL(released) SHUT
+ *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
+ *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
+ *      TICK when the grace is over, or RELEASE forced of one that is ending
+ *                       SAVE TELL(killed) SIGKILL
+ *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
+ *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
+ *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
+ *      GPU_HERE, _GONE  TELL, if it is news
+ *
+ * What is saved always covers what others can see: SAVE comes before the actions that they see,
+ * FORGET after the last of them. So whoever carries out can die between any two actions: after
+ * SESSIONS_RESTORE of what was saved and SESSIONS_TICK, what was left over comes out again. All
+ * actions are idempotent for that, also where there is no folder (a reboot): then SHUT, the signals
+ * and REMOVE have nothing to do. Every TELL but a GPU's follows its SAVE or FORGET with nothing but
+ * other TELLs between, so that they can be one transaction; it is not repeated.
+ *
+ * The state changes within the step as if every action succeeded. What can fail is asked before
+ * (names, sizes); where an action fails all the same, the rest of its step is left undone and
+ * SESSIONS_FAILED is the very next step.
+ *
+ * Time is the wall clock in nanoseconds, since a session's end survives a reboot. It may jump: a
+ * session never ends before its TTL has passed on the clock that the caller gives, and a clock that
+ * goes back only makes it later. All memory is the caller's (struct sessions: 5 MiB); nothing here
+ * allocates or blocks, and one step is a few walks over the sessions at most. One thread.
+ *
+ * Units: bytes; nanoseconds. Texts are NUL-terminated and were checked by the caller to be UTF-8
+ * without control characters; names by settings_check_name()'s rule.
+ */
+#ifndef ALIQUOT_CORE_SESSIONS_H
+#define ALIQUOT_CORE_SESSIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SESSIONS_MOST 4096u
+#define SESSIONS_GPUS 16u /* of a node, and so of a session */
+#define SESSIONS_NAME_BYTES 64u
+#define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */
+#define SESSIONS_ACTIONS 8u        /* the most that one step gives; they are about one session */
+/* What failed is owed again after so long; a session that is killed gets SIGKILL so often. */
+#define SESSIONS_RETRY_NS UINT64_C(1000000000)
+
+/* The most memory of a card that the sessions may be promised together. The card: what the reserve
+ * leaves of it. No single session gets more than that, whatever the rule. */
+enum sessions_overcommit {
+        SESSIONS_STRICT, /* no more than the card */
+        SESSIONS_RATIO,  /* no more than ratio_percent of it */
+        SESSIONS_NONE,   /* whatever is asked */
+};
+
+/* What happens to the programs of a session when it ends with some still running. */
+enum sessions_ending {
+        SESSIONS_DENY_NEW, /* they keep what they have and get nothing more */
+        SESSIONS_TERM,     /* the same, and SIGTERM; after the grace period SIGKILL */
+        SESSIONS_KILL,     /* SIGKILL at once */
+};
+
+/* How a GPU is chosen for who names none: by what is not promised yet of it. With SESSIONS_NONE
+ * that can be less than nothing. Ties: the first. */
+enum sessions_choice {
+        SESSIONS_BEST_FIT,     /* the least that is enough; where nothing is enough, the most */
+        SESSIONS_LEAST_LOADED, /* the most */
+};
+
+struct sessions_policy {
+        enum sessions_overcommit overcommit;
+        uint32_t ratio_percent; /* with SESSIONS_RATIO: 100..10000 */
+        uint64_t reserve_bytes; /* of each card, promised to nobody */
+        enum sessions_ending ending;
+        enum sessions_choice choice;
+        uint64_t ttl_ns;      /* of who says nothing of it; 0: ttl_most_ns */
+        uint64_t ttl_most_ns; /* the longest that may be asked; 0: any, and none at all */
+        uint64_t grace_ns;    /* SESSIONS_TERM: from SIGTERM to SIGKILL */
+        uint32_t owner_most;  /* sessions of one owner; 0: any number */
+};
+
+struct sessions_gpu {
+        uint8_t uuid[16];
+        uint64_t card_bytes;
+        bool is_here; /* gone: its sessions keep their shares of it; given to nobody */
+};
+
+/* What a session may use of one GPU. Compute is carried for who enforces it. */
+struct sessions_share {
+        uint8_t uuid[16];
+        uint64_t memory_bytes;
+        uint32_t compute_milli_percent;   /* 0: no cap */
+        uint32_t guarantee_milli_percent; /* 0: none */
+};
+
+enum sessions_state {
+        SESSIONS_FREE, /* the place is nobody's */
+        SESSIONS_OPEN,
+        SESSIONS_ENDING,  /* closed to new programs; some may still run */
+        SESSIONS_KILLING, /* closed; who still runs gets SIGKILL */
+};
+
+struct sessions_one {
+        char name[SESSIONS_NAME_BYTES];
+        uint8_t id[16]; /* random; the same name later is another id */
+        uint32_t owner_uid;
+        uint32_t weight;     /* 1..10000; 100 is usual */
+        uint8_t priority;    /* 0 batch, 1 normal, 2 rt */
+        uint8_t state;       /* enum sessions_state */
+        uint8_t ending;      /* enum sessions_ending */
+        uint8_t share_count; /* 1..SESSIONS_GPUS */
+        bool is_context_free;
+        uint64_t created_ns;
+        uint64_t expires_ns; /* 0: never */
+        uint64_t ttl_ns;     /* what a renewal without one gives, from then on; 0: none */
+        uint64_t ended_ns;   /* when it left OPEN */
+        uint64_t version;    /* raised by every change but a renewal with its own TTL; never 0 */
+        struct sessions_share share[SESSIONS_GPUS];
+        char labels[SESSIONS_LABELS_BYTES];
+};
+
+/* What SESSIONS_TICK has to do with a session, and when. */
+struct sessions_due {
+        uint64_t at_ns; /* 0: nothing */
+        bool is_owed;   /* actions that may not have been carried out; else its state's next */
+};
+
+/* To be read by anybody and written by sessions_step() alone. A session keeps its place. */
+struct sessions {
+        struct sessions_policy policy;
+        unsigned gpu_count;
+        struct sessions_gpu gpu[SESSIONS_GPUS];
+        unsigned count;  /* sessions */
+        unsigned places; /* one above the last place that is not free: bounds every walk */
+        struct sessions_one session[SESSIONS_MOST];
+        /* Of no interest outside. */
+        struct sessions_due due[SESSIONS_MOST];
+        unsigned tick_from;         /* where the next TICK begins to look: all get their turn */
+        unsigned last;              /* the place that the last step changed; SESSIONS_MOST: none */
+        struct sessions_one before; /* what was at that place before it */
+};
+
+enum sessions_event_type {
+        SESSIONS_GPU_HERE, /* .gpu (is_here is not read): new, or here again, or of another size */
+        SESSIONS_GPU_GONE, /* .gpu.uuid */
+        /* .policy: for what comes; nobody who was admitted is put out. No actions. */
+        SESSIONS_POLICY,
+        /* .session: as it was saved. Before everything else; no actions before the next TICK. */
+        SESSIONS_RESTORE,
+        /*
+         * .session: name, id, owner, shares, weight, priority, context, labels as they are; ttl_ns
+         * and ending if .change_bits have them, else by the policy. And .wish.
+         */
+        SESSIONS_CREATE,
+        /*
+         * Those of .session's fields that .change_bits have; all or none. .version: 0, or it must
+         * be the session's. Memory can always shrink, also on a GPU that is gone.
+         */
+        SESSIONS_CHANGE,
+        /* .ttl_ns from now, which becomes its own; 0: its own, or ttl_most_ns if that is less. */
+        SESSIONS_RENEW,
+        /*
+         * Not forced: only while no process of it lives (.is_busy), and whoever slips in is left
+         * alone (its ending becomes deny-new). Forced: its ending is done to those that run; forced
+         * while it is ending: SIGKILL. .version as in CHANGE.
+         */
+        SESSIONS_RELEASE,
+        /*
+         * No process of it lives. Told after SHUT and after the signals if it is so, and as soon as
+         * it becomes so later; of an open session it may be told or not.
+         */
+        SESSIONS_EMPTY,
+        SESSIONS_TICK, /* Time has passed. One session a step: is_more. */
+        /*
+         * An action of the step before failed, on .name. is_unsaved (SAVE or FORGET): the session
+         * is as before that step. Else, if that step was CREATE: REMOVE FORGET TELL(gone). Else
+         * what is saved holds, and its actions are owed in SESSIONS_RETRY_NS.
+         */
+        SESSIONS_FAILED,
+};
+
+/* Of SESSIONS_CREATE and SESSIONS_CHANGE: which fields of .session were said. */
+enum sessions_change {
+        SESSIONS_HAS_MEMORY = 1 << 0,  /* of the shares named by UUID; the others keep theirs */
+        SESSIONS_HAS_COMPUTE = 1 << 1, /* likewise; cap and guarantee */
+        SESSIONS_HAS_TTL = 1 << 2,     /* ttl_ns, from now; 0: none */
+        SESSIONS_HAS_ENDING = 1 << 3,
+        SESSIONS_HAS_LABELS = 1 << 4,
+        SESSIONS_HAS_WEIGHT = 1 << 5,
+        SESSIONS_HAS_PRIORITY = 1 << 6,
+};
+
+/* For who names no GPU: the shares' UUIDs are chosen here, each another GPU. */
+struct sessions_wish {
+        bool is_chosen_here;
+        bool has_choice;
+        uint8_t choice;            /* enum sessions_choice, if has_choice; else the policy's */
+        uint64_t free_least_bytes; /* only GPUs with so much room before this session */
+};
+
+struct sessions_event {
+        enum sessions_event_type type;
+        const char
+                *name; /* of the session meant: CHANGE, RENEW, RELEASE, EMPTY, FAILED; borrowed */
+        uint32_t uid;  /* who asks; 0 and admin may do everything, others with their own */
+        bool is_admin;
+        bool is_forced;
+        bool is_busy;
+        bool is_unsaved;
+        uint32_t change_bits;
+        uint64_t version;
+        uint64_t ttl_ns;
+        struct sessions_wish wish;
+        struct sessions_gpu gpu;
+        struct sessions_policy policy;
+        const struct sessions_one *session; /* borrowed for the step */
+};
+
+enum sessions_answer {
+        SESSIONS_YES,
+        SESSIONS_NO_ROOM, /* .gpu, .free_bytes, .wanted_bytes: where, and what there is */
+        SESSIONS_NO_GPU, /* none such here, none that large, or not so many; .gpu if it was named */
+        SESSIONS_EXISTS, /* the name is taken, by whomever */
+        SESSIONS_UNKNOWN,  /* also another owner's: its existence is not told */
+        SESSIONS_STALE,    /* .version is not the session's */
+        SESSIONS_BUSY,     /* programs run, and it was not forced */
+        SESSIONS_FULL,     /* SESSIONS_MOST or SESSIONS_GPUS; owner_most: .field is "owner" */
+        SESSIONS_TOO_LONG, /* TTL above ttl_most_ns */
+        SESSIONS_CLOSED,   /* it is ending: that can be forced, and nothing else */
+        SESSIONS_BAD,      /* .field says which */
+};
+
+enum sessions_action_type {
+        SESSIONS_SAVE,    /* .session is written so that it survives */
+        SESSIONS_MAKE,    /* its folder, if it is not there, with its limits */
+        SESSIONS_LIMIT,   /* its limits are written to its page */
+        SESSIONS_SHUT,    /* new programs and new charges are refused; those that run stay */
+        SESSIONS_SIGTERM, /* to every process of it, if any */
+        SESSIONS_SIGKILL,
+        SESSIONS_FORGET, /* no longer saved */
+        SESSIONS_REMOVE, /* its folder */
+        SESSIONS_TELL,   /* .note: for the audit trail and who listens */
+};
+
+enum sessions_note {
+        SESSIONS_NOTE_CREATED,
+        SESSIONS_NOTE_CHANGED,
+        SESSIONS_NOTE_RENEWED,
+        SESSIONS_NOTE_EXPIRED,
+        SESSIONS_NOTE_RELEASED,   /* asked for */
+        SESSIONS_NOTE_TERMINATED, /* whoever of it runs gets SIGTERM */
+        SESSIONS_NOTE_KILLED,     /* whoever of it runs gets SIGKILL */
+        SESSIONS_NOTE_GONE,       /* nothing of it is left */
+        SESSIONS_NOTE_GPU_HERE,   /* .session is NULL: struct sessions_actions.gpu */
+        SESSIONS_NOTE_GPU_GONE,
+};
+
+struct sessions_action {
+        enum sessions_action_type type;
+        enum sessions_note note;
+        const struct sessions_one *session; /* inside the state */
+};
+
+/* What points into the state holds until the next step, also of a session that is forgotten (its
+ * place is free then, its fields are still there). */
+struct sessions_actions {
+        enum sessions_answer answer; /* to who asked, or what was wrong with the event */
+        const char *field;           /* what it is about, by the API's name (static), or NULL */
+        const struct sessions_one *session; /* the one made or changed; NULL if it was refused */
+        uint8_t gpu[16];
+        uint64_t wanted_bytes;
+        uint64_t free_bytes;
+        bool is_more; /* TICK: there is more to do; step again with the same time */
+        unsigned count;
+        struct sessions_action action[SESSIONS_ACTIONS];
+};
+
+/* NULL, or which setting makes no sense: "overcommit", "ratio", "on_end", "choice", "ttl". */
+const char *sessions_check_policy(const struct sessions_policy *policy);
+
+/* The policy is one that sessions_check_policy() lets pass. */
+void sessions_init(struct sessions *ret, const struct sessions_policy *policy);
+
+void sessions_step(struct sessions *node, const struct sessions_event *event, uint64_t now_ns,
+                   struct sessions_actions *ret);
+
+/* NULL: no such session. */
+const struct sessions_one *sessions_find(const struct sessions *node, const char *name);
+
+/* What of a GPU is promised, and the most that one more session may get (0: nothing is left, or the
+ * GPU is not here). */
+uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16]);
+uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16]);
+
+/*
+ * When SESSIONS_TICK is due: before that it gives no action, then it does. 0: not before another
+ * event. After a clock that went back, what is owed can be due earlier: in SESSIONS_RETRY_NS.
+ */
+uint64_t sessions_next_ns(const struct sessions *node);
+
+#endif
