@@ -59,9 +59,10 @@ def test_the_interface_of_32_bits(rare):
 
 @pytest.mark.parametrize("door", ("preload", "shims"))
 def test_memory_of_another_interface(rare, door):
-    """External memory is charged as stated, from its import until it is destroyed."""
+    """External memory is charged as stated, from its import until it is destroyed; its buffers are
+    freed as any other, and are no charge of their own."""
     charged = check(rare("external", door=door))
-    assert charged["imported"] == charged["wrong"] == CONTEXT + 24 * MIB
+    assert charged["imported"] == charged["wrong"] == charged["buffer freed"] == CONTEXT + 24 * MIB
     assert charged["destroyed"] == CONTEXT
 
 

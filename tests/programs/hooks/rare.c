@@ -127,6 +127,8 @@ static void external(void)
         from.size = 0;
         EXPECT(cuImportExternalMemory(&b, &from), CUDA_ERROR_INVALID_VALUE);
         look("wrong");
+        OK(cuMemFree_v2(at));
+        look("buffer freed");
         OK(cuDestroyExternalMemory(a));
         look("destroyed");
 }
