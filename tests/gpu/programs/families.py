@@ -116,6 +116,21 @@ def graph(size):
 
 
 @contextlib.contextmanager
+def two_graphs(size):
+    """Launched one after the other in one stream: does the driver reserve for both?"""
+    stream, execs = gpu.stream(), [gpu.graph_with_block(size) for _ in range(2)]
+    for ready in execs:
+        gpu.call("cuGraphLaunch", ready, stream)
+    hold("launched", asked=2 * size)
+    gpu.call("cuStreamSynchronize", stream)
+    say("graph", asked=2 * size, reserved=gpu.graph_reserved())
+    yield 2 * size
+    for ready in execs:
+        gpu.call("cuGraphExecDestroy", ready)
+    gpu.call("cuDeviceGraphMemTrim", 0)
+
+
+@contextlib.contextmanager
 def code(image, run):
     module = gpu.module(image)
     function = gpu.function(module, b"nothing")
@@ -164,6 +179,7 @@ FAMILIES = {
     "pool-kept": lambda: kept_pool(64 * MIB),
     "graph-1MiB": lambda: graph(MIB),
     "graph-65MiB": lambda: graph(65 * MIB),
+    "graph-2x65MiB": lambda: two_graphs(65 * MIB),
     "module-loaded": lambda: code(PTX, False),
     "module-run": lambda: code(PTX, True),
     "heap-64MiB": lambda: limit(HEAP_SIZE, 64 * MIB),

@@ -4,9 +4,10 @@
     limits.py reach         to the last byte, one byte more, and on with what it holds
     limits.py part BYTES    takes so much and holds it
     limits.py bytes         everything that reports memory
+    limits.py churn         takes and gives back in every way until it is killed
 """
 import sys
-from ctypes import c_size_t
+from ctypes import byref, c_size_t, c_uint64
 
 from driver import MIB, Driver
 from said import hold, must_be_limited, say
@@ -52,5 +53,19 @@ def report():
          device_total=gpu.value(c_size_t, "cuDeviceTotalMem_v2", 0))
 
 
+def churn():
+    gpu.ready()
+    stream, pooled, size = gpu.stream(), c_uint64(), 8 * MIB
+    say("churns")
+    while True:
+        block, handle = gpu.alloc(size), gpu.create(size)
+        gpu.call("cuMemAllocAsync", byref(pooled), size, stream)
+        address = gpu.map(handle, size)
+        gpu.call("cuMemFreeAsync", pooled, stream)
+        gpu.free(block)
+        gpu.unmap(address, size)
+        gpu.call("cuMemRelease", handle)
+
+
 if __name__ == "__main__":
-    {"reach": reach, "part": part, "bytes": report}[sys.argv[1]](*sys.argv[2:])
+    {"reach": reach, "part": part, "bytes": report, "churn": churn}[sys.argv[1]](*sys.argv[2:])

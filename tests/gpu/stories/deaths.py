@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that is killed: how long the driver takes to give its memory back, and that nobody of its
 session is refused what is free by then."""
+import random
 import time
 
 from story import MIB, story
@@ -38,6 +39,30 @@ def how_long_memory_drains(t):
     times = [row[3] for row in rows]
     t.figure("longest until the card's memory is free", None if None in times else max(times), "s",
              at_most=2)
+
+
+@story("churn", "programs killed in the middle of taking and giving back: nothing stays charged", priority=2,
+       seconds=120)
+def killed_in_the_middle(t):
+    session, dice = t.session(), random.Random(1)
+    with t.start("limits.py", "part", MIB, limit=t.capacity, session=session) as keeper:
+        keeper.until("holds")
+        own = t.books.ledger(session)
+        for turn in range(2 * t.rounds):
+            with t.start("limits.py", "churn", limit=t.capacity, session=session, settle=False) as program:
+                program.until("churns")
+                time.sleep(dice.uniform(0.01, 0.2))
+                program.kill()
+            holders = {pid: size for pid, size in t.books.holders(session).items() if size}
+            t.claim(f"turn {turn + 1}: the dead one holds nothing", holders == {keeper.pid: own}, holders)
+        with t.start("limits.py", "bytes", limit=t.capacity, session=session) as next_one:
+            free = next_one.until("report")["free"]
+            t.claim("all but the living's bytes are free", free == t.capacity - t.books.ledger(session),
+                    (free, t.books.ledger(session)))
+        t.books.settle(t.ended)
+        seen = t.books.process(keeper.pid)
+        if seen is not None:
+            t.figure("of the card's used bytes, not the keeper's, afterwards", t.books.card() - seen, "B")
 
 
 @story("successor", "whoever comes right after a killed process gets its bytes", priority=1, seconds=120)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A limit, by every door: what a program of the driver's interface sees, gets, and is refused."""
+import contextlib
+
 from story import MIB, story
 
 OUT_OF_MEMORY = 2
@@ -57,6 +59,36 @@ def two_programs_share(t):
         first.finish()
     with t.start("limits.py", "part", most, limit=t.capacity, session=session) as third:
         t.claim("when the first has ended there is room", third.until("holds")["rc"] == 0)
+
+
+@story("neighbours", "two sessions on one card: one at its limit changes nothing for the other", priority=2)
+def two_sessions(t):
+    half = t.capacity // 2
+    with t.start("limits.py", "part", half // 2, limit=half) as calm:
+        calm.until("holds")
+        before = t.books.ledger(calm.session)
+        card, full, books, after = reach(t, limit=half)
+        t.claim("the greedy one gets its own limit", card["total"] == half == books["ledger"], (card, books))
+        t.claim("and hears of it", full["over"] == OUT_OF_MEMORY and after["again"] == 0, (full, after))
+        t.claim("the other's books stand still", t.books.ledger(calm.session) == before)
+
+
+@story("crowd", "eight programs of a session begin at once: each gets its context, and the sum is right",
+       priority=2, seconds=120)
+def many_begin_at_once(t):
+    session, limit = t.session(), 2 * t.capacity
+    with contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(t.start("limits.py", "part", MIB, limit=limit, session=session,
+                                             settle=False)) for _ in range(8)]
+        for program in crowd:
+            t.claim("its byte is granted", program.until("holds")["rc"] == 0, program.said)
+        charged, holders = t.books.ledger(session), t.books.holders(session)
+        t.claim("the sum is what eight hold", len(holders) == 8 and charged == sum(holders.values()),
+                (charged, holders))
+        seen = [t.books.process(program.pid) for program in crowd]
+        if None not in seen:
+            t.figure("NVML's bytes of all eight less the ledger's", sum(seen) - charged, "B",
+                     raw=[seen, holders])
 
 
 @story("live", "a limit changes while a program runs, in both directions", priority=2)
