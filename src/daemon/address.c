@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/text.h"
+
+static bool parse_port(const char *text, in_port_t *ret)
+{
+        unsigned port = 0;
+        size_t length = strlen(text);
+
+        if (length < 1 || length > 5)
+                return false;
+        for (; *text; text++) {
+                if (!text_is_digit(*text))
+                        return false;
+                port = port * 10 + (unsigned)(*text - '0');
+        }
+        if (port > UINT16_MAX)
+                return false;
+        *ret = htons((uint16_t)port);
+        return true;
+}
+
+/* The part before the port, without the brackets that an IPv6 address needs. */
+static bool parse_host(const char *text, size_t length, struct address *ret)
+{
+        struct sockaddr_in *four = (struct sockaddr_in *)&ret->socket;
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)&ret->socket;
+        bool is_six = length >= 2 && text[0] == '[' && text[length - 1] == ']';
+        char host[INET6_ADDRSTRLEN] = "";
+
+        if (is_six) {
+                text++;
+                length -= 2;
+        }
+        if (length >= sizeof(host))
+                return false;
+        memcpy(host, text, length);
+        ret->length = is_six ? sizeof(*six) : sizeof(*four);
+        ret->socket.ss_family = is_six ? AF_INET6 : AF_INET;
+        if (is_six)
+                return inet_pton(AF_INET6, host, &six->sin6_addr) == 1;
+        return inet_pton(AF_INET, host, &four->sin_addr) == 1;
+}
+
+int address_parse(const char *text, struct address *ret, struct error *err)
+{
+        struct address address = { 0 };
+        const char *colon = strrchr(text, ':');
+        in_port_t port;
+
+        if (!colon || !parse_port(colon + 1, &port) ||
+            !parse_host(text, (size_t)(colon - text), &address))
+                return fail(err, -EINVAL, "'%s': expected " ADDRESS_EXPECTED, text_shown(text));
+        if (address.socket.ss_family == AF_INET6)
+                ((struct sockaddr_in6 *)&address.socket)->sin6_port = port;
+        else
+                ((struct sockaddr_in *)&address.socket)->sin_port = port;
+        *ret = address;
+        return 0;
+}
+
+bool address_is_loopback(const struct address *address)
+{
+        const struct sockaddr_in *four = (const struct sockaddr_in *)&address->socket;
+        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address->socket;
+
+        if (address->socket.ss_family == AF_INET6)
+                return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+        return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where to listen on TCP, as people write it: "127.0.0.1:9420" or "[::1]:9420".
+ *
+ * Numbers only: a name could come to mean another machine's address tomorrow. Port 0 is any free
+ * one.
+ */
+#ifndef ALIQUOT_DAEMON_ADDRESS_H
+#define ALIQUOT_DAEMON_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "common/error.h"
+
+struct address {
+        struct sockaddr_storage socket;
+        socklen_t length;
+};
+
+#define ADDRESS_EXPECTED "an address and port such as 127.0.0.1:9420 or [::1]:9420"
+
+/* -EINVAL with what was expected. */
+int address_parse(const char *text, struct address *ret, struct error *err);
+
+/* Whether only programs of this machine can reach it. */
+bool address_is_loopback(const struct address *address);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config_keys.h"
+
+#include <string.h>
+
+#define KI (UINT64_C(1) << 10)
+#define MI (UINT64_C(1) << 20)
+#define TI (UINT64_C(1) << 40)
+#define MS UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+#define HOUR (3600 * SECOND)
+#define DAY (24 * HOUR)
+#define YEAR (365 * DAY)
+
+#define LIVE true
+#define RESTART false
+/* section, name, type, field, default, range, whether a reload takes it, meaning, words */
+#define KEY(of, called, kind, member, normal, low, high, is_live, text, ...)                       \
+        {                                                                                          \
+                .section = of, .name = called, .type = CONFIG_##kind,                              \
+                .offset = offsetof(struct config, member),                                         \
+                .bytes = sizeof(((struct config *)0)->member), .standard = normal, .least = low,   \
+                .most = high, .is_reloadable = is_live, .meaning = text, .words = { __VA_ARGS__ }, \
+        }
+
+const struct config_key config_keys[] = {
+        KEY("daemon", "runtime_dir", FOLDER, runtime_dir, "", 0, 0, RESTART,
+            "Sessions and the socket; empty: /run/aliquot or what ALIQUOT_RUNTIME_DIR's rules "
+            "give"),
+        KEY("daemon", "state_dir", FOLDER, state_dir, "", 0, 0, RESTART,
+            "The database; empty: /var/lib/aliquot, or ~/.local/state/aliquot of a user's daemon"),
+        KEY("daemon", "log", WORD, log_level, "info", 0, 0, LIVE,
+            "How much is said on standard error", "off", "error", "warn", "info", "debug"),
+
+        KEY("http", "address", ADDRESS, http_address, "", 0, 0, RESTART,
+            "Where to listen on TCP besides the socket; empty: nowhere"),
+        KEY("http", "allow_remote", SWITCH, is_remote_allowed, "no", 0, 0, RESTART,
+            "Let the address be one that other machines reach (there is no encryption)"),
+        KEY("http", "token_file", FILE, token_file, "", 0, 0, LIVE,
+            "Who brings this secret over TCP is an administrator; empty: TCP only reads"),
+        KEY("http", "token_required", SWITCH, is_token_required, "no", 0, 0, LIVE,
+            "Over TCP, nothing can be read without the token either"),
+        KEY("http", "max_connections", NUMBER, connections_most, "512", 1, 65536, LIVE,
+            "Open connections of all peers together"),
+        KEY("http", "max_peer_connections", NUMBER, peer_connections_most, "128", 1, 65536, LIVE,
+            "Open connections of one peer (a user, or an address)"),
+        KEY("http", "rate", NUMBER, rate_per_second, "0", 0, 1000000, LIVE,
+            "Requests a second of one peer; 0: any number"),
+        KEY("http", "burst", NUMBER, rate_burst, "200", 1, 1000000, LIVE,
+            "Requests of one peer that may come at once before the rate counts"),
+        KEY("http", "max_body", SIZE, body_bytes_most, "64KiB", KI, 16 * MI, LIVE,
+            "The largest body of a request"),
+        KEY("http", "max_header", SIZE, header_bytes_most, "16KiB", KI, MI, LIVE,
+            "The largest head of a request"),
+        KEY("http", "request_timeout", TIME, request_timeout_ns, "10s", 100 * MS, HOUR, LIVE,
+            "From a request's first byte to its last, and for its answer"),
+        KEY("http", "idle_timeout", TIME, idle_timeout_ns, "1m", SECOND, DAY, LIVE,
+            "Between two requests of one connection"),
+
+        KEY("socket", "mode", MODE, socket_mode, "0600", 0600, 0777, RESTART,
+            "Who may connect to the socket; each user but root sees and changes only their own"),
+        KEY("socket", "group", TEXT, socket_group, "", 0, 0, RESTART,
+            "The socket's group, by name or number; empty: the daemon's own"),
+
+        KEY("admission", "overcommit", WORD, policy.overcommit, "strict", 0, 0, LIVE,
+            "How much memory of a card may be promised: all there is, a ratio of it, or any amount",
+            "strict", "ratio", "none"),
+        KEY("admission", "ratio", PERCENT, policy.ratio_percent, "100%", 100, 10000, LIVE,
+            "With overcommit = ratio: promised memory against the card's"),
+        KEY("admission", "reserve", SIZE, policy.reserve_bytes, "0", 0, TI, LIVE,
+            "Memory of each card that is promised to nobody"),
+        KEY("admission", "choice", WORD, policy.choice, "best-fit", 0, 0, LIVE,
+            "The card of a session that names none: the least room that is enough, or the most",
+            "best-fit", "least-loaded"),
+        KEY("admission", "ttl", TIME, policy.ttl_ns, "none", 0, 10 * YEAR, LIVE,
+            "How long a session lives that does not say"),
+        KEY("admission", "ttl_most", TIME, policy.ttl_most_ns, "none", 0, 10 * YEAR, LIVE,
+            "The longest that may be asked for"),
+        KEY("admission", "on_end", WORD, policy.ending, "deny-new", 0, 0, LIVE,
+            "What comes over programs whose session has ended: no more memory, SIGTERM, SIGKILL",
+            "deny-new", "term", "kill"),
+        KEY("admission", "grace", TIME, policy.grace_ns, "10s", 0, DAY, LIVE,
+            "With on_end = term: from SIGTERM to SIGKILL"),
+        KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "0", 0, SESSIONS_MOST,
+            LIVE, "Sessions of one user; 0: any number"),
+
+        KEY("metrics", "sessions", SWITCH, has_session_metrics, "no", 0, 0, LIVE,
+            "Metrics of each session, under its name (one series each)"),
+
+        KEY("audit", "keep_days", NUMBER, audit_days, "90", 0, 36500, LIVE,
+            "Days for which the audit trail is kept; 0: for ever"),
+        KEY("audit", "keep_rows", NUMBER, audit_rows, "100000", 0, 1000000000, LIVE,
+            "Events that the audit trail keeps; 0: any number"),
+};
+
+const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+const struct config_key *config_key_find(const char *section, const char *name)
+{
+        for (size_t i = 0; i < config_key_count; i++) {
+                if (strcmp(config_keys[i].section, section) == 0 &&
+                    strcmp(config_keys[i].name, name) == 0)
+                        return &config_keys[i];
+        }
+        return NULL;
+}

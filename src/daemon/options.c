@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/text.h"
+
+enum {
+        KEY_CHECK_CONFIG = 256,
+        KEY_PRINT_CONFIG,
+        KEY_RUNTIME_DIR,
+        KEY_STATE_DIR,
+        KEY_HTTP,
+        KEY_TOKEN_FILE,
+        KEY_SIM,
+        KEY_RESET_DATABASE,
+};
+
+const char *argp_program_version = "aliquotd " ALIQUOT_VERSION;
+
+static const struct argp_option argp_options[] = {
+        { "config", 'c', "FILE", 0, "Read this instead of " OPTIONS_CONFIG, 1 },
+        { "check-config", KEY_CHECK_CONFIG, NULL, 0,
+          "Say what is wrong with the config, and exit: 0 if nothing is", 1 },
+        { "print-config", KEY_PRINT_CONFIG, NULL, 0,
+          "Print every key with its meaning and present value, and exit", 1 },
+        { "runtime-dir", KEY_RUNTIME_DIR, "DIR", 0, "Sessions and the socket are here", 2 },
+        { "state-dir", KEY_STATE_DIR, "DIR", 0, "The database is here", 2 },
+        { "http", KEY_HTTP, "ADDR:PORT", 0, "Listen on TCP too, as on 127.0.0.1:9420", 2 },
+        { "token-file", KEY_TOKEN_FILE, "FILE", 0, "Whoever brings this over TCP may change things",
+          2 },
+        { "sim", KEY_SIM, "SPEC", OPTION_ARG_OPTIONAL, "Simulated GPUs, as in gpus=2,memory=16GiB",
+          2 },
+        { "reset-database", KEY_RESET_DATABASE, NULL, 0,
+          "Put the database aside and begin with an empty one", 3 },
+        { 0 },
+};
+
+static void add_flag(struct options *options, struct argp_state *state, const char *flag,
+                     const char *key, const char *value)
+{
+        for (unsigned i = 0; i < options->flag_count; i++) {
+                if (strcmp(options->flag[i].key, key) == 0)
+                        argp_error(state, "%s is given twice", flag);
+        }
+        /* As many places as there are such flags. */
+        options->flag[options->flag_count++] = (struct options_flag){ flag, key, value };
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct options *options = state->input;
+
+        switch (key) {
+        case 'c':
+                options->config = value;
+                return 0;
+        case KEY_CHECK_CONFIG:
+                options->must_check_config = true;
+                return 0;
+        case KEY_PRINT_CONFIG:
+                options->must_print_config = true;
+                return 0;
+        case KEY_RUNTIME_DIR:
+                add_flag(options, state, "--runtime-dir", "daemon.runtime_dir", value);
+                return 0;
+        case KEY_STATE_DIR:
+                add_flag(options, state, "--state-dir", "daemon.state_dir", value);
+                return 0;
+        case KEY_HTTP:
+                add_flag(options, state, "--http", "http.address", value);
+                return 0;
+        case KEY_TOKEN_FILE:
+                add_flag(options, state, "--token-file", "http.token_file", value);
+                return 0;
+        case KEY_SIM:
+                options->is_simulated = true;
+                options->sim = value ? value : "";
+                return 0;
+        case KEY_RESET_DATABASE:
+                options->must_reset_database = true;
+                return 0;
+        case ARGP_KEY_ARG:
+                argp_error(state, "%s: expected no argument", value);
+                return EINVAL;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+void options_parse(int argc, char **argv, struct options *ret)
+{
+        static const struct argp argp = {
+                .options = argp_options,
+                .parser = parse,
+                .doc = "The node's daemon: owns the sessions that share its GPUs.\v"
+                       "It stays in the foreground. Programs under a limit need it neither to run "
+                       "nor to "
+                       "be held to the limit: it can be stopped and started under them.",
+        };
+        struct options options = { .sim = "" };
+
+        argp_err_exit_status = OPTIONS_WRONG;
+        if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+                exit(OPTIONS_WRONG);
+        *ret = options;
+}
+
+int options_config(const struct options *options, struct config *ret, struct config_report *report)
+{
+        const char *path = options->config ? options->config : OPTIONS_CONFIG;
+        struct config config;
+        int rc = 0;
+
+        config_init(&config);
+        if (options->config || access(path, F_OK) == 0)
+                rc = config_read_file(&config, path, report);
+        for (unsigned i = 0; i < options->flag_count; i++) {
+                const struct options_flag *flag = &options->flag[i];
+
+                if (config_set(&config, flag->key, flag->value, flag->flag, report) < 0)
+                        rc = -EINVAL;
+        }
+        if (config_check(&config, report) < 0)
+                rc = -EINVAL;
+        if (rc == 0)
+                *ret = config;
+        return rc;
+}
+
+int options_state_dir(const struct config *config, char ret[CONFIG_PATH_BYTES], struct error *err)
+{
+        const char *state = getenv("XDG_STATE_HOME");
+        const char *home = getenv("HOME");
+
+        if (config->state_dir[0])
+                return text_put(ret, CONFIG_PATH_BYTES, err, "%s", config->state_dir);
+        if (geteuid() == 0)
+                return text_put(ret, CONFIG_PATH_BYTES, err, "/var/lib/aliquot");
+        if (state && state[0] == '/')
+                return text_put(ret, CONFIG_PATH_BYTES, err, "%s/aliquot", state);
+        if (home && home[0] == '/')
+                return text_put(ret, CONFIG_PATH_BYTES, err, "%s/.local/state/aliquot", home);
+        return fail(err, -ENOENT, "there is no HOME to keep the database in; say --state-dir");
+}
