@@ -2,6 +2,7 @@
 """What users of other systems ran into, played again here: those of docs/complaints.md that no test
 of a single part shows. The numbers are the rows of that page.
 """
+import os
 import random
 import shutil
 import signal
@@ -15,6 +16,8 @@ from script import MIB, OUT_OF_MEMORY, Script
 LIMIT = 256 * MIB
 CONTEXT = 16 * MIB
 STOPS = 40
+PLAIN = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ,
+                           reason="a sanitizer has doors, signals and threads of its own")
 
 
 def test_a_limit_below_what_is_used(sim):
@@ -109,6 +112,7 @@ int main(void)
 """
 
 
+@PLAIN
 def test_names_of_other_libraries_that_begin_like_the_drivers(build, tmp_path):
     """16: cudnnCreate and its like are found where they are, wherever our file lies."""
     machine = Machine(build, tmp_path)
@@ -208,6 +212,7 @@ int main(void)
 """
 
 
+@PLAIN
 def test_a_program_that_uses_the_card_keeps_its_own_ways(sim, compile_c):
     """20: its umask, signal handlers, threads and environment, with a limit as without us."""
     program = compile_c("state", STATE, sim.build.driver / "libcuda.so.1")
