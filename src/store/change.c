@@ -271,6 +271,14 @@ static int plan_row(const struct limits_device *row, const struct settings_limit
         return rc;
 }
 
+/* After a change, whoever waits for one looks again. */
+static void publish(struct limits_page *page)
+{
+        add_acq_rel(shared_half(&page->epoch), 1);
+        wake(&page->epoch);
+        wake(&page->gate);
+}
+
 int store_set(const struct store_session *session, const struct settings_limits *limits,
               struct error *err)
 {
@@ -297,8 +305,22 @@ int store_set(const struct store_session *session, const struct settings_limits 
                 if (plan_row(&page->device[i], limits, &planned, NULL) == 0 && planned)
                         store_release(shared_word(&page->device[i].limit_bytes), planned);
         }
-        add_acq_rel(shared_half(&page->epoch), 1);
-        wake(&page->epoch);
-        wake(&page->gate);
+        publish(page);
         return 0;
+}
+
+#define NOTHING_FITS 1u /* byte: a limit of 0 is a row that is not ready yet */
+
+void store_shut(const struct store_session *session)
+{
+        struct limits_page *page = session->limits;
+        const struct settings_limits nothing = { .default_bytes = NOTHING_FITS };
+
+        store_release(shared_half(&page->removed), 1);
+        write_default(page, &nothing);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (load_acquire(shared_word(&page->device[i].limit_bytes)))
+                        store_release(shared_word(&page->device[i].limit_bytes), NOTHING_FITS);
+        }
+        publish(page);
 }

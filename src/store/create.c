@@ -33,19 +33,22 @@ static int fill_limits(const struct store_request *request, struct limits_page *
                        struct error *err)
 {
         const struct settings_limits *limits = request->limits;
+        const struct store_tenancy *tenancy = request->tenancy;
         int rc;
 
         *page = (struct limits_page){
                 .magic = PAGE_LIMITS_MAGIC,
                 .version = PAGE_VERSION,
                 .page_bytes = sizeof(*page),
-                .owner = PAGE_OWNER_USER,
+                .owner = tenancy ? PAGE_OWNER_DAEMON : PAGE_OWNER_USER,
                 .flags = request->flags,
                 .default_limit_bytes = limits->default_bytes,
                 .default_micro_percent = limits->default_micro_percent,
         };
         rc = settings_check_name("session", request->name, err);
-        if (rc == 0)
+        if (tenancy)
+                memcpy(page->session_id, tenancy->id, sizeof(page->session_id));
+        else if (rc == 0)
                 rc = random_fill(page->session_id, sizeof(page->session_id), err);
         if (rc == 0)
                 rc = copy_text(page->name, sizeof(page->name), request->name, "a name", err);
@@ -133,7 +136,8 @@ static int publish(int sessions, const char *temporary, const char *name, struct
         return fail(err, -errno, "%m");
 }
 
-static int make_session(int sessions, const struct limits_page *limits, struct error *err)
+static int make_session(int sessions, const struct limits_page *limits,
+                        const struct store_tenancy *tenancy, struct error *err)
 {
         char temporary[PAGE_NAME_BYTES];
         scoped_fd int folder = -1;
@@ -145,6 +149,8 @@ static int make_session(int sessions, const struct limits_page *limits, struct e
         if (folder < 0)
                 return folder;
         rc = write_session(folder, limits, err);
+        if (rc == 0 && tenancy)
+                rc = folder_grant(folder, tenancy->uid, err);
         if (rc == 0)
                 rc = publish(sessions, temporary, limits->name, err);
         if (rc < 0)
@@ -164,12 +170,13 @@ int store_create(const struct store *store, const struct store_request *request,
         sessions = folder_open_sessions(store, true, err);
         if (sessions < 0)
                 return sessions;
-        rc = make_session(sessions, &limits, err);
+        rc = make_session(sessions, &limits, request->tenancy, err);
         if (rc < 0) {
                 wrap(err, "session %s in %s", request->name, store->path);
                 return rc;
         }
-        return store_join(store, request->name, true, ret, err);
+        return request->tenancy ? store_join_owned(store, request->name, ret, err)
+                                : store_join(store, request->name, true, ret, err);
 }
 
 int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err)

@@ -38,6 +38,9 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
                 rc = text_put(store.path, sizeof(store.path) - 128, err, "%s", asked);
                 if (rc == 0)
                         rc = try_folder(&store, make, err);
+                /* A daemon's: there are sessions to join, and none to make. */
+                if (rc == -EACCES)
+                        rc = try_folder(&store, false, err);
                 if (rc < 0) {
                         wrap(err, "runtime folder");
                         return rc;

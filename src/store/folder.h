@@ -2,8 +2,9 @@
 /*
  * Opening what lies in a runtime folder, the same careful way everywhere in src/store.
  *
- * No link is followed below the runtime folder, and whatever is opened belongs to this user and
- * cannot be written by another. Descriptors are moved above 511 and live inside one call only.
+ * No link is followed below the runtime folder, and whatever is opened belongs to this user, or to
+ * root as a daemon's folders do, and cannot be written by another. Descriptors are moved above 511
+ * and live inside one call only.
  */
 #ifndef ALIQUOT_STORE_FOLDER_H
 #define ALIQUOT_STORE_FOLDER_H
@@ -19,7 +20,10 @@
 /* Raised descriptor or negative errno; `at` as in openat(). O_NOFOLLOW and O_CLOEXEC are added. */
 int folder_open_file(int at, const char *name, int flags);
 
-/* A directory that is ours alone; makes it (0700) if `make` and it is missing. */
+/* Whose word a folder or `limits` may be: this user's, or root's. */
+bool folder_is_trusted(uint32_t uid);
+
+/* A directory that only we, or root, can change; makes it (0700) if `make` and it is missing. */
 int folder_open_directory(int at, const char *name, bool make, struct error *err);
 
 /* <runtime>/sessions. -ENOENT when it is missing and not to be made. */
@@ -28,6 +32,10 @@ int folder_open_sessions(const struct store *store, bool make, struct error *err
 /* store_join(), also of a session that is being removed. */
 int folder_map_session(const struct store *store, const char *name, bool writable,
                        struct store_session *ret, struct error *err);
+
+/* Lets a tenant of another uid read `limits` and own `slots`, and nobody else anything. Needs to be
+ * root; nothing to do for our own uid. */
+int folder_grant(int folder, uint32_t uid, struct error *err);
 
 /* ".new-" or ".old-" and 16 random digits, for what is not, or no longer, a session. */
 int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);

@@ -21,6 +21,8 @@ struct wanted {
         const char *name;
         uint64_t bytes;
         bool is_writable;
+        bool may_be_roots;   /* a daemon's word */
+        bool may_be_anyones; /* a tenant's, in a folder of ours; of whatever size it made it */
 };
 
 static int check_file(int fd, const struct wanted *wanted, struct store_file *ret,
@@ -32,37 +34,46 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
                 return fail(err, -errno, "%s: %m", wanted->name);
         if (!S_ISREG(st.st_mode))
                 return fail(err, -EPROTO, "%s is no plain file", wanted->name);
-        if (st.st_uid != geteuid())
+        if (st.st_uid != geteuid() && !wanted->may_be_anyones &&
+            !(wanted->may_be_roots && folder_is_trusted(st.st_uid)))
                 return fail(err, -EPERM, "%s belongs to user %u, expected %u", wanted->name,
                             st.st_uid, geteuid());
         if (st.st_mode & 022)
                 return fail(err, -EPERM, "%s can be written by others (mode %04o), expected 0600",
                             wanted->name, st.st_mode & 07777);
-        if ((uint64_t)st.st_size != wanted->bytes)
+        if ((uint64_t)st.st_size != wanted->bytes && !wanted->may_be_anyones)
                 return fail(err, -EPROTO, "%s is %llu bytes, expected %llu", wanted->name,
                             (unsigned long long)st.st_size, (unsigned long long)wanted->bytes);
         *ret = (struct store_file){ .device = st.st_dev, .inode = st.st_ino };
         return 0;
 }
 
-/* The file mapped, and which file it is. */
-static int map_file(int folder, const struct wanted *wanted, void **ret,
-                    struct store_file *ret_file, struct error *err)
+static int open_file(int folder, const struct wanted *wanted, struct store_file *ret_file,
+                     struct error *err)
 {
         scoped_fd int fd =
                 folder_open_file(folder, wanted->name, wanted->is_writable ? O_RDWR : O_RDONLY);
-        int protection = wanted->is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
-        struct store_file file;
-        void *mapped;
         int rc;
 
         if (fd < 0) {
                 errno = -fd;
                 return fail(err, fd, "open %s: %m", wanted->name);
         }
-        rc = check_file(fd, wanted, &file, err);
-        if (rc < 0)
-                return rc;
+        rc = check_file(fd, wanted, ret_file, err);
+        return rc < 0 ? rc : steal_fd(&fd);
+}
+
+/* The file mapped, and which file it is. */
+static int map_file(int folder, const struct wanted *wanted, void **ret,
+                    struct store_file *ret_file, struct error *err)
+{
+        int protection = wanted->is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+        struct store_file file;
+        scoped_fd int fd = open_file(folder, wanted, &file, err);
+        void *mapped;
+
+        if (fd < 0)
+                return fd;
         mapped = mmap(NULL, wanted->bytes, protection, MAP_SHARED, fd, 0);
         if (mapped == MAP_FAILED)
                 return fail(err, -errno, "map %s: %m", wanted->name);
@@ -71,9 +82,18 @@ static int map_file(int folder, const struct wanted *wanted, void **ret,
         return 0;
 }
 
-static int check_pages(const struct store_session *session, const char *name, struct error *err)
+static int check_limits(const struct store_session *session, const char *name, struct error *err)
 {
         int rc = page_check_limits(session->limits, sizeof(*session->limits), err);
+
+        if (rc == 0 && strncmp(session->limits->name, name, PAGE_NAME_BYTES) != 0)
+                rc = fail(err, -EPROTO, "the limits of another session");
+        return rc;
+}
+
+static int check_pages(const struct store_session *session, const char *name, struct error *err)
+{
+        int rc = check_limits(session, name, err);
 
         if (rc == 0)
                 rc = page_check_slots(session->slots, sizeof(*session->slots), err);
@@ -82,55 +102,105 @@ static int check_pages(const struct store_session *session, const char *name, st
         if (memcmp(session->limits->session_id, session->slots->session_id,
                    sizeof(session->limits->session_id)) != 0)
                 return fail(err, -EPROTO, "limits and slots belong to different sessions");
-        if (strncmp(session->limits->name, name, PAGE_NAME_BYTES) != 0)
-                return fail(err, -EPROTO, "the limits of another session");
         return 0;
+}
+
+static int map_limits(int folder, struct store_session *session, struct error *err)
+{
+        const struct wanted limits = { .name = FOLDER_LIMITS,
+                                       .bytes = sizeof(*session->limits),
+                                       .is_writable = session->is_writable,
+                                       .may_be_roots = true };
+        void *mapped = NULL;
+        int rc = map_file(folder, &limits, &mapped, &session->limits_file, err);
+
+        session->limits = mapped;
+        return rc == 0 && !mapped ? -EPROTO : rc;
 }
 
 static int map_session(int folder, const char *name, struct store_session *session,
                        struct error *err)
 {
-        const struct wanted limits = { FOLDER_LIMITS, sizeof(*session->limits),
-                                       session->is_writable };
-        const struct wanted slots = { FOLDER_SLOTS, sizeof(*session->slots), true };
+        const struct wanted slots = { .name = FOLDER_SLOTS,
+                                      .bytes = sizeof(*session->slots),
+                                      .is_writable = true };
         void *mapped = NULL;
-        int rc = map_file(folder, &limits, &mapped, &session->limits_file, err);
+        int rc = map_limits(folder, session, err);
 
-        session->limits = mapped;
-        if (rc < 0 || !mapped)
+        if (rc < 0)
                 return rc;
-        mapped = NULL;
         rc = map_file(folder, &slots, &mapped, &session->slots_file, err);
         session->slots = mapped;
         return rc < 0 || !mapped ? rc : check_pages(session, name, err);
 }
 
-int folder_map_session(const struct store *store, const char *name, bool writable,
-                       struct store_session *ret, struct error *err)
+static int map_owned(int folder, const char *name, struct store_session *session, struct error *err)
 {
-        struct store_session session = { .is_writable = writable };
+        const struct wanted slots = { .name = FOLDER_SLOTS,
+                                      .bytes = sizeof(*session->slots),
+                                      .may_be_anyones = true };
+        scoped_fd int fd = -1;
+        int rc = map_limits(folder, session, err);
+
+        if (rc == 0)
+                rc = check_limits(session, name, err);
+        if (rc < 0)
+                return rc;
+        if (session->limits->owner != PAGE_OWNER_DAEMON)
+                return fail(err, -EPERM, "it was made by its user, not by a daemon");
+        fd = open_file(folder, &slots, &session->slots_file, err);
+        return fd < 0 ? fd : 0;
+}
+
+typedef int session_mapper(int folder, const char *name, struct store_session *session,
+                           struct error *err);
+
+static int open_session(const struct store *store, const char *name, session_mapper *map,
+                        struct store_session *session, struct error *err)
+{
         scoped_fd int sessions = -1;
         scoped_fd int folder = -1;
         int rc = settings_check_name("session", name, err);
 
         if (rc == 0)
-                rc = text_put(session.path, sizeof(session.path) - 16, err, "%s/%s/%s", store->path,
-                              FOLDER_SESSIONS, name);
+                rc = text_put(session->path, sizeof(session->path) - 16, err, "%s/%s/%s",
+                              store->path, FOLDER_SESSIONS, name);
         if (rc < 0)
                 return rc;
         sessions = folder_open_sessions(store, false, err);
         if (sessions < 0)
                 return sessions;
         folder = folder_open_directory(sessions, name, false, err);
-        rc = folder < 0 ? folder : map_session(folder, name, &session, err);
+        rc = folder < 0 ? folder : map(folder, name, session, err);
         if (rc < 0) {
-                store_close(&session);
+                store_close(session);
                 wrap(err, "session %s in %s", name, store->path);
                 /* Only a missing folder is a missing session. */
                 return rc == -ENOENT && folder >= 0 ? -EPROTO : rc;
         }
-        *ret = session;
         return 0;
+}
+
+int folder_map_session(const struct store *store, const char *name, bool writable,
+                       struct store_session *ret, struct error *err)
+{
+        struct store_session session = { .is_writable = writable };
+        int rc = open_session(store, name, map_session, &session, err);
+
+        if (rc == 0)
+                *ret = session;
+        return rc;
+}
+
+int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
+                     struct error *err)
+{
+        struct store_session session = { .is_writable = true };
+        int rc = open_session(store, name, map_owned, &session, err);
+
+        if (rc == 0)
+                *ret = session;
+        return rc;
 }
 
 int store_join(const struct store *store, const char *name, bool writable,

@@ -26,11 +26,11 @@ static long call4(long number, long a, long b, long c, long d)
         return rc;
 }
 
-static int lock_byte(int fd, int command, struct flock *lock, uint64_t byte)
+static int lock_bytes(int fd, int command, struct flock *lock, uint64_t byte, uint64_t count)
 {
         lock->l_whence = SEEK_SET;
         lock->l_start = (off_t)byte;
-        lock->l_len = 1;
+        lock->l_len = (off_t)count;
         return (int)call4(SYS_fcntl, fd, command, (long)lock, 0);
 }
 
@@ -80,14 +80,19 @@ void liveness_close(int fd)
         call4(SYS_close, fd, 0, 0, 0);
 }
 
-int liveness_probe(int fd, uint64_t byte)
+int liveness_probe_any(int fd, uint64_t byte, uint64_t count)
 {
         struct flock lock = { .l_type = F_WRLCK };
-        int rc = lock_byte(fd, F_OFD_GETLK, &lock, byte);
+        int rc = lock_bytes(fd, F_OFD_GETLK, &lock, byte, count);
 
         if (rc < 0)
                 return rc;
         return lock.l_type != F_UNLCK;
+}
+
+int liveness_probe(int fd, uint64_t byte)
+{
+        return liveness_probe_any(fd, byte, 1);
 }
 
 static int take(const struct liveness_file *file, uint64_t byte, short type, void **ret_pin)
@@ -100,7 +105,7 @@ static int take(const struct liveness_file *file, uint64_t byte, short type, voi
 
         if (fd < 0)
                 return fd;
-        rc = lock_byte(fd, F_OFD_SETLK, &lock, byte);
+        rc = lock_bytes(fd, F_OFD_SETLK, &lock, byte, 1);
         if (rc < 0) {
                 liveness_close(fd);
                 return rc == -EACCES ? -EAGAIN : rc;

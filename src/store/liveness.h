@@ -35,6 +35,9 @@ void liveness_close(int fd);
 /* 1: some address space (this one included) holds the byte; 0: nobody does. */
 int liveness_probe(int fd, uint64_t byte);
 
+/* The same for any of `count` bytes from `byte` on, with one system call. */
+int liveness_probe_any(int fd, uint64_t byte, uint64_t count);
+
 /* Takes the byte on a description of its own. *ret_pin is what liveness_unlock() wants.
  * -EAGAIN: somebody holds it. */
 int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pin);

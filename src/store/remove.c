@@ -31,7 +31,6 @@ int store_is_live(const struct store_session *session, struct error *err)
         char path[STORE_PATH_BYTES];
         const struct liveness_file file = { path, session->slots_file.device,
                                             session->slots_file.inode };
-        uint32_t high = load_acquire(shared_half(&session->slots->slots_high));
         int rc = text_put(path, sizeof(path), err, "%s/%s", session->path, FOLDER_SLOTS);
         int fd = rc < 0 ? rc : liveness_open(&file);
 
@@ -39,12 +38,8 @@ int store_is_live(const struct store_session *session, struct error *err)
                 errno = -fd;
                 return rc < 0 ? rc : fail(err, fd, "%s: %m", path);
         }
-        /* One byte beyond: a slot whose taker has not yet raised the mark. */
-        if (high >= PAGE_SLOTS)
-                high = PAGE_SLOTS - 1;
-        rc = 0;
-        for (uint32_t slot = 0; rc == 0 && slot <= high; slot++)
-                rc = liveness_probe(fd, PAGE_LOCK_LIVE(slot));
+        /* Who recovers a slot, or is about to take it, lives in it as well. */
+        rc = liveness_probe_any(fd, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS));
         liveness_close(fd);
         if (rc < 0) {
                 errno = -rc;
@@ -113,6 +108,21 @@ int store_remove(const struct store *store, const char *name, bool force, struct
         if (renameat(sessions, name, sessions, away) < 0)
                 return fail(err, -errno, "session %s: %m", name);
         return folder_delete(sessions, away, err);
+}
+
+int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],
+                    struct error *err)
+{
+        char away[PAGE_NAME_BYTES];
+        scoped_fd int sessions = folder_open_sessions(store, false, err);
+        int rc = sessions < 0 ? sessions : folder_temporary_name(".kept-", away, err);
+
+        if (rc < 0)
+                return rc;
+        if (renameat(sessions, name, sessions, away) < 0)
+                return fail(err, -errno, "session %s: %m", name);
+        memcpy(ret, away, sizeof(away));
+        return 0;
 }
 
 /* What a killed maker or remover left behind. */

@@ -45,6 +45,12 @@ struct store_session {
         bool is_writable;
 };
 
+/* A session that a daemon makes for a tenant: PAGE_OWNER_DAEMON. */
+struct store_tenancy {
+        uint8_t id[16]; /* session_id, the daemon's choice */
+        uint32_t uid;   /* the tenant: reads `limits`, owns `slots` */
+};
+
 /* What a new session is made with. All borrowed until return. */
 struct store_request {
         const char *name;
@@ -52,6 +58,7 @@ struct store_request {
         const char *device_name;
         uint32_t flags; /* enum page_flags */
         const struct settings_limits *limits;
+        const struct store_tenancy *tenancy; /* NULL: the session is this user's own */
 };
 
 /*
@@ -65,6 +72,15 @@ int store_create(const struct store *store, const struct store_request *request,
                  struct store_session *ret, struct error *err);
 int store_join(const struct store *store, const char *name, bool writable,
                struct store_session *ret, struct error *err);
+
+/*
+ * For the daemon that owns a session: `limits` writable, `slots` not mapped (NULL) but known by its
+ * inode. A tenant can cut its `slots` short, and whoever has it mapped then dies of SIGBUS: the
+ * daemon reads it with pread(). Also a session that is being removed. -EPERM: it is not a daemon's.
+ */
+int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
+                     struct error *err);
+
 void store_close(struct store_session *session);
 
 /* "run-" and 16 random digits: a session that nobody else can have. */
@@ -93,12 +109,21 @@ int store_reserve_slot(int slots_fd, unsigned slot, struct error *err);
 int store_set(const struct store_session *session, const struct settings_limits *limits,
               struct error *err);
 
+/* Ends a writable session for newcomers and for new charges, for good; who lives in it keeps what
+ * it has. */
+void store_shut(const struct store_session *session);
+
 /* 1: some process holds a slot; 0: none does; negative: it could not be told. */
 int store_is_live(const struct store_session *session, struct error *err);
 
 /* Removes a session that nobody uses; `force`: also one in use, whose processes keep their memory
  * and their limits but can no longer be joined. */
 int store_remove(const struct store *store, const char *name, bool force, struct error *err);
+
+/* Takes a session's folder out of sight, whoever lives in it, and deletes nothing: it is kept under
+ * the name in `ret`. */
+int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],
+                    struct error *err);
 
 /* Calls `each` with the name of every session; a negative answer ends the walk and is returned. */
 int store_list(const struct store *store, int (*each)(const char *name, void *context),

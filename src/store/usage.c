@@ -149,6 +149,14 @@ static bool is_the_process(const struct usage_process *process, const char *pid)
         return innermost_pid(path) == process->pid;
 }
 
+bool usage_is_process(const struct usage_process *process, uint32_t pid)
+{
+        char name[16];
+
+        snprintf(name, sizeof(name), "%u", pid);
+        return is_the_process(process, name);
+}
+
 uint32_t usage_local_pid(const struct usage_process *process)
 {
         scoped_dir DIR *proc = NULL;

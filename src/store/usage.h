@@ -10,6 +10,7 @@
 #ifndef ALIQUOT_STORE_USAGE_H
 #define ALIQUOT_STORE_USAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,5 +41,8 @@ int usage_list(const struct slots_page *slots, const struct liveness_file *file,
 /* The pid by which this process may name it: its own if the namespace is ours; else, from the
  * namespace of an ancestor, what /proc says of a process with that start; 0 when there is none. */
 uint32_t usage_local_pid(const struct usage_process *process);
+
+/* Whether the process with this pid here started when the slot says, under the pid that it says. */
+bool usage_is_process(const struct usage_process *process, uint32_t pid);
 
 #endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session's folder for a tenant of another uid.
+ *
+ * By access lists, so that it is that user and not a group that others may be in: the folder can
+ * be gone through and `limits` be read, `slots` is the tenant's own. Folder and `limits` stay
+ * ours, so the tenant can neither replace nor widen them.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/scoped.h"
+#include "store/folder.h"
+
+/* The kernel's form of an access list (Linux, posix_acl_xattr.h): version 2, little endian. */
+#define LIST_VERSION 2u
+#define LIST_NO_ID UINT32_MAX
+enum list_tag { LIST_OWNER = 1, LIST_USER = 2, LIST_GROUP = 4, LIST_MASK = 16, LIST_OTHER = 32 };
+
+struct list_entry {
+        uint16_t tag;
+        uint16_t permissions; /* 4 read, 2 write, 1 execute or go through */
+        uint32_t id;
+};
+
+struct list {
+        uint32_t version;
+        struct list_entry entry[5];
+};
+
+static struct list_entry entry(enum list_tag tag, unsigned permissions, uint32_t id)
+{
+        return (struct list_entry){ htole16((uint16_t)tag), htole16((uint16_t)permissions),
+                                    htole32(id) };
+}
+
+static int let(int fd, const char *what, uint32_t uid, unsigned owner, unsigned tenant,
+               struct error *err)
+{
+        const struct list list = {
+                htole32(LIST_VERSION),
+                { entry(LIST_OWNER, owner, LIST_NO_ID), entry(LIST_USER, tenant, uid),
+                  entry(LIST_GROUP, 0, LIST_NO_ID), entry(LIST_MASK, tenant, LIST_NO_ID),
+                  entry(LIST_OTHER, 0, LIST_NO_ID) }
+        };
+
+        if (fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0) == 0)
+                return 0;
+        return fail(err, -errno, "let user %u read %s: %m", uid, what);
+}
+
+int folder_grant(int folder, uint32_t uid, struct error *err)
+{
+        scoped_fd int limits = -1;
+        int rc;
+
+        if (uid == geteuid())
+                return 0;
+        limits = folder_open_file(folder, FOLDER_LIMITS, O_RDONLY);
+        if (limits < 0)
+                return fail(err, limits, "%s cannot be opened", FOLDER_LIMITS);
+        if (fchownat(folder, FOLDER_SLOTS, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(err, -errno, "give %s to user %u: %m", FOLDER_SLOTS, uid);
+        rc = let(limits, FOLDER_LIMITS, uid, 6, 4, err);
+        return rc < 0 ? rc : let(folder, "the session's folder", uid, 7, 5, err);
+}

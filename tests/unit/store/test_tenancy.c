@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions that a daemon makes: its own word in `limits`, the tenant's in `slots`.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "fixture.h"
+
+#define TENANT 65534u
+#define STRANGER 65533u
+
+static const struct store_tenancy theirs = { .id = { 7, 7, 7 }, .uid = TENANT };
+
+static void make_owned(const char *name, const struct store_tenancy *tenancy)
+{
+        struct store_request request = request_of(name);
+        struct store_session session;
+        struct error err;
+
+        request.tenancy = tenancy;
+        if (store_create(&store, &request, &session, &err) < 0)
+                fail_msg("%s", err.text);
+        assert_null(session.slots);
+        store_close(&session);
+}
+
+/* What store_join() answers to a process of that user; with `path` what open() does. */
+static int as_user(uid_t uid, const char *name, const char *path)
+{
+        int status;
+        pid_t child = fork();
+
+        assert_true(child >= 0);
+        if (child == 0) {
+                struct store_session session;
+
+                if (setgid(uid) < 0 || setuid(uid) < 0)
+                        _exit(100);
+                if (path)
+                        _exit(open(path, O_RDWR) < 0 ? errno : 0);
+                _exit(-store_join(&store, name, false, &session, NULL));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+static void need_root(void)
+{
+        if (geteuid() == 0)
+                return;
+        print_message("only root gives a session to another user\n");
+        skip();
+}
+
+static void test_a_daemon_finds_its_own_sessions_only(void **state)
+{
+        const struct store_tenancy own = { .id = { 1, 2 }, .uid = geteuid() };
+        struct store_session session;
+
+        make_owned("owned", &own);
+        make("users");
+        assert_int_equal(store_join_owned(&store, "owned", &session, NULL), 0);
+        assert_memory_equal(session.limits->session_id, own.id, sizeof(own.id));
+        assert_int_equal(session.limits->owner, PAGE_OWNER_DAEMON);
+        assert_int_equal(store_is_live(&session, NULL), 0);
+        store_close(&session);
+        assert_int_equal(store_join_owned(&store, "users", &session, NULL), -EPERM);
+        assert_int_equal(store_join_owned(&store, "none", &session, NULL), -ENOENT);
+}
+
+static void test_a_tenant_joins_and_cannot_change(void **state)
+{
+        need_root();
+        make_owned("theirs", &theirs);
+        assert_int_equal(chmod(store.path, 0711), 0);
+        assert_int_equal(chmod(path_of("", ""), 0711), 0);
+        assert_int_equal(as_user(TENANT, "theirs", NULL), 0);
+        assert_int_equal(as_user(TENANT, NULL, path_of("theirs", "limits")), EACCES);
+        assert_int_equal(as_user(STRANGER, "theirs", NULL), EACCES);
+        assert_int_equal(as_user(STRANGER, NULL, path_of("theirs", "slots")), EACCES);
+}
+
+static void test_slots_cut_short_harm_nobody_else(void **state)
+{
+        struct store_session session;
+
+        make_owned("theirs", &(struct store_tenancy){ .id = { 9 }, .uid = geteuid() });
+        assert_int_equal(truncate(path_of("theirs", "slots"), 0), 0);
+        assert_int_equal(store_join_owned(&store, "theirs", &session, NULL), 0);
+        assert_int_equal(store_is_live(&session, NULL), 0);
+        store_close(&session);
+}
+
+static void test_shut_is_for_good(void **state)
+{
+        struct store_session session;
+
+        make_owned("theirs", &(struct store_tenancy){ .id = { 9 }, .uid = geteuid() });
+        assert_int_equal(store_join_owned(&store, "theirs", &session, NULL), 0);
+        store_shut(&session);
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(session.limits->device[i].limit_bytes, 1);
+        assert_int_equal(session.limits->default_limit_bytes, 1);
+        store_close(&session);
+        expect_refused("theirs", -EBUSY, "is being removed");
+}
+
+static void test_set_aside_is_gone_and_kept(void **state)
+{
+        char kept[PAGE_NAME_BYTES];
+
+        make("odd");
+        assert_int_equal(store_set_aside(&store, "odd", kept, NULL), 0);
+        expect_refused("odd", -ENOENT, "");
+        assert_int_equal(access(path_of(kept, "limits"), F_OK), 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                story(test_a_daemon_finds_its_own_sessions_only),
+                story(test_a_tenant_joins_and_cannot_change),
+                story(test_slots_cut_short_harm_nobody_else),
+                story(test_shut_is_for_good),
+                story(test_set_aside_is_gone_and_kept),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
