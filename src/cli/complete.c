@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cards.h"
+#include "machine/cards.h"
 #include "cli/options.h"
 #include "cli/request.h"
 
@@ -79,7 +79,7 @@ static void offer_gpus(const char *typed)
         char text[UUID_TEXT_BYTES];
 
         if (request_open_driver(&(struct request_flags){ 0 }, &request, NULL) < 0 ||
-            cards_read(&request.library, &request.cards, NULL) < 0)
+            library_cards(&request.library, &request.cards, NULL) < 0)
                 return;
         for (unsigned i = 0; i < request.cards.count; i++) {
                 const struct card *card = &request.cards.card[i];

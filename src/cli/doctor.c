@@ -17,7 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "cli/cards.h"
+#include "machine/cards.h"
 #include "cli/inspect.h"
 #include "cli/options.h"
 #include "cli/probe.h"
@@ -162,7 +162,7 @@ static void check_cards(struct visit *visit)
         struct cards *cards = &visit->request.cards;
         struct error err;
 
-        if (cards_read(&visit->request.library, cards, &err) < 0)
+        if (library_cards(&visit->request.library, cards, &err) < 0)
                 report_add(&visit->report, VERDICT_BAD, "gpus", "%s", err.text);
         else
                 report_add(&visit->report, cards->count ? VERDICT_GOOD : VERDICT_BAD, "gpus",

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cards.h"
+#include "machine/cards.h"
 #include "cli/options.h"
 #include "cli/request.h"
 #include "cli/table.h"
@@ -189,7 +189,7 @@ int command_gpus(int argc, char **argv)
         if (view_choose(&gpus.view, &table, &err) < 0)
                 return command_fail("gpus", STATUS_WRONG, &err);
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
-            cards_read(&gpus.request.library, &gpus.request.cards, &err) < 0)
+            library_cards(&gpus.request.library, &gpus.request.cards, &err) < 0)
                 return command_fail("gpus", STATUS_NO, &err);
         if (options_find_store(&store, NULL) == 0) {
                 shares.store = &store;

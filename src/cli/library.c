@@ -32,3 +32,21 @@ bool library_api(const struct library *library, const char *name, struct doctor_
         }
         return false;
 }
+
+int library_cards(const struct library *library, struct cards *ret, struct error *err)
+{
+        struct doctor_api api;
+        int rc;
+
+        if (!library_api(library, "nvml", &api) || !api.library[0])
+                return fail(err, -ENOENT,
+                            "no NVIDIA driver here (libnvidia-ml.so.1 was not found); install it, "
+                            "name it in ALIQUOT_REAL_LIBNVML, or use --sim");
+        rc = cards_start(api.handle, api.library, err);
+        if (rc < 0)
+                return rc;
+        rc = cards_list(ret, err);
+        /* `run` lives on behind its program and must not keep the device open. */
+        cards_stop();
+        return rc;
+}

@@ -6,8 +6,9 @@
 #ifndef ALIQUOT_CLI_LIBRARY_H
 #define ALIQUOT_CLI_LIBRARY_H
 
-#include "cli/place.h"
 #include "interpose/doctor.h"
+#include "machine/cards.h"
+#include "machine/place.h"
 
 struct library {
         __typeof__(aliquot_doctor_apis) *apis;
@@ -22,5 +23,10 @@ int library_load(const struct place *place, struct library *ret, struct error *e
 
 /* What is known of "cuda" or "nvml"; false: our library has no such API. */
 bool library_api(const struct library *library, const char *name, struct doctor_api *ret);
+
+/* The cards, by the NVML that our library opened, on which no hook of ours stands: also a command
+ * that runs inside a session sees them as they are. -ENOENT: no NVML on this machine. -EIO: it is
+ * there and does not work. */
+int library_cards(const struct library *library, struct cards *ret, struct error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef ALIQUOT_CLI_PROBE_H
 #define ALIQUOT_CLI_PROBE_H
 
-#include "cli/place.h"
+#include "machine/place.h"
 #include "cli/report.h"
 
 void probe_preload(const struct place *place, struct report *report);

@@ -163,7 +163,7 @@ int request_open_driver(const struct request_flags *flags, struct request *reque
 static int read_cards(struct request *request, struct error *err)
 {
         struct doctor_api cuda;
-        int rc = cards_read(&request->library, &request->cards, err);
+        int rc = library_cards(&request->library, &request->cards, err);
 
         if (rc == 0) {
                 request->has_cards = true;

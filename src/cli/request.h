@@ -13,9 +13,9 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "cli/cards.h"
+#include "machine/cards.h"
 #include "cli/library.h"
-#include "cli/place.h"
+#include "machine/place.h"
 #include "settings/settings.h"
 
 #define REQUEST_FLAGS 12u

@@ -96,7 +96,7 @@ static int resolve(struct change *change, const struct store_session *session, s
 
         if (rc < 0)
                 return rc;
-        if (cards_read(&request->library, &request->cards, NULL) == 0 &&
+        if (library_cards(&request->library, &request->cards, NULL) == 0 &&
             has_gpus_of(session, &request->cards))
                 cards_as_gpus(&request->cards, &request->gpus);
         else

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * NVML is reached through the handle that our library opened, on which no hook of ours stands: also
- * a command that runs inside a session sees the cards as they are.
- */
-#include "cli/cards.h"
+#include "machine/cards.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +9,7 @@
 #include "common/text.h"
 
 static struct {
+        char path[PATH_MAX];
         __typeof__(nvmlInit_v2) *init;
         __typeof__(nvmlShutdown) *shutdown;
         __typeof__(nvmlErrorString) *error_string;
@@ -43,10 +40,9 @@ static bool bind(void *handle)
                nvml.uuid && nvml.name && nvml.memory;
 }
 
-static int fail_nvml(const struct cards *cards, const char *what, nvmlReturn_t rc,
-                     struct error *err)
+static int fail_nvml(const char *what, nvmlReturn_t rc, struct error *err)
 {
-        return fail(err, -EIO, "%s: %s: %s; nvidia-smi should work first", cards->nvml, what,
+        return fail(err, -EIO, "%s: %s: %s; nvidia-smi should work first", nvml.path, what,
                     nvml.error_string(rc));
 }
 
@@ -84,32 +80,30 @@ static void add_instances(struct cards *cards, nvmlDevice_t card, unsigned index
         }
 }
 
-int cards_read(const struct library *library, struct cards *ret, struct error *err)
+int cards_start(void *handle, const char *path, struct error *err)
 {
-        static struct cards cards;
-        struct doctor_api api;
-        unsigned count;
         nvmlReturn_t rc;
 
-        cards = (struct cards){ 0 };
-        if (!library_api(library, "nvml", &api) || !api.library[0])
-                return fail(err, -ENOENT,
-                            "no NVIDIA driver here (libnvidia-ml.so.1 was not found); install it, "
-                            "name it in ALIQUOT_REAL_LIBNVML, or use --sim");
-        text_put(cards.nvml, sizeof(cards.nvml), NULL, "%s", api.library);
-        if (!api.handle || !bind(api.handle))
-                return fail(err, -EIO, "%s is no NVML that loads here", api.library);
+        text_put(nvml.path, sizeof(nvml.path), NULL, "%s", path);
+        if (!handle || !bind(handle))
+                return fail(err, -EIO, "%s is no NVML that loads here", path);
         rc = nvml.init();
+        return rc == NVML_SUCCESS ? 0 : fail_nvml("nvmlInit", rc, err);
+}
+
+int cards_list(struct cards *ret, struct error *err)
+{
+        static struct cards cards;
+        unsigned count;
+        nvmlReturn_t rc = nvml.count(&count);
+
         if (rc != NVML_SUCCESS)
-                return fail_nvml(&cards, "nvmlInit", rc, err);
+                return fail_nvml("nvmlDeviceGetCount", rc, err);
+        cards = (struct cards){ 0 };
+        memcpy(cards.nvml, nvml.path, sizeof(cards.nvml));
         if (!nvml.driver_version ||
             nvml.driver_version(cards.driver, sizeof(cards.driver)) != NVML_SUCCESS)
                 cards.driver[0] = '\0';
-        rc = nvml.count(&count);
-        if (rc != NVML_SUCCESS) {
-                nvml.shutdown();
-                return fail_nvml(&cards, "nvmlDeviceGetCount", rc, err);
-        }
         for (unsigned i = 0; i < count; i++) {
                 nvmlDevice_t device;
 
@@ -118,10 +112,13 @@ int cards_read(const struct library *library, struct cards *ret, struct error *e
                 add(&cards, device, i, false);
                 add_instances(&cards, device, i);
         }
-        /* `run` lives on behind its program and must not keep the device open. */
-        nvml.shutdown();
         *ret = cards;
         return 0;
+}
+
+void cards_stop(void)
+{
+        nvml.shutdown();
 }
 
 void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret)

@@ -3,7 +3,7 @@
  * Two layouts, told apart by which of them has the library. Found from the command itself, so that
  * an installed tree can be moved and a build folder needs no setting.
  */
-#include "cli/place.h"
+#include "machine/place.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPUs of this machine, as the driver's NVML names them: whole, whatever session we are in.
+ * The GPUs of this machine, as the driver's NVML names them.
+ *
+ *      cards_start(handle, path, &err)         an NVML that the caller has opened
+ *      cards_list(&cards, &err)                as often as wanted
+ *      cards_stop()
+ *
+ * One NVML at a time, one thread. Starting one and stopping it again can take seconds on a real
+ * machine whose driver is not kept loaded: who looks often keeps it started.
  */
-#ifndef ALIQUOT_CLI_CARDS_H
-#define ALIQUOT_CLI_CARDS_H
+#ifndef ALIQUOT_MACHINE_CARDS_H
+#define ALIQUOT_MACHINE_CARDS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/library.h"
+#include "common/error.h"
 #include "common/uuid.h"
 #include "settings/settings.h"
 
@@ -28,8 +36,11 @@ struct cards {
         struct card card[SETTINGS_GPUS]; /* physical order, a card's instances behind it */
 };
 
-/* -ENOENT: no NVML on this machine. -EIO: it is there and does not work. */
-int cards_read(const struct library *library, struct cards *ret, struct error *err);
+/* `handle` as dlopen() gave it, NULL if it gave none; `path` is for messages. -EIO: it does not
+ * work. */
+int cards_start(void *handle, const char *path, struct error *err);
+int cards_list(struct cards *ret, struct error *err);
+void cards_stop(void);
 
 void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where our own files lie: beside the command, in the installed tree or in the build folder.
+ * Where our own files lie: beside the program that asks, in the installed tree or in the build
+ * folder.
  */
-#ifndef ALIQUOT_CLI_PLACE_H
-#define ALIQUOT_CLI_PLACE_H
+#ifndef ALIQUOT_MACHINE_PLACE_H
+#define ALIQUOT_MACHINE_PLACE_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include "common/error.h"
 
 struct place {
-        char program[PATH_MAX]; /* this command */
+        char program[PATH_MAX]; /* this one */
         char library[PATH_MAX]; /* libaliquot.so */
         char sim_cuda[PATH_MAX];
         char sim_nvml[PATH_MAX];
