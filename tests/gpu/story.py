@@ -165,6 +165,7 @@ class Teller:
         for turn in range(rounds or self.rounds):
             for limit in (None, self.capacity) if turn % 2 == 0 else (self.capacity, None):
                 (alone if limit is None else ours).append(measure(limit))
+            self.fact("pairs so far", [alone, ours])
         return alone, ours
 
     def compare(self, what, unit, alone, ours, at_most=None, at_least=None):

@@ -45,7 +45,7 @@ def trainer(batch):
 def steps():
     torch.use_deterministic_algorithms(True)
     model, step = trainer(64)
-    losses = [float(step()) for _ in range(10)]
+    losses = [float(step().detach()) for _ in range(10)]
     digest = hashlib.sha256()
     for parameter in model.parameters():
         digest.update(parameter.detach().cpu().numpy().tobytes())
@@ -96,8 +96,7 @@ def profiler():
         a = torch.ones(256, 256, device="cuda")
         (a @ a).sum()
         torch.cuda.synchronize()
-    names = [event.key for event in profile.key_averages()
-             if "CUDA" in str(event.device_type)]
+    names = sorted({event.key for event in profile.key_averages() if "CUDA" in str(event.device_type)})
     say("profiled", kernels=len(names), names=names[:20])
 
 
