@@ -36,7 +36,8 @@
  * Time is the wall clock in nanoseconds, since a session's end survives a reboot. It may jump: a
  * session never ends before its TTL has passed on the clock that the caller gives, and a clock that
  * goes back only makes it later. All memory is the caller's (struct sessions: 5 MiB); nothing here
- * allocates or blocks, and one step is a few walks over the sessions at most. One thread.
+ * allocates or blocks, and one step is a few walks over the sessions, and one for each GPU, at
+ * most. One thread.
  *
  * Units: bytes; nanoseconds. Texts are NUL-terminated and were checked by the caller to be UTF-8
  * without control characters; names by settings_check_name()'s rule.
@@ -229,9 +230,12 @@ struct sessions_event {
 
 enum sessions_answer {
         SESSIONS_YES,
-        SESSIONS_NO_ROOM, /* .gpu, .free_bytes, .wanted_bytes: where, and what there is */
-        SESSIONS_NO_GPU, /* none such here, none that large, or not so many; .gpu if it was named */
-        SESSIONS_EXISTS, /* the name is taken, by whomever */
+        /* .gpu, .wanted_bytes, and .free_bytes there (of a change: with what it has already). */
+        SESSIONS_NO_ROOM,
+        /* None such here, none that large, or not so many; .gpu if it was named, .wanted_bytes, and
+         * .free_bytes: the most that one session can have there, or of any that is left. */
+        SESSIONS_NO_GPU,
+        SESSIONS_EXISTS,   /* the name is taken, by whomever */
         SESSIONS_UNKNOWN,  /* also another owner's: its existence is not told */
         SESSIONS_STALE,    /* .version is not the session's */
         SESSIONS_BUSY,     /* programs run, and it was not forced */
@@ -277,7 +281,7 @@ struct sessions_action {
 struct sessions_actions {
         enum sessions_answer answer; /* to who asked, or what was wrong with the event */
         const char *field;           /* what it is about, by the API's name (static), or NULL */
-        const struct sessions_one *session; /* the one made or changed; NULL if it was refused */
+        const struct sessions_one *session; /* the one that it was about; NULL if refused */
         uint8_t gpu[16];
         uint64_t wanted_bytes;
         uint64_t free_bytes;

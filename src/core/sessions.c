@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of a node's sessions: each event finds its function.
+ *
+ * See sessions.h for what they promise, sessions_parts.h for which file does what, and
+ * docs/sessions.md for why.
+ */
+#include "core/sessions.h"
+
+#include "core/sessions_parts.h"
+
+/* -- GPUs ------------------------------------------------------------------------------------- */
+
+static struct sessions_gpu *gpu_find(struct sessions *node, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < node->gpu_count; i++) {
+                if (uuid_is_same(node->gpu[i].uuid, uuid))
+                        return &node->gpu[i];
+        }
+        return NULL;
+}
+
+/* A new place, or that of a GPU that is gone: its sessions know it by its UUID. */
+static struct sessions_gpu *gpu_place(struct sessions *node)
+{
+        if (node->gpu_count < SESSIONS_GPUS)
+                return &node->gpu[node->gpu_count++];
+        for (unsigned i = 0; i < node->gpu_count; i++) {
+                if (!node->gpu[i].is_here)
+                        return &node->gpu[i];
+        }
+        return NULL;
+}
+
+static bool is_gpu(const struct sessions_gpu *gpu)
+{
+        static const uint8_t nobody[16];
+
+        return !uuid_is_same(gpu->uuid, nobody) && gpu->card_bytes > 0;
+}
+
+static void gpu_comes(const struct step *step)
+{
+        const struct sessions_gpu *said = &step->event->gpu;
+        struct sessions_gpu *gpu = gpu_find(step->node, said->uuid);
+
+        if (!is_gpu(said)) {
+                refuse(step->ret, SESSIONS_BAD, "gpu");
+                return;
+        }
+        if (gpu && gpu->is_here && gpu->card_bytes == said->card_bytes)
+                return;
+        if (!gpu)
+                gpu = gpu_place(step->node);
+        if (!gpu) {
+                refuse(step->ret, SESSIONS_FULL, "gpu");
+                return;
+        }
+        *gpu = *said;
+        gpu->is_here = true;
+        tell(step->ret, SESSIONS_NOTE_GPU_HERE, NULL);
+}
+
+static void gpu_goes(const struct step *step)
+{
+        struct sessions_gpu *gpu = gpu_find(step->node, step->event->gpu.uuid);
+
+        if (!gpu) {
+                refuse(step->ret, SESSIONS_NO_GPU, "gpu");
+                return;
+        }
+        if (gpu->is_here)
+                tell(step->ret, SESSIONS_NOTE_GPU_GONE, NULL);
+        gpu->is_here = false;
+}
+
+/* -- What nobody asked for -------------------------------------------------------------------- */
+
+static void set_policy(const struct step *step)
+{
+        const char *field = sessions_check_policy(&step->event->policy);
+
+        if (field)
+                refuse(step->ret, SESSIONS_BAD, field);
+        else
+                step->node->policy = step->event->policy;
+}
+
+static bool may_restore(const struct step *step, const struct sessions_one *one)
+{
+        if (!check_session(one, false, step->ret))
+                return false;
+        if (one->state < SESSIONS_OPEN || one->state > SESSIONS_KILLING)
+                return refuse(step->ret, SESSIONS_BAD, "state");
+        if (one->version == 0)
+                return refuse(step->ret, SESSIONS_BAD, "version");
+        if (place_named(step->node, one->name) != NOWHERE)
+                return refuse(step->ret, SESSIONS_EXISTS, "name");
+        if (place_free(step->node) == NOWHERE)
+                return refuse(step->ret, SESSIONS_FULL, NULL);
+        return true;
+}
+
+static void restore(const struct step *step)
+{
+        unsigned place = place_free(step->node);
+
+        if (!may_restore(step, step->event->session))
+                return;
+        place_fill(step->node, place, step->event->session);
+        place_owe(step->node, place, 1); /* at once */
+        step->ret->session = &step->node->session[place];
+}
+
+static void empty(const struct step *step)
+{
+        unsigned place = place_named(step->node, step->event->name);
+
+        if (place == NOWHERE) {
+                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+                return;
+        }
+        step->ret->session = &step->node->session[place];
+        if (step->ret->session->state == SESSIONS_OPEN)
+                return;
+        place_remember(step->node, place);
+        end_bury(step, place);
+}
+
+static void tick(const struct step *step)
+{
+        struct sessions *node = step->node;
+        unsigned place = place_due(node, step->now_ns);
+
+        if (place == NOWHERE)
+                return;
+        step->ret->session = &node->session[place];
+        if (node->due[place].is_owed) {
+                end_repeat(step, place);
+        } else {
+                place_remember(node, place);
+                if (node->session[place].state == SESSIONS_OPEN)
+                        end_begin(step, place, SESSIONS_NOTE_EXPIRED);
+                else
+                        end_kill(step, place);
+        }
+        node->tick_from = place + 1;
+        step->ret->is_more = place_due(node, step->now_ns) != NOWHERE;
+}
+
+/* -- What could not be carried out ------------------------------------------------------------ */
+
+static void owe_later(const struct step *step, unsigned place)
+{
+        place_owe(step->node, place, sum_of(step->now_ns, SESSIONS_RETRY_NS));
+        step->ret->session = &step->node->session[place];
+}
+
+/* The database could not follow, or the folder is still there: as before the step. */
+static void undo(const struct step *step, unsigned place)
+{
+        struct sessions *node = step->node;
+
+        if (node->before.state == SESSIONS_FREE) {
+                place_empty(node, place);
+                return;
+        }
+        if (node->session[place].state == SESSIONS_FREE)
+                place_fill(node, place, &node->before);
+        node->session[place] = node->before;
+        owe_later(step, place);
+}
+
+/* It was saved and cannot be made: it goes, and nobody was in it. If even that fails, it is to be
+ * one that ends, not one that is open. */
+static void give_up(const struct step *step, unsigned place)
+{
+        struct sessions_one *one = &step->node->session[place];
+
+        one->state = SESSIONS_ENDING;
+        one->ending = SESSIONS_DENY_NEW;
+        place_remember(step->node, place);
+        end_bury(step, place);
+}
+
+/* `last` is the place that the step before changed, or NOWHERE. */
+static void fail_last(const struct step *step, unsigned last)
+{
+        const struct sessions *node = step->node;
+        bool is_it = last != NOWHERE && strcmp(node->session[last].name, step->event->name) == 0;
+        unsigned place = is_it ? last : place_named(node, step->event->name);
+
+        if (place == NOWHERE)
+                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+        else if (is_it && (step->event->is_unsaved || node->session[place].state == SESSIONS_FREE))
+                undo(step, place);
+        else if (is_it && node->before.state == SESSIONS_FREE)
+                give_up(step, place);
+        else
+                owe_later(step, place);
+}
+
+/* -- What is asked from outside --------------------------------------------------------------- */
+
+void sessions_init(struct sessions *ret, const struct sessions_policy *policy)
+{
+        memset(ret, 0, sizeof(*ret));
+        ret->policy = *policy;
+        ret->last = NOWHERE;
+}
+
+const struct sessions_one *sessions_find(const struct sessions *node, const char *name)
+{
+        unsigned place = place_named(node, name);
+
+        return place != NOWHERE ? &node->session[place] : NULL;
+}
+
+static void take_step(const struct step *step, unsigned last)
+{
+        switch (step->event->type) {
+        case SESSIONS_GPU_HERE:
+                gpu_comes(step);
+                break;
+        case SESSIONS_GPU_GONE:
+                gpu_goes(step);
+                break;
+        case SESSIONS_POLICY:
+                set_policy(step);
+                break;
+        case SESSIONS_RESTORE:
+                restore(step);
+                break;
+        case SESSIONS_CREATE:
+                ask_create(step);
+                break;
+        case SESSIONS_CHANGE:
+                ask_change(step);
+                break;
+        case SESSIONS_RENEW:
+                ask_renew(step);
+                break;
+        case SESSIONS_RELEASE:
+                ask_release(step);
+                break;
+        case SESSIONS_EMPTY:
+                empty(step);
+                break;
+        case SESSIONS_TICK:
+                tick(step);
+                break;
+        case SESSIONS_FAILED:
+                fail_last(step, last);
+                break;
+        }
+}
+
+void sessions_step(struct sessions *node, const struct sessions_event *event, uint64_t now_ns,
+                   struct sessions_actions *ret)
+{
+        const struct step step = { .node = node, .event = event, .now_ns = now_ns, .ret = ret };
+        unsigned last = node->last;
+
+        *ret = (struct sessions_actions){ .answer = SESSIONS_YES };
+        node->last = NOWHERE;
+        take_step(&step, last);
+        if (ret->answer != SESSIONS_YES)
+                ret->session = NULL;
+        if (event->type == SESSIONS_GPU_HERE || event->type == SESSIONS_GPU_GONE)
+                memcpy(ret->gpu, event->gpu.uuid, sizeof(ret->gpu));
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What somebody asks for: a session is created, changed, renewed, released.
+ *
+ * Who asks is looked at first: of another owner's session nothing is told, not even that it is
+ * there. Then whether it can be done; all of it is done or nothing.
+ */
+#include "core/sessions_parts.h"
+
+static bool may_ask(const struct sessions_event *event, uint32_t owner_uid)
+{
+        return event->is_admin || event->uid == 0 || event->uid == owner_uid;
+}
+
+/* The session that the event means, or NOWHERE and a refusal. */
+static unsigned place_asked(const struct step *step)
+{
+        unsigned place = place_named(step->node, step->event->name);
+
+        if (place != NOWHERE && may_ask(step->event, step->node->session[place].owner_uid)) {
+                step->ret->session = &step->node->session[place];
+                return place;
+        }
+        refuse(step->ret, SESSIONS_UNKNOWN, "name");
+        return NOWHERE;
+}
+
+static bool is_current(const struct step *step, const struct sessions_one *one)
+{
+        if (step->event->version == 0 || step->event->version == one->version)
+                return true;
+        return refuse(step->ret, SESSIONS_STALE, NULL);
+}
+
+static bool is_open(const struct step *step, const struct sessions_one *one)
+{
+        return one->state == SESSIONS_OPEN || refuse(step->ret, SESSIONS_CLOSED, NULL);
+}
+
+/* -- How long --------------------------------------------------------------------------------- */
+
+static bool may_last(const struct step *step, uint64_t ttl_ns)
+{
+        uint64_t most_ns = step->node->policy.ttl_most_ns;
+
+        if (most_ns == 0 || (ttl_ns != 0 && ttl_ns <= most_ns))
+                return true;
+        return refuse(step->ret, SESSIONS_TOO_LONG, "ttl");
+}
+
+static uint64_t usual_ttl_ns(const struct sessions_policy *policy)
+{
+        return policy->ttl_ns != 0 ? policy->ttl_ns : policy->ttl_most_ns;
+}
+
+static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
+{
+        return ttl_ns != 0 ? sum_of(now_ns, ttl_ns) : 0;
+}
+
+/* Of an open session. What is owed comes before its end, and then plans it anew. */
+static void plan_expiry(const struct step *step, unsigned place)
+{
+        if (!step->node->due[place].is_owed)
+                place_plan(step->node, place, step->now_ns);
+}
+
+/* -- CREATE ----------------------------------------------------------------------------------- */
+
+static bool may_own_another(const struct step *step, uint32_t owner_uid)
+{
+        const struct sessions *node = step->node;
+        uint32_t count = 0;
+
+        for (unsigned i = 0; i < node->places; i++) {
+                if (node->session[i].state != SESSIONS_FREE &&
+                    node->session[i].owner_uid == owner_uid)
+                        count++;
+        }
+        if (node->policy.owner_most == 0 || count < node->policy.owner_most)
+                return true;
+        return refuse(step->ret, SESSIONS_FULL, "owner");
+}
+
+static bool may_create(const struct step *step, const struct sessions_one *one)
+{
+        const struct sessions_wish *wish = &step->event->wish;
+
+        if (!check_session(one, wish->is_chosen_here, step->ret))
+                return false;
+        if (wish->has_choice && wish->choice > SESSIONS_LEAST_LOADED)
+                return refuse(step->ret, SESSIONS_BAD, "choice");
+        if (!may_ask(step->event, one->owner_uid))
+                return refuse(step->ret, SESSIONS_BAD, "owner");
+        if (place_named(step->node, one->name) != NOWHERE)
+                return refuse(step->ret, SESSIONS_EXISTS, "name");
+        if (place_free(step->node) == NOWHERE)
+                return refuse(step->ret, SESSIONS_FULL, NULL);
+        return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns);
+}
+
+void ask_create(const struct step *step)
+{
+        struct sessions *node = step->node;
+        struct sessions_one one = *step->event->session;
+        unsigned place = place_free(node);
+
+        if (!(step->event->change_bits & SESSIONS_HAS_TTL))
+                one.ttl_ns = usual_ttl_ns(&node->policy);
+        if (!(step->event->change_bits & SESSIONS_HAS_ENDING))
+                one.ending = (uint8_t)node->policy.ending;
+        if (!may_create(step, &one) || !room_admit(node, &step->event->wish, &one, step->ret))
+                return;
+        one.state = SESSIONS_OPEN;
+        one.created_ns = step->now_ns;
+        one.ended_ns = 0;
+        one.expires_ns = expiry_ns(step->now_ns, one.ttl_ns);
+        one.version = 1;
+        place_remember(node, place);
+        place_fill(node, place, &one);
+        place_plan(node, place, step->now_ns);
+        step->ret->session = &node->session[place];
+        act(step->ret, SESSIONS_SAVE, step->ret->session);
+        tell(step->ret, SESSIONS_NOTE_CREATED, step->ret->session);
+        act(step->ret, SESSIONS_MAKE, step->ret->session);
+}
+
+/* -- CHANGE ----------------------------------------------------------------------------------- */
+
+#define SHARE_BITS (SESSIONS_HAS_MEMORY | SESSIONS_HAS_COMPUTE)
+#define LIMIT_BITS (SHARE_BITS | SESSIONS_HAS_WEIGHT | SESSIONS_HAS_PRIORITY)
+
+/* Which of the session's shares has the UUID; share_count: none. */
+static unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16])
+{
+        unsigned i = 0;
+
+        while (i < one->share_count && !uuid_is_same(one->share[i].uuid, uuid))
+                i++;
+        return i;
+}
+
+static void change_share(const struct step *step, struct sessions_share *share,
+                         const struct sessions_share *said)
+{
+        if (step->event->change_bits & SESSIONS_HAS_MEMORY)
+                share->memory_bytes = said->memory_bytes;
+        if (step->event->change_bits & SESSIONS_HAS_COMPUTE) {
+                share->compute_milli_percent = said->compute_milli_percent;
+                share->guarantee_milli_percent = said->guarantee_milli_percent;
+        }
+}
+
+static bool change_shares(const struct step *step, struct sessions_one *wanted)
+{
+        const struct sessions_one *said = step->event->session;
+        bool is_said[SESSIONS_GPUS] = { false };
+
+        if (said->share_count > SESSIONS_GPUS)
+                return refuse(step->ret, SESSIONS_BAD, "gpus");
+        for (unsigned i = 0; i < said->share_count; i++) {
+                unsigned at = share_find(wanted, said->share[i].uuid);
+
+                if (at == wanted->share_count) {
+                        memcpy(step->ret->gpu, said->share[i].uuid, sizeof(step->ret->gpu));
+                        return refuse(step->ret, SESSIONS_NO_GPU, "gpus");
+                }
+                if (is_said[at])
+                        return refuse(step->ret, SESSIONS_BAD, "gpus");
+                is_said[at] = true;
+                change_share(step, &wanted->share[at], &said->share[i]);
+        }
+        return true;
+}
+
+static void change_fields(const struct step *step, struct sessions_one *wanted)
+{
+        const struct sessions_one *said = step->event->session;
+        uint32_t bits = step->event->change_bits;
+
+        if (bits & SESSIONS_HAS_TTL) {
+                wanted->ttl_ns = said->ttl_ns;
+                wanted->expires_ns = expiry_ns(step->now_ns, said->ttl_ns);
+        }
+        if (bits & SESSIONS_HAS_ENDING)
+                wanted->ending = said->ending;
+        if (bits & SESSIONS_HAS_LABELS)
+                memcpy(wanted->labels, said->labels, sizeof(wanted->labels));
+        if (bits & SESSIONS_HAS_WEIGHT)
+                wanted->weight = said->weight;
+        if (bits & SESSIONS_HAS_PRIORITY)
+                wanted->priority = said->priority;
+        raise_version(wanted);
+}
+
+static bool may_become(const struct step *step, const struct sessions_one *one,
+                       const struct sessions_one *wanted)
+{
+        if (!check_session(wanted, false, step->ret))
+                return false;
+        if ((step->event->change_bits & SESSIONS_HAS_TTL) && !may_last(step, wanted->ttl_ns))
+                return false;
+        return room_regrant(step->node, one, wanted, step->ret);
+}
+
+void ask_change(const struct step *step)
+{
+        unsigned place = place_asked(step);
+
+        if (place == NOWHERE)
+                return;
+
+        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one wanted = *one;
+
+        if (!is_open(step, one) || !is_current(step, one))
+                return;
+        if ((step->event->change_bits & SHARE_BITS) && !change_shares(step, &wanted))
+                return;
+        change_fields(step, &wanted);
+        if (!may_become(step, one, &wanted))
+                return;
+        place_remember(step->node, place);
+        *one = wanted;
+        plan_expiry(step, place);
+        act(step->ret, SESSIONS_SAVE, one);
+        tell(step->ret, SESSIONS_NOTE_CHANGED, one);
+        if (step->event->change_bits & LIMIT_BITS)
+                act(step->ret, SESSIONS_LIMIT, one);
+}
+
+/* -- RENEW ------------------------------------------------------------------------------------ */
+
+/* How long the session lasts from now; its own TTL may be from when more was allowed. */
+static uint64_t renewed_ns(const struct step *step, uint64_t ttl_ns)
+{
+        uint64_t most_ns = step->node->policy.ttl_most_ns;
+
+        return most_ns != 0 && most_ns < ttl_ns ? most_ns : ttl_ns;
+}
+
+void ask_renew(const struct step *step)
+{
+        unsigned place = place_asked(step);
+
+        if (place == NOWHERE)
+                return;
+
+        struct sessions_one *one = &step->node->session[place];
+        uint64_t asked_ns = step->event->ttl_ns;
+        uint64_t ttl_ns = asked_ns != 0 ? asked_ns : one->ttl_ns;
+
+        if (!is_open(step, one) || (asked_ns != 0 && !may_last(step, asked_ns)) || ttl_ns == 0)
+                return;
+        place_remember(step->node, place);
+        if (ttl_ns != one->ttl_ns)
+                raise_version(one);
+        one->ttl_ns = ttl_ns;
+        one->expires_ns = expiry_ns(step->now_ns, renewed_ns(step, ttl_ns));
+        plan_expiry(step, place);
+        act(step->ret, SESSIONS_SAVE, one);
+        tell(step->ret, SESSIONS_NOTE_RENEWED, one);
+}
+
+/* -- RELEASE ---------------------------------------------------------------------------------- */
+
+void ask_release(const struct step *step)
+{
+        const struct sessions_event *event = step->event;
+        unsigned place = place_asked(step);
+
+        if (place == NOWHERE)
+                return;
+
+        struct sessions_one *one = &step->node->session[place];
+
+        if (!event->is_forced && !is_open(step, one))
+                return;
+        if (!event->is_forced && event->is_busy) {
+                refuse(step->ret, SESSIONS_BUSY, NULL);
+                return;
+        }
+        if (!is_current(step, one))
+                return;
+        place_remember(step->node, place);
+        if (one->state != SESSIONS_OPEN) {
+                end_kill(step, place);
+                return;
+        }
+        if (!event->is_forced)
+                one->ending = SESSIONS_DENY_NEW;
+        end_begin(step, place, SESSIONS_NOTE_RELEASED);
+}

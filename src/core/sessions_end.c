@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Endings: a session is closed, its programs are told or stopped, and when none is left, nothing
+ * of it stays.
+ *
+ * First it is saved that it ends, then it is closed, then signals: whoever starts again from what
+ * was saved closes and signals again (end_repeat()), and no program can come in between. Its row is
+ * the last thing to go, so a folder without a row never is.
+ */
+#include "core/sessions_parts.h"
+
+void raise_version(struct sessions_one *one)
+{
+        one->version = one->version < UINT64_MAX ? one->version + 1 : 1;
+}
+
+static void shut(const struct sessions_one *one, struct sessions_actions *ret)
+{
+        act(ret, SESSIONS_SHUT, one);
+        if (one->state == SESSIONS_KILLING)
+                act(ret, SESSIONS_SIGKILL, one);
+        else if (one->ending == SESSIONS_TERM)
+                act(ret, SESSIONS_SIGTERM, one);
+}
+
+void end_begin(const struct step *step, unsigned place, enum sessions_note why)
+{
+        struct sessions_one *one = &step->node->session[place];
+
+        one->state = one->ending == SESSIONS_KILL ? SESSIONS_KILLING : SESSIONS_ENDING;
+        one->ended_ns = step->now_ns;
+        raise_version(one);
+        act(step->ret, SESSIONS_SAVE, one);
+        tell(step->ret, why, one);
+        if (one->ending == SESSIONS_TERM)
+                tell(step->ret, SESSIONS_NOTE_TERMINATED, one);
+        if (one->ending == SESSIONS_KILL)
+                tell(step->ret, SESSIONS_NOTE_KILLED, one);
+        shut(one, step->ret);
+        place_plan(step->node, place, step->now_ns);
+}
+
+void end_kill(const struct step *step, unsigned place)
+{
+        struct sessions_one *one = &step->node->session[place];
+
+        one->state = SESSIONS_KILLING;
+        raise_version(one);
+        act(step->ret, SESSIONS_SAVE, one);
+        tell(step->ret, SESSIONS_NOTE_KILLED, one);
+        act(step->ret, SESSIONS_SIGKILL, one);
+        place_plan(step->node, place, step->now_ns);
+}
+
+void end_bury(const struct step *step, unsigned place)
+{
+        const struct sessions_one *one = &step->node->session[place];
+
+        act(step->ret, SESSIONS_REMOVE, one);
+        act(step->ret, SESSIONS_FORGET, one);
+        tell(step->ret, SESSIONS_NOTE_GONE, one);
+        place_empty(step->node, place);
+}
+
+void end_repeat(const struct step *step, unsigned place)
+{
+        const struct sessions_one *one = &step->node->session[place];
+
+        if (one->state == SESSIONS_OPEN) {
+                act(step->ret, SESSIONS_MAKE, one);
+                act(step->ret, SESSIONS_LIMIT, one);
+        } else {
+                shut(one, step->ret);
+        }
+        place_plan(step->node, place, step->now_ns);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of core/sessions share, and nobody else.
+ *
+ *      sessions.c          an event finds its function; GPUs, what is restored, what failed
+ *      sessions_ask.c      what somebody asks for: create, change, renew, release
+ *      sessions_end.c      endings, from the first action to the last
+ *      sessions_place.c    places in the state, and what TICK has to do with each
+ *      sessions_room.c     who fits where
+ *      sessions_check.c    what makes sense at all
+ *
+ * Functions that return bool answer yes or no: no means that `ret` says why and nothing else was
+ * changed. Each event looks first, at everything that could be refused, and then changes the state
+ * and says the actions.
+ */
+#ifndef ALIQUOT_CORE_SESSIONS_PARTS_H
+#define ALIQUOT_CORE_SESSIONS_PARTS_H
+
+#include <string.h>
+
+#include "core/sessions.h"
+
+/* One call of sessions_step(). */
+struct step {
+        struct sessions *node;
+        const struct sessions_event *event;
+        uint64_t now_ns;
+        struct sessions_actions *ret;
+};
+
+/* Sums stop at the end of what 64 bits hold: there they mean "more than anything". */
+static inline uint64_t sum_of(uint64_t a, uint64_t b)
+{
+        return a <= UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
+{
+        return memcmp(a, b, 16) == 0;
+}
+
+/* For `return refuse(...)`. */
+static inline bool refuse(struct sessions_actions *ret, enum sessions_answer answer,
+                          const char *field)
+{
+        ret->answer = answer;
+        ret->field = field;
+        return false;
+}
+
+static inline void act(struct sessions_actions *ret, enum sessions_action_type type,
+                       const struct sessions_one *one)
+{
+        ret->action[ret->count++] = (struct sessions_action){ .type = type, .session = one };
+}
+
+static inline void tell(struct sessions_actions *ret, enum sessions_note note,
+                        const struct sessions_one *one)
+{
+        ret->action[ret->count++] =
+                (struct sessions_action){ .type = SESSIONS_TELL, .note = note, .session = one };
+}
+
+/* -- sessions_place.c ------------------------------------------------------------------------- */
+
+#define NOWHERE SESSIONS_MOST
+
+/* NOWHERE: no such session; no place left. */
+unsigned place_named(const struct sessions *node, const char *name);
+unsigned place_free(const struct sessions *node);
+
+/* Before a place is changed: what it was, for SESSIONS_FAILED. */
+void place_remember(struct sessions *node, unsigned place);
+void place_fill(struct sessions *node, unsigned place, const struct sessions_one *one);
+/* Its fields stay, for whoever carries the actions out. */
+void place_empty(struct sessions *node, unsigned place);
+
+/* When the state that the session is in now ends by itself; whatever was planned is forgotten. */
+void place_plan(struct sessions *node, unsigned place, uint64_t now_ns);
+/* The session's actions are to come again, then. */
+void place_owe(struct sessions *node, unsigned place, uint64_t at_ns);
+/* The next one with something to do, from .tick_from on; NOWHERE. */
+unsigned place_due(const struct sessions *node, uint64_t now_ns);
+
+/* -- sessions_end.c --------------------------------------------------------------------------- */
+
+void raise_version(struct sessions_one *one);
+
+/* An open session ends, by its .ending. */
+void end_begin(const struct step *step, unsigned place, enum sessions_note why);
+/* Whoever still runs in one that is ending gets SIGKILL. */
+void end_kill(const struct step *step, unsigned place);
+/* Nobody runs in it: nothing of it stays. */
+void end_bury(const struct step *step, unsigned place);
+/* The actions of its state once more, whatever that is. */
+void end_repeat(const struct step *step, unsigned place);
+
+/* -- sessions_ask.c --------------------------------------------------------------------------- */
+
+void ask_create(const struct step *step);
+void ask_change(const struct step *step);
+void ask_renew(const struct step *step);
+void ask_release(const struct step *step);
+
+/* -- sessions_room.c -------------------------------------------------------------------------- */
+
+/* Whether a new session gets what it asks for; the GPUs are chosen in `one` if it leaves that. */
+bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
+                struct sessions_one *one, struct sessions_actions *ret);
+
+/* Whether `one` of this node may have the shares of `wanted`, which are on the same GPUs. */
+bool room_regrant(const struct sessions *node, const struct sessions_one *one,
+                  const struct sessions_one *wanted, struct sessions_actions *ret);
+
+/* -- sessions_check.c ------------------------------------------------------------------------- */
+
+/* Whether a session's own fields make sense; with `is_chosen_here`, its UUIDs are not looked at. */
+bool check_session(const struct sessions_one *one, bool is_chosen_here,
+                   struct sessions_actions *ret);
+
+#endif

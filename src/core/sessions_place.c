@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places: where a session lies in the state, and what TICK has to do with it, and when.
+ *
+ * A session keeps its place until it is forgotten; walks end at .places, one above the last that is
+ * taken. What is due lies apart from the sessions, so that looking for it reads little memory.
+ */
+#include "core/sessions_parts.h"
+
+unsigned place_named(const struct sessions *node, const char *name)
+{
+        for (unsigned i = 0; i < node->places; i++) {
+                const struct sessions_one *one = &node->session[i];
+
+                if (one->state != SESSIONS_FREE && strcmp(one->name, name) == 0)
+                        return i;
+        }
+        return NOWHERE;
+}
+
+_Static_assert(NOWHERE == SESSIONS_MOST, "with every place taken, the next free one is nowhere");
+
+unsigned place_free(const struct sessions *node)
+{
+        for (unsigned i = 0; i < node->places; i++) {
+                if (node->session[i].state == SESSIONS_FREE)
+                        return i;
+        }
+        return node->places;
+}
+
+void place_remember(struct sessions *node, unsigned place)
+{
+        node->last = place;
+        node->before = node->session[place];
+}
+
+void place_fill(struct sessions *node, unsigned place, const struct sessions_one *one)
+{
+        node->session[place] = *one;
+        node->count++;
+        if (node->places <= place)
+                node->places = place + 1;
+}
+
+void place_empty(struct sessions *node, unsigned place)
+{
+        node->session[place].state = SESSIONS_FREE;
+        node->due[place] = (struct sessions_due){ 0 };
+        node->count--;
+        while (node->places > 0 && node->session[node->places - 1].state == SESSIONS_FREE)
+                node->places--;
+}
+
+/* -- What is due ------------------------------------------------------------------------------ */
+
+void place_owe(struct sessions *node, unsigned place, uint64_t at_ns)
+{
+        node->due[place] = (struct sessions_due){ .at_ns = at_ns, .is_owed = true };
+}
+
+void place_plan(struct sessions *node, unsigned place, uint64_t now_ns)
+{
+        const struct sessions_one *one = &node->session[place];
+        uint64_t grace_end_ns = sum_of(now_ns, node->policy.grace_ns);
+
+        node->due[place] = (struct sessions_due){ 0 };
+        if (one->state == SESSIONS_OPEN)
+                node->due[place].at_ns = one->expires_ns;
+        else if (one->state == SESSIONS_KILLING)
+                place_owe(node, place, sum_of(now_ns, SESSIONS_RETRY_NS));
+        else if (one->ending == SESSIONS_TERM)
+                node->due[place].at_ns = grace_end_ns > 0 ? grace_end_ns : 1; /* 0: nothing */
+}
+
+/* What is owed is never planned further ahead than SESSIONS_RETRY_NS: then the clock went back. */
+static bool is_due(const struct sessions_due *due, uint64_t now_ns)
+{
+        if (due->at_ns == 0 || due->at_ns <= now_ns)
+                return due->at_ns != 0;
+        return due->is_owed && due->at_ns - now_ns > SESSIONS_RETRY_NS;
+}
+
+unsigned place_due(const struct sessions *node, uint64_t now_ns)
+{
+        for (unsigned i = 0; i < node->places; i++) {
+                unsigned place = (node->tick_from + i) % node->places;
+
+                if (is_due(&node->due[place], now_ns))
+                        return place;
+        }
+        return NOWHERE;
+}
+
+uint64_t sessions_next_ns(const struct sessions *node)
+{
+        uint64_t next_ns = 0;
+
+        for (unsigned i = 0; i < node->places; i++) {
+                uint64_t at_ns = node->due[i].at_ns;
+
+                if (at_ns != 0 && (next_ns == 0 || at_ns < next_ns))
+                        next_ns = at_ns;
+        }
+        return next_ns;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room: what of each GPU is promised, what may still be, and who gets which GPU.
+ *
+ * Nothing is counted along the way: what is promised is summed up from the sessions whenever it is
+ * asked, so it cannot drift from them. A session gets all that it asks for or nothing: first it is
+ * looked whether every share fits, and only the caller makes the session.
+ */
+#include "core/sessions_parts.h"
+
+/* One GPU, as seen by somebody who wants a share of it. */
+struct room {
+        const struct sessions_gpu *gpu; /* NULL: not here */
+        uint64_t most;                  /* that one session may have */
+        uint64_t bound;                 /* that all may have together */
+        uint64_t promised;              /* to the others */
+};
+
+static const struct sessions_gpu *gpu_here(const struct sessions *node, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < node->gpu_count; i++) {
+                if (node->gpu[i].is_here && uuid_is_same(node->gpu[i].uuid, uuid))
+                        return &node->gpu[i];
+        }
+        return NULL;
+}
+
+static uint64_t promised_but(const struct sessions *node, const struct sessions_one *but,
+                             const uint8_t uuid[16])
+{
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < node->places; i++) {
+                const struct sessions_one *one = &node->session[i];
+
+                if (one->state == SESSIONS_FREE || one == but)
+                        continue;
+                for (unsigned j = 0; j < one->share_count; j++) {
+                        if (uuid_is_same(one->share[j].uuid, uuid))
+                                sum = sum_of(sum, one->share[j].memory_bytes);
+                }
+        }
+        return sum;
+}
+
+static uint64_t percent_of(uint64_t bytes, uint32_t percent)
+{
+        uint64_t whole = bytes / 100;
+
+        if (percent != 0 && whole > UINT64_MAX / percent)
+                return UINT64_MAX;
+        return sum_of(whole * percent, bytes % 100 * percent / 100);
+}
+
+static uint64_t bound_of(const struct sessions_policy *policy, uint64_t card_bytes)
+{
+        switch (policy->overcommit) {
+        case SESSIONS_RATIO:
+                return percent_of(card_bytes, policy->ratio_percent);
+        case SESSIONS_NONE:
+                return UINT64_MAX;
+        case SESSIONS_STRICT:
+        default:
+                return card_bytes;
+        }
+}
+
+static struct room room_of(const struct sessions *node, const uint8_t uuid[16],
+                           const struct sessions_one *but)
+{
+        struct room room = { .gpu = gpu_here(node, uuid) };
+
+        if (!room.gpu)
+                return room;
+        if (room.gpu->card_bytes > node->policy.reserve_bytes)
+                room.most = room.gpu->card_bytes - node->policy.reserve_bytes;
+        room.bound = bound_of(&node->policy, room.most);
+        room.promised = promised_but(node, but, uuid);
+        return room;
+}
+
+static uint64_t room_bytes(const struct room *room)
+{
+        uint64_t left = room->bound > room->promised ? room->bound - room->promised : 0;
+
+        return left < room->most ? left : room->most;
+}
+
+static bool refuse_room(struct sessions_actions *ret, const struct room *room, uint64_t wanted)
+{
+        memcpy(ret->gpu, room->gpu->uuid, sizeof(ret->gpu));
+        ret->wanted_bytes = wanted;
+        ret->free_bytes = room_bytes(room);
+        return refuse(ret, SESSIONS_NO_ROOM, "memory");
+}
+
+static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t most)
+{
+        ret->wanted_bytes = wanted;
+        ret->free_bytes = most;
+        return refuse(ret, SESSIONS_NO_GPU, "gpus");
+}
+
+/* -- GPUs that were named --------------------------------------------------------------------- */
+
+static bool may_have(const struct sessions *node, const struct sessions_one *but,
+                     const struct sessions_share *share, struct sessions_actions *ret)
+{
+        struct room room = room_of(node, share->uuid, but);
+
+        if (!room.gpu || share->memory_bytes > room.most) {
+                memcpy(ret->gpu, share->uuid, sizeof(ret->gpu));
+                return refuse_gpu(ret, share->memory_bytes, room.most);
+        }
+        if (share->memory_bytes > room_bytes(&room))
+                return refuse_room(ret, &room, share->memory_bytes);
+        return true;
+}
+
+bool room_regrant(const struct sessions *node, const struct sessions_one *one,
+                  const struct sessions_one *wanted, struct sessions_actions *ret)
+{
+        for (unsigned i = 0; i < one->share_count; i++) {
+                if (wanted->share[i].memory_bytes > one->share[i].memory_bytes &&
+                    !may_have(node, one, &wanted->share[i], ret))
+                        return false;
+        }
+        return true;
+}
+
+/* -- GPUs that are chosen here ---------------------------------------------------------------- */
+
+/* The GPUs that are left to choose from; one that was taken has no .gpu any more. */
+struct offer {
+        struct room room[SESSIONS_GPUS];
+        unsigned count;
+        uint64_t free_least_bytes;
+        enum sessions_choice choice;
+};
+
+static void offer_make(struct offer *ret, const struct sessions *node,
+                       const struct sessions_wish *wish)
+{
+        ret->count = node->gpu_count;
+        ret->free_least_bytes = wish->free_least_bytes;
+        ret->choice = wish->has_choice ? wish->choice : node->policy.choice;
+        for (unsigned i = 0; i < node->gpu_count; i++)
+                ret->room[i] = room_of(node, node->gpu[i].uuid, NULL);
+}
+
+/* What is not promised yet, without a bound as if the bound were the card. */
+static uint64_t whole_of(const struct room *room)
+{
+        return room->bound == UINT64_MAX ? room->most : room->bound;
+}
+
+static bool has_more_left(const struct room *a, const struct room *b)
+{
+        return sum_of(whole_of(a), b->promised) > sum_of(whole_of(b), a->promised);
+}
+
+static bool has_enough_left(const struct room *room, uint64_t bytes)
+{
+        return sum_of(room->promised, bytes) <= whole_of(room);
+}
+
+static bool is_better(const struct offer *offer, const struct room *a, const struct room *b,
+                      uint64_t bytes)
+{
+        bool is_enough = has_enough_left(a, bytes);
+
+        if (offer->choice == SESSIONS_LEAST_LOADED)
+                return has_more_left(a, b);
+        if (is_enough != has_enough_left(b, bytes))
+                return is_enough;
+        return is_enough ? has_more_left(b, a) : has_more_left(a, b);
+}
+
+static struct room *offer_choose(struct offer *offer, uint64_t bytes)
+{
+        uint64_t least = bytes > offer->free_least_bytes ? bytes : offer->free_least_bytes;
+        struct room *best = NULL;
+
+        for (unsigned i = 0; i < offer->count; i++) {
+                struct room *room = &offer->room[i];
+
+                if (!room->gpu || room_bytes(room) < least)
+                        continue;
+                if (!best || is_better(offer, room, best, bytes))
+                        best = room;
+        }
+        return best;
+}
+
+/* Nowhere: because of the others, or could it never be? */
+static bool refuse_offer(const struct offer *offer, uint64_t bytes, struct sessions_actions *ret)
+{
+        uint64_t least = bytes > offer->free_least_bytes ? bytes : offer->free_least_bytes;
+        const struct room *freest = NULL;
+        uint64_t most = 0;
+
+        for (unsigned i = 0; i < offer->count; i++) {
+                const struct room *room = &offer->room[i];
+
+                if (!room->gpu)
+                        continue;
+                if (!freest || room_bytes(room) > room_bytes(freest))
+                        freest = room;
+                if (room->most > most)
+                        most = room->most;
+        }
+        return least > most ? refuse_gpu(ret, least, most) : refuse_room(ret, freest, least);
+}
+
+static unsigned largest_unplaced(const struct sessions_one *one, const bool *is_placed)
+{
+        unsigned largest = SESSIONS_GPUS;
+
+        for (unsigned i = 0; i < one->share_count; i++) {
+                if (is_placed[i])
+                        continue;
+                if (largest == SESSIONS_GPUS ||
+                    one->share[i].memory_bytes > one->share[largest].memory_bytes)
+                        largest = i;
+        }
+        return largest;
+}
+
+/*
+ * The largest share first: whatever GPU it takes, those that are large enough for it are among
+ * those that are for the next, so whenever there is a way to place all, this finds one.
+ */
+static bool choose_all(const struct sessions *node, const struct sessions_wish *wish,
+                       struct sessions_one *one, struct sessions_actions *ret)
+{
+        bool is_placed[SESSIONS_GPUS] = { false };
+        struct offer offer;
+
+        offer_make(&offer, node, wish);
+        for (unsigned i = 0; i < one->share_count; i++) {
+                struct sessions_share *share = &one->share[largest_unplaced(one, is_placed)];
+                struct room *room = offer_choose(&offer, share->memory_bytes);
+
+                if (!room)
+                        return refuse_offer(&offer, share->memory_bytes, ret);
+                memcpy(share->uuid, room->gpu->uuid, sizeof(share->uuid));
+                is_placed[share - one->share] = true;
+                room->gpu = NULL;
+        }
+        return true;
+}
+
+/* -- What is asked from outside --------------------------------------------------------------- */
+
+bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
+                struct sessions_one *one, struct sessions_actions *ret)
+{
+        if (wish->is_chosen_here)
+                return choose_all(node, wish, one, ret);
+        for (unsigned i = 0; i < one->share_count; i++) {
+                if (!may_have(node, NULL, &one->share[i], ret))
+                        return false;
+        }
+        return true;
+}
+
+uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16])
+{
+        return promised_but(node, NULL, uuid);
+}
+
+uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16])
+{
+        struct room room = room_of(node, uuid, NULL);
+
+        return room_bytes(&room);
+}
