@@ -6,6 +6,7 @@
     run         runs a program on that node to its end, with or without the library in front
     start       the same in the background; whatever still runs at the end of the test is killed
     compile_c   compiles a C text into a program or a shared library
+    hold        a process that holds bytes of a simulated card (programs/sim/hold.c)
     nvidia_smi  NVIDIA's own tool, where this machine can have it
 
 Nothing of the caller's environment reaches a program under test but what lib/node.py lists.
@@ -54,11 +55,22 @@ def start(sim):
 @pytest.fixture(scope="session")
 def nvidia_smi(build):
     """Its path; the test is skipped, with the reason, where it cannot be fetched."""
-    done = subprocess.run([build.source / "tools/fetch-nvidia-smi"], capture_output=True, text=True,
+    done = subprocess.run([build.source / "tools/fetch-debian", "nvidia-smi"], capture_output=True, text=True,
                           timeout=300, check=False)
     if done.returncode != 0:
         pytest.skip(done.stderr.strip())
     return pathlib.Path(done.stdout.strip())
+
+
+@pytest.fixture
+def hold(sim, build):
+    """Starts it on a card; gives it and the bytes its driver says are used there."""
+    def hold_start(ordinal, size, *more, start=sim.start, program=build.program("sim/hold"), **variables):
+        process = start([program, ordinal, size, *more], **variables)
+        words = process.stdout.readline().split()
+        assert words[:1] == ["ready"], process.communicate()
+        return process, int(words[2]) - int(words[1])
+    return hold_start
 
 
 @pytest.fixture

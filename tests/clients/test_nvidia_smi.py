@@ -1,36 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real NVML clients, unchanged, against the simulated NVML alone: no library of ours in front.
+"""NVIDIA's own nvidia-smi, version 535 as Debian has it: its screens from within a share, and what it
+makes of the simulated NVML alone, compared with what the node was configured to be and with what a
+process on it was told by its driver.
 
-nvidia-smi is NVIDIA's own (Debian's, version 535, fetched by tools/fetch-nvidia-smi); pynvml is
-what /usr/bin/python3 can import, or Debian's, fetched with it. What they show is compared with what
-the node was configured to be and with what a process on it was told by its driver.
+    all              nvmlInitWithFlags, nvmlInternalGetExportTable, DeviceGetCount_v2, GetHandleByIndex_v2
+    -L               DeviceGetName, GetUUID, GetMaxMigDeviceCount, GetMigDeviceHandleByIndex
+    --query-gpu      DeviceGetMemoryInfo_v2, GetUtilizationRates, and one question a field
+    (none)           30 functions, EventSetCreate and GetVirtualizationMode among them
+    -q               74 functions: each has its lines in screens/nvidia-smi-q.txt
 """
 import csv
-import importlib.util
 import re
-import subprocess
-import sys
 import time
 
 import pytest
+
+from golden import expect_screen
 
 MIB = 1 << 20
 HANG_SECONDS = 30
 
 
-@pytest.fixture(scope="session")
-def smi_path(build):
-    done = subprocess.run([build.source / "tools/fetch-nvidia-smi"], capture_output=True, text=True,
-                          timeout=300, check=False)
-    if done.returncode != 0:
-        pytest.skip(done.stderr.strip())
-    return done.stdout.strip()
-
-
 @pytest.fixture
-def smi(sim, smi_path):
+def smi(sim, client):
     def smi_run(*arguments, rc=0, **variables):
-        result = sim.run([smi_path, *arguments], **variables)
+        result = sim.run([client("nvidia-smi"), *arguments], **variables)
         assert result.rc == rc, result
         return result.stdout
     return smi_run
@@ -46,17 +40,6 @@ def query(smi):
     return query_run
 
 
-@pytest.fixture
-def hold(sim, build):
-    """Starts a process on a card; gives it and the bytes its driver says are used there."""
-    def hold_start(ordinal, size, *more, **variables):
-        process = sim.start([build.program("sim/hold"), ordinal, size, *more], **variables)
-        words = process.stdout.readline().split()
-        assert words[:1] == ["ready"], process.communicate()
-        return process, int(words[2]) - int(words[1])
-    return hold_start
-
-
 def until(question, answer):
     """Asks until the answer is given, or for so long that something hangs."""
     deadline = time.monotonic() + HANG_SECONDS
@@ -66,6 +49,35 @@ def until(question, answer):
             return given
         time.sleep(0.1)
 
+
+@pytest.fixture
+def golden_version(sim, client):
+    """The screens are drawn differently by every series of the driver."""
+    version = re.search(r"-- v(\d+)", sim.run([client("nvidia-smi"), "-h"]).stdout)
+    if not version or version[1] != "535":
+        pytest.skip("the golden screens are those of nvidia-smi 535")
+
+
+# From within a share
+
+@pytest.mark.parametrize("name, arguments", (
+    ("nvidia-smi", ()),
+    ("nvidia-smi-L", ("-L",)),
+    ("nvidia-smi-q", ("-q",)),
+    ("nvidia-smi-query", ("--query-gpu=index,name,uuid,memory.total,memory.used,memory.free,"
+                          "utilization.gpu", "--format=csv")),
+    ("nvidia-smi-apps", ("--query-compute-apps=pid,used_memory", "--format=csv")),
+))
+def test_a_screen_of_a_share_is_that_of_a_card_of_its_size(sim, share, trainer, client, name, arguments,
+                                                          golden_version):
+    sim.configure(memory="16GiB", model="h200")
+    trainer(share, 240 * MIB, memory="4GiB", session="s")
+    result = share.run([client("nvidia-smi"), *arguments], session="s")
+    assert result.rc == 0, result
+    expect_screen(name, result.stdout)
+
+
+# Of the simulated card alone
 
 def test_every_card_is_listed(sim, smi):
     sim.configure(gpus=3, model="a100")
@@ -179,88 +191,3 @@ def test_no_client_becomes_a_process_of_the_card(sim, smi, hold):
         smi()
     assert sim.oracle() == before
     assert used > 0
-
-
-def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
-    """A reader sees those that are visible from its PID namespace, as they are called there."""
-    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True,
-                      check=False).returncode:
-        pytest.skip("PID namespaces cannot be made here")
-    listing = build.program("sim/nvml-list")
-    outside, used = hold(0, 100 * MIB)
-    inside = sim.start(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
-                        build.program("sim/hold"), 0, 200 * MIB])
-    assert inside.stdout.readline().startswith("ready")
-
-    seen = dict(map(int, line.split()[1:]) for line in sim.run([listing]).stdout.splitlines())
-    assert len(seen) == 2 and seen.pop(outside.pid) == used
-    inner_pid, inner_used = seen.popitem()
-    assert inner_used == used + 100 * MIB
-    with open(f"/proc/{inner_pid}/status", encoding="ascii") as status:
-        assert f"NSpid:\t{inner_pid}\t1\n" in status.read()
-
-    enter = ["nsenter", "--target", inner_pid, "--pid", "--mount", listing]
-    assert sim.run(enter).stdout == f"0 1 {inner_used}\n"
-
-
-def test_a_node_that_is_lived_in_is_never_replaced(sim, build, hold):
-    """By a reader of another shape, or of another version of the simulator."""
-    sim.configure(gpus=2)
-    hold(0, MIB)
-    listing, node = build.program("sim/nvml-list"), sim.state / "node"
-    before = node.stat().st_ino
-    assert sim.run([listing], ALIQUOT_SIM=sim.spec + ",gpus=3").rc == 1
-    with open(node, "ab") as file:
-        file.write(b"a version with more in it")
-    refused = sim.run([listing])
-    assert refused.rc == 1 and "another version" in refused.stderr, refused
-    assert node.stat().st_ino == before
-
-
-PYNVML_STORY = """
-import json, pynvml as n
-n.nvmlInit()
-h = n.nvmlDeviceGetHandleByIndex(0)
-uuid = n.nvmlDeviceGetUUID(h)
-text = lambda t: t.decode() if isinstance(t, bytes) else t
-memory = n.nvmlDeviceGetMemoryInfo(h)
-processes = [[p.pid, p.usedGpuMemory] for p in n.nvmlDeviceGetComputeRunningProcesses(h)]
-seen = {
-    "count": n.nvmlDeviceGetCount(), "name": text(n.nvmlDeviceGetName(h)), "uuid": text(uuid),
-    "same": n.nvmlDeviceGetIndex(n.nvmlDeviceGetHandleByUUID(uuid)),
-    "capability": n.nvmlDeviceGetCudaComputeCapability(h),
-    "memory": [memory.total, memory.used, memory.free], "processes": processes,
-    "graphics": len(n.nvmlDeviceGetGraphicsRunningProcesses(h)),
-    "command": text(n.nvmlSystemGetProcessName(processes[0][0])),
-}
-n.nvmlShutdown()
-try:
-    n.nvmlDeviceGetCount()
-except n.NVMLError_Uninitialized:
-    seen["after"] = "uninitialized"
-print(json.dumps(seen))
-"""
-
-
-@pytest.fixture
-def pynvml_path(build):
-    here = importlib.util.find_spec("pynvml")
-    if here:
-        return here.origin.rsplit("/", 1)[0]
-    subprocess.run([build.source / "tools/fetch-nvidia-smi"], capture_output=True, timeout=300,
-                   check=False)
-    path = build.source / "build/third-party/pynvml"
-    if not (path / "pynvml.py").exists() and not (path / "pynvml").exists():
-        pytest.skip("no pynvml to import, and none to be fetched from Debian's contrib")
-    return path
-
-
-def test_pynvml_sees_the_card_and_its_process(sim, hold, pynvml_path):
-    sim.configure(gpus=2, memory="4GiB", model="a100")
-    process, used = hold(0, 300 * MIB)
-    seen = sim.run([sys.executable, "-c", PYNVML_STORY], PYTHONPATH=pynvml_path).json
-    assert seen["count"] == 2 and seen["same"] == 0
-    assert seen["name"] == "NVIDIA A100-SXM4-80GB" and seen["capability"] == [8, 0]
-    assert seen["memory"] == [4096 * MIB, used, 4096 * MIB - used]
-    assert seen["processes"] == [[process.pid, used]] and seen["graphics"] == 0
-    assert seen["command"].endswith("/hold") and seen["after"] == "uninitialized"
