@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The books, read from outside the program under check, by a process that we do not stand before.
+The card is the one of CUDA_VISIBLE_DEVICES, which the runner sets to one card.
 
-    books.ledger(session)    bytes that the session is charged on card 0
-    books.process(pid)       NVML's bytes of a process on card 0; None: NVML does not list it
-    books.card()             NVML's used bytes of card 0, all processes and the driver's own
+    books.ledger(session)    bytes that the session is charged on the card
+    books.process(pid)       NVML's bytes of a process; None: NVML does not list it
+    books.card()             NVML's used bytes of the card, all processes and the driver's own
     books.read(program)      all of them at once
 """
 import ctypes
 import json
+import os
 import subprocess
 import time
 
@@ -32,8 +34,12 @@ class Nvml:
         rc = self.library.nvmlInit_v2()
         if rc != NVML_SUCCESS:
             raise OSError(f"nvmlInit answered {rc}")
-        self.device = ctypes.c_void_p()
-        self.call("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(self.device))
+        self.device, card = ctypes.c_void_p(), os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+        if card.isdigit():
+            self.call("nvmlDeviceGetHandleByIndex_v2", int(card), ctypes.byref(self.device))
+        else:
+            self.call("nvmlDeviceGetHandleByUUID", card.encode(), ctypes.byref(self.device))
+        self.uuid = self.text("nvmlDeviceGetUUID", self.device)
 
     def call(self, name, *arguments):
         rc = getattr(self.library, name)(*arguments)
@@ -87,14 +93,16 @@ class Books:
 
     def ledger(self, session):
         """0 for a session that is not there any more: with its last process it is gone."""
-        shown = self.command("show", session, "--json")
-        return json.loads(shown)["devices"][0]["used_bytes"] if shown else 0
+        shown = json.loads(self.command("show", session, "--json") or '{"devices": []}')
+        return self.of_card(shown["devices"], "used_bytes")
 
     def holders(self, session):
         """{pid: bytes charged}"""
         shown = self.command("ps", session, "--json")
-        return {row["pid"]: row["devices"][0]["bytes"] for row in json.loads(shown or "[]")
-                if row["devices"]}
+        return {row["pid"]: self.of_card(row["devices"], "bytes") for row in json.loads(shown or "[]")}
+
+    def of_card(self, devices, field):
+        return next((row[field] for row in devices if row["uuid"] == self.nvml.uuid), 0)
 
     def read(self, program):
         """Also `taken`: NVML's bytes of the process, or where it lists none (a container, say), what the

@@ -111,6 +111,9 @@ class Runner:
         env = {key: value for key, value in os.environ.items()
                if not key.startswith("ALIQUOT_") or key in OURS_TO_KEEP}
         env.pop("LD_PRELOAD", None)
+        # One card, by the number that NVML knows it by.
+        env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        env["CUDA_VISIBLE_DEVICES"] = env.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
         runtime = pathlib.Path(self.scratch, "run")
         runtime.mkdir(mode=0o700, exist_ok=True)
         return {**env, "ALIQUOT_RUNTIME_DIR": str(runtime), "GPU_CHECK_SCRATCH": self.scratch,
@@ -141,7 +144,7 @@ class Runner:
         order = {entry.name: at for at, entry in enumerate(self.entries)}
         stories = sorted(self.results.values(), key=lambda one: order.get(one["name"], len(order)))
         whole = {"date": datetime.date.today().isoformat(), "rehearsal": self.options.rehearsal,
-                 "command": "tools/gpu-check " + " ".join(sys.argv[1:]), "stories": stories}
+                 "command": " ".join(["check.py", *sys.argv[1:]]), "stories": stories}
         for name, text in (("results.json", json.dumps(whole, indent=1) + "\n"),
                            ("page.md", page.render(whole))):
             part = self.out / f".{name}"

@@ -100,9 +100,11 @@ def test_every_story_is_told_to_its_end(request, gpu_check):
     assert "Nothing here ran on hardware" in (out / "page.md").read_text()
 
 
-def test_the_rehearsals_books_agree_to_the_byte(gpu_check):
-    """The simulated card takes what it says: a difference here is a story that reads the wrong book."""
-    done, stories, _ = gpu_check("rehearse", "--only", "charges,torch-books")
+@pytest.mark.parametrize("card", ("0", "1"))
+def test_the_rehearsals_books_agree_to_the_byte(gpu_check, card):
+    """The simulated cards take what they say: a difference here is a story that reads the wrong book."""
+    done, stories, _ = gpu_check("rehearse", "--only", "charges,torch-books,pynvml",
+                                 CUDA_VISIBLE_DEVICES=card)
     assert done.rc == 0, done
     table, = stories["charges"]["tables"]
     assert len(table["rows"]) > 50

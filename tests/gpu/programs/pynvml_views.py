@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pynvml tells of card 0."""
+"""pynvml_views.py UUID: what pynvml tells of a card."""
+import sys
+
 import pynvml as nvml
 
 from said import say
@@ -10,7 +12,7 @@ def text(value):
 
 
 nvml.nvmlInit()
-card = nvml.nvmlDeviceGetHandleByIndex(0)
+card = nvml.nvmlDeviceGetHandleByUUID(sys.argv[1])
 memory = nvml.nvmlDeviceGetMemoryInfo(card)
 newer = nvml.nvmlDeviceGetMemoryInfo(card, version=nvml.nvmlMemory_v2)
 say("views", total=memory.total, used=memory.used, free=memory.free, total_v2=newer.total,

@@ -31,9 +31,9 @@ def nvmlInit():
     call("nvmlInit_v2")
 
 
-def nvmlDeviceGetHandleByIndex(at):
+def nvmlDeviceGetHandleByUUID(uuid):
     handle = ctypes.c_void_p()
-    call("nvmlDeviceGetHandleByIndex_v2", at, ctypes.byref(handle))
+    call("nvmlDeviceGetHandleByUUID", uuid.encode(), ctypes.byref(handle))
     return handle
 
 

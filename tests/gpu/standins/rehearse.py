@@ -24,8 +24,9 @@ def main():
             "LD_LIBRARY_PATH": str(driver), "GPU_CHECK_CAPACITY": str(512 * MIB),
             "ALIQUOT_REAL_LIBCUDA": str(driver / "libcuda.so.1"),
             "ALIQUOT_REAL_LIBNVML": str(driver / "libnvidia-ml.so.1"),
-            "ALIQUOT_SIM": f"gpus=1,memory=2GiB,model=h200,context=16MiB,ptx=noop,state={state}"}
-    env |= {key: value for key, value in os.environ.items() if key == "GPU_CHECK_STORIES"}
+            "ALIQUOT_SIM": f"gpus=2,memory=2GiB,model=h200,context=16MiB,ptx=noop,state={state}"}
+    env |= {key: value for key, value in os.environ.items()
+            if key in ("GPU_CHECK_STORIES", "CUDA_VISIBLE_DEVICES")}
     arguments = sys.argv[3:]
     if "--out" not in arguments:
         arguments += ["--out", str(build / "gpu-check/rehearsal")]

@@ -10,7 +10,7 @@ FIELDS = ("memory.total", "memory.used", "memory.free", "memory.reserved", "name
 
 
 def smi(t, tool, session=None):
-    words = [tool, f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"]
+    words = [tool, f"--id={t.books.nvml.uuid}", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"]
     if session:
         words = [t.aliquot, "run", "--session", session, "--memory", str(t.capacity), "--", *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
@@ -44,12 +44,12 @@ def nvidia_smi_sees_the_limit(t):
        priority=2)
 def pynvml_sees_the_limit(t):
     t.need("pynvml")
-    alone = t.run("pynvml_views.py")
+    alone = t.run("pynvml_views.py", t.books.nvml.uuid)
     if alone.rc != 0:
         t.skip(reason_of(alone))
     with t.start("limits.py", "bytes", limit=t.capacity) as program:
         program.until("report")
-        ours = t.run("pynvml_views.py", limit=t.capacity, session=program.session)
+        ours = t.run("pynvml_views.py", t.books.nvml.uuid, limit=t.capacity, session=program.session)
         charged, holder = t.books.ledger(program.session), program.pid
     seen, bare = ours.get("views"), alone.get("views")
     if not t.claim("it ends well", ours.rc == 0, ours.stderr):
