@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "common/text.h"
+
 static void indent(struct json_out *out)
 {
         fputc('\n', out->stream);
@@ -11,35 +13,11 @@ static void indent(struct json_out *out)
                 fputs("  ", out->stream);
 }
 
-/* Length of the UTF-8 sequence at `at`, 0 when it is none (overlong, surrogate, cut short). */
-static unsigned utf8_length(const unsigned char *at)
-{
-        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-        unsigned length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-        uint32_t point;
-
-        if (at[0] < 0x80)
-                return 1;
-        if (at[0] < 0xc0 || at[0] > 0xf4)
-                return 0;
-        point = at[0] & (0x7fu >> length);
-        for (unsigned i = 1; i < length; i++) {
-                if ((at[i] & 0xc0) != 0x80)
-                        return 0;
-                point = point << 6 | (at[i] & 0x3fu);
-        }
-        if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
-                return 0;
-        return length;
-}
-
 static void put_text(struct json_out *out, const char *value)
 {
-        const unsigned char *at = (const unsigned char *)value;
-
         fputc('"', out->stream);
-        while (*at) {
-                unsigned length = utf8_length(at);
+        for (const char *at = value; *at;) {
+                unsigned length = text_utf8(at);
 
                 if (*at == '"' || *at == '\\')
                         fprintf(out->stream, "\\%c", *at);
@@ -47,8 +25,8 @@ static void put_text(struct json_out *out, const char *value)
                         fputs("\\n", out->stream);
                 else if (*at == '\t')
                         fputs("\\t", out->stream);
-                else if (*at < ' ' || *at == 0x7f)
-                        fprintf(out->stream, "\\u%04x", *at);
+                else if (text_is_control(*at))
+                        fprintf(out->stream, "\\u%04x", (unsigned char)*at);
                 else if (!length)
                         fputs("\\ufffd", out->stream);
                 else

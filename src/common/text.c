@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,45 @@ bool text_begins(const char *text, const char *lower_prefix)
 {
         for (; *lower_prefix; text++, lower_prefix++) {
                 if (text_lower(*text) != *lower_prefix)
+                        return false;
+        }
+        return true;
+}
+
+unsigned text_utf8(const char *text)
+{
+        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+        const unsigned char *at = (const unsigned char *)text;
+        unsigned length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+        uint32_t point;
+
+        if (at[0] < 0x80)
+                return 1;
+        if (at[0] < 0xc0 || at[0] > 0xf4)
+                return 0;
+        point = at[0] & (0x7fu >> length);
+        for (unsigned i = 1; i < length; i++) {
+                if ((at[i] & 0xc0) != 0x80)
+                        return 0;
+                point = point << 6 | (at[i] & 0x3fu);
+        }
+        if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+                return 0;
+        return length;
+}
+
+bool text_is_control(char c)
+{
+        return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+bool text_is_plain(const char *text)
+{
+        unsigned length;
+
+        for (; *text; text += length) {
+                length = text_utf8(text);
+                if (!length || text_is_control(*text))
                         return false;
         }
         return true;

@@ -35,6 +35,15 @@ bool text_is_hex(char c);
 bool text_is_same(const char *a, const char *b);              /* whatever the case */
 bool text_begins(const char *text, const char *lower_prefix); /* whatever the case of `text` */
 
+/* Length of the UTF-8 sequence at `at`, 0 when it is none (overlong, surrogate, cut short). */
+unsigned text_utf8(const char *at);
+
+/* ASCII's control characters, DEL among them. */
+bool text_is_control(char c);
+
+/* Whether all of it is UTF-8 without control characters. */
+bool text_is_plain(const char *text);
+
 /* `text` with every character that could disturb a terminal or a log shown as '?', cut with "..."
  * when longer than the buffer: for quoting what a stranger wrote. Returns `ret`. */
 const char *text_quote(const char *text, char *ret, size_t bytes);

@@ -47,6 +47,27 @@ static void test_strangers_text_is_quoted_harmlessly(void **state)
                             "0123456789ab...");
 }
 
+static void test_plain_text_is_utf8_without_control_characters(void **state)
+{
+        static const char *const bad[] = { "a\nb",
+                                           "\x7f",
+                                           "\x80",
+                                           "\xc0\xaf",
+                                           "\xe0\x80\xaf",
+                                           "\xed\xa0\x80",
+                                           "\xf5\x80\x80\x80",
+                                           "\xc3",
+                                           "\xe2\x82",
+                                           "\xf4\x90\x80\x80" };
+
+        assert_true(text_is_plain(""));
+        assert_true(text_is_plain("a \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf"));
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                if (text_is_plain(bad[i]))
+                        fail_msg("text %zu", i);
+        }
+}
+
 static void test_case_is_ascii_only(void **state)
 {
         assert_true(text_is_same("GPU-3F", "gpu-3f"));
@@ -177,6 +198,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_full_buffer_is_noticed_not_overrun),
                 cmocka_unit_test(test_strangers_text_is_quoted_harmlessly),
+                cmocka_unit_test(test_plain_text_is_utf8_without_control_characters),
                 cmocka_unit_test(test_case_is_ascii_only),
                 cmocka_unit_test(test_uuids_read_back),
                 cmocka_unit_test(test_beginnings_of_uuids),
