@@ -25,10 +25,10 @@ def fill():
     free, total = cupy.cuda.runtime.memGetInfo()
     hold("card", free=free, total=total)
     hold("kernel", right=kernel())
-    must_be_limited(total)
+    most = must_be_limited(total, 64 * MIB)
     held, words = [], None
     try:
-        for _ in range(4096):
+        for _ in range(most):
             held.append(cupy.zeros(64 * MIB, dtype=cupy.uint8))
     except cupy.cuda.memory.OutOfMemoryError as error:
         words = str(error)

@@ -20,10 +20,9 @@ def reach():
     free, total = gpu.info()
     say("card", free=free, total=total,
         device_total=gpu.value(c_size_t, "cuDeviceTotalMem_v2", 0))
-    must_be_limited(total)
     step = max(free // 8 // (2 * MIB) * 2 * MIB, 2 * MIB)
-    held = []
-    while gpu.info()[0] >= step:
+    most, held = must_be_limited(total, step), []
+    while gpu.info()[0] >= step and len(held) < most:
         block = gpu.alloc(step)
         gpu.fill(block, len(held) + 1, 1024)
         held.append(block)

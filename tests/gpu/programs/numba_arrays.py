@@ -25,10 +25,10 @@ def arrays():
     stream.synchronize()
     back = there.copy_to_host()
     hold("copied", right=float(back[0]) == 1.0)
-    must_be_limited(int(info.total))
+    most = must_be_limited(int(info.total), 64 * MIB)
     held, words = [], None
     try:
-        for _ in range(4096):
+        for _ in range(most):
             held.append(cuda.device_array(64 * MIB, dtype=numpy.uint8))
     except cuda.cudadrv.driver.CudaAPIError as error:
         words = str(error)

@@ -15,8 +15,10 @@ def hold(at, **facts):
     sys.stdin.readline()
 
 
-def must_be_limited(total):
-    """Before a program fills the card that it sees: a card is never filled for real."""
+def must_be_limited(total, block):
+    """Before a program fills the card that it sees with blocks of so many bytes: a card is never filled
+    for real, should a limit fail to be in force. Gives the most blocks to take."""
     most = 2 * int(os.environ.get("GPU_CHECK_CAPACITY", 8 << 30))
     if total > most:
         sys.exit(f"the card shows {total} bytes, so no limit is on: it is not filled")
+    return most // block

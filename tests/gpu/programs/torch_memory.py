@@ -42,10 +42,10 @@ def books():
 
 def fill(size):
     """Tensors until there is no more; they, and the error's own words."""
-    must_be_limited(torch.cuda.mem_get_info()[1])
+    most = must_be_limited(torch.cuda.mem_get_info()[1], size)
     held = []
     try:
-        for _ in range(4096):
+        for _ in range(most):
             held.append(block(size))
             held[-1].fill_(len(held) % 251)
     except torch.OutOfMemoryError as error:

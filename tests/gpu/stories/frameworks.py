@@ -31,6 +31,9 @@ def at_the_limit(t, steps, name):
             steps.get("card"))
     t.claim(f"{name} hears of the limit in its own words",
             bool(steps.get("out of memory", {}).get("words")), steps.get("out of memory"))
+    t.claim(f"{name}: what it took fits the limit",
+            steps.get("out of memory", {}).get("blocks", 0) * 64 * MIB < t.capacity,
+            steps.get("out of memory"))
     t.claim(f"{name} goes on", steps["went on"].get("right"), steps["went on"])
 
 
