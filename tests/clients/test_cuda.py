@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python programs of the driver API in a share: NVIDIA's cuda-bindings 13.0.3 (the simulator's own
-CUDA version), numba-cuda 0.30.4 (arrays; no kernel, the simulator compiles none), PyCUDA 2026.1.
+CUDA version) and cuda-core 1.2.2, numba-cuda 0.30.4 (arrays; no kernel, the simulator compiles none),
+PyCUDA 2026.1.
 
     all             cuInit, cuDeviceGetCount, cuMemGetInfo_v2, cuMemAlloc_v2, cuMemFree_v2,
                     cuMemcpyDtoH_v2, cuStreamCreate, cuEventRecord, cuEventElapsedTime_v2
@@ -8,6 +9,7 @@ CUDA version), numba-cuda 0.30.4 (arrays; no kernel, the simulator compiles none
                     cuArrayCreate_v2, cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemPoolSetAttribute,
                     cuMemPoolTrimTo, cuMemCreate, cuMemAddressReserve, cuMemMap, cuMemSetAccess,
                     cuStreamBeginCapture_v2, cuGraphInstantiateWithFlags, cuGraphLaunch
+    cuda-core       through cuda-bindings; cuMemAllocFromPoolAsync, cuMemFreeAsync, cuMemcpyAsync
     numba-cuda      through cuda-bindings; cuMemHostAlloc, cuMemHostGetDevicePointer_v2,
                     cuMemAllocManaged, cuMemcpyHtoDAsync_v2, cuMemcpyDtoDAsync_v2, cuDeviceGetUuid_v2
     PyCUDA          linked with libcuda.so.1; cuCtxCreate_v4, cuCtxDetach, cuMemHostAlloc,
@@ -22,11 +24,14 @@ import pytest
 MIB = 1 << 20
 CONTEXT = 16 * MIB
 OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
+POOLED = 32 * MIB  # what a pool takes of the card at once
 PROGRAMS = {
     "cuda-bindings": ("bindings.py", OUT_OF_MEMORY),
     "numba-cuda": ("arrays_numba.py", f"[2] Call to cuMemAlloc results in {OUT_OF_MEMORY}"),
     "pycuda": ("arrays_pycuda.py", "cuMemAlloc failed: out of memory"),
+    "cuda-core": ("core.py", OUT_OF_MEMORY),
 }
+FILLING = ("cuda-bindings", "numba-cuda", "pycuda")
 
 
 class Program:
@@ -55,7 +60,7 @@ def program(client, request):
     return program_of
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture(params=FILLING)
 def each(program, request):
     return program(request.param)
 
@@ -90,6 +95,14 @@ def test_cuda_bindings_are_refused_in_every_family_of_memory(share, program):
          "cuArrayCreate", "cuMemCreate"), OUT_OF_MEMORY)
     assert seen == {"version": 13000, "total": 256 * MIB, "by address": 256 * MIB, "mapped": 7,
                     "pooled": 32 * MIB, "replayed": 9, "timed": True, "leaked": 0}
+
+
+def test_cuda_core_buffers_come_from_a_pool_that_ends_at_the_limit(share, program):
+    seen = program("cuda-core").run(share, "tour", memory="512MiB")
+    assert seen.pop("uuid")
+    assert seen == {"name": "NVIDIA H200", "capability": [9, 0], "copied": 7, "timed": True,
+                    "buffers": (512 * MIB - CONTEXT) // POOLED, "refused": OUT_OF_MEMORY,
+                    "free": (512 * MIB - CONTEXT) % POOLED, "total": 512 * MIB}
 
 
 def test_numba_arrays_hold_what_was_copied(share, program):
