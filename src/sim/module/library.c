@@ -72,32 +72,40 @@ CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_funct
                 rc = context_require(&context);
         if (rc == CUDA_SUCCESS)
                 rc = library_module(kernel->library, context, &module);
-        if (rc == CUDA_SUCCESS)
-                *ret_function = &module->functions[kernel->index];
-        return rc;
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (module->kind == IMAGE_FATBIN)
+                return module_find(module, kernel->facts.name, ret_function);
+        *ret_function = &module->functions[kernel->index];
+        return CUDA_SUCCESS;
+}
+
+static void make_kernel(CUlibrary library, const struct image_kernel *facts)
+{
+        CUkernel kernel = &library->kernels[library->kernel_count];
+
+        kernel->magic = KERNEL_MAGIC;
+        kernel->library = library;
+        kernel->index = library->kernel_count++;
+        kernel->facts = *facts;
+        params_layout(facts->param_count, facts->param_sizes, kernel->param_offset);
 }
 
 static CUresult make_kernels(CUlibrary library, const struct image *image)
 {
         struct image_kernel facts;
         size_t cursor = 0;
-        unsigned count = 0;
+        unsigned count = image->kind == IMAGE_FATBIN ? FATBIN_KERNELS : 0;
 
         while (image_next_kernel(image, &cursor, &facts))
                 count++;
+        library->kind = image->kind;
         library->kernels = calloc(count + 1, sizeof(*library->kernels));
         if (!library->kernels)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         cursor = 0;
-        while (library->kernel_count < count && image_next_kernel(image, &cursor, &facts)) {
-                CUkernel kernel = &library->kernels[library->kernel_count];
-
-                kernel->magic = KERNEL_MAGIC;
-                kernel->library = library;
-                kernel->index = library->kernel_count++;
-                kernel->facts = facts;
-                params_layout(facts.param_count, facts.param_sizes, kernel->param_offset);
-        }
+        while (library->kernel_count < count && image_next_kernel(image, &cursor, &facts))
+                make_kernel(library, &facts);
         return CUDA_SUCCESS;
 }
 
@@ -204,6 +212,34 @@ CUresult cuLibraryUnload(CUlibrary library)
         return CUDA_SUCCESS;
 }
 
+static CUkernel kernel_named(CUlibrary library, const char *name)
+{
+        for (unsigned i = 0; i < library->kernel_count; i++)
+                if (strcmp(library->kernels[i].facts.name, name) == 0)
+                        return &library->kernels[i];
+        return NULL;
+}
+
+/* Of a fat binary. module_lock held. */
+static CUresult find_or_make(CUlibrary library, const char *name, CUkernel *ret_kernel)
+{
+        struct image_kernel facts;
+        CUresult rc;
+
+        *ret_kernel = kernel_named(library, name);
+        if (*ret_kernel)
+                return CUDA_SUCCESS;
+        rc = fatbin_kernel(name, &facts);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (library->kernel_count == FATBIN_KERNELS || strlen(name) >= sizeof(facts.name))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        memcpy(facts.name, name, strlen(name) + 1);
+        make_kernel(library, &facts);
+        *ret_kernel = &library->kernels[library->kernel_count - 1];
+        return CUDA_SUCCESS;
+}
+
 CUresult cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
 {
         API_ENTER(cuLibraryGetKernel);
@@ -213,13 +249,14 @@ CUresult cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char 
                 return rc;
         if (!ret_kernel || !name)
                 return CUDA_ERROR_INVALID_VALUE;
-        for (unsigned i = 0; i < library->kernel_count; i++) {
-                if (strcmp(library->kernels[i].facts.name, name) == 0) {
-                        *ret_kernel = &library->kernels[i];
-                        return CUDA_SUCCESS;
-                }
+        if (library->kind != IMAGE_FATBIN) {
+                *ret_kernel = kernel_named(library, name);
+                return *ret_kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
         }
-        return CUDA_ERROR_NOT_FOUND;
+        pthread_mutex_lock(&module_lock);
+        rc = find_or_make(library, name, ret_kernel);
+        pthread_mutex_unlock(&module_lock);
+        return rc;
 }
 
 CUresult cuLibraryGetKernelCount(unsigned int *ret_count, CUlibrary library)

@@ -59,7 +59,7 @@ CUresult image_admit(const void *bytes, size_t size, struct image *ret_image)
         if (image.kind == IMAGE_PTX && !config_get()->is_ptx_accepted)
                 return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
         *ret_image = image;
-        return CUDA_SUCCESS;
+        return image.kind == IMAGE_FATBIN ? fatbin_admit() : CUDA_SUCCESS;
 }
 
 static bool write_all(int fd, const char *bytes, size_t size)
@@ -110,21 +110,22 @@ static CUresult open_object(const struct image *image, void **ret_object)
 
 static kernel_entry entry_of(CUmodule module, const char *name)
 {
-        if (module->kind == IMAGE_PTX)
+        if (module->kind == IMAGE_PTX || !name[0])
                 return builtin_noop;
         if (module->kind == IMAGE_BUILTIN)
                 return builtin_entry(name);
         return (kernel_entry)dlsym(module->object, name);
 }
 
-static CUresult make_function(CUmodule module, const struct image_kernel *kernel)
+/* `name` is what the module calls the kernel. */
+static CUresult make_function(CUmodule module, const char *name, const struct image_kernel *kernel)
 {
         struct CUfunc_st *function = &module->functions[module->function_count];
 
         function->entry = entry_of(module, kernel->name);
         if (!function->entry)
                 return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
-        function->name = strdup(kernel->name);
+        function->name = strdup(name);
         if (!function->name)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         function->module = module;
@@ -156,11 +157,13 @@ static CUresult make_functions(CUmodule module, const struct image *image)
         struct image_kernel kernel;
         size_t cursor = 0;
 
-        module->functions = calloc(count_kernels(image) + 1, sizeof(*module->functions));
+        unsigned count = image->kind == IMAGE_FATBIN ? FATBIN_KERNELS : count_kernels(image);
+
+        module->functions = calloc(count + 1, sizeof(*module->functions));
         if (!module->functions)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         while (image_next_kernel(image, &cursor, &kernel)) {
-                CUresult rc = make_function(module, &kernel);
+                CUresult rc = make_function(module, kernel.name, &kernel);
 
                 if (rc != CUDA_SUCCESS)
                         return rc;
@@ -236,6 +239,7 @@ static void module_close(CUmodule module)
 CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module)
 {
         CUmodule module = calloc(1, sizeof(*module));
+        struct image code = *image;
         CUresult rc;
 
         if (!module)
@@ -243,8 +247,10 @@ CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret
         module->context = context;
         module->kind = image->kind;
         rc = memory_module_alloc(context, image_loaded_bytes(image), &module->storage);
-        if (rc == CUDA_SUCCESS && image->kind == IMAGE_ELF)
-                rc = open_object(image, &module->object);
+        if (image->kind == IMAGE_FATBIN)
+                code = fatbin_stand_in();
+        if (rc == CUDA_SUCCESS && code.kind == IMAGE_ELF)
+                rc = open_object(&code, &module->object);
         if (rc == CUDA_SUCCESS)
                 rc = make_functions(module, image);
         if (rc != CUDA_SUCCESS) {
@@ -292,15 +298,45 @@ void modules_context_close(CUcontext context)
         pthread_mutex_unlock(&module_lock);
 }
 
+static CUfunction function_named(CUmodule module, const char *name)
+{
+        for (unsigned i = 0; i < module->function_count; i++)
+                if (strcmp(module->functions[i].name, name) == 0)
+                        return &module->functions[i];
+        return NULL;
+}
+
+/* module_lock held. */
+static CUresult find_or_make(CUmodule module, const char *name, CUfunction *ret_function)
+{
+        struct image_kernel kernel;
+        CUresult rc;
+
+        *ret_function = function_named(module, name);
+        if (*ret_function)
+                return CUDA_SUCCESS;
+        rc = fatbin_kernel(name, &kernel);
+        if (rc == CUDA_SUCCESS && module->function_count == FATBIN_KERNELS)
+                rc = CUDA_ERROR_OUT_OF_MEMORY;
+        if (rc == CUDA_SUCCESS)
+                rc = make_function(module, name, &kernel);
+        if (rc == CUDA_SUCCESS)
+                *ret_function = &module->functions[module->function_count - 1];
+        return rc;
+}
+
 CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function)
 {
-        for (unsigned i = 0; i < module->function_count; i++) {
-                if (strcmp(module->functions[i].name, name) == 0) {
-                        *ret_function = &module->functions[i];
-                        return CUDA_SUCCESS;
-                }
+        CUresult rc;
+
+        if (module->kind != IMAGE_FATBIN) {
+                *ret_function = function_named(module, name);
+                return *ret_function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
         }
-        return CUDA_ERROR_NOT_FOUND;
+        pthread_mutex_lock(&module_lock);
+        rc = find_or_make(module, name, ret_function);
+        pthread_mutex_unlock(&module_lock);
+        return rc;
 }
 
 CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size)

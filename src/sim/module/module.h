@@ -82,6 +82,7 @@ struct CUkern_st {
 
 struct CUlib_st {
         uint32_t magic;
+        enum image_kind kind;
         void *image; /* a copy */
         size_t image_bytes;
         unsigned kernel_count;
@@ -110,6 +111,21 @@ CUresult library_module(CUlibrary library, CUcontext context, CUmodule *ret_modu
 
 /* The function meant by a CUfunction or CUkernel, in `context` (NULL: any, for attributes). */
 CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_function);
+
+/*
+ * Fat binaries (fatbin.c). What is in one cannot be read, so its kernels are made as they are asked
+ * for, from the module that kernels= names or as no-ops.
+ */
+#define FATBIN_KERNELS 1024 /* most of them, of one image */
+
+/* Is there anything that can stand for a fat binary? Says once on stderr what is lacking. */
+CUresult fatbin_admit(void);
+
+/* The image of kernels=, of kind IMAGE_BAD when there is none. Borrowed, and stays. */
+struct image fatbin_stand_in(void);
+
+/* Facts of the kernel that stands for `name`, under its own name; an empty name is a no-op. */
+CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel);
 
 /* Built-in kernels, and the stand-in for PTX (builtin.c). */
 kernel_entry builtin_entry(const char *name);

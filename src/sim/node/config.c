@@ -123,7 +123,8 @@ static bool model_parse(const char *text, uint64_t *ret)
         return false;
 }
 
-static bool ptx_parse(const char *text, uint64_t *ret)
+/* Of PTX and of fat binaries. */
+static bool noop_parse(const char *text, uint64_t *ret)
 {
         *ret = strcmp(text, "noop") == 0;
         return *ret || strcmp(text, "off") == 0;
@@ -207,7 +208,8 @@ static const struct key keys[] = {
         { "pageable", rate_parse, FIELD(pageable_rate), WIDTH_64, ANY, "a rate, or max" },
         { "peer", rate_parse, FIELD(peer_rate), WIDTH_64, ANY, "a rate, or max" },
         { "device", rate_parse, FIELD(device_rate), WIDTH_64, ANY, "a rate, or max" },
-        { "ptx", ptx_parse, FIELD(is_ptx_accepted), WIDTH_BOOL, ANY, "noop or off" },
+        { "ptx", noop_parse, FIELD(is_ptx_accepted), WIDTH_BOOL, ANY, "noop or off" },
+        { "fatbin", noop_parse, FIELD(is_fatbin_noop), WIDTH_BOOL, ANY, "noop or off" },
         { "ptx_time", time_parse, FIELD(ptx_ns), WIDTH_64, ANY, "a time such as 100us" },
         { "clock", clock_parse, FIELD(is_clock_virtual), WIDTH_BOOL, ANY, "real or virtual" },
 };
@@ -229,6 +231,15 @@ static void key_store(struct sim_config *config, const struct key *key, uint64_t
         }
 }
 
+/* The keys whose value is a path. */
+static bool path_store(char *to, size_t to_bytes, const char *path)
+{
+        if (path[0] == '\0' || strlen(path) >= to_bytes)
+                return false;
+        memcpy(to, path, strlen(path) + 1);
+        return true;
+}
+
 /* One key=value. */
 static int item_parse(struct sim_config *config, char *item, char *ret_why, size_t why_bytes)
 {
@@ -241,12 +252,16 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
         }
         *value++ = '\0';
         if (strcmp(item, "state") == 0) {
-                if (value[0] == '\0' || strlen(value) >= sizeof(config->state_dir)) {
-                        snprintf(ret_why, why_bytes, "state=%s: expected a folder", value);
-                        return -EINVAL;
-                }
-                memcpy(config->state_dir, value, strlen(value) + 1);
-                return 0;
+                if (path_store(config->state_dir, sizeof(config->state_dir), value))
+                        return 0;
+                snprintf(ret_why, why_bytes, "state=%s: expected a folder", value);
+                return -EINVAL;
+        }
+        if (strcmp(item, "kernels") == 0) {
+                if (path_store(config->kernels, sizeof(config->kernels), value))
+                        return 0;
+                snprintf(ret_why, why_bytes, "kernels=%s: expected a shared object", value);
+                return -EINVAL;
         }
         if (strcmp(item, "fail") == 0) {
                 if (fault_parse(config, value))

@@ -54,7 +54,9 @@ struct sim_config {
         uint64_t peer_rate;
         uint64_t device_rate; /* device <-> the same device */
         bool is_ptx_accepted; /* PTX kernels are timed no-ops */
+        bool is_fatbin_noop;  /* so are the kernels of a fat binary that `kernels` lacks */
         uint64_t ptx_ns;      /* how long such a kernel takes */
+        char kernels[256];    /* the ELF module whose kernels stand for a fat binary's, or "" */
         bool is_clock_virtual;
         bool is_logging; /* ALIQUOT_SIM_LOG is set: say on stderr what is not modelled */
         unsigned fault_count;

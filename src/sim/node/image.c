@@ -18,6 +18,20 @@
 /* Longest text that is scanned for its end when the caller does not know the length. */
 #define TEXT_MAX ((size_t)64 << 20)
 
+/* The beginning of a fat binary, and of the wrapper that a program hands to the driver. */
+struct fatbin {
+        uint32_t magic;
+        uint16_t version;
+        uint16_t header_bytes;
+        uint64_t body_bytes;
+};
+
+struct fatbin_wrapper {
+        uint32_t magic;
+        uint32_t version;
+        const void *fatbin;
+};
+
 static const char builtin_mark[] = "aliquot-sim builtin";
 
 static bool starts_with(const struct image *image, const char *mark)
@@ -73,6 +87,34 @@ static void read_elf(struct image *image)
                 image->size = end;
 }
 
+static void read_fatbin(struct image *image, const void *bytes)
+{
+        struct fatbin header;
+        size_t size;
+
+        if (!bytes || (image->size && image->size < sizeof(header)))
+                return;
+        memcpy(&header, bytes, sizeof(header));
+        size = header.header_bytes + header.body_bytes;
+        if (header.magic != FATBIN_MAGIC || header.body_bytes > TEXT_MAX * 64 ||
+            (image->size && size > image->size))
+                return;
+        image->kind = IMAGE_FATBIN;
+        image->bytes = bytes;
+        image->size = size;
+}
+
+/* A wrapper holds an address, so there is none in a file. */
+static void read_fatbin_wrapper(struct image *image)
+{
+        struct fatbin_wrapper wrapper;
+
+        if (image->size)
+                return;
+        memcpy(&wrapper, image->bytes, sizeof(wrapper));
+        read_fatbin(image, wrapper.fatbin);
+}
+
 struct image image_read(const void *bytes, size_t size)
 {
         struct image image = { .kind = IMAGE_BAD, .bytes = bytes, .size = size };
@@ -82,8 +124,12 @@ struct image image_read(const void *bytes, size_t size)
         if (size && size < sizeof(magic))
                 return image;
         memcpy(&magic, bytes, sizeof(magic));
-        if (magic == FATBIN_MAGIC || magic == FATBIN_WRAPPER_MAGIC) {
-                image.kind = IMAGE_FOREIGN;
+        if (magic == FATBIN_MAGIC) {
+                read_fatbin(&image, bytes);
+                return image;
+        }
+        if (magic == FATBIN_WRAPPER_MAGIC) {
+                read_fatbin_wrapper(&image);
                 return image;
         }
         if (memcmp(bytes, ELFMAG, SELFMAG) == 0) {

@@ -3,7 +3,8 @@
  * What a module image is, and which kernels it holds. Pure reading of bytes: nothing is loaded.
  *
  * The driver is handed a bare pointer without a length, so the length is derived from the bytes: of
- * an ELF file its section headers' end, of a text its terminating zero. Where the caller does know
+ * an ELF file its section headers' end, of a text its terminating zero, of a fat binary what its
+ * header says. Where the caller does know
  * a length (a file) it is the bound; otherwise the bound is what the headers claim, since that is
  * all the real driver has either. A malformed image is IMAGE_BAD, never a crash within its bound.
  */
@@ -22,6 +23,7 @@ enum image_kind {
         IMAGE_BUILTIN, /* text "aliquot-sim builtin" */
         IMAGE_PTX,
         IMAGE_ELF,     /* a shared object for the simulator */
+        IMAGE_FATBIN,  /* what nvcc puts in a program; `bytes` is behind its wrapper */
         IMAGE_FOREIGN, /* machine code for real hardware */
 };
 

@@ -79,6 +79,8 @@ static void a_mistake_is_refused_and_named(void **state)
                 "fail=:1:2",
                 "driver=9",
                 "ptx=yes",
+                "fatbin=yes",
+                "kernels=",
                 "clock=odd",
                 "state=",
                 "colour=red",

@@ -193,6 +193,44 @@ static void ptx_is_a_timed_no_op_when_asked(void **state)
         ok(cuMemFree_v2(to));
 }
 
+/* A fat binary as nvcc makes them: a header, a body that nobody here can read, and a wrapper. */
+static void a_fat_binary_has_the_kernels_of_the_module_that_stands_for_it(void **state)
+{
+        static const struct {
+                uint32_t magic;
+                uint16_t version, header_bytes;
+                uint64_t body_bytes;
+                char body[4096];
+        } fatbin = { 0xba55ed50, 1, 16, 4096, "" };
+        const struct {
+                uint32_t magic, version;
+                const void *fatbin, *rest;
+        } wrapper = { 0x466243b1, 1, &fatbin, NULL };
+        CUmodule module;
+        CUlibrary library;
+        CUfunction function;
+        CUkernel mangled, again, other;
+        CUdeviceptr address;
+        size_t bytes;
+
+        ok(cuModuleLoadData(&module, &wrapper));
+        ok(cuModuleGetFunction(&function, module, "show_shape"));
+        assert_int_equal(cuModuleGetFunction(&function, module, "absent"), CUDA_ERROR_NOT_FOUND);
+        ok(cuModuleGetGlobal_v2(&address, &bytes, module, "bias"));
+        assert_int_equal(bytes, 16);
+        ok(cuModuleUnload(module));
+
+        ok(cuLibraryLoadData(&library, &fatbin, NULL, NULL, 0, NULL, NULL, 0));
+        ok(cuLibraryGetKernel(&mangled, library, "_Z5saxpyjfPKfPf"));
+        ok(cuLibraryGetKernel(&again, library, "_Z5saxpyjfPKfPf"));
+        assert_ptr_equal(mangled, again);
+        ok(cuLibraryGetKernel(&other, library, "_ZN4math4tile10show_shapeEPj"));
+        ok(cuKernelGetFunction(&function, mangled));
+        ok(cuKernelGetParamInfo(mangled, 3, &bytes, NULL));
+        assert_int_equal(bytes, 16);
+        ok(cuLibraryUnload(library));
+}
+
 static void a_truncated_image_is_refused(void **state)
 {
         char path[] = "/tmp/aliquot-sim-image-XXXXXX";
@@ -242,7 +280,10 @@ static void a_failing_kernel_fails_the_context(void **state)
 
 static int open_all(void **state)
 {
-        stage_open(",ptx=noop");
+        char settings[512];
+
+        snprintf(settings, sizeof(settings), ",ptx=noop,kernels=%s", module_path);
+        stage_open(settings);
         return 0;
 }
 
@@ -262,6 +303,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(modules_end_with_their_context),
                 cmocka_unit_test(device_time_is_what_the_kernel_spends),
                 cmocka_unit_test(ptx_is_a_timed_no_op_when_asked),
+                cmocka_unit_test(a_fat_binary_has_the_kernels_of_the_module_that_stands_for_it),
                 cmocka_unit_test(a_truncated_image_is_refused),
                 cmocka_unit_test(a_link_of_one_input_is_that_input),
                 cmocka_unit_test(a_failing_kernel_fails_the_context),
