@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/database_parts.h"
+
+/* Columns of DATABASE_GET_EVENTS; but for the id, parameters of DATABASE_PUT_EVENT too. */
+enum {
+        EVENT_ID,
+        EVENT_TIME,
+        EVENT_TYPE,
+        EVENT_SESSION,
+        EVENT_SESSION_ID,
+        EVENT_WHO,
+        EVENT_DETAIL,
+};
+
+int database_put_event(struct database *database, const struct database_event *event,
+                       struct error *err)
+{
+        sqlite3_stmt *put = database_statement(database, DATABASE_PUT_EVENT);
+        int rc = database_check_event(event, err);
+
+        if (rc < 0)
+                return rc;
+        sqlite3_bind_int64(put, EVENT_TIME, (sqlite3_int64)event->time_ns);
+        sqlite3_bind_text(put, EVENT_TYPE, event->type, -1, SQLITE_STATIC);
+        sqlite3_bind_text(put, EVENT_SESSION, event->session, -1, SQLITE_STATIC);
+        sqlite3_bind_blob(put, EVENT_SESSION_ID, event->session_id, sizeof(event->session_id),
+                          SQLITE_STATIC);
+        sqlite3_bind_text(put, EVENT_WHO, event->who, -1, SQLITE_STATIC);
+        sqlite3_bind_text(put, EVENT_DETAIL, event->detail ? event->detail : "{}", -1,
+                          SQLITE_STATIC);
+        return database_run(database, put, err);
+}
+
+int database_tell(struct database *database, struct database_event *event, struct error *err)
+{
+        int rc = database_begin(database, err);
+
+        if (rc < 0)
+                return rc;
+        return database_end(database, event, database_put_event(database, event, err), err);
+}
+
+/* The type is asked for first: asking for the value may convert it. */
+bool database_get_text(sqlite3_stmt *row, int column, char *ret, size_t bytes)
+{
+        const unsigned char *text;
+        size_t length;
+
+        if (sqlite3_column_type(row, column) != SQLITE_TEXT)
+                return false;
+        text = sqlite3_column_text(row, column);
+        length = (size_t)sqlite3_column_bytes(row, column);
+        if (!text || length >= bytes || memchr(text, '\0', length))
+                return false;
+        memcpy(ret, text, length);
+        ret[length] = '\0';
+        return true;
+}
+
+bool database_get_id(sqlite3_stmt *row, int column, uint8_t ret[16])
+{
+        if (sqlite3_column_type(row, column) != SQLITE_BLOB ||
+            sqlite3_column_bytes(row, column) != 16)
+                return false;
+        memcpy(ret, sqlite3_column_blob(row, column), 16);
+        return true;
+}
+
+bool database_get_number(sqlite3_stmt *row, int column, uint64_t most, uint64_t *ret)
+{
+        sqlite3_int64 number = sqlite3_column_int64(row, column);
+
+        if (sqlite3_column_type(row, column) != SQLITE_INTEGER || number < 0 ||
+            (uint64_t)number > most)
+                return false;
+        *ret = (uint64_t)number;
+        return true;
+}
+
+static bool get_event(sqlite3_stmt *row, char detail[DATABASE_DETAIL_BYTES],
+                      struct database_event *ret)
+{
+        uint64_t id;
+
+        memset(ret, 0, sizeof(*ret));
+        if (!database_get_number(row, EVENT_ID, INT64_MAX, &id) ||
+            !database_get_number(row, EVENT_TIME, INT64_MAX, &ret->time_ns) ||
+            !database_get_text(row, EVENT_TYPE, ret->type, sizeof(ret->type)) ||
+            !database_get_text(row, EVENT_SESSION, ret->session, sizeof(ret->session)) ||
+            !database_get_id(row, EVENT_SESSION_ID, ret->session_id) ||
+            !database_get_text(row, EVENT_WHO, ret->who, sizeof(ret->who)) ||
+            !database_get_text(row, EVENT_DETAIL, detail, DATABASE_DETAIL_BYTES))
+                return false;
+        ret->id = (int64_t)id;
+        ret->detail = detail;
+        return database_check_event(ret, NULL) == 0;
+}
+
+int database_events(struct database *database, int64_t id, unsigned most, const char *session,
+                    int (*each)(const struct database_event *event, void *context), void *context,
+                    struct error *err)
+{
+        sqlite3_stmt *rows = database_statement(database, session ? DATABASE_GET_EVENTS_OF
+                                                                  : DATABASE_GET_EVENTS);
+        char detail[DATABASE_DETAIL_BYTES];
+        struct database_event event;
+        int result = SQLITE_DONE;
+        int rc = 0;
+
+        sqlite3_bind_int64(rows, 1, id);
+        sqlite3_bind_int64(rows, 2, most);
+        if (session)
+                sqlite3_bind_text(rows, 3, session, -1, SQLITE_STATIC);
+        while (rc >= 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+                if (get_event(rows, detail, &event))
+                        rc = each(&event, context);
+                else
+                        rc = database_bad_row(database, "an event", err);
+        }
+        if (rc >= 0 && result != SQLITE_DONE)
+                rc = database_fail(database->handle, database->path, result, err);
+        sqlite3_reset(rows);
+        return rc < 0 ? rc : 0;
+}
+
+int database_event_range(struct database *database, int64_t *ret_oldest, int64_t *ret_latest,
+                         struct error *err)
+{
+        sqlite3_stmt *row = database_statement(database, DATABASE_GET_RANGE);
+        int result = sqlite3_step(row);
+        int rc = 0;
+
+        if (result == SQLITE_ROW) {
+                *ret_oldest = sqlite3_column_int64(row, 0);
+                *ret_latest = sqlite3_column_int64(row, 1);
+        } else {
+                rc = database_fail(database->handle, database->path, result, err);
+        }
+        sqlite3_reset(row);
+        return rc;
+}
+
+int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_rows,
+                  struct error *err)
+{
+        sqlite3_stmt *trim = database_statement(database, DATABASE_TRIM);
+        int rc;
+
+        sqlite3_bind_int64(trim, 1, DATABASE_TRIM_ROWS);
+        sqlite3_bind_int64(trim, 2, before_ns > INT64_MAX ? INT64_MAX : (int64_t)before_ns);
+        /* An offset beyond all rows is any number of them. */
+        sqlite3_bind_int64(trim, 3,
+                           keep_rows && keep_rows < INT64_MAX ? (int64_t)keep_rows : INT64_MAX);
+        rc = database_begin(database, err);
+        if (rc == 0)
+                rc = database_end(database, NULL, database_run(database, trim, err), err);
+        return rc < 0 ? rc : sqlite3_changes(database->handle);
+}

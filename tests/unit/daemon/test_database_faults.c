@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whatever happens to the daemon or its disk at whichever change of a file: afterwards the database
+ * holds all of what was asked or nothing of it, and goes on.
+ *
+ * Each deed is done again and again, by a process of its own, and meets its fault one change of a
+ * file later each time, until it gets through. The database it begins with was left in two ways:
+ * closed, and by a process that was killed (a WAL is there).
+ */
+#include "database_fixture.h"
+
+#include <sqlite3.h>
+
+#include "daemon/database_schema.h"
+#include "fault_vfs.h"
+
+#define CHANGES_MOST 500u /* far more than any deed makes */
+
+static struct error last_error; /* of the deed */
+
+struct deed {
+        const char *name;
+        void (*prepare)(void); /* what is there before; NULL: three sessions */
+        int (*act)(struct database *database);
+};
+
+static void prepare_three(void)
+{
+        struct database *database = open_good();
+
+        for (unsigned i = 0; i < 3; i++)
+                save(database, i);
+}
+
+/* As the first version left it. */
+static void prepare_old(void)
+{
+        sqlite3 *handle;
+
+        assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL), 0);
+        assert_int_equal(schema_migrate(handle, 1), SQLITE_OK);
+        sqlite3_close(handle);
+        assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void prepare_nothing(void)
+{
+}
+
+static int nothing(struct database *database)
+{
+        return 0;
+}
+
+static int save_new(struct database *database)
+{
+        struct sessions_one session = session_of(5);
+        struct database_event event = event_of("created", session.name);
+
+        return database_save(database, &session, &event, &last_error);
+}
+
+static int save_changed(struct database *database)
+{
+        struct sessions_one session = session_of(2);
+        struct database_event event = event_of("changed", session.name);
+
+        session.version = 99;
+        session.share_count = 1;
+        session.share[0].memory_bytes = 77 * GIB;
+        return database_save(database, &session, &event, &last_error);
+}
+
+static int forget(struct database *database)
+{
+        struct sessions_one session = session_of(1);
+        struct database_event event = event_of("released", session.name);
+
+        return database_forget(database, session.id, &event, &last_error);
+}
+
+static int tell(struct database *database)
+{
+        struct database_event event = event_of("gpu-gone", "");
+
+        return database_tell(database, &event, &last_error);
+}
+
+static int trim(struct database *database)
+{
+        return database_trim(database, 0, 1, &last_error) < 0 ? last_error.code : 0;
+}
+
+static const struct deed deeds[] = {
+        { "making it", prepare_nothing, nothing },
+        { "taking it to the present version", prepare_old, nothing },
+        { "opening and closing", NULL, nothing },
+        { "saving a new one", NULL, save_new },
+        { "saving a changed one", NULL, save_changed },
+        { "forgetting one", NULL, forget },
+        { "telling", NULL, tell },
+        { "trimming", NULL, trim },
+        { 0 },
+};
+
+static void empty_folder(void)
+{
+        static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+        char name[sizeof(path) + 16];
+
+        for (unsigned i = 0; i < 4; i++) {
+                snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+                assert_true(unlink(name) == 0 || errno == ENOENT);
+        }
+}
+
+/* By a child, which is killed afterwards if `is_killed`. */
+static void prepare(const struct deed *deed, bool is_killed)
+{
+        pid_t child;
+        int status;
+
+        empty_folder();
+        fault_arm(FAULT_NONE, 0);
+        child = fork();
+        if (child == 0) {
+                if (deed->prepare)
+                        deed->prepare();
+                else
+                        prepare_three();
+                _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        if (!is_killed && deed->prepare != prepare_nothing)
+                database_close(open_good());
+}
+
+/* Opens, acts, closes. */
+static int carry_out(const struct deed *deed)
+{
+        struct database *database = NULL;
+        int rc = database_open(path, true, &database, &last_error);
+
+        if (rc == 0)
+                rc = deed->act(database);
+        database_close(database);
+        return rc;
+}
+
+static void look(char ret[HELD_BYTES])
+{
+        struct database *database;
+
+        fault_arm(FAULT_NONE, 0);
+        database = open_good();
+        held_by(database, ret);
+        database_close(database);
+}
+
+/* What is there before and after a deed that nothing disturbs. */
+static void learn(const struct deed *deed, char before[HELD_BYTES], char after[HELD_BYTES])
+{
+        prepare(deed, false);
+        if (deed->prepare == prepare_nothing || deed->prepare == prepare_old) {
+                before[0] = '\0';
+        } else {
+                look(before);
+        }
+        assert_int_equal(carry_out(deed), 0);
+        look(after);
+}
+
+/* True once the deed got through. */
+static bool die_at(const struct deed *deed, enum fault fault, unsigned at)
+{
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+                fault_arm(fault, at);
+                _exit(carry_out(deed) == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != FAULT_STATUS)
+                fail_msg("%s: exit %d", deed->name, WEXITSTATUS(status));
+        return WEXITSTATUS(status) == 0;
+}
+
+static void survive(const struct deed *deed, enum fault fault, bool is_killed)
+{
+        static char before[HELD_BYTES], after[HELD_BYTES], now[HELD_BYTES];
+        bool is_through = false;
+        unsigned at;
+
+        learn(deed, before, after);
+        for (at = 1; !is_through; at++) {
+                assert_true(at < CHANGES_MOST);
+                prepare(deed, is_killed);
+                is_through = die_at(deed, fault, at);
+                look(now);
+                if (strcmp(now, after) != 0 && (is_through || strcmp(now, before) != 0))
+                        fail_msg(
+                                "%s, fault %d at change %u (%s before): now\n%sbefore\n%safter\n%s",
+                                deed->name, fault, at, is_killed ? "killed" : "closed", now, before,
+                                after);
+        }
+        assert_true(at > 2); /* it met its fault at least once */
+}
+
+static void survive_all(enum fault fault)
+{
+        for (const struct deed *deed = deeds; deed->name; deed++) {
+                survive(deed, fault, false);
+                survive(deed, fault, true);
+        }
+}
+
+static void test_death_at_any_change_leaves_the_old_or_the_new(void **state)
+{
+        survive_all(FAULT_DIE);
+}
+
+static void test_death_within_any_write_leaves_the_old_or_the_new(void **state)
+{
+        survive_all(FAULT_TEAR);
+}
+
+static void test_a_power_cut_leaves_the_old_or_the_new(void **state)
+{
+        survive_all(FAULT_CUT);
+        survive_all(FAULT_CUT_SOME);
+}
+
+/* The deed fails for want of room, nothing has changed, and the same handle does it later. */
+static void fill_at(const struct deed *deed, unsigned at, const char *before, const char *after)
+{
+        static char now[HELD_BYTES];
+        struct database *database = open_good();
+        int rc;
+
+        fault_arm(FAULT_FULL, at);
+        rc = deed->act(database);
+        if (rc < 0) {
+                assert_int_equal(rc, -ENOSPC);
+                assert_non_null(strstr(last_error.text, "the disk is full"));
+                assert_string_equal(held_by(database, now), before);
+                /* Still full: the same again. */
+                assert_int_equal(deed->act(database), -ENOSPC);
+                fault_arm(FAULT_NONE, 0);
+                assert_int_equal(deed->act(database), 0);
+        }
+        fault_arm(FAULT_NONE, 0);
+        assert_string_equal(held_by(database, now), after);
+        database_close(database);
+        look(now);
+        assert_string_equal(now, after);
+}
+
+static void test_a_full_disk_changes_nothing_and_later_all_works(void **state)
+{
+        static char before[HELD_BYTES], after[HELD_BYTES];
+        struct database *database;
+
+        for (const struct deed *deed = deeds + 3; deed->name; deed++) {
+                unsigned changes;
+
+                learn(deed, before, after);
+                prepare(deed, false);
+                database = open_good();
+                fault_arm(FAULT_NONE, 0);
+                assert_int_equal(deed->act(database), 0);
+                changes = fault_count();
+                assert_true(changes > 1);
+                database_close(database);
+                for (unsigned at = 1; at <= changes; at++) {
+                        prepare(deed, at % 2 == 0);
+                        fill_at(deed, at, before, after);
+                }
+        }
+}
+
+static void test_a_disk_that_is_full_from_the_start_is_told_and_harms_nothing(void **state)
+{
+        static char before[HELD_BYTES], now[HELD_BYTES];
+        struct database *database = NULL;
+
+        for (unsigned at = 1; at < 4; at++) {
+                prepare(&deeds[3], at % 2 == 0);
+                look(before);
+                fault_arm(FAULT_FULL, at);
+                if (database_open(path, true, &database, &last_error) == 0) {
+                        assert_int_equal(save_new(database), -ENOSPC);
+                        database_close(database);
+                }
+                look(now);
+                assert_string_equal(now, before);
+        }
+}
+
+/* What could not be made to last is said not to have happened, and the next attempt does it. */
+static void test_a_sync_that_fails_is_told(void **state)
+{
+        static char now[HELD_BYTES], after[HELD_BYTES], before[HELD_BYTES];
+        struct database *database;
+        unsigned failures = 0;
+
+        learn(&deeds[3], before, after);
+        for (unsigned at = 1; at < 20; at++) {
+                prepare(&deeds[3], false);
+                database = open_good();
+                fault_arm(FAULT_SYNC, at);
+                if (save_new(database) < 0) {
+                        failures++;
+                        assert_int_equal(last_error.code, -EIO);
+                        assert_string_equal(held_by(database, now), before);
+                        assert_int_equal(save_new(database), 0);
+                }
+                fault_arm(FAULT_NONE, 0);
+                assert_string_equal(held_by(database, now), after);
+                database_close(database);
+        }
+        assert_true(failures > 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                story(test_death_at_any_change_leaves_the_old_or_the_new),
+                story(test_death_within_any_write_leaves_the_old_or_the_new),
+                story(test_a_power_cut_leaves_the_old_or_the_new),
+                story(test_a_full_disk_changes_nothing_and_later_all_works),
+                story(test_a_disk_that_is_full_from_the_start_is_told_and_harms_nothing),
+                story(test_a_sync_that_fails_is_told),
+        };
+
+        fault_install();
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
