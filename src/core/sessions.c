@@ -135,15 +135,13 @@ static void tick(const struct step *step)
         if (place == NOWHERE)
                 return;
         step->ret->session = &node->session[place];
-        if (node->due[place].is_owed) {
+        place_remember(node, place);
+        if (node->due[place].is_owed)
                 end_repeat(step, place);
-        } else {
-                place_remember(node, place);
-                if (node->session[place].state == SESSIONS_OPEN)
-                        end_begin(step, place, SESSIONS_NOTE_EXPIRED);
-                else
-                        end_kill(step, place);
-        }
+        else if (node->session[place].state == SESSIONS_OPEN)
+                end_begin(step, place, SESSIONS_NOTE_EXPIRED);
+        else
+                end_kill(step, place);
         node->tick_from = place + 1;
         step->ret->is_more = place_due(node, step->now_ns) != NOWHERE;
 }
@@ -153,7 +151,6 @@ static void tick(const struct step *step)
 static void owe_later(const struct step *step, unsigned place)
 {
         place_owe(step->node, place, sum_of(step->now_ns, SESSIONS_RETRY_NS));
-        step->ret->session = &step->node->session[place];
 }
 
 /* The database could not follow, or the folder is still there: as before the step. */
@@ -183,19 +180,35 @@ static void give_up(const struct step *step, unsigned place)
         end_bury(step, place);
 }
 
-/* `last` is the place that the step before changed, or NOWHERE. */
-static void fail_last(const struct step *step, unsigned last)
+static void failed_last(const struct step *step, unsigned place)
 {
         const struct sessions *node = step->node;
-        bool is_it = last != NOWHERE && strcmp(node->session[last].name, step->event->name) == 0;
-        unsigned place = is_it ? last : place_named(node, step->event->name);
+        bool is_unsaved = step->event->is_unsaved;
 
-        if (place == NOWHERE)
-                refuse(step->ret, SESSIONS_UNKNOWN, "name");
-        else if (is_it && (step->event->is_unsaved || node->session[place].state == SESSIONS_FREE))
+        if (is_unsaved && node->was_tick)
+                end_shut(step, place);
+        else if (is_unsaved || node->session[place].state == SESSIONS_FREE)
                 undo(step, place);
-        else if (is_it && node->before.state == SESSIONS_FREE)
+        else if (node->before.state == SESSIONS_FREE)
                 give_up(step, place);
+        else
+                owe_later(step, place);
+}
+
+/* `last` is the place that the step before changed, or NOWHERE. */
+static void failed(const struct step *step, unsigned last)
+{
+        const struct sessions *node = step->node;
+        bool is_last = last != NOWHERE && strcmp(node->session[last].name, step->event->name) == 0;
+        unsigned place = is_last ? last : place_named(node, step->event->name);
+
+        if (place == NOWHERE) {
+                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+                return;
+        }
+        step->ret->session = &node->session[place];
+        if (is_last)
+                failed_last(step, place);
         else
                 owe_later(step, place);
 }
@@ -250,7 +263,7 @@ static void take_step(const struct step *step, unsigned last)
                 tick(step);
                 break;
         case SESSIONS_FAILED:
-                fail_last(step, last);
+                failed(step, last);
                 break;
         }
 }
@@ -264,6 +277,7 @@ void sessions_step(struct sessions *node, const struct sessions_event *event, ui
         *ret = (struct sessions_actions){ .answer = SESSIONS_YES };
         node->last = NOWHERE;
         take_step(&step, last);
+        node->was_tick = event->type == SESSIONS_TICK;
         if (ret->answer != SESSIONS_YES)
                 ret->session = NULL;
         if (event->type == SESSIONS_GPU_HERE || event->type == SESSIONS_GPU_GONE)

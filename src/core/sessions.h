@@ -16,7 +16,7 @@
  *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
  *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
  *      TICK when the grace is over, or RELEASE forced of one that is ending
- *                       SAVE TELL(killed) SIGKILL
+ *                       SAVE TELL(killed) SHUT SIGKILL
  *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
  *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
  *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
@@ -149,6 +149,7 @@ struct sessions {
         struct sessions_due due[SESSIONS_MOST];
         unsigned tick_from;         /* where the next TICK begins to look: all get their turn */
         unsigned last;              /* the place that the last step changed; SESSIONS_MOST: none */
+        bool was_tick;              /* that step was TICK */
         struct sessions_one before; /* what was at that place before it */
 };
 
@@ -185,8 +186,10 @@ enum sessions_event_type {
         SESSIONS_TICK, /* Time has passed. One session a step: is_more. */
         /*
          * An action of the step before failed, on .name. is_unsaved (SAVE or FORGET): the session
-         * is as before that step. Else, if that step was CREATE: REMOVE FORGET TELL(gone). Else
-         * what is saved holds, and its actions are owed in SESSIONS_RETRY_NS.
+         * is as before that step; but what TICK ended ends all the same, with SHUT and its signal:
+         * whoever starts anew finds again that its time is over. Another action of CREATE: REMOVE
+         * FORGET TELL(gone). Any other: what is saved holds, and its actions are owed in
+         * SESSIONS_RETRY_NS.
          */
         SESSIONS_FAILED,
 };

@@ -14,13 +14,15 @@ void raise_version(struct sessions_one *one)
         one->version = one->version < UINT64_MAX ? one->version + 1 : 1;
 }
 
-static void shut(const struct sessions_one *one, struct sessions_actions *ret)
+void end_shut(const struct step *step, unsigned place)
 {
-        act(ret, SESSIONS_SHUT, one);
+        const struct sessions_one *one = &step->node->session[place];
+
+        act(step->ret, SESSIONS_SHUT, one);
         if (one->state == SESSIONS_KILLING)
-                act(ret, SESSIONS_SIGKILL, one);
+                act(step->ret, SESSIONS_SIGKILL, one);
         else if (one->ending == SESSIONS_TERM)
-                act(ret, SESSIONS_SIGTERM, one);
+                act(step->ret, SESSIONS_SIGTERM, one);
 }
 
 void end_begin(const struct step *step, unsigned place, enum sessions_note why)
@@ -36,7 +38,7 @@ void end_begin(const struct step *step, unsigned place, enum sessions_note why)
                 tell(step->ret, SESSIONS_NOTE_TERMINATED, one);
         if (one->ending == SESSIONS_KILL)
                 tell(step->ret, SESSIONS_NOTE_KILLED, one);
-        shut(one, step->ret);
+        end_shut(step, place);
         place_plan(step->node, place, step->now_ns);
 }
 
@@ -48,7 +50,7 @@ void end_kill(const struct step *step, unsigned place)
         raise_version(one);
         act(step->ret, SESSIONS_SAVE, one);
         tell(step->ret, SESSIONS_NOTE_KILLED, one);
-        act(step->ret, SESSIONS_SIGKILL, one);
+        end_shut(step, place); /* it may not have come to it before a crash */
         place_plan(step->node, place, step->now_ns);
 }
 
@@ -70,7 +72,7 @@ void end_repeat(const struct step *step, unsigned place)
                 act(step->ret, SESSIONS_MAKE, one);
                 act(step->ret, SESSIONS_LIMIT, one);
         } else {
-                shut(one, step->ret);
+                end_shut(step, place);
         }
         place_plan(step->node, place, step->now_ns);
 }

@@ -90,6 +90,8 @@ void raise_version(struct sessions_one *one);
 void end_begin(const struct step *step, unsigned place, enum sessions_note why);
 /* Whoever still runs in one that is ending gets SIGKILL. */
 void end_kill(const struct step *step, unsigned place);
+/* Nobody else comes in, and whoever runs gets the signal of its state. */
+void end_shut(const struct step *step, unsigned place);
 /* Nobody runs in it: nothing of it stays. */
 void end_bury(const struct step *step, unsigned place);
 /* The actions of its state once more, whatever that is. */
