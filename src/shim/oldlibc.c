@@ -45,6 +45,17 @@ int fcntl64(int fd, int command, ...)
         return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
+/* Of libpthread before 2.34, which a program without threads has not loaded; what it calls is libc's. */
+HIDDEN int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *library);
+extern HIDDEN void *__dso_handle;
+
+int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+        return __register_atfork(prepare, parent, child, &__dso_handle);
+}
+
 #define ONCE_RUNS 1
 #define ONCE_DONE 2
 
