@@ -5,6 +5,7 @@
 #   make demo    the two-minute tour    make bench      the figures, beside the peers'
 #   make test    the tests          make gpu-check  the same on a real GPU, where there is one
 #   make install [PREFIX=/usr/local] [DESTDIR=]     make clean
+#   make dist    the release tarballs, in build/dist
 #
 # Each target first installs what it needs (root, or sudo when there is one; see tools/bootstrap).
 PREFIX ?= /usr/local
@@ -43,7 +44,11 @@ install:
 	@tools/build --prefix "$(PREFIX)"
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")
 
+dist:
+	@tools/bootstrap build dist
+	@tools/dist
+
 clean:
 	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz
 
-.PHONY: all demo test check bench gpu-check install clean
+.PHONY: all demo test check bench gpu-check install dist clean
