@@ -45,7 +45,7 @@ int fcntl64(int fd, int command, ...)
         return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
-/* Of libpthread before 2.34, which a program without threads has not loaded; what it calls is libc's. */
+/* Of libpthread before 2.34, which not every program has loaded; what it calls is in libc. */
 HIDDEN int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void *library);
