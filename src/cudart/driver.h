@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct driver: a typed slot for each function of the driver that is called here. Generated.
+ */
+#ifndef ALIQUOT_CUDART_DRIVER_H
+#define ALIQUOT_CUDART_DRIVER_H
+
+#include "cudart/types.h"
+
+#if CUDART_MAJOR == 12
+#include "cudart/so12/slots.h"
+#else
+#include "cudart/so13/slots.h"
+#endif
+
+#endif

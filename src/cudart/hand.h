@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prototypes of the bodies that are written by hand, as the table has them. Generated.
+ */
+#ifndef ALIQUOT_CUDART_HAND_H
+#define ALIQUOT_CUDART_HAND_H
+
+#include "cudart/driver.h"
+
+#if CUDART_MAJOR == 12
+#include "cudart/so12/bodies.h"
+#else
+#include "cudart/so13/bodies.h"
+#endif
+
+#endif

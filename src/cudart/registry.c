@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nvcc's start-up code registers: images, and the host symbols of their kernels and variables.
+ *
+ * Start-up code runs before main, so registering only keeps what it is given; an image is loaded
+ * (cuLibraryLoadData) when the first kernel or variable of it is asked for. Nothing is looked up
+ * in the driver while the lock is held but the library itself.
+ */
+#include "cudart/runtime.h"
+#include "cudart/hand.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct image {
+        void *handle; /* what the program holds: its address is the handle */
+        const void *wrapper;
+        CUlibrary library; /* NULL until loaded */
+        struct image *next;
+};
+
+/* A kernel, or a variable. */
+struct symbol {
+        struct image *image;
+        const void *host;
+        const char *name;
+        CUkernel kernel; /* NULL until looked up */
+        struct symbol *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct image *images; /* guarded by lock, as all of them */
+static struct symbol *kernels;
+static struct symbol *variables;
+
+EXPORT void **__cudaRegisterFatBinary(void *wrapper);
+EXPORT void **__cudaRegisterFatBinary(void *wrapper)
+{
+        struct image *image = calloc(1, sizeof(*image));
+
+        if (!image)
+                return NULL;
+        image->wrapper = wrapper;
+        pthread_mutex_lock(&lock);
+        image->next = images;
+        images = image;
+        pthread_mutex_unlock(&lock);
+        return &image->handle;
+}
+
+EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
+EXPORT void __cudaRegisterFatBinaryEnd(void **handle)
+{
+}
+
+static void symbol_add(struct symbol **list, void **handle, const void *host, const char *name)
+{
+        struct symbol *symbol = handle ? calloc(1, sizeof(*symbol)) : NULL;
+
+        if (!symbol)
+                return;
+        symbol->image = (struct image *)handle;
+        symbol->host = host;
+        symbol->name = name;
+        pthread_mutex_lock(&lock);
+        symbol->next = *list;
+        *list = symbol;
+        pthread_mutex_unlock(&lock);
+}
+
+EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                                   int limit, void *tid, void *bid, void *block, void *grid,
+                                   int *warp);
+EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+                                   int limit, void *tid, void *bid, void *block, void *grid,
+                                   int *warp)
+{
+        symbol_add(&kernels, handle, host, name);
+}
+
+EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int is_ext,
+                              size_t bytes, int is_constant, int is_global);
+EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int is_ext,
+                              size_t bytes, int is_constant, int is_global)
+{
+        symbol_add(&variables, handle, host, name);
+}
+
+/* A managed variable is a device variable here; the host's pointer to it stays empty. */
+EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+                                     int is_ext, size_t bytes, int is_constant, int is_global);
+EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+                                     int is_ext, size_t bytes, int is_constant, int is_global)
+{
+        symbol_add(&variables, handle, host, name);
+}
+
+/* Called by programs before they touch a managed variable. */
+EXPORT char __cudaInitModule(void **handle);
+EXPORT char __cudaInitModule(void **handle)
+{
+        return runtime_enter(ENTER_CONTEXT) == 0;
+}
+
+static void symbols_drop(struct symbol **list, const struct image *image)
+{
+        while (*list) {
+                struct symbol *symbol = *list;
+
+                if (symbol->image != image) {
+                        list = &symbol->next;
+                        continue;
+                }
+                *list = symbol->next;
+                free(symbol);
+        }
+}
+
+/* Runs at exit and in dlclose. The library is left to the driver: at exit it may be gone already.
+ */
+EXPORT void __cudaUnregisterFatBinary(void **handle);
+EXPORT void __cudaUnregisterFatBinary(void **handle)
+{
+        struct image *image = (struct image *)handle;
+
+        if (!image)
+                return;
+        pthread_mutex_lock(&lock);
+        for (struct image **at = &images; *at; at = &(*at)->next) {
+                if (*at == image) {
+                        *at = image->next;
+                        break;
+                }
+        }
+        symbols_drop(&kernels, image);
+        symbols_drop(&variables, image);
+        pthread_mutex_unlock(&lock);
+        free(image);
+}
+
+/*
+ * `lock` held. A program may launch a kernel for the first time while it captures a stream, where
+ * loading is forbidden; that is not its own call, so the thread's mode is relaxed for it.
+ */
+static int image_load(struct image *image)
+{
+        const struct driver *d = &drivers[LEGACY];
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        int rc;
+
+        if (image->library)
+                return 0;
+        rc = (int)d->cuThreadExchangeStreamCaptureMode(&mode);
+        if (rc)
+                return rc;
+        rc = (int)d->cuLibraryLoadData(&image->library, image->wrapper, NULL, NULL, 0, NULL, NULL,
+                                       0);
+        d->cuThreadExchangeStreamCaptureMode(&mode);
+        return rc;
+}
+
+static struct symbol *symbol_find(struct symbol *list, const void *host)
+{
+        while (list && list->host != host)
+                list = list->next;
+        return list;
+}
+
+int registry_kernel(const void *function, CUkernel *ret)
+{
+        struct symbol *symbol;
+        int rc = 0;
+
+        pthread_mutex_lock(&lock);
+        symbol = symbol_find(kernels, function);
+        if (!symbol)
+                rc = cudaErrorInvalidDeviceFunction;
+        else if (!symbol->kernel && !(rc = image_load(symbol->image)))
+                rc = (int)drivers[LEGACY].cuLibraryGetKernel(&symbol->kernel,
+                                                             symbol->image->library, symbol->name);
+        if (!rc)
+                *ret = symbol->kernel;
+        pthread_mutex_unlock(&lock);
+        return rc == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : rc;
+}
+
+/* A pointer that is no registered host function is a kernel's handle, if it is the driver's. */
+int registry_function(const void *function, CUfunction *ret)
+{
+        CUkernel kernel;
+        int rc = registry_kernel(function, &kernel);
+
+        if (rc == cudaErrorInvalidDeviceFunction && function) {
+                const char *name;
+
+                pthread_mutex_lock(&lock);
+                bool is_host = symbol_find(kernels, function) != NULL;
+                pthread_mutex_unlock(&lock);
+                kernel = (CUkernel)function;
+                if (is_host || drivers[LEGACY].cuKernelGetName(&name, kernel))
+                        return rc;
+                rc = 0;
+        }
+        return rc ? rc : (int)drivers[LEGACY].cuKernelGetFunction(ret, kernel);
+}
+
+const void *registry_host_function(CUkernel kernel, const char *name)
+{
+        const struct symbol *at;
+
+        pthread_mutex_lock(&lock);
+        for (at = kernels; at; at = at->next)
+                if (kernel ? at->kernel == kernel : name && strcmp(at->name, name) == 0)
+                        break;
+        pthread_mutex_unlock(&lock);
+        return at ? at->host : NULL;
+}
+
+int registry_variable(const void *host, CUdeviceptr *ret_address, size_t *ret_bytes)
+{
+        CUlibrary library = NULL;
+        const char *name = NULL;
+        struct symbol *symbol;
+        int rc = cudaErrorInvalidSymbol;
+
+        pthread_mutex_lock(&lock);
+        symbol = symbol_find(variables, host);
+        if (symbol)
+                rc = image_load(symbol->image);
+        if (!rc) {
+                library = symbol->image->library;
+                name = symbol->name;
+        }
+        pthread_mutex_unlock(&lock);
+        if (rc)
+                return rc;
+        rc = (int)drivers[LEGACY].cuLibraryGetGlobal(ret_address, ret_bytes, library, name);
+        return rc == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : rc;
+}
