@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/text.h"
 #include "daemon/database_files.h"
@@ -132,10 +131,10 @@ int database_fail(sqlite3 *handle, const char *path, int result, struct error *e
 
 int database_bad_row(struct database *database, const char *what, struct error *err)
 {
-        return fail(err, -EBADMSG,
-                    "%s: %s is not as any aliquotd writes it; restore a copy, or "
-                    "start with " RESET,
-                    database->path, what);
+        return fail(
+                err, -EBADMSG,
+                "%s holds what no aliquotd writes: %s; restore a copy of it, or start with " RESET,
+                database->path, what);
 }
 
 sqlite3_stmt *database_statement(struct database *database, enum database_statement which)
@@ -193,16 +192,6 @@ static int configure(sqlite3 *handle)
                             NULL, NULL, NULL);
 }
 
-static int check_writable(struct database *database, struct error *err)
-{
-        int cause;
-
-        if (sqlite3_db_readonly(database->handle, "main") == 0)
-                return 0;
-        cause = access(database->path, W_OK) < 0 ? errno : EACCES;
-        return fail(err, -cause, "%s: %s (%s)", database->path, advice(-cause), strerror(cause));
-}
-
 /* Whose it is and of which version; the first look, which takes the lock. */
 static int check_version(struct database *database, int *ret_version, struct error *err)
 {
@@ -256,8 +245,10 @@ static int prepare(struct database *database, struct error *err)
         int result =
                 sqlite3_exec(database->handle, "PRAGMA journal_mode = WAL", take_text, mode, NULL);
 
+        /* Its header asks for a mode that no SQLite of today has, or the disk cannot do it. */
         if (result == SQLITE_OK && strcmp(mode, "wal") != 0)
-                result = SQLITE_CANTOPEN;
+                return fail(err, -EBADMSG, "%s: %s (its mode is %s, expected wal)", database->path,
+                            advice(-EBADMSG), text_shown(mode));
         if (result == SQLITE_OK)
                 result = schema_migrate(database->handle, schema_version);
         for (unsigned i = 0; i < DATABASE_STATEMENTS && result == SQLITE_OK; i++)
@@ -278,9 +269,7 @@ static int open_checked(struct database *database, struct error *err)
                 result = configure(database->handle);
         if (result != SQLITE_OK)
                 return database_fail(database->handle, database->path, result, err);
-        rc = check_writable(database, err);
-        if (rc == 0)
-                rc = check_version(database, &version, err);
+        rc = check_version(database, &version, err);
         if (rc == 0 && version > 0)
                 rc = check_whole(database, err);
         return rc == 0 ? prepare(database, err) : rc;

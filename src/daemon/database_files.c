@@ -93,6 +93,15 @@ static int check_file(const char *path, struct error *err)
         return rc < 0 ? rc : 1;
 }
 
+/* As the effective user; SQLite would quietly open for reading alone what it cannot write. */
+static int check_access(const char *path, int mode, struct error *err)
+{
+        if (faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0)
+                return 0;
+        return fail(err, -errno, "%s: %m; it must be writable for this user, see --state-dir",
+                    path);
+}
+
 static int make_file(const char *path, struct error *err)
 {
         scoped_fd int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -111,9 +120,13 @@ int files_check(const char *path, bool make, struct error *err)
         if (make)
                 make_folders(folder);
         rc = check_folder(folder, err);
+        if (rc == 0)
+                rc = check_access(folder, R_OK | W_OK | X_OK, err);
         for (size_t i = 0; i < SUFFIXES && rc >= 0; i++) {
                 snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
                 rc = there[i] = check_file(name, err);
+                if (rc > 0)
+                        rc = check_access(name, R_OK | W_OK, err);
         }
         if (rc < 0)
                 return rc;

@@ -174,6 +174,7 @@ static int get_shares(struct database *database, struct sessions_one *ret, struc
 static int get_session(struct database *database, sqlite3_stmt *row, struct sessions_one *ret,
                        struct error *err)
 {
+        struct error why;
         int rc;
 
         memset(ret, 0, sizeof(*ret));
@@ -182,10 +183,8 @@ static int get_session(struct database *database, sqlite3_stmt *row, struct sess
             !database_get_text(row, SESSION_LABELS, ret->labels, sizeof(ret->labels)))
                 return database_bad_row(database, "a session", err);
         rc = get_shares(database, ret, err);
-        if (rc == 0 && database_check_session(ret, err) < 0) {
-                wrap(err, "%s", database->path);
-                rc = -EBADMSG;
-        }
+        if (rc == 0 && database_check_session(ret, &why) < 0)
+                return database_bad_row(database, why.text, err);
         return rc;
 }
 
