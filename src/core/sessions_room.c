@@ -3,8 +3,8 @@
  * Room: what of each GPU is promised, what may still be, and who gets which GPU.
  *
  * Nothing is counted along the way: what is promised is summed up from the sessions whenever it is
- * asked, so it cannot drift from them. A session gets all that it asks for or nothing: first it is
- * looked whether every share fits, and only the caller makes the session.
+ * asked, so it cannot drift from them. A session gets all that it asks for or nothing, and what
+ * could never be is refused as that (NO_GPU), whoever else is there.
  */
 #include "core/sessions_parts.h"
 
@@ -103,17 +103,39 @@ static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t m
 
 /* -- GPUs that were named --------------------------------------------------------------------- */
 
-static bool may_have(const struct sessions *node, const struct sessions_one *but,
+/* Could it be, if nobody else were there? */
+static bool is_possible(const struct sessions *node, const struct sessions_share *share,
+                        struct sessions_actions *ret)
+{
+        struct room room = room_of(node, share->uuid, NULL);
+
+        if (share->memory_bytes <= room.most)
+                return true;
+        memcpy(ret->gpu, share->uuid, sizeof(ret->gpu));
+        return refuse_gpu(ret, share->memory_bytes, room.most);
+}
+
+static bool has_room(const struct sessions *node, const struct sessions_one *but,
                      const struct sessions_share *share, struct sessions_actions *ret)
 {
         struct room room = room_of(node, share->uuid, but);
 
-        if (!room.gpu || share->memory_bytes > room.most) {
-                memcpy(ret->gpu, share->uuid, sizeof(ret->gpu));
-                return refuse_gpu(ret, share->memory_bytes, room.most);
+        if (share->memory_bytes <= room_bytes(&room))
+                return true;
+        return refuse_room(ret, &room, share->memory_bytes);
+}
+
+static bool grant_named(const struct sessions *node, const struct sessions_one *one,
+                        struct sessions_actions *ret)
+{
+        for (unsigned i = 0; i < one->share_count; i++) {
+                if (!is_possible(node, &one->share[i], ret))
+                        return false;
         }
-        if (share->memory_bytes > room_bytes(&room))
-                return refuse_room(ret, &room, share->memory_bytes);
+        for (unsigned i = 0; i < one->share_count; i++) {
+                if (!has_room(node, NULL, &one->share[i], ret))
+                        return false;
+        }
         return true;
 }
 
@@ -122,7 +144,8 @@ bool room_regrant(const struct sessions *node, const struct sessions_one *one,
 {
         for (unsigned i = 0; i < one->share_count; i++) {
                 if (wanted->share[i].memory_bytes > one->share[i].memory_bytes &&
-                    !may_have(node, one, &wanted->share[i], ret))
+                    (!is_possible(node, &wanted->share[i], ret) ||
+                     !has_room(node, one, &wanted->share[i], ret)))
                         return false;
         }
         return true;
@@ -176,78 +199,106 @@ static bool is_better(const struct offer *offer, const struct room *a, const str
         return is_enough ? has_more_left(b, a) : has_more_left(a, b);
 }
 
-static struct room *offer_choose(struct offer *offer, uint64_t bytes)
+static uint64_t least_room(const struct offer *offer, const struct sessions_share *share)
 {
-        uint64_t least = bytes > offer->free_least_bytes ? bytes : offer->free_least_bytes;
+        return share->memory_bytes > offer->free_least_bytes ? share->memory_bytes
+                                                             : offer->free_least_bytes;
+}
+
+static struct room *offer_choose(struct offer *offer, const struct sessions_share *share)
+{
         struct room *best = NULL;
 
         for (unsigned i = 0; i < offer->count; i++) {
                 struct room *room = &offer->room[i];
 
-                if (!room->gpu || room_bytes(room) < least)
+                if (!room->gpu || room_bytes(room) < least_room(offer, share))
                         continue;
-                if (!best || is_better(offer, room, best, bytes))
+                if (!best || is_better(offer, room, best, share->memory_bytes))
                         best = room;
         }
         return best;
 }
 
-/* Nowhere: because of the others, or could it never be? */
-static bool refuse_offer(const struct offer *offer, uint64_t bytes, struct sessions_actions *ret)
+static const struct room *offer_freest(const struct offer *offer)
 {
-        uint64_t least = bytes > offer->free_least_bytes ? bytes : offer->free_least_bytes;
         const struct room *freest = NULL;
-        uint64_t most = 0;
 
         for (unsigned i = 0; i < offer->count; i++) {
                 const struct room *room = &offer->room[i];
 
-                if (!room->gpu)
-                        continue;
-                if (!freest || room_bytes(room) > room_bytes(freest))
+                if (room->gpu && (!freest || room_bytes(room) > room_bytes(freest)))
                         freest = room;
-                if (room->most > most)
-                        most = room->most;
         }
-        return least > most ? refuse_gpu(ret, least, most) : refuse_room(ret, freest, least);
+        return freest;
 }
 
-static unsigned largest_unplaced(const struct sessions_one *one, const bool *is_placed)
+static struct sessions_share *largest_unplaced(struct sessions_one *one, const bool *is_placed)
 {
-        unsigned largest = SESSIONS_GPUS;
+        struct sessions_share *largest = NULL;
 
         for (unsigned i = 0; i < one->share_count; i++) {
-                if (is_placed[i])
-                        continue;
-                if (largest == SESSIONS_GPUS ||
-                    one->share[i].memory_bytes > one->share[largest].memory_bytes)
-                        largest = i;
+                struct sessions_share *share = &one->share[i];
+
+                if (!is_placed[i] && (!largest || share->memory_bytes > largest->memory_bytes))
+                        largest = share;
         }
         return largest;
 }
 
 /*
- * The largest share first: whatever GPU it takes, those that are large enough for it are among
- * those that are for the next, so whenever there is a way to place all, this finds one.
+ * NULL, or a share for which there is no GPU any more. The largest share goes first: whatever GPU
+ * it takes, those that are large enough for it are among those that are for the next, so whenever
+ * there is a way to place all, this finds one.
  */
-static bool choose_all(const struct sessions *node, const struct sessions_wish *wish,
-                       struct sessions_one *one, struct sessions_actions *ret)
+static const struct sessions_share *offer_place(struct offer *offer, struct sessions_one *one)
 {
         bool is_placed[SESSIONS_GPUS] = { false };
-        struct offer offer;
 
-        offer_make(&offer, node, wish);
         for (unsigned i = 0; i < one->share_count; i++) {
-                struct sessions_share *share = &one->share[largest_unplaced(one, is_placed)];
-                struct room *room = offer_choose(&offer, share->memory_bytes);
+                struct sessions_share *share = largest_unplaced(one, is_placed);
+                struct room *room = offer_choose(offer, share);
 
                 if (!room)
-                        return refuse_offer(&offer, share->memory_bytes, ret);
+                        return share;
                 memcpy(share->uuid, room->gpu->uuid, sizeof(share->uuid));
                 is_placed[share - one->share] = true;
                 room->gpu = NULL;
         }
-        return true;
+        return NULL;
+}
+
+/* Could it be, if nobody else were there? */
+static bool is_any_possible(const struct offer *offer, const struct sessions_one *one,
+                            struct sessions_actions *ret)
+{
+        struct offer hollow = *offer;
+        struct sessions_one trial = *one;
+        const struct sessions_share *share;
+        const struct room *freest;
+
+        for (unsigned i = 0; i < hollow.count; i++)
+                hollow.room[i].promised = 0;
+        share = offer_place(&hollow, &trial);
+        if (!share)
+                return true;
+        freest = offer_freest(&hollow);
+        return refuse_gpu(ret, least_room(offer, share), freest ? freest->most : 0);
+}
+
+static bool grant_any(const struct sessions *node, const struct sessions_wish *wish,
+                      struct sessions_one *one, struct sessions_actions *ret)
+{
+        const struct sessions_share *share;
+        struct offer offer;
+
+        offer_make(&offer, node, wish);
+        if (!is_any_possible(&offer, one, ret))
+                return false;
+        share = offer_place(&offer, one);
+        if (!share)
+                return true;
+        return refuse_room(ret, offer_freest(&offer), least_room(&offer, share));
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */
@@ -255,13 +306,7 @@ static bool choose_all(const struct sessions *node, const struct sessions_wish *
 bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
                 struct sessions_one *one, struct sessions_actions *ret)
 {
-        if (wish->is_chosen_here)
-                return choose_all(node, wish, one, ret);
-        for (unsigned i = 0; i < one->share_count; i++) {
-                if (!may_have(node, NULL, &one->share[i], ret))
-                        return false;
-        }
-        return true;
+        return wish->is_chosen_here ? grant_any(node, wish, one, ret) : grant_named(node, one, ret);
 }
 
 uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16])

@@ -126,6 +126,8 @@ static void a_session_on_several_gpus_gets_all_or_nothing(void **state)
              "  no-gpu gpus: B wants 9G, free 8G\n"
              "create two A=10G B=8G\n"
              "  yes, two: save tell(created) make(A=10G B=8G)\n"
+             "create three A=7G B=9G\n"
+             "  no-gpu gpus: B wants 9G, free 8G\n"
              "create three A=6G B=1G\n"
              "  no-room memory: B wants 1G, free 0G\n"
              "room A\n"
