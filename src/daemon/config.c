@@ -203,14 +203,12 @@ static int check_file(int fd, const char *path, struct config_report *report)
 int config_read_file(struct config *config, const char *path, struct config_report *report)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        scoped_free char *text = malloc(CONFIG_FILE_MOST);
+        char text[CONFIG_FILE_MOST];
         ssize_t length;
         int rc;
 
         if (fd < 0)
                 return complain(report, "%s: %m", path);
-        if (!text)
-                return complain(report, "%s: no memory to read it", path);
         rc = check_file(fd, path, report);
         if (rc < 0)
                 return rc;

@@ -273,10 +273,10 @@ static void add_words(struct text *text, const struct config_key *key)
 const char *config_key_expected(const struct config_key *key, char *ret, size_t bytes)
 {
         static const char *const what[] = {
-                [CONFIG_TEXT] = "a name, or nothing",
-                [CONFIG_FOLDER] = "the absolute path of a folder, or nothing",
-                [CONFIG_FILE] = "the absolute path of a file, or nothing",
-                [CONFIG_ADDRESS] = ADDRESS_EXPECTED ", or nothing",
+                [CONFIG_TEXT] = "a name",
+                [CONFIG_FOLDER] = "the absolute path of a folder",
+                [CONFIG_FILE] = "the absolute path of a file",
+                [CONFIG_ADDRESS] = ADDRESS_EXPECTED,
                 [CONFIG_SWITCH] = "yes or no",
                 [CONFIG_NUMBER] = "a whole number",
                 [CONFIG_PERCENT] = "a percentage without decimals",
@@ -292,7 +292,7 @@ const char *config_key_expected(const struct config_key *key, char *ret, size_t 
         else if (key->most)
                 add_range(&text, key, what[key->type]);
         else
-                text_add(&text, "%s", what[key->type]);
+                text_add(&text, "%s%s", what[key->type], is_text(key) ? ", or nothing" : "");
         return ret;
 }
 

@@ -23,7 +23,8 @@ enum {
 const char *argp_program_version = "aliquotd " ALIQUOT_VERSION;
 
 static const struct argp_option argp_options[] = {
-        { "config", 'c', "FILE", 0, "Read this instead of " OPTIONS_CONFIG, 1 },
+        { "config", 'c', "FILE", 0,
+          "Read this instead of " OPTIONS_CONFIG " (root) or ~/.config/aliquot/aliquotd.conf", 1 },
         { "check-config", KEY_CHECK_CONFIG, NULL, 0,
           "Say what is wrong with the config, and exit: 0 if nothing is", 1 },
         { "print-config", KEY_PRINT_CONFIG, NULL, 0,
@@ -110,14 +111,44 @@ void options_parse(int argc, char **argv, struct options *ret)
         *ret = options;
 }
 
+/* A folder of the user's: what the environment says, or `below` the home. -ENOENT: no home. */
+static int user_folder(const char *variable, const char *below, char ret[CONFIG_PATH_BYTES])
+{
+        const char *said = getenv(variable);
+        const char *home = getenv("HOME");
+
+        if (said && said[0] == '/')
+                return text_put(ret, CONFIG_PATH_BYTES, NULL, "%s/aliquot", said);
+        if (home && home[0] == '/')
+                return text_put(ret, CONFIG_PATH_BYTES, NULL, "%s/%s/aliquot", home, below);
+        return -ENOENT;
+}
+
+/* The usual place; "" if there is none. */
+static void find_file(char ret[CONFIG_PATH_BYTES])
+{
+        char folder[CONFIG_PATH_BYTES];
+
+        ret[0] = '\0';
+        if (geteuid() == 0)
+                text_put(ret, CONFIG_PATH_BYTES, NULL, OPTIONS_CONFIG);
+        else if (user_folder("XDG_CONFIG_HOME", ".config", folder) == 0)
+                text_put(ret, CONFIG_PATH_BYTES, NULL, "%s/aliquotd.conf", folder);
+        if (access(ret, F_OK) < 0)
+                ret[0] = '\0';
+}
+
 int options_config(const struct options *options, struct config *ret, struct config_report *report)
 {
-        const char *path = options->config ? options->config : OPTIONS_CONFIG;
+        char path[CONFIG_PATH_BYTES];
         struct config config;
         int rc = 0;
 
         config_init(&config);
-        if (options->config || access(path, F_OK) == 0)
+        find_file(path);
+        if (options->config)
+                rc = config_read_file(&config, options->config, report);
+        else if (path[0])
                 rc = config_read_file(&config, path, report);
         for (unsigned i = 0; i < options->flag_count; i++) {
                 const struct options_flag *flag = &options->flag[i];
@@ -134,16 +165,13 @@ int options_config(const struct options *options, struct config *ret, struct con
 
 int options_state_dir(const struct config *config, char ret[CONFIG_PATH_BYTES], struct error *err)
 {
-        const char *state = getenv("XDG_STATE_HOME");
-        const char *home = getenv("HOME");
+        int rc;
 
         if (config->state_dir[0])
-                return text_put(ret, CONFIG_PATH_BYTES, err, "%s", config->state_dir);
-        if (geteuid() == 0)
-                return text_put(ret, CONFIG_PATH_BYTES, err, "/var/lib/aliquot");
-        if (state && state[0] == '/')
-                return text_put(ret, CONFIG_PATH_BYTES, err, "%s/aliquot", state);
-        if (home && home[0] == '/')
-                return text_put(ret, CONFIG_PATH_BYTES, err, "%s/.local/state/aliquot", home);
-        return fail(err, -ENOENT, "there is no HOME to keep the database in; say --state-dir");
+                rc = text_put(ret, CONFIG_PATH_BYTES, NULL, "%s", config->state_dir);
+        else if (geteuid() == 0)
+                rc = text_put(ret, CONFIG_PATH_BYTES, NULL, "/var/lib/aliquot");
+        else
+                rc = user_folder("XDG_STATE_HOME", ".local/state", ret);
+        return rc < 0 ? fail(err, rc, "no place for the database was found; say --state-dir") : 0;
 }

@@ -5,8 +5,9 @@
  *      options_parse(argc, argv, &options);            // exits with 2 when called wrong
  *      options_config(&options, &config, &report);     // at the start, and again on SIGHUP
  *
- * A flag is stronger than the file. The file is the one of --config, which must be there, or
- * OPTIONS_CONFIG, which need not be.
+ * A flag is stronger than the file. The file is the one of --config, which must be there; else
+ * OPTIONS_CONFIG, or for who is not root aliquot/aliquotd.conf in $XDG_CONFIG_HOME or ~/.config,
+ * which need not be.
  */
 #ifndef ALIQUOT_DAEMON_OPTIONS_H
 #define ALIQUOT_DAEMON_OPTIONS_H
@@ -28,7 +29,7 @@ struct options_flag {
 };
 
 struct options {
-        const char *config; /* NULL: OPTIONS_CONFIG, if it is there */
+        const char *config; /* NULL: the usual place, if it is there */
         bool must_check_config;
         bool must_print_config;
         bool must_reset_database;

@@ -14,7 +14,6 @@
 #include "daemon/address.h"
 #include "daemon/config.h"
 #include "daemon/config_keys.h"
-#include "daemon/options.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>
@@ -383,61 +382,6 @@ static void test_only_a_file_that_nobody_else_can_write_is_read(void **state)
         expect_file_refused("not a plain file");
 }
 
-static void parse_options(struct options *ret, char **argv)
-{
-        int argc = 0;
-
-        while (argv[argc])
-                argc++;
-        options_parse(argc, argv, ret);
-}
-
-static void test_flags_are_stronger_than_the_file(void **state)
-{
-        char *argv[] = { "aliquotd", "--config", path, "--http=127.0.0.1:7", "--sim", NULL };
-        char *bad[] = { "aliquotd", "-c", path, "--http=nowhere", "--sim=gpus=2", NULL };
-        FILE *file = fopen(path, "a");
-        struct options options;
-
-        assert_true(fputs("address = 127.0.0.1:6\n", file) > 0 && fclose(file) == 0);
-        parse_options(&options, argv);
-        assert_true(options.is_simulated);
-        assert_string_equal(options.sim, "");
-        memset(&report, 0, sizeof(report));
-        if (options_config(&options, &config, &report) < 0)
-                fail_msg("%s", report.text);
-        assert_string_equal(config.http_address, "127.0.0.1:7");
-        assert_int_equal(config.rate_per_second, 5);
-
-        parse_options(&options, bad);
-        assert_string_equal(options.sim, "gpus=2");
-        assert_true(options_config(&options, &config, &report) < 0);
-        assert_string_equal(report.text,
-                            "--http: http.address = nowhere: expected " ADDRESS_EXPECTED
-                            ", or nothing\n");
-        assert_string_equal(config.http_address, "127.0.0.1:7"); /* untouched */
-}
-
-static void test_a_file_that_was_asked_for_must_be_there(void **state)
-{
-        struct options options = { .config = "/nonexistent/aliquotd.conf" };
-
-        memset(&report, 0, sizeof(report));
-        assert_true(options_config(&options, &config, &report) < 0);
-        assert_string_equal(report.text, "/nonexistent/aliquotd.conf: No such file or directory\n");
-}
-
-static void test_the_database_has_a_place_of_its_own(void **state)
-{
-        char folder[CONFIG_PATH_BYTES];
-        struct error err;
-
-        config_init(&config);
-        assert_int_equal(config_set(&config, "daemon.state_dir", "/x", "--state-dir", &report), 0);
-        assert_int_equal(options_state_dir(&config, folder, &err), 0);
-        assert_string_equal(folder, "/x");
-}
-
 /* The rows of the manual. */
 static void print_row(char *ret, size_t bytes, const struct config_key *key)
 {
@@ -503,10 +447,6 @@ int main(int argc, char **argv)
                 cmocka_unit_test(test_a_reload_takes_what_may_change_and_names_the_rest),
                 cmocka_unit_test_setup_teardown(test_only_a_file_that_nobody_else_can_write_is_read,
                                                 fresh_file, drop_file),
-                cmocka_unit_test_setup_teardown(test_flags_are_stronger_than_the_file, fresh_file,
-                                                drop_file),
-                cmocka_unit_test(test_a_file_that_was_asked_for_must_be_there),
-                cmocka_unit_test(test_the_database_has_a_place_of_its_own),
                 cmocka_unit_test(test_the_manual_lists_every_key_as_the_table_does),
                 cmocka_unit_test(test_the_file_that_is_installed_is_what_is_printed),
         };

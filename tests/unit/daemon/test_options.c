@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flags beat the file, the file that was asked for must be there, and a user's daemon has places
+ * of its own.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/address.h"
+#include "daemon/options.h"
+
+/* Last: it defines fail(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static struct config config;
+static struct config_report report;
+static char path[64];
+
+static int fresh_file(void **state)
+{
+        snprintf(path, sizeof(path), "/tmp/aliquot-config-XXXXXX");
+        int fd = mkstemp(path);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "[http]\nrate = 5\n", 16), 16);
+        return close(fd);
+}
+
+static int drop_file(void **state)
+{
+        return unlink(path);
+}
+
+static void parse_options(struct options *ret, char **argv)
+{
+        int argc = 0;
+
+        while (argv[argc])
+                argc++;
+        options_parse(argc, argv, ret);
+}
+
+static void test_flags_are_stronger_than_the_file(void **state)
+{
+        char *argv[] = { "aliquotd", "--config", path, "--http=127.0.0.1:7", "--sim", NULL };
+        char *bad[] = { "aliquotd", "-c", path, "--http=nowhere", "--sim=gpus=2", NULL };
+        FILE *file = fopen(path, "a");
+        struct options options;
+
+        assert_true(fputs("address = 127.0.0.1:6\n", file) > 0 && fclose(file) == 0);
+        parse_options(&options, argv);
+        assert_true(options.is_simulated);
+        assert_string_equal(options.sim, "");
+        memset(&report, 0, sizeof(report));
+        if (options_config(&options, &config, &report) < 0)
+                fail_msg("%s", report.text);
+        assert_string_equal(config.http_address, "127.0.0.1:7");
+        assert_int_equal(config.rate_per_second, 5);
+
+        parse_options(&options, bad);
+        assert_string_equal(options.sim, "gpus=2");
+        assert_true(options_config(&options, &config, &report) < 0);
+        assert_string_equal(report.text,
+                            "--http: http.address = nowhere: expected " ADDRESS_EXPECTED
+                            ", or nothing\n");
+        assert_string_equal(config.http_address, "127.0.0.1:7"); /* untouched */
+}
+
+static void test_a_file_that_was_asked_for_must_be_there(void **state)
+{
+        struct options options = { .config = "/nonexistent/aliquotd.conf" };
+
+        memset(&report, 0, sizeof(report));
+        assert_true(options_config(&options, &config, &report) < 0);
+        assert_string_equal(report.text, "/nonexistent/aliquotd.conf: No such file or directory\n");
+}
+
+static void test_the_database_has_a_place_of_its_own(void **state)
+{
+        char folder[CONFIG_PATH_BYTES];
+        struct error err;
+
+        config_init(&config);
+        assert_int_equal(config_set(&config, "daemon.state_dir", "/x", "--state-dir", &report), 0);
+        assert_int_equal(options_state_dir(&config, folder, &err), 0);
+        assert_string_equal(folder, "/x");
+}
+
+/* As a user that is not root; 0: all is as it should be. */
+static int check_user_places(const char *home)
+{
+        struct options options = { 0 };
+        char folder[CONFIG_PATH_BYTES], expected[CONFIG_PATH_BYTES];
+
+        if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
+                return 1;
+        memset(&report, 0, sizeof(report));
+        setenv("XDG_CONFIG_HOME", home, 1);
+        unsetenv("XDG_STATE_HOME");
+        setenv("HOME", home, 1);
+        if (options_config(&options, &config, &report) == 0 || !strstr(report.text, "rate = bad"))
+                return 2;
+        config_init(&config);
+        snprintf(expected, sizeof(expected), "%s/.local/state/aliquot", home);
+        if (options_state_dir(&config, folder, NULL) < 0 || strcmp(folder, expected) != 0)
+                return 3;
+        unsetenv("HOME");
+        return options_state_dir(&config, folder, NULL) == -ENOENT ? 0 : 4;
+}
+
+static void test_a_users_daemon_has_places_of_its_own(void **state)
+{
+        char home[] = "/tmp/aliquot-home-XXXXXX";
+        char file[128], command[160];
+        int status;
+
+        assert_non_null(mkdtemp(home));
+        snprintf(command, sizeof(command), "mkdir %s/aliquot && chmod 0755 %s", home, home);
+        assert_int_equal(system(command), 0);
+        snprintf(file, sizeof(file), "%s/aliquot/aliquotd.conf", home);
+        FILE *stream = fopen(file, "w");
+        assert_true(fputs("[http]\nrate = bad\n", stream) > 0 && fclose(stream) == 0);
+        pid_t child = fork();
+        if (child == 0)
+                _exit(check_user_places(home));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        snprintf(command, sizeof(command), "rm -r %s", home);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_flags_are_stronger_than_the_file, fresh_file,
+                                                drop_file),
+                cmocka_unit_test(test_a_file_that_was_asked_for_must_be_there),
+                cmocka_unit_test(test_the_database_has_a_place_of_its_own),
+                cmocka_unit_test(test_a_users_daemon_has_places_of_its_own),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
