@@ -6,6 +6,7 @@
  *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every device
  *      CUDA_DEVICE_MEMORY_LIMIT[_i]    bytes, binary suffixes; every device, or device i
  *      XPUSHARE_GPU_MEMORY_LIMIT       as our own sizes; every device
+ *      GPUSLICE_IPC_SOCK               the socket of a daemon; it lies in the runtime folder
  *
  * Several that say the same are one wish; several that differ are refused, since neither system's
  * precedence can be right for the other.
@@ -204,6 +205,28 @@ int aliases_read_memory(const struct reading *reading, struct settings_memory *r
 }
 
 /* trace..critical of there, in ours. */
+#define SOCKET_NAME "/aliquotd.sock"
+
+int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BYTES],
+                        struct error *err)
+{
+        struct said said;
+        const char *name;
+
+        if (!reading_variable(reading, "GPUSLICE_IPC_SOCK", &said))
+                return -ENOENT;
+        name = strrchr(said.value, '/');
+        if (said.value[0] != '/' || name == said.value || strcmp(name, SOCKET_NAME) != 0 ||
+            strlen(said.value) + 128 > SETTINGS_PATH_BYTES) {
+                fail(err, -EINVAL, "expected the absolute path of a daemon's aliquotd.sock");
+                said_wrap(&said, err);
+                return -EINVAL;
+        }
+        memcpy(ret, said.value, (size_t)(name - said.value));
+        ret[name - said.value] = '\0';
+        return 0;
+}
+
 static bool parse_foreign_level(const char *text, enum log_level *ret)
 {
         if (text_is_same(text, "trace")) {

@@ -65,15 +65,6 @@ static enum verdict judge_switch(const char *value)
         return MALFORMED;
 }
 
-static enum verdict judge_ttl(const char *value)
-{
-        uint64_t ns;
-
-        if (text_is_same(value, "none"))
-                return ASKS_NOTHING;
-        return duration_parse(value, &ns, NULL) < 0 ? MALFORMED : ASKS;
-}
-
 /* Set at all is a wish, whatever the value: so it is where it comes from. */
 static enum verdict judge_presence(const char *value)
 {
@@ -126,12 +117,10 @@ struct feature {
         const char *expected;
         const char *missing; /* what is not there */
         const char *instead; /* what the user can do now */
-        bool is_secret;      /* not to be repeated */
 };
 
 #define COMPUTE "compute limits are not built yet"
 #define OVERSUBSCRIBE "more memory than the card has is not built yet"
-#define DAEMON "sessions of a daemon are not built yet"
 #define UNSET_IT "that variable unset, or a version that has it"
 
 static const struct feature features[] = {
@@ -143,8 +132,6 @@ static const struct feature features[] = {
         { "ALIQUOT_PRIORITY", NULL, judge_priority, "rt, normal or batch",
           "priorities are not built yet", "normal or nothing" },
         { "ALIQUOT_OVERSUBSCRIBE", NULL, judge_switch, "0 or 1", OVERSUBSCRIBE, "0 or nothing" },
-        { "ALIQUOT_TTL", NULL, judge_ttl, "a duration such as 30m, or none",
-          "sessions that end by themselves are not built yet", "none or nothing" },
         { "TENSOR_FUSION_CUDA_UP_LIMIT", "ALIQUOT_COMPUTE", judge_up_limit,
           "JSON such as {\"0\": 100}", COMPUTE, UNSET_IT },
         { "CUDA_DEVICE_SM_LIMIT", "ALIQUOT_COMPUTE", judge_sm_limit, "a percentage", COMPUTE,
@@ -153,16 +140,6 @@ static const struct feature features[] = {
           OVERSUBSCRIBE, UNSET_IT },
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
           OVERSUBSCRIBE, UNSET_IT },
-        { "GPUSLICE_SESSION", "ALIQUOT_SESSION", judge_presence, "", DAEMON,
-          "ALIQUOT_SESSION and ALIQUOT_MEMORY" },
-        { "GPUSLICE_IPC_SOCK", "ALIQUOT_SESSION", judge_presence, "", DAEMON,
-          "ALIQUOT_SESSION and ALIQUOT_MEMORY" },
-        { "GPUSLICE_IPC_TOKEN", "ALIQUOT_SESSION", judge_presence, "", DAEMON, UNSET_IT, true },
-        { "GPUSLICE_IPC_TOKEN_REQUIRED", "ALIQUOT_SESSION", judge_switch, "0 or 1", DAEMON,
-          UNSET_IT },
-        { "GPUSLICE_DEFAULT_TTL", "ALIQUOT_TTL", judge_presence, "", DAEMON, UNSET_IT },
-        { "GPUSLICE_RECOVERY_INTERVAL", NULL, judge_presence, "", DAEMON, UNSET_IT },
-        { "GPUSLICE_METRICS_DEBUG", NULL, judge_switch, "0 or 1", DAEMON, UNSET_IT },
 };
 
 #define FEATURE_COUNT (sizeof(features) / sizeof(features[0]))
@@ -171,17 +148,14 @@ static int check_feature(const struct feature *feature, const struct said *said,
 {
         enum verdict verdict = feature->judge(said->value);
         int code = verdict == ASKS ? -ENOTSUP : -EINVAL;
-        struct said shown = *said;
 
         if (verdict == ASKS_NOTHING)
                 return 0;
-        if (feature->is_secret)
-                shown.value = "...";
         if (verdict == ASKS)
                 fail(err, code, "%s; expected %s", feature->missing, feature->instead);
         else
                 fail(err, code, "expected %s", feature->expected);
-        said_wrap(&shown, err);
+        said_wrap(said, err);
         return code;
 }
 
@@ -243,7 +217,8 @@ static const char *const limiting[] = {
 
 static const char *const other_limit_names[] = {
         "TENSOR_FUSION_CUDA_MEM_LIMIT", "VCUDA_MEMORY_LIMIT",       "VCUDA_DEVICE_NAME",
-        "XPUSHARE_GPU_MEMORY_LIMIT",    "CUDA_DEVICE_MEMORY_LIMIT",
+        "XPUSHARE_GPU_MEMORY_LIMIT",    "CUDA_DEVICE_MEMORY_LIMIT", "GPUSLICE_SESSION",
+        "GPUSLICE_DEFAULT_TTL",
 };
 
 bool settings_is_limit_variable(const char *name)

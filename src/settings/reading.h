@@ -13,6 +13,7 @@
 struct reading {
         char *const *environment;
         const struct settings_flag *flags;
+        bool is_alone; /* nobody to ask a daemon */
 };
 
 /* One value and who said it. */
@@ -35,9 +36,12 @@ int memory_add(struct settings_memory *memory, const char *selector, const struc
 /* The names of other systems, in their units. -ENOENT: none of them was used. */
 int aliases_read_memory(const struct reading *reading, struct settings_memory *ret,
                         struct error *err);
+/* The runtime folder by the socket in it. -ENOENT: it was not said. */
+int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BYTES],
+                        struct error *err);
 int aliases_read_log(const struct reading *reading, struct log_config *ret, struct error *err);
 
-/* Whether anything asks for what is not built: compute limits, oversubscription, a daemon. */
+/* Whether anything asks for what is not built: compute limits, oversubscription. */
 int features_check(const struct reading *reading, struct error *err);
 
 /* Whether an ALIQUOT_ variable looks like a slip of the pen in one that sets a limit. */

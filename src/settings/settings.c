@@ -195,7 +195,8 @@ static int read_session(const struct reading *reading, char ret[PAGE_NAME_BYTES]
         struct said said;
         int rc;
 
-        if (!reading_find(reading, "ALIQUOT_SESSION", &said))
+        if (!reading_find(reading, "ALIQUOT_SESSION", &said) &&
+            !reading_variable(reading, "GPUSLICE_SESSION", &said))
                 return 0;
         rc = settings_check_name(said.origin, said.value, err);
         if (rc == 0)
@@ -287,13 +288,43 @@ static int read_gpu(const struct reading *reading, char ret[SETTINGS_GPU_BYTES],
         return 0;
 }
 
+static int read_ttl(const struct reading *reading, struct settings *into, struct error *err)
+{
+        uint64_t ttl_ns = 0;
+        struct said said;
+        int rc;
+
+        if (!reading_find(reading, "ALIQUOT_TTL", &said) &&
+            !reading_variable(reading, "GPUSLICE_DEFAULT_TTL", &said))
+                return 0;
+        if (text_is_same(said.value, "none"))
+                rc = 0;
+        else if (duration_parse(said.value, &ttl_ns, NULL) < 0)
+                rc = fail(err, -EINVAL, "expected a duration such as 30m, or none");
+        else
+                rc = reading->is_alone ? fail(err, -ENOTSUP,
+                                              "only a daemon ends sessions; expected none, or "
+                                              "aliquot run --ttl, which asks one")
+                                       : 0;
+        if (rc < 0) {
+                said_wrap(&said, err);
+                return rc;
+        }
+        into->has_ttl = true;
+        into->ttl_ns = ttl_ns;
+        return 0;
+}
+
 static int read_runtime_dir(const struct reading *reading, char ret[SETTINGS_PATH_BYTES],
                             struct error *err)
 {
         struct said said;
+        int rc;
 
-        if (!reading_find(reading, "ALIQUOT_RUNTIME_DIR", &said) || !said.value[0])
-                return 0;
+        if (!reading_find(reading, "ALIQUOT_RUNTIME_DIR", &said) || !said.value[0]) {
+                rc = aliases_read_folder(reading, ret, err);
+                return rc == -ENOENT ? 0 : rc;
+        }
         /* Room for sessions/NAME/slots behind it. */
         if (said.value[0] != '/' || strlen(said.value) + 128 > SETTINGS_PATH_BYTES) {
                 fail(err, -EINVAL, "expected an absolute path of at most %u characters",
@@ -349,16 +380,16 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = read_device_name(reading, into, err);
         if (rc == 0)
+                rc = read_ttl(reading, into, err);
+        if (rc == 0)
                 rc = read_runtime_dir(reading, into->runtime_dir, err);
         return rc;
 }
 
-int settings_read_flags(struct settings *ret, char *const *environment,
-                        const struct settings_flag *flags, struct error *err)
+static int read_settings(const struct reading *reading, struct settings *ret, struct error *err)
 {
-        struct reading reading = { .environment = environment, .flags = flags };
         struct settings settings = { 0 };
-        int rc = read_all(&reading, &settings, err);
+        int rc = read_all(reading, &settings, err);
 
         if (rc < 0)
                 return rc;
@@ -367,7 +398,21 @@ int settings_read_flags(struct settings *ret, char *const *environment,
         return 0;
 }
 
+int settings_read_flags(struct settings *ret, char *const *environment,
+                        const struct settings_flag *flags, struct error *err)
+{
+        return read_settings(&(struct reading){ .environment = environment, .flags = flags }, ret,
+                             err);
+}
+
 int settings_read(struct settings *ret, char *const *environment, struct error *err)
 {
-        return settings_read_flags(ret, environment, NULL, err);
+        return read_settings(&(struct reading){ .environment = environment, .is_alone = true }, ret,
+                             err);
+}
+
+int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES], struct error *err)
+{
+        ret[0] = '\0';
+        return read_runtime_dir(&(struct reading){ .environment = environment }, ret, err);
 }

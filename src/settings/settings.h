@@ -54,6 +54,8 @@ struct settings {
         struct settings_memory memory;
         char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
         bool is_context_free;
+        bool has_ttl;
+        uint64_t ttl_ns;                       /* 0 with has_ttl: asked for none */
         char device_name[96];                  /* "" = the card's own */
         char runtime_dir[SETTINGS_PATH_BYTES]; /* "" = the usual places */
         struct log_config log;
@@ -66,9 +68,15 @@ struct settings_flag {
         const char *value;    /* NULL: not given */
 };
 
+/* For a program that has its environment alone: it can make a session, but not one that ends by
+ * itself, which takes a daemon. With flags, for a command that can ask one. */
 int settings_read(struct settings *ret, char *const *environment, struct error *err);
 int settings_read_flags(struct settings *ret, char *const *environment,
                         const struct settings_flag *flags, struct error *err);
+
+/* The runtime folder that the environment says, as settings.runtime_dir; "": the usual places. */
+int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES],
+                         struct error *err);
 
 /* Every variable that says something about limits, devices or the session (not logs or folders):
  * a command that made a session for a child takes them out of the child's environment. */

@@ -102,13 +102,6 @@ REFUSED = [
     {"CUDA_DEVICE_SM_LIMIT_0": "50"},
     {"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"},
     {"XPUSHARE_ENABLE_SINGLE_OVERSUB": "1"},
-    {"GPUSLICE_SESSION": "s1"},
-    {"GPUSLICE_IPC_SOCK": "/run/gpuslice.sock"},
-    {"GPUSLICE_IPC_TOKEN": "change-me"},
-    {"GPUSLICE_IPC_TOKEN_REQUIRED": "1"},
-    {"GPUSLICE_DEFAULT_TTL": "60s"},
-    {"GPUSLICE_RECOVERY_INTERVAL": "5s"},
-    {"GPUSLICE_METRICS_DEBUG": "1"},
 ]
 
 
@@ -116,4 +109,4 @@ REFUSED = [
 def test_what_waits_for_a_feature_is_refused_not_ignored(cli, variables):
     result = cli.run("--memory", "1GiB", "--", "true", **variables)
     assert result.rc == 125 and next(iter(variables)) in result.stderr, result
-    assert "not built yet" in result.stderr and "change-me" not in result.stderr, result
+    assert "not built yet" in result.stderr, result

@@ -90,7 +90,7 @@ FLAGS = [
     (["--weight", "2"], ["--weight", "2", "not built yet"]),
     (["--priority", "rt"], ["--priority", "rt", "not built yet"]),
     (["--oversubscribe"], ["--oversubscribe", "not built yet"]),
-    (["--ttl", "30m"], ["--ttl", "30m", "not built yet"]),
+    (["--ttl", "soon"], ["--ttl", "soon", "duration"]),
     (["--no-such-flag"], ["--no-such-flag", "unrecognized"]),
     (["--memory=1MiB", "--sim=gpus=none"], ["--sim", "gpus=none", "expected"]),
     (["--memory=1MiB", "--sim=colour=red"], ["--sim", "colour=red", "expected"]),
@@ -122,7 +122,8 @@ VARIABLES = [
     ({"CUDA_DEVICE_MEMORY_LIMIT_x": "1m"}, ["CUDA_DEVICE_MEMORY_LIMIT_x", "index"]),
     ({"CUDA_DEVICE_SM_LIMIT": "50"}, ["CUDA_DEVICE_SM_LIMIT=50", "not built"]),
     ({"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"}, ["NVSHARE_ENABLE_SINGLE_OVERSUB", "not built"]),
-    ({"GPUSLICE_SESSION": "s1"}, ["GPUSLICE_SESSION", "not built"]),
+    ({"GPUSLICE_SESSION": "nobody-made-it"}, ["nobody-made-it", "does not exist"]),
+    ({"GPUSLICE_IPC_SOCK": "/run/gpuslice.sock"}, ["GPUSLICE_IPC_SOCK=/run/gpuslice.sock", "aliquotd.sock"]),
 ]
 
 

@@ -174,7 +174,7 @@ static void test_what_is_not_built_is_refused_not_ignored(void **state)
         expect_refused("ALIQUOT_PRIORITY=rt", "not built", "ALIQUOT_PRIORITY=rt");
         expect_refused("ALIQUOT_PRIORITY=high", "rt, normal", "ALIQUOT_PRIORITY=high");
         expect_refused("ALIQUOT_OVERSUBSCRIBE=1", "not built", "ALIQUOT_OVERSUBSCRIBE=1");
-        expect_refused("ALIQUOT_TTL=30m", "not built", "ALIQUOT_TTL=30m");
+        expect_refused("ALIQUOT_TTL=30m", "only a daemon", "ALIQUOT_TTL=30m");
         expect_refused("ALIQUOT_TTL=soon", "duration", "ALIQUOT_TTL=soon");
         /* What asks for nothing is granted. */
         expect_asked("memory=card", "ALIQUOT_COMPUTE=100", "ALIQUOT_GUARANTEE=0%",
@@ -214,6 +214,8 @@ static void test_names_for_a_child_to_lose(void **state)
                                             "CUDA_DEVICE_MEMORY_LIMIT_0",
                                             "CUDA_DEVICE_SM_LIMIT_1",
                                             "GPUSLICE_SESSION",
+                                            "GPUSLICE_DEFAULT_TTL",
+                                            "ALIQUOT_TTL",
                                             "NVSHARE_ENABLE_SINGLE_OVERSUB" };
         static const char *const kept[] = { "ALIQUOT_LOG",          "ALIQUOT_RUNTIME_DIR",
                                             "ALIQUOT_SIM",          "PATH",
