@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "common/uuid.h"
+#include "daemon/victim.h"
+#include "store/liveness.h"
+
+#define OTHERS_GO_THROUGH 0711
+
+int folder_prepare(const struct store *store, struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        int rc = text_put(path, sizeof(path), err, "%s/sessions", store->path);
+
+        if (rc < 0)
+                return rc;
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return fail(err, -errno, "%s: %m", path);
+        if (geteuid() != 0)
+                return 0;
+        if (chmod(store->path, OTHERS_GO_THROUGH) < 0 || chmod(path, OTHERS_GO_THROUGH) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        return 0;
+}
+
+/* What a session may use of its own GPUs; of any other, nothing. */
+static void limits_of(const struct sessions_one *session, struct settings_limits *ret)
+{
+        *ret = (struct settings_limits){ .has_default = true,
+                                         .default_bytes = 1,
+                                         .count = session->share_count };
+        for (unsigned i = 0; i < session->share_count; i++) {
+                const struct sessions_share *share = &session->share[i];
+                struct settings_limit *limit = &ret->device[i];
+
+                memcpy(limit->uuid, share->uuid, sizeof(limit->uuid));
+                limit->limit_bytes = share->memory_bytes;
+                limit->is_named = true;
+        }
+}
+
+/* The words that `aliquot ls` shows, and that joining with limits is compared with. */
+static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONICAL_BYTES],
+                    struct error *err)
+{
+        char uuid[UUID_TEXT_BYTES];
+        struct text text;
+
+        text_begin(&text, ret, SETTINGS_CANONICAL_BYTES);
+        for (unsigned i = 0; i < session->share_count; i++)
+                text_add(&text, "%s%s=%llu",
+                         i ? "," : "memory=", uuid_format(session->share[i].uuid, false, uuid),
+                         (unsigned long long)session->share[i].memory_bytes);
+        if (session->is_context_free)
+                text_add(&text, ";context=free");
+        return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;
+}
+
+static int create(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        char words[SETTINGS_CANONICAL_BYTES];
+        struct settings_limits limits;
+        struct store_tenancy tenancy = { .uid = session->owner_uid };
+        struct store_session made;
+        const struct store_request request = {
+                .name = session->name,
+                .created_as = words,
+                .flags = session->is_context_free ? PAGE_CONTEXT_FREE : 0,
+                .limits = &limits,
+                .tenancy = &tenancy,
+        };
+        int rc = words_of(session, words, err);
+
+        if (rc < 0)
+                return rc;
+        memcpy(tenancy.id, session->id, sizeof(tenancy.id));
+        limits_of(session, &limits);
+        rc = store_create(store, &request, &made, err);
+        if (rc == 0)
+                store_close(&made);
+        return rc;
+}
+
+/* -ENOENT: there is none; -EEXIST: one of that name, with another id. */
+static int join(const struct store *store, const struct sessions_one *session,
+                struct store_session *ret, struct error *err)
+{
+        int rc = store_join_owned(store, session->name, ret, err);
+
+        if (rc == -ENOENT)
+                return rc;
+        if (rc < 0)
+                return fail(err, -EEXIST, "a folder of this name is there and not this session's");
+        if (memcmp(ret->limits->session_id, session->id, sizeof(session->id)) == 0)
+                return 0;
+        store_close(ret);
+        return fail(err, -EEXIST, "session %s in %s carries another id", session->name,
+                    store->path);
+}
+
+int folder_find(const struct store *store, const char *name, const uint8_t id[16],
+                struct error *err)
+{
+        struct sessions_one session = { 0 };
+        struct store_session found;
+        int rc;
+
+        memcpy(session.name, name, strlen(name) + 1);
+        memcpy(session.id, id, sizeof(session.id));
+        rc = join(store, &session, &found, err);
+        if (rc == 0)
+                store_close(&found);
+        return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
+}
+
+int folder_limit(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        struct settings_limits limits;
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        if (rc < 0)
+                return rc;
+        limits_of(session, &limits);
+        rc = store_set(&joined, &limits, err);
+        store_close(&joined);
+        return rc;
+}
+
+int folder_make(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        int rc = folder_limit(store, session, err);
+
+        return rc == -ENOENT ? create(store, session, err) : rc;
+}
+
+int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        if (rc == -ENOENT)
+                return 0;
+        if (rc < 0)
+                return rc;
+        store_shut(&joined);
+        store_close(&joined);
+        return 0;
+}
+
+int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        int rc = folder_shut(store, session, err);
+
+        if (rc == 0)
+                rc = store_remove(store, session->name, true, err);
+        return rc == -ENOENT ? 0 : rc;
+}
+
+/* The file of slots, by its path and inode; `path` has STORE_PATH_BYTES. */
+static int slots_of(const struct store_session *session, char *path, struct liveness_file *ret,
+                    struct error *err)
+{
+        *ret = (struct liveness_file){ path, session->slots_file.device,
+                                       session->slots_file.inode };
+        return text_put(path, STORE_PATH_BYTES, err, "%s/slots", session->path);
+}
+
+int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        if (rc == -ENOENT || rc == -EEXIST)
+                return 0;
+        if (rc < 0)
+                return rc;
+        rc = store_is_live(&joined, err);
+        store_close(&joined);
+        return rc;
+}
+
+static int read_part(int fd, void *to, size_t offset, size_t bytes, struct error *err)
+{
+        ssize_t got = pread(fd, (char *)to + offset, bytes, (off_t)offset);
+
+        if (got < 0)
+                return fail(err, -errno, "slots: %m");
+        return (size_t)got == bytes ? 0 : fail(err, -EPROTO, "slots was cut short");
+}
+
+/* A copy of what slots holds of those that were ever taken: no more than that is touched. */
+static int copy_slots(int fd, struct slots_page *ret, struct error *err)
+{
+        int rc = read_part(fd, ret, 0, offsetof(struct slots_page, slot), err);
+        uint32_t high;
+
+        if (rc == 0)
+                rc = page_check_slots(ret, sizeof(*ret), err);
+        if (rc < 0)
+                return rc;
+        high = ret->slots_high < PAGE_SLOTS ? ret->slots_high : PAGE_SLOTS;
+        rc = read_part(fd, ret, offsetof(struct slots_page, slot), high * sizeof(ret->slot[0]),
+                       err);
+        if (rc == 0)
+                rc = read_part(fd, ret, offsetof(struct slots_page, row),
+                               high * sizeof(ret->row[0]), err);
+        return rc;
+}
+
+static int list(const struct store_session *joined, struct folder_use *ret, struct error *err)
+{
+        static struct slots_page copy; /* untouched parts take no memory */
+        char path[STORE_PATH_BYTES];
+        struct liveness_file file;
+        scoped_fd int fd = -1;
+        int rc = slots_of(joined, path, &file, err);
+
+        if (rc < 0)
+                return rc;
+        fd = liveness_open(&file);
+        if (fd < 0)
+                return fail(err, fd, "%s cannot be opened", path);
+        rc = copy_slots(fd, &copy, err);
+        if (rc == 0)
+                rc = usage_list(&copy, &file, ret->process, PAGE_SLOTS);
+        if (rc < 0)
+                return err && err->code ? rc : fail(err, rc, "locks of %s", path);
+        ret->count = (unsigned)rc;
+        return 0;
+}
+
+int folder_read(const struct store *store, const struct sessions_one *session,
+                struct folder_use *ret, struct error *err)
+{
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        ret->count = 0;
+        if (rc < 0)
+                return rc == -ENOENT ? 0 : rc;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                memcpy(ret->uuid[i], joined.limits->device[i].uuid, sizeof(ret->uuid[i]));
+        rc = list(&joined, ret, err);
+        store_close(&joined);
+        return rc;
+}
+
+uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
+{
+        uint64_t sum = 0;
+
+        for (unsigned row = 0; row < PAGE_DEVICES; row++) {
+                if (memcmp(use->uuid[row], uuid, 16) != 0)
+                        continue;
+                for (unsigned i = 0; i < use->count; i++) {
+                        uint64_t bytes = use->process[i].bytes[row];
+
+                        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+                }
+        }
+        return sum;
+}
+
+int folder_signal(const struct store *store, const struct sessions_one *session, int number,
+                  struct error *err)
+{
+        static struct folder_use use;
+        char path[STORE_PATH_BYTES];
+        struct liveness_file file;
+        struct store_session joined;
+        int sent = 0;
+        int rc = join(store, session, &joined, err);
+
+        if (rc < 0)
+                return rc == -ENOENT ? 0 : rc;
+        rc = list(&joined, &use, err);
+        if (rc == 0)
+                rc = slots_of(&joined, path, &file, err);
+        for (unsigned i = 0; rc == 0 && i < use.count; i++)
+                sent += victim_signal(&use.process[i], &file, session->owner_uid, number);
+        store_close(&joined);
+        return rc < 0 ? rc : sent;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder of a session, as the daemon that owns it makes, changes and reads it.
+ *
+ * Everything may be asked for again: who carries actions out can have died after any of them. What
+ * lies in `slots` is the tenant's and may be anything: it is read, never mapped, bounded, and used
+ * for showing alone; whether somebody lives, and who is sent a signal, is the kernel's word.
+ * A folder that carries another id than the session's is somebody else's: -EEXIST.
+ */
+#ifndef ALIQUOT_DAEMON_FOLDER_H
+#define ALIQUOT_DAEMON_FOLDER_H
+
+#include "core/sessions.h"
+#include "store/store.h"
+#include "store/usage.h"
+
+/* What a session's processes hold now. */
+struct folder_use {
+        unsigned count;
+        struct usage_process process[PAGE_SLOTS];
+        uint8_t uuid[PAGE_DEVICES][16]; /* whose bytes[i] are; zero: nobody's */
+};
+
+/* The runtime folder, ready for sessions; other users can go through it where we are root. */
+int folder_prepare(const struct store *store, struct error *err);
+
+/* The folder with its limits, made if it is not there. */
+int folder_make(const struct store *store, const struct sessions_one *session, struct error *err);
+
+int folder_limit(const struct store *store, const struct sessions_one *session, struct error *err);
+int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);
+
+/* Sends `number` to every process of the session. Returns how many got it. One whose slot, start,
+ * user and mapping do not all say that it is of this session gets nothing. */
+int folder_signal(const struct store *store, const struct sessions_one *session, int number,
+                  struct error *err);
+
+/* Without its programs' leave. 0 also when it is not there. */
+int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err);
+
+/* 1: some process lives in it; 0: none does, or there is no such folder. */
+int folder_is_live(const struct store *store, const struct sessions_one *session,
+                   struct error *err);
+
+/* Who lives in it and holds what. `ret` is large: static, or on the heap. */
+int folder_read(const struct store *store, const struct sessions_one *session,
+                struct folder_use *ret, struct error *err);
+
+/* What all processes hold of a GPU. */
+uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16]);
+
+/* Whether a folder has this name, and whose it is: 1 the session's, 0 there is none, -EEXIST
+ * another's. */
+int folder_find(const struct store *store, const char *name, const uint8_t id[16],
+                struct error *err);
+
+#endif

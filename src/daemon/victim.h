@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A signal to a process of a session, and to no other.
+ *
+ * What a slot says of its owner is the tenant's own claim, and a pid can be another's by the time
+ * it is used. So the process is held by a descriptor first, and then has to be the one: the
+ * slot's lock is held, it started when the slot says, it is the session owner's, and the kernel
+ * shows that it has the session's `slots` mapped. Whoever forges a slot can at most hit a process
+ * that is in the session and theirs anyway.
+ */
+#ifndef ALIQUOT_DAEMON_VICTIM_H
+#define ALIQUOT_DAEMON_VICTIM_H
+
+#include <stdbool.h>
+
+#include "store/usage.h"
+
+/* Whether it was sent. */
+bool victim_signal(const struct usage_process *process, const struct liveness_file *slots,
+                   uint32_t owner_uid, int number);
+
+#endif
