@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/node.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/text.h"
+#include "daemon/node_parts.h"
+
+uint64_t node_now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return (uint64_t)now.tv_sec * NODE_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+const char *node_note_name(enum sessions_note note)
+{
+        static const char *const names[] = {
+                [SESSIONS_NOTE_CREATED] = "created",   [SESSIONS_NOTE_CHANGED] = "changed",
+                [SESSIONS_NOTE_RENEWED] = "renewed",   [SESSIONS_NOTE_EXPIRED] = "expired",
+                [SESSIONS_NOTE_RELEASED] = "released", [SESSIONS_NOTE_TERMINATED] = "terminated",
+                [SESSIONS_NOTE_KILLED] = "killed",     [SESSIONS_NOTE_GONE] = "gone",
+                [SESSIONS_NOTE_GPU_HERE] = "gpu-here", [SESSIONS_NOTE_GPU_GONE] = "gpu-gone",
+        };
+
+        return names[note];
+}
+
+/* -- Actions ---------------------------------------------------------------------------------- */
+
+/* One step being carried out. */
+struct work {
+        const struct sessions_actions *actions;
+        const char *who;
+        bool is_creation; /* a folder that is there already is not ours to move */
+        bool is_unsaved;  /* what failed was the database */
+        bool must_look;   /* whether the session is empty now */
+};
+
+static void describe_session(const struct sessions_one *session, struct text *text)
+{
+        char uuid[UUID_TEXT_BYTES];
+
+        text_add(text, "{\"memory\":{");
+        for (unsigned i = 0; i < session->share_count; i++)
+                text_add(text, "%s\"%s\":%llu", i ? "," : "",
+                         uuid_format(session->share[i].uuid, false, uuid),
+                         (unsigned long long)session->share[i].memory_bytes);
+        text_add(text, "},\"owner\":%u,\"version\":%llu,\"expires_ns\":%llu}", session->owner_uid,
+                 (unsigned long long)session->version, (unsigned long long)session->expires_ns);
+}
+
+/* `detail` holds what the event points to. */
+static void event_of(const struct work *work, const struct sessions_action *action,
+                     struct database_event *ret, struct text *detail)
+{
+        char uuid[UUID_TEXT_BYTES];
+
+        *ret = (struct database_event){ .time_ns = node_now_ns(), .detail = detail->at };
+        text_put(ret->type, sizeof(ret->type), NULL, "%s", node_note_name(action->note));
+        text_put(ret->who, sizeof(ret->who), NULL, "%s", work->who);
+        if (!action->session) {
+                text_add(detail, "{\"uuid\":\"%s\"}", uuid_format(work->actions->gpu, false, uuid));
+                return;
+        }
+        memcpy(ret->session, action->session->name, sizeof(ret->session));
+        memcpy(ret->session_id, action->session->id, sizeof(ret->session_id));
+        describe_session(action->session, detail);
+}
+
+static void announce(struct node *node, const struct database_event *event)
+{
+        log_line(LOG_INFO, "%s %s by %s %s", event->session[0] ? event->session : "node",
+                 event->type, event->who, event->detail);
+        if (node->listener)
+                node->listener(event, node->listener_context);
+}
+
+/* SAVE or FORGET at `at`, and the TELL behind it in the same transaction. Returns how many actions
+ * that was. */
+static int keep(struct node *node, struct work *work, unsigned at, struct error *err)
+{
+        const struct sessions_action *action = &work->actions->action[at];
+        bool has_note = at + 1 < work->actions->count && action[1].type == SESSIONS_TELL;
+        char room[DATABASE_DETAIL_BYTES];
+        struct database_event event;
+        struct text detail;
+        int rc;
+
+        text_begin(&detail, room, sizeof(room));
+        if (has_note)
+                event_of(work, &action[1], &event, &detail);
+        if (action->type == SESSIONS_SAVE)
+                rc = database_save(node->database, action->session, has_note ? &event : NULL, err);
+        else
+                rc = database_forget(node->database, action->session->id, has_note ? &event : NULL,
+                                     err);
+        if (rc < 0) {
+                work->is_unsaved = true;
+                return rc;
+        }
+        if (action->type == SESSIONS_FORGET)
+                node->counts.ended++;
+        if (has_note)
+                announce(node, &event);
+        return has_note ? 2 : 1;
+}
+
+static void tell(struct node *node, const struct work *work, const struct sessions_action *action)
+{
+        char room[DATABASE_DETAIL_BYTES];
+        struct database_event event;
+        struct error err = { 0 };
+        struct text detail;
+
+        text_begin(&detail, room, sizeof(room));
+        event_of(work, action, &event, &detail);
+        if (database_tell(node->database, &event, &err) < 0)
+                log_line(LOG_ERROR, "the audit trail lacks %s of %s: %s", event.type, event.session,
+                         err.text);
+        else
+                announce(node, &event);
+}
+
+/* Somebody else's folder under a name that is one of ours by the database: out of the way, whole.
+ */
+static int make(struct node *node, const struct work *work, const struct sessions_one *session,
+                struct error *err)
+{
+        char kept[PAGE_NAME_BYTES];
+        int rc = folder_make(&node->store, session, err);
+
+        if (rc != -EEXIST || work->is_creation)
+                return rc;
+        rc = store_set_aside(&node->store, session->name, kept, err);
+        if (rc < 0)
+                return rc;
+        log_line(LOG_WARN, "a folder named %s was not its session's; it is kept as %s/sessions/%s",
+                 session->name, node->store.path, kept);
+        return folder_make(&node->store, session, err);
+}
+
+static int signal_all(struct node *node, struct work *work, const struct sessions_one *session,
+                      int number, struct error *err)
+{
+        int rc = folder_signal(&node->store, session, number, err);
+
+        work->must_look = true;
+        if (rc > 0)
+                node->counts.signals += (uint64_t)rc;
+        return rc < 0 ? rc : 0;
+}
+
+static int act(struct node *node, struct work *work, const struct sessions_action *action,
+               struct error *err)
+{
+        switch (action->type) {
+        case SESSIONS_MAKE:
+        case SESSIONS_LIMIT:
+                return make(node, work, action->session, err);
+        case SESSIONS_SHUT:
+                work->must_look = true;
+                return folder_shut(&node->store, action->session, err);
+        case SESSIONS_SIGTERM:
+                return signal_all(node, work, action->session, SIGTERM, err);
+        case SESSIONS_SIGKILL:
+                return signal_all(node, work, action->session, SIGKILL, err);
+        case SESSIONS_REMOVE:
+                return folder_remove(&node->store, action->session, err);
+        default:
+                tell(node, work, action);
+                return 0;
+        }
+}
+
+static int carry_out(struct node *node, struct work *work, struct error *err)
+{
+        unsigned at = 0;
+
+        while (at < work->actions->count) {
+                const struct sessions_action *action = &work->actions->action[at];
+                bool is_kept = action->type == SESSIONS_SAVE || action->type == SESSIONS_FORGET;
+                int rc = is_kept ? keep(node, work, at, err) : act(node, work, action, err);
+
+                if (rc < 0) {
+                        node->counts.failed++;
+                        log_line(LOG_ERROR, "session %s: %s",
+                                 action->session ? action->session->name : "-", err->text);
+                        return rc;
+                }
+                at += is_kept ? (unsigned)rc : 1;
+        }
+        return 0;
+}
+
+/* -- Steps ------------------------------------------------------------------------------------ */
+
+/* The core is told until it has nothing left to do about it: what fails then is owed. */
+static void give_up(struct node *node, const char *name, bool is_unsaved, const char *who)
+{
+        struct sessions_actions actions;
+        struct error err = { 0 };
+        struct work work = { .actions = &actions, .who = who, .is_unsaved = is_unsaved };
+
+        do {
+                const struct sessions_event event = { .type = SESSIONS_FAILED,
+                                                      .name = name,
+                                                      .is_admin = true,
+                                                      .is_unsaved = work.is_unsaved };
+
+                work.is_unsaved = false;
+                sessions_step(node->sessions, &event, node_now_ns(), &actions);
+        } while (carry_out(node, &work, &err) < 0);
+}
+
+static void step_quietly(struct node *node, const struct sessions_event *event)
+{
+        struct sessions_actions actions;
+        struct error err = { 0 };
+
+        node_step(node, event, "daemon", &actions, &err);
+}
+
+void node_note_empty(struct node *node, const char *name)
+{
+        const struct sessions_event event = { .type = SESSIONS_EMPTY,
+                                              .name = name,
+                                              .is_admin = true };
+
+        step_quietly(node, &event);
+}
+
+static void look_after(struct node *node, const struct sessions_one *session)
+{
+        char name[SESSIONS_NAME_BYTES];
+
+        memcpy(name, session->name, sizeof(name));
+        if (folder_is_live(&node->store, session, NULL) == 0)
+                node_note_empty(node, name);
+}
+
+static void count(struct node *node, const struct sessions_event *event,
+                  const struct sessions_actions *actions)
+{
+        if (event->type != SESSIONS_CREATE)
+                return;
+        if (actions->answer == SESSIONS_YES)
+                node->counts.admitted++;
+        else
+                node->counts.refused[actions->answer]++;
+}
+
+/* A name that some user's own session has here. */
+static bool is_taken(struct node *node, const struct sessions_event *event)
+{
+        return event->type == SESSIONS_CREATE &&
+               !sessions_find(node->sessions, event->session->name) &&
+               folder_find(&node->store, event->session->name, event->session->id, NULL) != 0;
+}
+
+int node_step(struct node *node, const struct sessions_event *event, const char *who,
+              struct sessions_actions *ret, struct error *err)
+{
+        struct work work = { .actions = ret,
+                             .who = who,
+                             .is_creation = event->type == SESSIONS_CREATE };
+        const struct sessions_one *session = NULL;
+        int rc;
+
+        if (is_taken(node, event)) {
+                *ret = (struct sessions_actions){ .answer = SESSIONS_EXISTS, .field = "name" };
+                node->counts.refused[SESSIONS_EXISTS]++;
+                return 0;
+        }
+        sessions_step(node->sessions, event, node_now_ns(), ret);
+        rc = carry_out(node, &work, err);
+        if (ret->count)
+                session = ret->action[0].session;
+        if (rc < 0 && session)
+                give_up(node, session->name, work.is_unsaved, who);
+        else
+                count(node, event, ret);
+        if (rc == 0 && work.must_look && session)
+                look_after(node, session);
+        node_arm(node);
+        return rc;
+}
+
+void node_tick(struct node *node)
+{
+        const struct sessions_event event = { .type = SESSIONS_TICK };
+        struct sessions_actions actions;
+        struct error err = { 0 };
+
+        /* What fails is due again only later, so this ends. */
+        do {
+                node_step(node, &event, "daemon", &actions, &err);
+        } while (actions.is_more);
+}
+
+/* -- What others may see ---------------------------------------------------------------------- */
+
+const struct sessions *node_sessions(const struct node *node)
+{
+        return node->sessions;
+}
+
+const struct node_cards *node_cards(const struct node *node)
+{
+        return &node->cards;
+}
+
+const struct store *node_store(const struct node *node)
+{
+        return &node->store;
+}
+
+struct database *node_database(struct node *node)
+{
+        return node->database;
+}
+
+const struct node_counts *node_counts(const struct node *node)
+{
+        return &node->counts;
+}
+
+void node_listen(struct node *node, node_listener *listener, void *context)
+{
+        node->listener = listener;
+        node->listener_context = context;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node: the core's sessions, carried out.
+ *
+ *      node_open(&node, &options, &err)        database, folders, GPUs; what was, is again
+ *      node_step(node, &event, who, &actions)  for whatever somebody asks
+ *      node_close(node)                        programs and folders stay as they are
+ *
+ * Actions are carried out in the core's order: the database first, then what others can see. When
+ * one fails, the rest of its step is left and the core is told so: what could not be saved or made
+ * has not happened, and the answer is an error; what is saved and could not be carried out is owed,
+ * and comes again.
+ *
+ * One thread: all of it runs in the event loop. Nothing here waits but for the disk.
+ */
+#ifndef ALIQUOT_DAEMON_NODE_H
+#define ALIQUOT_DAEMON_NODE_H
+
+#include <event2/event.h>
+
+#include "core/sessions.h"
+#include "daemon/database.h"
+#include "daemon/folder.h"
+#include "machine/cards.h"
+#include "store/store.h"
+
+struct node;
+
+struct node_options {
+        struct event_base *base;
+        const struct store *store;
+        struct database *database; /* borrowed for the node's life */
+        const struct sessions_policy *policy;
+        const char *nvml; /* the library, as for dlopen(); borrowed for the node's life */
+};
+
+/* The latest look at the cards. */
+struct node_cards {
+        struct cards cards;
+        char trouble[512]; /* why there are none; "" if there are */
+};
+
+int node_open(struct node **ret, const struct node_options *options, struct error *err);
+void node_close(struct node *node);
+
+/*
+ * One event by `who` ("uid 1000", "token", "daemon"). ret->answer is the core's; negative: it could
+ * not be carried out and nothing has changed.
+ */
+int node_step(struct node *node, const struct sessions_event *event, const char *who,
+              struct sessions_actions *ret, struct error *err);
+
+/* Looks for the cards again, from the beginning. */
+void node_look_again(struct node *node);
+
+/* The cards as they were at most a second ago, where the driver runs. */
+void node_refresh(struct node *node);
+
+/* Borrowed, and valid until the next step. */
+const struct sessions *node_sessions(const struct node *node);
+const struct node_cards *node_cards(const struct node *node);
+const struct store *node_store(const struct node *node);
+struct database *node_database(struct node *node);
+
+/* Calls `listener` for every event of the audit trail, once it is saved. One listener. */
+typedef void node_listener(const struct database_event *event, void *context);
+void node_listen(struct node *node, node_listener *listener, void *context);
+
+/* Answers and losses since the start. */
+#define NODE_ANSWERS (SESSIONS_BAD + 1u)
+struct node_counts {
+        uint64_t admitted;
+        uint64_t refused[NODE_ANSWERS]; /* of creations, by enum sessions_answer */
+        uint64_t ended;                 /* sessions of which nothing is left */
+        uint64_t failed;                /* actions that could not be carried out */
+        uint64_t signals;               /* sent to processes of sessions */
+};
+const struct node_counts *node_counts(const struct node *node);
+
+/* Now, as the core counts it. */
+uint64_t node_now_ns(void);
+
+const char *node_note_name(enum sessions_note note);
+
+#endif

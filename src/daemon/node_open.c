@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's beginning: what was saved is restored, the cards are told, and one tick carries out
+ * whatever a former daemon had no time for. Then folders without a session are looked for.
+ *
+ * A saved session that makes no sense stays in the database and out of the node, with a message:
+ * its folder and its programs are left as they are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/text.h"
+#include "daemon/node_parts.h"
+
+static int restore(const struct sessions_one *session, void *context)
+{
+        struct node *node = context;
+        const struct sessions_event event = { .type = SESSIONS_RESTORE, .session = session };
+        struct sessions_actions actions;
+
+        sessions_step(node->sessions, &event, node_now_ns(), &actions);
+        if (actions.answer != SESSIONS_YES)
+                log_line(LOG_ERROR, "saved session %s makes no sense (%s): it is left alone",
+                         text_shown(session->name), actions.field ? actions.field : "too many");
+        return 0;
+}
+
+/* Who still lives in it keeps what it has, as when its session had ended. */
+static int sweep_one(const char *name, void *context)
+{
+        struct node *node = context;
+        struct sessions_one gone = { 0 };
+        struct store_session found;
+        struct error err = { 0 };
+
+        if (sessions_find(node->sessions, name) ||
+            store_join_owned(&node->store, name, &found, NULL) < 0)
+                return 0;
+        text_put(gone.name, sizeof(gone.name), NULL, "%s", name);
+        memcpy(gone.id, found.limits->session_id, sizeof(gone.id));
+        store_shut(&found);
+        store_close(&found);
+        if (folder_is_live(&node->store, &gone, NULL) != 0)
+                return 0;
+        if (folder_remove(&node->store, &gone, &err) < 0)
+                log_line(LOG_WARN, "%s, which no session has any more: %s", name, err.text);
+        else
+                log_line(LOG_INFO, "removed the folder of %s, which no session has any more", name);
+        return 0;
+}
+
+void node_sweep(struct node *node)
+{
+        struct error err = { 0 };
+
+        if (store_list(&node->store, sweep_one, node, &err) < 0)
+                log_line(LOG_WARN, "%s", err.text);
+}
+
+static int start(struct node *node, struct error *err)
+{
+        int rc = folder_prepare(&node->store, err);
+
+        if (rc == 0)
+                rc = database_each(node->database, restore, node, err);
+        if (rc == 0)
+                rc = node_watch_start(node, err);
+        if (rc < 0)
+                return rc;
+        node_look_at_cards(node);
+        node_tick(node);
+        node_sweep(node);
+        node_arm(node);
+        return 0;
+}
+
+int node_open(struct node **ret, const struct node_options *options, struct error *err)
+{
+        struct node *node = calloc(1, sizeof(*node));
+        int rc;
+
+        if (!node)
+                return fail(err, -ENOMEM, "out of memory");
+        node->sessions = malloc(sizeof(*node->sessions));
+        if (!node->sessions) {
+                free(node);
+                return fail(err, -ENOMEM, "out of memory");
+        }
+        node->clock = -1;
+        node->base = options->base;
+        node->store = *options->store;
+        node->database = options->database;
+        node->nvml = options->nvml;
+        sessions_init(node->sessions, options->policy);
+        rc = start(node, err);
+        if (rc < 0) {
+                node_close(node);
+                return rc;
+        }
+        *ret = node;
+        return 0;
+}
+
+void node_close(struct node *node)
+{
+        if (!node)
+                return;
+        node_watch_stop(node);
+        free(node->sessions);
+        free(node);
+}
