@@ -66,6 +66,13 @@ int address_parse(const char *text, struct address *ret, struct error *err)
         return 0;
 }
 
+unsigned address_port(const struct address *address)
+{
+        if (address->socket.ss_family == AF_INET6)
+                return ntohs(((const struct sockaddr_in6 *)&address->socket)->sin6_port);
+        return ntohs(((const struct sockaddr_in *)&address->socket)->sin_port);
+}
+
 bool address_is_loopback(const struct address *address)
 {
         const struct sockaddr_in *four = (const struct sockaddr_in *)&address->socket;

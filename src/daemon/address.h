@@ -23,6 +23,8 @@ struct address {
 /* -EINVAL with what was expected. */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
+unsigned address_port(const struct address *address);
+
 /* Whether only programs of this machine can reach it. */
 bool address_is_loopback(const struct address *address);
 

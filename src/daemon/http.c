@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listeners, who is let in, and the clock that ends what takes too long. When the server is full,
+ * the connection that has been idle for longest makes room; when a peer is at its own limit, its
+ * newest is turned away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/text.h"
+#include "daemon/http_parts.h"
+
+#define BACKLOG 512
+#define CLOCK_USEC 100000
+#define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
+
+uint64_t http_now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+struct peers_rate http_rate(const struct http *http)
+{
+        return (struct peers_rate){ http->options.config->rate_per_second,
+                                    http->options.config->rate_burst };
+}
+
+unsigned http_connection_count(const struct http *http)
+{
+        return http->count;
+}
+
+/* -- The clock -------------------------------------------------------------------------------- */
+
+static void on_clock(evutil_socket_t fd, short what, void *context)
+{
+        struct http *http = context;
+        struct http_connection *connection = TAILQ_FIRST(&http->connections);
+        const struct peers_rate rate = http_rate(http);
+        uint64_t now_ns = http_now_ns();
+
+        while (connection) {
+                struct http_connection *next = TAILQ_NEXT(connection, entry);
+
+                if (connection->deadline_ns && connection->deadline_ns <= now_ns)
+                        http_connection_expire(connection);
+                connection = next;
+        }
+        peers_tidy(&http->peers, &rate, now_ns);
+        if (http->local)
+                evconnlistener_enable(http->local);
+        if (http->tcp)
+                evconnlistener_enable(http->tcp);
+}
+
+/* -- Who is let in ---------------------------------------------------------------------------- */
+
+/* However many the config allows, descriptors for files have to be left. */
+static unsigned connections_most(const struct http *http)
+{
+        unsigned most = http->options.config->connections_most;
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+                return most;
+        if (limit.rlim_cur <= DESCRIPTORS_KEPT + 1)
+                return 1;
+        return limit.rlim_cur - DESCRIPTORS_KEPT < most
+                       ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
+                       : most;
+}
+
+static void make_room(struct http *http)
+{
+        struct http_connection *connection, *oldest = TAILQ_FIRST(&http->connections);
+
+        if (http->count < connections_most(http))
+                return;
+        TAILQ_FOREACH(connection, &http->connections, entry)
+        {
+                if (connection->phase == HTTP_IDLE) {
+                        oldest = connection;
+                        break;
+                }
+        }
+        http_connection_end(oldest);
+}
+
+static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                     int length, void *context)
+{
+        struct http *http = context;
+        struct ucred said;
+        socklen_t bytes = sizeof(said);
+        struct http_peer peer = { .is_local = true };
+        struct peer_key key;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &said, &bytes) < 0) {
+                close(fd);
+                return;
+        }
+        peer.uid = said.uid;
+        peer.pid = said.pid;
+        key = peers_user(peer.uid);
+        make_room(http);
+        http_accept(http, fd, &peer, &key);
+}
+
+static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                   int length, void *context)
+{
+        const struct http_peer peer = { 0 };
+        const struct peer_key key = peers_address(address);
+        struct http *http = context;
+
+        make_room(http);
+        http_accept(http, fd, &peer, &key);
+}
+
+/* Out of descriptors: those who wait would wake us again at once. on_clock() goes on. */
+static void on_accept_error(struct evconnlistener *listener, void *context)
+{
+        static uint64_t told_ns;
+        uint64_t now_ns = http_now_ns();
+
+        evconnlistener_disable(listener);
+        if (told_ns && now_ns - told_ns < UINT64_C(10000000000))
+                return;
+        told_ns = now_ns;
+        log_line(LOG_WARN, "accept: %s", strerror(errno));
+}
+
+static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistener_cb callback)
+{
+        struct evconnlistener *listener =
+                evconnlistener_new(http->options.base, callback, http,
+                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
+
+        if (listener)
+                evconnlistener_set_error_cb(listener, on_accept_error);
+        return listener;
+}
+
+/* -- Where it listens ------------------------------------------------------------------------- */
+
+static int give_group(const struct config *config, const char *path, struct error *err)
+{
+        const char *name = config->socket_group;
+        const struct group *group = name[0] ? getgrnam(name) : NULL;
+        char *end;
+        unsigned long number;
+
+        if (!name[0])
+                return 0;
+        number = strtoul(name, &end, 10);
+        if (!group && (*end || number > UINT32_MAX))
+                return fail(err, -ENOENT, "socket.group = %s: there is no such group", name);
+        if (chown(path, (uid_t)-1, group ? group->gr_gid : (gid_t)number) < 0)
+                return fail(err, -errno, "give %s to group %s: %m", path, name);
+        return 0;
+}
+
+/* The caller holds the lock of the runtime folder: a socket that is there is of a daemon that is
+ * no more. Nobody can connect between bind() and chmod() who could not after it. */
+static int bind_unix(const struct config *config, const char *path, int fd, struct error *err)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        mode_t mask;
+        int rc = text_put(address.sun_path, sizeof(address.sun_path), err, "%s", path);
+
+        if (rc < 0)
+                return wrap(err, "the path of the socket"), rc;
+        if (unlink(path) < 0 && errno != ENOENT)
+                return fail(err, -errno, "%s: %m", path);
+        mask = umask(0177);
+        rc = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        umask(mask);
+        if (rc < 0)
+                return fail(err, rc, "%s: %s", path, strerror(-rc));
+        rc = give_group(config, path, err);
+        if (rc == 0 && chmod(path, config->socket_mode) < 0)
+                rc = fail(err, -errno, "%s: %m", path);
+        return rc;
+}
+
+int http_listen_unix(struct http *http, const char *path, struct error *err)
+{
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int rc;
+
+        if (fd < 0)
+                return fail(err, -errno, "a socket: %m");
+        rc = bind_unix(http->options.config, path, fd, err);
+        if (rc == 0) {
+                http->local = listen_on(http, fd, on_local);
+                rc = http->local ? 0 : fail(err, -EIO, "listen on %s: %m", path);
+        }
+        if (rc < 0) {
+                close(fd);
+                return rc;
+        }
+        return text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
+}
+
+int http_listen_tcp(struct http *http, const struct address *address, unsigned *ret_port,
+                    struct error *err)
+{
+        struct address bound = { .length = sizeof(bound.socket) };
+        int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int on = 1, rc = 0;
+
+        if (fd < 0)
+                return fail(err, -errno, "a socket: %m");
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(fd, (const struct sockaddr *)&address->socket, address->length) < 0)
+                rc = fail(err, -errno, "http.address: %m");
+        if (rc == 0) {
+                http->tcp = listen_on(http, fd, on_tcp);
+                rc = http->tcp ? 0 : fail(err, -EIO, "http.address: listen: %m");
+        }
+        if (rc < 0) {
+                close(fd);
+                return rc;
+        }
+        if (getsockname(fd, (struct sockaddr *)&bound.socket, &bound.length) < 0)
+                return fail(err, -errno, "http.address: %m");
+        *ret_port = address_port(&bound);
+        return 0;
+}
+
+/* -- Start and stop --------------------------------------------------------------------------- */
+
+int http_start(struct http **ret, const struct http_options *options, struct error *err)
+{
+        const struct timeval every = { .tv_usec = CLOCK_USEC };
+        struct http *http = calloc(1, sizeof(*http));
+
+        if (!http)
+                return fail(err, -ENOMEM, "out of memory");
+        http->options = *options;
+        TAILQ_INIT(&http->connections);
+        LIST_INIT(&http->peers);
+        http->clock = event_new(options->base, -1, EV_PERSIST, on_clock, http);
+        if (!http->clock || event_add(http->clock, &every) < 0) {
+                http_stop(http);
+                return fail(err, -ENOMEM, "out of memory");
+        }
+        *ret = http;
+        return 0;
+}
+
+void http_stop(struct http *http)
+{
+        struct http_connection *connection;
+
+        if (!http)
+                return;
+        if (http->local) {
+                evconnlistener_free(http->local);
+                unlink(http->local_path);
+        }
+        if (http->tcp)
+                evconnlistener_free(http->tcp);
+        while ((connection = TAILQ_FIRST(&http->connections))) {
+                evbuffer_write(bufferevent_get_output(connection->buffers),
+                               bufferevent_getfd(connection->buffers));
+                http_connection_end(connection);
+        }
+        if (http->clock)
+                event_free(http->clock);
+        peers_free(&http->peers);
+        free(http);
+}

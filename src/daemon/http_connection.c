@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connection: idle, a head, a body, the handler, the answer, idle again.
+ *
+ * An end may come in the midst of any callback, but only of the connection that the callback is
+ * about, and then the callback returns: read_on() says whether it is still there.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/http_parts.h"
+
+static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
+{
+        connection->phase = phase;
+        connection->deadline_ns = for_ns ? http_now_ns() + for_ns : 0;
+}
+
+static const struct config *config_of(const struct http_connection *connection)
+{
+        return connection->http->options.config;
+}
+
+static size_t waiting(struct http_connection *connection)
+{
+        return evbuffer_get_length(bufferevent_get_output(connection->buffers));
+}
+
+static void forget_request(struct http_connection *connection)
+{
+        free(connection->head);
+        free(connection->headers);
+        connection->head = NULL;
+        connection->headers = NULL;
+        connection->is_replied = false;
+}
+
+void http_connection_end(struct http_connection *connection)
+{
+        struct http *http = connection->http;
+
+        TAILQ_REMOVE(&http->connections, connection, entry);
+        http->count--;
+        peers_leave(connection->counted);
+        if (connection->gone)
+                connection->gone(connection->gone_context);
+        bufferevent_free(connection->buffers);
+        forget_request(connection);
+        free(connection);
+}
+
+/* Half closed, so that the answer arrives although the other side may still be sending. */
+static void drain(struct http_connection *connection)
+{
+        shutdown(bufferevent_getfd(connection->buffers), SHUT_WR);
+        let(connection, HTTP_DRAINING, HTTP_DRAIN_NS);
+}
+
+void http_connection_expire(struct http_connection *connection)
+{
+        if (connection->phase == HTTP_HEAD || connection->phase == HTTP_BODY)
+                http_refuse(connection, 408, "the request did not arrive in time");
+        else
+                http_connection_end(connection);
+}
+
+/* What follows an answer; false: nothing, the connection is about to end. */
+static bool settle(struct http_connection *connection)
+{
+        const struct config *config = config_of(connection);
+        bool keeps_alive = connection->request.keeps_alive;
+
+        if (connection->phase == HTTP_STREAM)
+                return false;
+        forget_request(connection);
+        if (!keeps_alive) {
+                let(connection, HTTP_CLOSING, config->request_timeout_ns);
+                if (!waiting(connection))
+                        drain(connection);
+                return false;
+        }
+        if (waiting(connection) > HTTP_WAITING_MOST) {
+                let(connection, HTTP_LEAVING, config->request_timeout_ns);
+                return false;
+        }
+        let(connection, HTTP_IDLE, config->idle_timeout_ns);
+        TAILQ_REMOVE(&connection->http->connections, connection, entry);
+        TAILQ_INSERT_TAIL(&connection->http->connections, connection, entry);
+        return true;
+}
+
+static bool serve(struct http_connection *connection, const char *body, size_t bytes)
+{
+        const struct http_options *options = &connection->http->options;
+        const struct peers_rate rate = http_rate(connection->http);
+        struct http_exchange exchange = { .connection = connection,
+                                          .request = &connection->request,
+                                          .peer = &connection->peer,
+                                          .body = body,
+                                          .body_bytes = bytes,
+                                          .route = "none" };
+        unsigned seconds;
+
+        if (peers_take(connection->counted, &rate, http_now_ns(), &seconds)) {
+                options->handler(&exchange, options->context);
+        } else {
+                http_header(&exchange, "Retry-After", "%u", seconds);
+                http_problem(&exchange, 429, "too-many-requests", NULL,
+                             "more than %u requests a second", rate.per_second);
+        }
+        options->done(&exchange, options->context);
+        return settle(connection);
+}
+
+/* -- Reading ---------------------------------------------------------------------------------- */
+
+/* The head, if all of it is here. */
+static bool take_head(struct http_connection *connection, struct evbuffer *input)
+{
+        size_t most = config_of(connection)->header_bytes_most;
+        struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
+        struct error err = { 0 };
+        size_t length;
+        int status;
+
+        if (end.pos < 0 ? evbuffer_get_length(input) > most : (size_t)end.pos + 4 > most) {
+                http_refuse(connection, 431, "the head of the request is too large");
+                return false;
+        }
+        if (end.pos < 0)
+                return false;
+        length = (size_t)end.pos + 4;
+        connection->head = malloc(length + 1);
+        if (!connection->head) {
+                http_refuse(connection, 503, "out of memory");
+                return false;
+        }
+        evbuffer_remove(input, connection->head, length);
+        connection->head[length] = '\0';
+        status = request_parse(connection->head, length, &connection->request, &err);
+        if (status)
+                http_refuse(connection, (unsigned)status, err.text);
+        return status == 0;
+}
+
+static bool begin_body(struct http_connection *connection)
+{
+        static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+        const struct request *request = &connection->request;
+
+        if (request->body_bytes > config_of(connection)->body_bytes_most) {
+                http_refuse(connection, 413, "the body of the request is too large");
+                return false;
+        }
+        connection->phase = HTTP_BODY; /* the deadline stands: it is of the whole request */
+        if (request->awaits_continue && request->body_bytes)
+                bufferevent_write(connection->buffers, go_on, sizeof(go_on) - 1);
+        return true;
+}
+
+static bool take_body(struct http_connection *connection, struct evbuffer *input)
+{
+        size_t bytes = connection->request.body_bytes;
+        char *body = NULL;
+        bool goes_on;
+
+        if (evbuffer_get_length(input) < bytes)
+                return false;
+        if (bytes) {
+                body = malloc(bytes);
+                if (!body) {
+                        http_refuse(connection, 503, "out of memory");
+                        return false;
+                }
+                evbuffer_remove(input, body, bytes);
+        }
+        goes_on = serve(connection, body, bytes);
+        free(body);
+        return goes_on;
+}
+
+/* One step further with what has arrived; false: not now. */
+static bool read_on(struct http_connection *connection)
+{
+        struct evbuffer *input = bufferevent_get_input(connection->buffers);
+
+        if (connection->phase == HTTP_IDLE) {
+                if (!evbuffer_get_length(input))
+                        return false;
+                let(connection, HTTP_HEAD, config_of(connection)->request_timeout_ns);
+        }
+        if (connection->phase == HTTP_HEAD &&
+            (!take_head(connection, input) || !begin_body(connection)))
+                return false;
+        return connection->phase == HTTP_BODY && take_body(connection, input);
+}
+
+static void on_read(struct bufferevent *buffers, void *context)
+{
+        struct http_connection *connection = context;
+        struct evbuffer *input = bufferevent_get_input(buffers);
+
+        if (connection->phase >= HTTP_STREAM)
+                evbuffer_drain(input, evbuffer_get_length(input));
+        while (read_on(connection))
+                ;
+}
+
+static void on_written(struct bufferevent *buffers, void *context)
+{
+        struct http_connection *connection = context;
+
+        if (connection->phase == HTTP_CLOSING) {
+                drain(connection);
+        } else if (connection->phase == HTTP_LEAVING) {
+                let(connection, HTTP_IDLE, config_of(connection)->idle_timeout_ns);
+                on_read(buffers, context);
+        }
+}
+
+/* The end of what the other side sends: a request that is not whole never will be, and an answer
+ * that is still leaving has until its deadline. */
+static void on_event(struct bufferevent *buffers, short what, void *context)
+{
+        struct http_connection *connection = context;
+        bool is_leaving = connection->phase == HTTP_CLOSING || connection->phase == HTTP_LEAVING ||
+                          (connection->phase == HTTP_IDLE && waiting(connection));
+
+        if (!(what & BEV_EVENT_EOF) || !is_leaving) {
+                http_connection_end(connection);
+                return;
+        }
+        bufferevent_disable(buffers, EV_READ);
+        let(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
+}
+
+/* -- The beginning ---------------------------------------------------------------------------- */
+
+static bool prepare(struct http_connection *connection, int fd)
+{
+        const struct config *config = config_of(connection);
+        int on = 1;
+
+        connection->buffers =
+                bufferevent_socket_new(connection->http->options.base, fd, BEV_OPT_CLOSE_ON_FREE);
+        if (!connection->buffers)
+                return false;
+        if (!connection->peer.is_local)
+                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        bufferevent_setcb(connection->buffers, on_read, on_written, on_event, connection);
+        bufferevent_setwatermark(connection->buffers, EV_READ, 0,
+                                 config->header_bytes_most + config->body_bytes_most + 1);
+        return bufferevent_enable(connection->buffers, EV_READ | EV_WRITE) == 0;
+}
+
+void http_accept(struct http *http, int fd, const struct http_peer *peer,
+                 const struct peer_key *key)
+{
+        const struct peers_rate rate = http_rate(http);
+        struct http_connection *connection = calloc(1, sizeof(*connection));
+        struct peer *counted =
+                connection ? peers_enter(&http->peers, key, &rate, http_now_ns()) : NULL;
+
+        if (!counted) {
+                free(connection);
+                close(fd);
+                return;
+        }
+        connection->http = http;
+        connection->peer = *peer;
+        connection->counted = counted;
+        if (counted->connections > http->options.config->peer_connections_most ||
+            !prepare(connection, fd)) {
+                peers_leave(counted);
+                if (connection->buffers)
+                        bufferevent_free(connection->buffers);
+                else
+                        close(fd);
+                free(connection);
+                return;
+        }
+        let(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);
+        TAILQ_INSERT_TAIL(&http->connections, connection, entry);
+        http->count++;
+}

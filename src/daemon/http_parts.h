@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the HTTP server share, and nobody else.
+ *
+ * http.c has the listeners, the limits and the clock; http_connection.c a connection's life;
+ * http_reply.c what is said.
+ */
+#ifndef ALIQUOT_DAEMON_HTTP_PARTS_H
+#define ALIQUOT_DAEMON_HTTP_PARTS_H
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <sys/queue.h>
+
+#include "daemon/http.h"
+#include "daemon/peers.h"
+
+/* Bytes that may wait for a reader before it is served on; for one of a stream, before it is cut
+ * off. */
+#define HTTP_WAITING_MOST (256u << 10)
+#define HTTP_STREAM_MOST (1u << 20)
+#define HTTP_DRAIN_NS UINT64_C(1000000000)
+#define HTTP_HEADERS_BYTES 2048u
+
+enum http_phase {
+        HTTP_IDLE,    /* nothing of a request is here */
+        HTTP_HEAD,    /* some of its head is */
+        HTTP_BODY,    /* its head is read */
+        HTTP_LEAVING, /* its answer has not left, and there is much of it */
+        HTTP_STREAM,
+        HTTP_CLOSING,  /* as soon as the answer has left */
+        HTTP_DRAINING, /* closed for us; what the other side still sends is thrown away */
+};
+
+struct http_connection {
+        TAILQ_ENTRY(http_connection) entry;
+        struct http *http;
+        struct bufferevent *buffers;
+        struct http_peer peer;
+        struct peer *counted;
+        enum http_phase phase;
+        uint64_t deadline_ns; /* monotonic; 0: none */
+        char *head;           /* of the request that is being read; it points into this */
+        struct request request;
+        char *headers; /* of the answer, as far as they are said */
+        bool is_replied;
+        http_gone *gone;
+        void *gone_context;
+};
+
+TAILQ_HEAD(http_connections, http_connection);
+
+struct http {
+        struct http_options options;
+        struct evconnlistener *local, *tcp;
+        char local_path[128];
+        struct event *clock;
+        struct http_connections connections; /* the longest idle first */
+        unsigned count;
+        struct peers peers;
+};
+
+uint64_t http_now_ns(void);
+struct peers_rate http_rate(const struct http *http);
+
+/* http_connection.c */
+void http_accept(struct http *http, int fd, const struct http_peer *peer,
+                 const struct peer_key *key);
+void http_connection_end(struct http_connection *connection);
+void http_connection_expire(struct http_connection *connection);
+
+/* http_reply.c: for what goes wrong before there is a request; the connection ends after it. */
+void http_refuse(struct http_connection *connection, unsigned status, const char *why);
+
+#endif
