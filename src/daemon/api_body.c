@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a body asks for, field by field. One table says which fields there are, for a creation and
+ * for a change; what is not in it is refused by its name. Sizes, shares of compute and durations
+ * are numbers, or texts as the command takes them.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/random.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "daemon/api_reading.h"
+#include "settings/settings.h"
+
+#define LABELS_MOST 16u
+#define LABEL_BYTES 63u
+#define SECOND_NS 1e9
+#define TTL_SECONDS_MOST 9e9
+
+bool reading_refuse(struct reading *reading, const char *field, const char *expected)
+{
+        api_refuse(reading->call, 400, "bad-field", field, "%s: expected %s", field, expected);
+        return false;
+}
+
+static bool refuse_unknown(struct reading *reading, const char *field)
+{
+        api_refuse(reading->call, 400, "unknown-field", field, "there is no field %s", field);
+        return false;
+}
+
+bool reading_refuse_why(struct reading *reading, const char *field, const struct error *err)
+{
+        api_refuse(reading->call, 400, "bad-field", field, "%s: %s", field, err->text);
+        return false;
+}
+
+/* Printable, whatever the alphabet; jansson has seen to it that it is UTF-8. */
+static bool is_plain(const char *text)
+{
+        for (; *text; text++) {
+                if ((unsigned char)*text < ' ' || *text == 0x7f)
+                        return false;
+        }
+        return true;
+}
+
+/* -- The other fields ------------------------------------------------------------------------- */
+
+static bool read_percent(struct reading *reading, const char *field, json_t *value, uint32_t *ret)
+{
+        struct error err = { 0 };
+        uint32_t micro;
+
+        if (json_is_number(value)) {
+                double percent = json_number_value(value);
+
+                if (percent < 0 || percent > 100)
+                        return reading_refuse(reading, field, "0 to 100 percent");
+                *ret = (uint32_t)lround(percent * 1000);
+                return true;
+        }
+        if (!json_is_string(value))
+                return reading_refuse(reading, field, "a number of percent");
+        if (percent_parse(json_string_value(value), &micro, &err) < 0)
+                return reading_refuse_why(reading, field, &err);
+        *ret = micro / 1000;
+        return true;
+}
+
+static bool read_compute(struct reading *reading, json_t *value)
+{
+        uint32_t milli;
+
+        if (!read_percent(reading, "compute", value, &milli))
+                return false;
+        reading->event->change_bits |= SESSIONS_HAS_COMPUTE;
+        for (unsigned i = 0; i < SESSIONS_GPUS; i++)
+                reading->one->share[i].compute_milli_percent = milli;
+        return true;
+}
+
+static bool read_guarantee(struct reading *reading, json_t *value)
+{
+        uint32_t milli;
+
+        if (!read_percent(reading, "guarantee", value, &milli))
+                return false;
+        reading->event->change_bits |= SESSIONS_HAS_COMPUTE;
+        for (unsigned i = 0; i < SESSIONS_GPUS; i++)
+                reading->one->share[i].guarantee_milli_percent = milli;
+        return true;
+}
+
+static bool read_weight(struct reading *reading, json_t *value)
+{
+        json_int_t weight = json_integer_value(value);
+
+        if (!json_is_integer(value) || weight < 1 || weight > 10000)
+                return reading_refuse(reading, "weight", "1 to 10000");
+        reading->one->weight = (uint32_t)weight;
+        reading->event->change_bits |= SESSIONS_HAS_WEIGHT;
+        return true;
+}
+
+/* The place of a text in a list of words that ends with NULL, or -1. */
+static int word_of(const json_t *value, const char *const *words)
+{
+        const char *text = json_string_value(value);
+
+        for (int i = 0; text && words[i]; i++) {
+                if (strcmp(words[i], text) == 0)
+                        return i;
+        }
+        return -1;
+}
+
+static bool read_priority(struct reading *reading, json_t *value)
+{
+        int word = word_of(value, (const char *const[]){ "batch", "normal", "rt", NULL });
+
+        if (word < 0)
+                return reading_refuse(reading, "priority", "batch, normal or rt");
+        reading->one->priority = (uint8_t)word;
+        reading->event->change_bits |= SESSIONS_HAS_PRIORITY;
+        return true;
+}
+
+static bool read_ending(struct reading *reading, json_t *value)
+{
+        int word = word_of(value, (const char *const[]){ "deny-new", "term", "kill", NULL });
+
+        if (word < 0)
+                return reading_refuse(reading, "on_end", "deny-new, term or kill");
+        reading->one->ending = (uint8_t)word;
+        reading->event->change_bits |= SESSIONS_HAS_ENDING;
+        return true;
+}
+
+static bool read_context(struct reading *reading, json_t *value)
+{
+        int word = word_of(value, (const char *const[]){ "charge", "free", NULL });
+
+        if (word < 0)
+                return reading_refuse(reading, "context", "charge or free");
+        reading->one->is_context_free = word == 1;
+        return true;
+}
+
+static bool read_ns(struct reading *reading, json_t *value, uint64_t *ret)
+{
+        struct error err = { 0 };
+        double seconds = json_number_value(value);
+
+        *ret = 0;
+        if (json_is_null(value))
+                return true;
+        if (json_is_number(value) && seconds > 0 && seconds < TTL_SECONDS_MOST) {
+                *ret = (uint64_t)(seconds * SECOND_NS);
+                return *ret > 0 || reading_refuse(reading, "ttl", "more than that");
+        }
+        if (!json_is_string(value))
+                return reading_refuse(reading, "ttl",
+                                      "seconds, a duration such as \"1h30m\", or null");
+        return duration_parse(json_string_value(value), ret, &err) == 0 ||
+               reading_refuse_why(reading, "ttl", &err);
+}
+
+static bool read_ttl(struct reading *reading, json_t *value)
+{
+        reading->event->change_bits |= SESSIONS_HAS_TTL;
+        return read_ns(reading, value, &reading->one->ttl_ns);
+}
+
+static bool is_label(const char *key, const json_t *value)
+{
+        const char *text = json_string_value(value);
+
+        return *key && strlen(key) <= LABEL_BYTES && is_plain(key) && !strchr(key, '=') && text &&
+               strlen(text) <= LABEL_BYTES && is_plain(text);
+}
+
+static bool read_labels(struct reading *reading, json_t *value)
+{
+        struct sessions_one *one = reading->one;
+        size_t length;
+        const char *key;
+        json_t *text;
+
+        if (!json_is_object(value) || json_object_size(value) > LABELS_MOST)
+                return reading_refuse(reading, "labels", "an object of 16 texts at most");
+        json_object_foreach(value, key, text)
+        {
+                if (!is_label(key, text))
+                        return reading_refuse(reading, "labels",
+                                              "texts of 63 characters at most, and no = in a key");
+        }
+        memset(one->labels, 0, sizeof(one->labels));
+        length = json_dumpb(value, one->labels, sizeof(one->labels) - 1,
+                            JSON_COMPACT | JSON_SORT_KEYS);
+        if (!length || length > sizeof(one->labels) - 1)
+                return reading_refuse(reading, "labels", "511 bytes together at most");
+        reading->event->change_bits |= SESSIONS_HAS_LABELS;
+        return true;
+}
+
+/* "run-" and 16 digits are the names of sessions that `aliquot run` makes and sweeps away. */
+static bool is_reserved(const char *name)
+{
+        return strncmp(name, "run-", 4) == 0 && strlen(name) == 20 &&
+               strspn(name + 4, "0123456789abcdef") == 16;
+}
+
+static bool read_name(struct reading *reading, json_t *value)
+{
+        struct error err = { 0 };
+        const char *name = json_string_value(value);
+
+        if (!name)
+                return reading_refuse(reading, "name", "a text");
+        if (settings_check_name("", name, &err) < 0)
+                return reading_refuse(reading, "name",
+                                      "1 to 63 letters, digits, '.', '_' or '-', the first none of "
+                                      "'.' and '-'");
+        if (is_reserved(name))
+                return reading_refuse(reading, "name",
+                                      "none of the names that aliquot run makes up");
+        return text_put(reading->one->name, sizeof(reading->one->name), NULL, "%s", name) == 0;
+}
+
+static bool read_owner(struct reading *reading, json_t *value)
+{
+        json_int_t owner = json_integer_value(value);
+
+        if (!json_is_integer(value) || owner < 0 || owner >= UINT32_MAX)
+                return reading_refuse(reading, "owner", "the number of a user");
+        reading->one->owner_uid = (uint32_t)owner;
+        return true;
+}
+
+/* `gpus` is read before all others, and is here to be known. */
+static bool skip_gpus(struct reading *reading, json_t *value)
+{
+        return true;
+}
+
+static const struct {
+        const char *name;
+        bool (*read)(struct reading *reading, json_t *value);
+        bool is_changeable;
+} fields[] = {
+        { "name", read_name, false },
+        { "gpus", skip_gpus, false },
+        { "memory", reading_memory, true },
+        { "compute", read_compute, true },
+        { "guarantee", read_guarantee, true },
+        { "weight", read_weight, true },
+        { "priority", read_priority, true },
+        { "context", read_context, false },
+        { "ttl", read_ttl, true },
+        { "on_end", read_ending, true },
+        { "labels", read_labels, true },
+        { "owner", read_owner, false },
+};
+
+static bool read_field(struct reading *reading, const char *name, json_t *value)
+{
+        for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+                if (strcmp(fields[i].name, name) != 0)
+                        continue;
+                if (!reading->is_change || fields[i].is_changeable)
+                        return fields[i].read(reading, value);
+                api_refuse(reading->call, 400, "bad-field", name, "%s is as the session was made",
+                           name);
+                return false;
+        }
+        return refuse_unknown(reading, name);
+}
+
+static bool read_fields(struct reading *reading)
+{
+        const char *name;
+        json_t *value;
+
+        cards_as_gpus(&node_cards(reading->call->api->options.node)->cards, &reading->gpus);
+        if (!reading->is_change && !reading_gpus(reading))
+                return false;
+        json_object_foreach(reading->body, name, value)
+        {
+                if (!read_field(reading, name, value))
+                        return false;
+        }
+        return true;
+}
+
+/* -- Bodies ----------------------------------------------------------------------------------- */
+
+static bool is_json(const char *type)
+{
+        static const char *const good[] = { "application/json", "application/merge-patch+json" };
+
+        for (unsigned i = 0; type && i < 2; i++) {
+                size_t length = strlen(good[i]);
+
+                if (strncasecmp(type, good[i], length) == 0 &&
+                    (!type[length] || type[length] == ';' || type[length] == ' '))
+                        return true;
+        }
+        return false;
+}
+
+json_t *api_body(struct api_call *call, bool may_lack)
+{
+        const struct http_exchange *exchange = call->exchange;
+        json_error_t error;
+        json_t *body;
+
+        if (!exchange->body_bytes && may_lack)
+                return json_object();
+        if (!is_json(request_header(exchange->request, "Content-Type"))) {
+                api_refuse(call, 415, "unsupported-media-type", "Content-Type",
+                           "say Content-Type: application/json, and send that");
+                return NULL;
+        }
+        body = json_loadb(exchange->body ? exchange->body : "", exchange->body_bytes,
+                          JSON_REJECT_DUPLICATES, &error);
+        if (json_is_object(body))
+                return body;
+        if (body)
+                api_refuse(call, 400, "bad-body", "body", "expected a JSON object");
+        else
+                api_refuse(call, 400, "bad-body", "body", "line %d, column %d: %s", error.line,
+                           error.column, error.text);
+        json_decref(body);
+        return NULL;
+}
+
+static bool make_name(struct reading *reading)
+{
+        struct sessions_one *one = reading->one;
+        uint64_t number;
+
+        if (one->name[0])
+                return true;
+        if (random_fill(&number, sizeof(number), NULL) < 0)
+                return reading_refuse(reading, "name", "one, since none could be made up");
+        return text_put(one->name, sizeof(one->name), NULL, "s-%016llx",
+                        (unsigned long long)number) == 0;
+}
+
+bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
+                       struct sessions_event *event)
+{
+        struct reading reading = { .call = call, .one = one, .event = event, .body = body };
+
+        *one = (struct sessions_one){ .owner_uid = call->caller.is_admin &&
+                                                                   !call->exchange->peer->is_local
+                                                           ? 0
+                                                           : call->caller.uid,
+                                      .weight = 100,
+                                      .priority = 1,
+                                      .labels = "{}" };
+        if (random_fill(one->id, sizeof(one->id), NULL) < 0) {
+                api_refuse(call, 503, "unavailable", NULL, "no random numbers");
+                return false;
+        }
+        if (!json_object_get(body, "memory"))
+                return reading_refuse(&reading, "memory", "a size, or one for each GPU");
+        return read_fields(&reading) && make_name(&reading);
+}
+
+bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *one,
+                     struct sessions_event *event)
+{
+        struct reading reading = {
+                .call = call, .one = one, .event = event, .body = body, .is_change = true
+        };
+
+        if (!json_object_size(body)) {
+                api_refuse(call, 400, "bad-body", "body", "nothing to change is said");
+                return false;
+        }
+        return read_fields(&reading);
+}
+
+bool api_read_ttl(struct api_call *call, json_t *body, uint64_t *ret_ns, bool *ret_is_said)
+{
+        struct reading reading = { .call = call, .body = body };
+        const char *name;
+        json_t *value;
+
+        *ret_ns = 0;
+        *ret_is_said = false;
+        json_object_foreach(body, name, value)
+        {
+                if (strcmp(name, "ttl") != 0)
+                        return refuse_unknown(&reading, name);
+                if (json_is_null(value) || !read_ns(&reading, value, ret_ns))
+                        return json_is_null(value) && reading_refuse(&reading, "ttl", "a duration");
+                *ret_is_said = true;
+        }
+        return true;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making, changing, renewing and ending sessions.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "common/units.h"
+#include "daemon/api_parts.h"
+
+/* -- Refusals of the core --------------------------------------------------------------------- */
+
+static json_t *view_rooms(const struct api *api)
+{
+        const struct cards *cards = &node_cards(api->options.node)->cards;
+        const struct sessions *all = node_sessions(api->options.node);
+        json_t *list = json_array();
+        char uuid[UUID_TEXT_BYTES];
+
+        for (unsigned i = 0; i < cards->count; i++) {
+                const struct card *card = &cards->card[i];
+                uint64_t room = sessions_room(all, card->uuid);
+
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:i, s:I}", "uuid",
+                                                uuid_format(card->uuid, card->is_instance, uuid),
+                                                "index", (int)card->index, "room_bytes",
+                                                (json_int_t)(room < INT64_MAX ? room : INT64_MAX)));
+        }
+        return list;
+}
+
+/* The GPU is NULL where none was named. */
+static void refuse_room(struct api_call *call, const struct sessions_actions *actions)
+{
+        static const uint8_t nobody[16];
+        bool is_named = memcmp(actions->gpu, nobody, sizeof(nobody)) != 0;
+        char uuid[UUID_TEXT_BYTES], wanted[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+        const char *trouble = node_cards(call->api->options.node)->trouble;
+
+        if (is_named)
+                api_uuid(call->api, actions->gpu, uuid);
+        http_problem(call->exchange, 409,
+                     actions->answer == SESSIONS_NO_ROOM ? "no-room" : "no-gpu",
+                     json_pack("{s:s, s:I, s:I, s:o, s:o}", "field", "memory", "free_bytes",
+                               (json_int_t)actions->free_bytes, "wanted_bytes",
+                               (json_int_t)actions->wanted_bytes, "gpu",
+                               is_named ? json_string(uuid) : json_null(), "devices",
+                               view_rooms(call->api)),
+                     "%s asked for, %s free%s%s%s%s", size_format(actions->wanted_bytes, wanted),
+                     size_format(actions->free_bytes, room), is_named ? " on " : "",
+                     is_named ? uuid : "", trouble[0] ? "; " : "", trouble);
+}
+
+static void refuse_answer(struct api_call *call, const struct sessions_actions *actions)
+{
+        const char *field = actions->field;
+
+        switch (actions->answer) {
+        case SESSIONS_NO_ROOM:
+        case SESSIONS_NO_GPU:
+                refuse_room(call, actions);
+                break;
+        case SESSIONS_EXISTS:
+                api_refuse(call, 409, "exists", field, "there is a session of this name");
+                break;
+        case SESSIONS_UNKNOWN:
+                api_refuse(call, 404, "unknown-session", "name", "there is no session %s",
+                           call->name);
+                break;
+        case SESSIONS_STALE:
+                api_refuse(call, 412, "stale", "If-Match",
+                           "it has been changed since; read it again");
+                break;
+        case SESSIONS_BUSY:
+                api_refuse(call, 409, "busy", NULL,
+                           "programs run in it; end them, or say force=true");
+                break;
+        case SESSIONS_FULL:
+                api_refuse(call, 409, "full", field,
+                           field && strcmp(field, "owner") == 0
+                                   ? "this user has as many sessions as one may have"
+                                   : "the node has as many sessions as it can have");
+                break;
+        case SESSIONS_TOO_LONG:
+                api_refuse(call, 400, "bad-field", "ttl",
+                           "ttl: longer than admission.ttl_most allows, or none");
+                break;
+        case SESSIONS_CLOSED:
+                api_refuse(call, 409, "ending", NULL,
+                           "it is ending: force=true ends its programs at once");
+                break;
+        default:
+                api_refuse(call, 400, "bad-field", field ? field : "body",
+                           "%s: not a value that makes sense here", field ? field : "body");
+                break;
+        }
+}
+
+/* -- Steps ------------------------------------------------------------------------------------ */
+
+/* True: the core said yes and it is so. Else the refusal was sent. */
+static bool step(struct api_call *call, struct sessions_event *event, struct sessions_actions *ret)
+{
+        struct error err = { 0 };
+        int rc;
+
+        event->uid = call->caller.uid;
+        event->is_admin = call->caller.is_admin;
+        rc = node_step(call->api->options.node, event, call->caller.who, ret, &err);
+        if (rc < 0)
+                api_refuse(call, 503, "unavailable", NULL, "nothing was changed: %s", err.text);
+        else if (ret->answer != SESSIONS_YES)
+                refuse_answer(call, ret);
+        return rc == 0 && ret->answer == SESSIONS_YES;
+}
+
+static void reply_session(struct api_call *call, unsigned status, const char *name)
+{
+        const struct sessions_one *session =
+                sessions_find(node_sessions(call->api->options.node), name);
+
+        if (!session) {
+                api_refuse(call, 503, "unavailable", NULL, "it ended meanwhile");
+                return;
+        }
+        http_header(call->exchange, "ETag", "\"%llu\"", (unsigned long long)session->version);
+        http_reply_json(call->exchange, status, api_view_session(call->api, session));
+}
+
+/* If-Match: "7", or * for any; *ret is 0 where there is none. */
+static bool read_version(struct api_call *call, uint64_t *ret)
+{
+        const char *said = request_header(call->exchange->request, "If-Match");
+        char digits[24];
+        size_t length = said ? strlen(said) : 0;
+
+        *ret = 0;
+        if (!said || strcmp(said, "*") == 0)
+                return true;
+        if (length > 2 && length < sizeof(digits) && said[0] == '"' && said[length - 1] == '"') {
+                memcpy(digits, said + 1, length - 2);
+                digits[length - 2] = '\0';
+                if (api_whole(digits, INT64_MAX, ret) && *ret)
+                        return true;
+        }
+        api_refuse(call, 400, "bad-field", "If-Match",
+                   "If-Match: expected an ETag of this session, such as \"3\"");
+        return false;
+}
+
+void api_post_session(struct api_call *call)
+{
+        struct sessions_one one;
+        struct sessions_event event = { .type = SESSIONS_CREATE, .session = &one };
+        struct sessions_actions actions;
+        json_t *body = api_has_no_query(call) ? api_body(call, false) : NULL;
+        bool is_read = body && api_read_creation(call, body, &one, &event);
+
+        json_decref(body);
+        if (!is_read || !step(call, &event, &actions))
+                return;
+        http_header(call->exchange, "Location", "/v1/sessions/%s", one.name);
+        reply_session(call, 201, one.name);
+}
+
+void api_patch_session(struct api_call *call)
+{
+        const struct sessions_one *session = api_find(call);
+        struct sessions_event event = { .type = SESSIONS_CHANGE, .name = call->name };
+        struct sessions_actions actions;
+        struct sessions_one one;
+        json_t *body;
+        bool is_read;
+
+        if (!session || !api_has_no_query(call) || !read_version(call, &event.version))
+                return;
+        one = *session;
+        event.session = &one;
+        body = api_body(call, false);
+        is_read = body && api_read_change(call, body, &one, &event);
+        json_decref(body);
+        if (is_read && step(call, &event, &actions))
+                reply_session(call, 200, call->name);
+}
+
+void api_post_renew(struct api_call *call)
+{
+        struct sessions_event event = { .type = SESSIONS_RENEW, .name = call->name };
+        struct sessions_actions actions;
+        bool is_said, is_read;
+        json_t *body;
+
+        if (!api_find(call) || !api_has_no_query(call))
+                return;
+        body = api_body(call, true);
+        is_read = body && api_read_ttl(call, body, &event.ttl_ns, &is_said);
+        json_decref(body);
+        if (is_read && step(call, &event, &actions))
+                reply_session(call, 200, call->name);
+}
+
+static bool read_force(struct api_call *call, bool *ret)
+{
+        struct api_query query;
+
+        *ret = false;
+        api_query_begin(call, &query);
+        while (api_query_next(call, &query)) {
+                bool is_true = strcmp(query.value, "true") == 0;
+
+                if (strcmp(query.name, "force") != 0)
+                        api_query_refuse(call, &query, "no parameter of this name");
+                else if (!is_true && strcmp(query.value, "false") != 0)
+                        api_query_refuse(call, &query, "true or false");
+                *ret = is_true;
+        }
+        return !query.has_failed;
+}
+
+/* 204: gone. 202: some of its programs still run. */
+void api_delete_session(struct api_call *call)
+{
+        const struct sessions_one *session = api_find(call);
+        struct sessions_event event = { .type = SESSIONS_RELEASE, .name = call->name };
+        struct sessions_actions actions;
+
+        if (!session || !read_force(call, &event.is_forced) || !read_version(call, &event.version))
+                return;
+        event.is_busy = folder_is_live(node_store(call->api->options.node), session, NULL) != 0;
+        if (!step(call, &event, &actions))
+                return;
+        if (sessions_find(node_sessions(call->api->options.node), call->name))
+                reply_session(call, 202, call->name);
+        else
+                http_reply(call->exchange, 204, NULL, "", 0);
+}

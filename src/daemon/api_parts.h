@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the API share, and nobody else. A file a subject, each with its routes'
+ * handlers; api.c has the table.
+ */
+#ifndef ALIQUOT_DAEMON_API_PARTS_H
+#define ALIQUOT_DAEMON_API_PARTS_H
+
+#include "daemon/api.h"
+
+#define API_TIME_BYTES 40u
+#define API_STATUSES 600u
+
+enum api_class {
+        API_META,
+        API_DEVICES,
+        API_SESSIONS,
+        API_EVENTS,
+        API_METRICS,
+        API_NONE, /* no route */
+        API_CLASSES,
+};
+
+struct api_subscribers;
+
+struct api {
+        struct api_options options;
+        const struct http *http;
+        uint64_t started_ns;
+        struct api_subscribers *subscribers;
+        uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
+};
+
+/* Who asks. */
+struct api_caller {
+        uint32_t uid; /* of who is no administrator */
+        bool is_admin;
+        bool sees_all; /* an administrator, or a reader over TCP */
+        bool may_change;
+        char who[DATABASE_WHO_BYTES];
+};
+
+/* What a handler is given. */
+struct api_call {
+        struct api *api;
+        struct http_exchange *exchange;
+        struct api_caller caller;
+        const char *name; /* the part of the path that is {name} or {uuid}; decoded */
+};
+
+typedef void api_handler(struct api_call *call);
+
+api_handler api_get_root, api_get_health, api_get_ready, api_get_openapi;
+api_handler api_get_metrics, api_get_devices, api_get_device, api_get_events;
+api_handler api_get_sessions, api_get_session, api_get_processes;
+api_handler api_post_session, api_patch_session, api_delete_session, api_post_renew;
+
+/* -- api.c -- */
+
+/* A problem about a field. */
+void api_refuse(struct api_call *call, unsigned status, const char *type, const char *field,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The next query parameter; false at their end, or after a refusal (*ret_failed). */
+struct api_query {
+        char *rest;
+        const char *name, *value;
+        bool has_failed;
+};
+void api_query_begin(struct api_call *call, struct api_query *ret);
+bool api_query_next(struct api_call *call, struct api_query *query);
+void api_query_refuse(struct api_call *call, struct api_query *query, const char *expected);
+bool api_has_no_query(struct api_call *call); /* false after a refusal */
+bool api_whole(const char *text, uint64_t most, uint64_t *ret);
+
+/* The session of the path, or NULL and 404: also for who may not see it. */
+const struct sessions_one *api_find(struct api_call *call);
+bool api_may_see(const struct api_call *call, const struct sessions_one *session);
+
+/* -- api_view.c: how things look -- */
+
+const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
+const char *api_uuid(const struct api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
+json_t *api_view_session(const struct api *api, const struct sessions_one *session);
+json_t *api_view_device(const struct api *api, const struct card *card);
+json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
+const char *api_state_name(const struct sessions_one *session);
+
+/* -- api_body.c: what is asked for -- */
+
+/* The body as an object, or NULL after a refusal. "" counts as {} if `may_lack`. */
+json_t *api_body(struct api_call *call, bool may_lack);
+
+/* Fills event->session's fields, change_bits and wish; `one` is what event->session points to, and
+ * for a change starts as the session is. False after a refusal. */
+bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
+                       struct sessions_event *event);
+bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *one,
+                     struct sessions_event *event);
+bool api_read_ttl(struct api_call *call, json_t *body, uint64_t *ret_ns, bool *ret_is_said);
+
+/* -- api_events.c -- */
+
+struct api_subscribers *api_subscribers_new(struct api *api);
+void api_subscribers_free(struct api_subscribers *subscribers);
+
+#endif

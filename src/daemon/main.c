@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquotd: what starts in which order, and ends in the other.
+ *
+ * One daemon a runtime folder, by a lock that the kernel drops with the process. SIGTERM and SIGINT
+ * end it and leave every program as it is; SIGHUP reads config and token again and looks for GPUs
+ * anew.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/api.h"
+#include "daemon/notify.h"
+#include "daemon/options.h"
+#include "machine/place.h"
+
+#define LOCK_FILE "daemon.lock"
+#define SOCKET_FILE "aliquotd.sock"
+#define DESCRIPTORS 65536u
+#define TRIM_SECONDS 60
+#define DAY_NS (UINT64_C(86400) * 1000000000)
+
+static struct {
+        struct options options;
+        struct config config;
+        struct token token;
+        struct place place;
+        struct store store;
+        int lock;
+        struct event_base *base;
+        struct database *database;
+        struct node *node;
+        struct api *api;
+        struct http *http;
+        struct event *events[4];
+} self = { .lock = -1 };
+
+/* -- Config and token ------------------------------------------------------------------------- */
+
+static void print_report(const struct config_report *report)
+{
+        if (report->text[0])
+                fputs(report->text, stderr);
+}
+
+static int read_token(struct token *ret, struct error *err)
+{
+        token_wipe(ret);
+        return self.config.token_file[0] ? token_read(self.config.token_file, ret, err) : 0;
+}
+
+static void start_log(void)
+{
+        const struct log_config log = { .level = self.config.log_level };
+
+        log_start(&log);
+}
+
+/* What is wrong in the new config leaves the old one in force. */
+static void reload(void)
+{
+        static struct config_report report;
+        struct config fresh;
+        struct token token;
+        struct error err = { 0 };
+
+        report = (struct config_report){ 0 };
+        if (options_config(&self.options, &fresh, &report) < 0) {
+                print_report(&report);
+                log_tell("aliquotd: the config is as before");
+                return;
+        }
+        config_reload(&self.config, &fresh, &report);
+        print_report(&report);
+        start_log();
+        if (read_token(&token, &err) < 0) {
+                log_tell("aliquotd: %s; the token is as before", err.text);
+        } else {
+                token_wipe(&self.token);
+                self.token = token;
+        }
+        token_wipe(&token);
+}
+
+static void apply_policy(void)
+{
+        const struct sessions_event event = { .type = SESSIONS_POLICY,
+                                              .policy = self.config.policy };
+        struct sessions_actions actions;
+        struct error err = { 0 };
+
+        if (node_step(self.node, &event, "daemon", &actions, &err) < 0 ||
+            actions.answer != SESSIONS_YES)
+                log_tell("aliquotd: the policy is as before");
+}
+
+/* -- Signals and timers ----------------------------------------------------------------------- */
+
+static void on_end(evutil_socket_t number, short what, void *context)
+{
+        log_line(LOG_INFO, "ending; programs go on under their limits");
+        event_base_loopbreak(self.base);
+}
+
+static void on_reload(evutil_socket_t number, short what, void *context)
+{
+        notify("RELOADING=1");
+        reload();
+        apply_policy();
+        node_look_again(self.node);
+        log_line(LOG_INFO, "config read again");
+        notify("READY=1");
+}
+
+static void on_trim(evutil_socket_t fd, short what, void *context)
+{
+        uint64_t kept_ns = self.config.audit_days * DAY_NS;
+        uint64_t now_ns = node_now_ns();
+        struct error err = { 0 };
+
+        if (database_trim(self.database, kept_ns && kept_ns < now_ns ? now_ns - kept_ns : 0,
+                          self.config.audit_rows, &err) < 0)
+                log_line(LOG_WARN, "the audit trail could not be trimmed: %s", err.text);
+}
+
+static int add_events(struct error *err)
+{
+        const struct timeval trim = { .tv_sec = TRIM_SECONDS };
+
+        self.events[0] = evsignal_new(self.base, SIGTERM, on_end, NULL);
+        self.events[1] = evsignal_new(self.base, SIGINT, on_end, NULL);
+        self.events[2] = evsignal_new(self.base, SIGHUP, on_reload, NULL);
+        self.events[3] = event_new(self.base, -1, EV_PERSIST, on_trim, NULL);
+        for (unsigned i = 0; i < 4; i++) {
+                if (!self.events[i] || event_add(self.events[i], i == 3 ? &trim : NULL) < 0)
+                        return fail(err, -ENOMEM, "out of memory");
+        }
+        signal(SIGPIPE, SIG_IGN);
+        return 0;
+}
+
+/* -- Folders ---------------------------------------------------------------------------------- */
+
+static int refuse_second(const char *path, struct error *err)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        char pid[16] = "";
+        ssize_t got = fd < 0 ? -1 : read(fd, pid, sizeof(pid) - 1);
+
+        if (got > 0)
+                pid[strcspn(pid, "\n")] = '\0';
+        return fail(err, -EBUSY, "another aliquotd (pid %s) serves %s", got > 0 ? pid : "?",
+                    self.store.path);
+}
+
+static int take_lock(struct error *err)
+{
+        char path[STORE_PATH_BYTES + sizeof(LOCK_FILE)];
+
+        snprintf(path, sizeof(path), "%s/" LOCK_FILE, self.store.path);
+        self.lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (self.lock < 0)
+                return fail(err, -errno, "%s: %m", path);
+        if (flock(self.lock, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? refuse_second(path, err)
+                                            : fail(err, -errno, "%s: %m", path);
+        if (ftruncate(self.lock, 0) < 0 || dprintf(self.lock, "%d\n", getpid()) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        return 0;
+}
+
+static int find_runtime(struct error *err)
+{
+        const char *asked = self.config.runtime_dir;
+        int rc = store_find(&self.store, asked[0] ? asked : getenv("ALIQUOT_RUNTIME_DIR"), true,
+                            err);
+
+        return rc < 0 ? rc : take_lock(err);
+}
+
+/* The folder and what is missing above it. */
+static int make_folders(const char *path, struct error *err)
+{
+        char part[CONFIG_PATH_BYTES];
+        int rc = text_put(part, sizeof(part), err, "%s", path);
+
+        for (char *slash = part; rc == 0 && (slash = strchr(slash + 1, '/'));) {
+                *slash = '\0';
+                mkdir(part, 0755);
+                *slash = '/';
+        }
+        if (rc == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+                rc = fail(err, -errno, "%s: %m", path);
+        return rc;
+}
+
+static int open_database(struct error *err)
+{
+        char folder[CONFIG_PATH_BYTES], path[DATABASE_PATH_BYTES], aside[DATABASE_PATH_BYTES];
+        int rc = options_state_dir(&self.config, folder, err);
+
+        if (rc == 0)
+                rc = make_folders(folder, err);
+        if (rc == 0)
+                rc = text_put(path, sizeof(path), err, "%s/" DATABASE_FILE, folder);
+        if (rc == 0 && self.options.must_reset_database) {
+                rc = database_put_aside(path, aside, err);
+                if (rc == 0 && aside[0])
+                        log_tell("aliquotd: the database is kept as %s", aside);
+        }
+        return rc < 0 ? rc : database_open(path, true, &self.database, err);
+}
+
+/* -- Start and end ---------------------------------------------------------------------------- */
+
+/* As dlopen() takes it. */
+static int find_nvml(const char **ret, struct error *err)
+{
+        const char *named = getenv("ALIQUOT_REAL_LIBNVML");
+        int rc;
+
+        if (!self.options.is_simulated) {
+                *ret = named && named[0] ? named : "libnvidia-ml.so.1";
+                return 0;
+        }
+        rc = place_find(&self.place, err);
+        if (rc < 0)
+                return rc;
+        if (!self.place.sim_nvml[0])
+                return fail(err, -ENOENT, "--sim: the simulated GPU is not installed beside %s",
+                            self.place.program);
+        if (self.options.sim[0] && setenv("ALIQUOT_SIM", self.options.sim, 1) < 0)
+                return fail(err, -errno, "--sim: %m");
+        *ret = self.place.sim_nvml;
+        return 0;
+}
+
+static int start_node(struct error *err)
+{
+        struct node_options options = { .base = self.base,
+                                        .store = &self.store,
+                                        .database = self.database,
+                                        .policy = &self.config.policy };
+        int rc = find_nvml(&options.nvml, err);
+
+        return rc < 0 ? rc : node_open(&self.node, &options, err);
+}
+
+static int listen_tcp(struct error *err)
+{
+        struct address address;
+        unsigned port;
+        int rc;
+
+        if (!self.config.http_address[0])
+                return 0;
+        rc = address_parse(self.config.http_address, &address, err);
+        if (rc == 0)
+                rc = http_listen_tcp(self.http, &address, &port, err);
+        if (rc == 0)
+                log_line(LOG_INFO, "listening on %s, port %u", self.config.http_address, port);
+        return rc;
+}
+
+static int start_http(struct error *err)
+{
+        const struct api_options api = {
+                .base = self.base, .node = self.node, .config = &self.config, .token = &self.token
+        };
+        struct http_options http = {
+                .base = self.base, .config = &self.config, .handler = api_handle, .done = api_done
+        };
+        char path[STORE_PATH_BYTES + sizeof(SOCKET_FILE)];
+        int rc = api_start(&self.api, &api, err);
+
+        if (rc < 0)
+                return rc;
+        http.context = self.api;
+        rc = http_start(&self.http, &http, err);
+        if (rc < 0)
+                return rc;
+        api_set_http(self.api, self.http);
+        snprintf(path, sizeof(path), "%s/" SOCKET_FILE, self.store.path);
+        rc = http_listen_unix(self.http, path, err);
+        return rc < 0 ? rc : listen_tcp(err);
+}
+
+static int start(struct error *err)
+{
+        int rc = find_runtime(err);
+
+        if (rc == 0)
+                rc = read_token(&self.token, err);
+        if (rc == 0)
+                rc = open_database(err);
+        if (rc < 0)
+                return rc;
+        self.base = event_base_new();
+        if (!self.base)
+                return fail(err, -ENOMEM, "no event loop");
+        rc = add_events(err);
+        if (rc == 0)
+                rc = start_node(err);
+        return rc < 0 ? rc : start_http(err);
+}
+
+static void end(void)
+{
+        http_stop(self.http);
+        api_stop(self.api);
+        node_close(self.node);
+        for (unsigned i = 0; i < 4; i++) {
+                if (self.events[i])
+                        event_free(self.events[i]);
+        }
+        if (self.base)
+                event_base_free(self.base);
+        database_close(self.database);
+        token_wipe(&self.token);
+        libevent_global_shutdown();
+}
+
+static void raise_descriptors(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int main(int argc, char **argv)
+{
+        static struct config_report report;
+        struct error err = { 0 };
+        int rc;
+
+        options_parse(argc, argv, &self.options);
+        rc = options_config(&self.options, &self.config, &report);
+        print_report(&report);
+        if (rc < 0)
+                return OPTIONS_WRONG;
+        if (self.options.must_print_config)
+                config_print(stdout, &self.config);
+        if (self.options.must_print_config || self.options.must_check_config)
+                return fflush(stdout) == 0 ? 0 : 1;
+        umask(077);
+        start_log();
+        raise_descriptors();
+        rc = start(&err);
+        if (rc < 0) {
+                log_tell("aliquotd: %s", err.text);
+                end();
+                return 1;
+        }
+        log_line(LOG_INFO, "serving %s", self.store.path);
+        notify("READY=1");
+        event_base_dispatch(self.base);
+        notify("STOPPING=1");
+        end();
+        return 0;
+}
