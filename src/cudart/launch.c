@@ -48,7 +48,7 @@ int rt___cudaPopCallConfiguration(const struct driver *d, dim3 *grid, dim3 *bloc
         *grid = last->grid;
         *block = last->block;
         *shared = last->shared;
-        memcpy(stream, &last->stream, sizeof(last->stream));
+        *(cudaStream_t *)stream = last->stream;
         return 0;
 }
 
