@@ -54,9 +54,19 @@ void place_empty(struct sessions *node, unsigned place)
 
 /* -- What is due ------------------------------------------------------------------------------ */
 
+/* A sum that stopped at the end of what 64 bits hold is never. */
+static void set_due(struct sessions *node, unsigned place, uint64_t at_ns, bool is_owed)
+{
+        struct sessions_due *due = &node->due[place];
+
+        *due = (struct sessions_due){ 0 };
+        if (at_ns != 0 && at_ns != UINT64_MAX)
+                *due = (struct sessions_due){ .at_ns = at_ns, .is_owed = is_owed };
+}
+
 void place_owe(struct sessions *node, unsigned place, uint64_t at_ns)
 {
-        node->due[place] = (struct sessions_due){ .at_ns = at_ns, .is_owed = true };
+        set_due(node, place, at_ns, true);
 }
 
 void place_plan(struct sessions *node, unsigned place, uint64_t now_ns)
@@ -64,13 +74,14 @@ void place_plan(struct sessions *node, unsigned place, uint64_t now_ns)
         const struct sessions_one *one = &node->session[place];
         uint64_t grace_end_ns = sum_of(now_ns, node->policy.grace_ns);
 
-        node->due[place] = (struct sessions_due){ 0 };
         if (one->state == SESSIONS_OPEN)
-                node->due[place].at_ns = one->expires_ns;
+                set_due(node, place, one->expires_ns, false);
         else if (one->state == SESSIONS_KILLING)
                 place_owe(node, place, sum_of(now_ns, SESSIONS_RETRY_NS));
         else if (one->ending == SESSIONS_TERM)
-                node->due[place].at_ns = grace_end_ns > 0 ? grace_end_ns : 1; /* 0: nothing */
+                set_due(node, place, grace_end_ns > 0 ? grace_end_ns : 1, false);
+        else
+                set_due(node, place, 0, false);
 }
 
 /* What is owed is never planned further ahead than SESSIONS_RETRY_NS: then the clock went back. */
