@@ -49,7 +49,7 @@ def example(sim):
 @pytest.mark.parametrize("major", [12, 13])
 @pytest.mark.parametrize("story", STORIES)
 def test_a_story_is_the_same_bare_and_under_a_limit(sim, story, major, door):
-    """E1: each version's calls answer as documented; charge equals grant at every step."""
+    """A1: each version's calls answer as documented; charge equals grant at every step."""
     sim.configure(gpus=2 if door == "bare" else 1)
     result = sim.run([sim.build.program(f"cudart/calls{major}"), story], **DOORS[door])
     assert result.rc == 0, result
@@ -77,7 +77,7 @@ def test_a_program_of_nvcc_runs(sim, example, name, door):
 
 @pytest.mark.parametrize("door", ["preload", "shims"])
 def test_the_limit_is_the_card(sim, example, door):
-    """A1, A3: at the limit the program gets the runtime's own error, keeps what it has, and the
+    """A1, A2: at the limit the program gets the runtime's own error, keeps what it has, and the
     simulator granted not a byte more than the limit."""
     result = example("fill_memory", "8", door=door, ALIQUOT_SESSION="box")
     assert result.rc == OUT_OF_MEMORY, result
@@ -160,6 +160,14 @@ def exported(library):
     text = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True,
                           check=True).stdout
     return set(re.findall(r"(?:FUNC|OBJECT) .* (\w*cuda\w+@@\S+)", text))
+
+
+def test_the_page_lists_what_is_not_modelled(build):
+    table = (build.source / "src/cudart/cudart.api").read_text()
+    page = (build.source / "docs/simulator-cudart.md").read_text()
+    listed = page.split("The rest answers")[1].split("## What differs")[0]
+    assert set(re.findall(r"`(\w*cuda[A-Z_]\w+)`", listed)) - {"cudaErrorNotSupported"} \
+        == set(re.findall(r"^(?:1[23] )?! (\w+)", table, re.M))
 
 
 @pytest.mark.parametrize("major", [12, 13])
