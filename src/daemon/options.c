@@ -20,8 +20,6 @@ enum {
         KEY_RESET_DATABASE,
 };
 
-const char *argp_program_version = "aliquotd " ALIQUOT_VERSION;
-
 static const struct argp_option argp_options[] = {
         { "config", 'c', "FILE", 0,
           "Read this instead of " OPTIONS_CONFIG " (root) or ~/.config/aliquot/aliquotd.conf", 1 },
@@ -105,6 +103,7 @@ void options_parse(int argc, char **argv, struct options *ret)
         };
         struct options options = { .sim = "" };
 
+        argp_program_version = "aliquotd " ALIQUOT_VERSION;
         argp_err_exit_status = OPTIONS_WRONG;
         if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
                 exit(OPTIONS_WRONG);

@@ -47,6 +47,41 @@ static void parse_options(struct options *ret, char **argv)
         options_parse(argc, argv, ret);
 }
 
+/* The exit status of a command line that does not come back. */
+static int status_of(char *argument, FILE *said)
+{
+        char *argv[] = { "aliquotd", argument, NULL };
+        struct options options;
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+                dup2(fileno(said), STDOUT_FILENO);
+                dup2(fileno(said), STDERR_FILENO);
+                parse_options(&options, argv);
+                _exit(99);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        return WEXITSTATUS(status);
+}
+
+static void test_a_wrong_command_line_is_told_from_questions(void **state)
+{
+        char line[80] = "";
+        FILE *said = tmpfile();
+
+        assert_int_equal(status_of("--version", said), 0);
+        rewind(said);
+        assert_non_null(fgets(line, sizeof(line), said));
+        assert_int_equal(strncmp(line, "aliquotd ", 9), 0);
+        assert_int_equal(status_of("--help", said), 0);
+        assert_int_equal(status_of("--frob", said), OPTIONS_WRONG);
+        assert_int_equal(status_of("--http", said), OPTIONS_WRONG);
+        assert_int_equal(status_of("argument", said), OPTIONS_WRONG);
+        assert_int_equal(status_of("--reset-database", said), 99);
+        fclose(said);
+}
+
 static void test_flags_are_stronger_than_the_file(void **state)
 {
         char *argv[] = { "aliquotd", "--config", path, "--http=127.0.0.1:7", "--sim", NULL };
@@ -139,6 +174,7 @@ static void test_a_users_daemon_has_places_of_its_own(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_wrong_command_line_is_told_from_questions),
                 cmocka_unit_test_setup_teardown(test_flags_are_stronger_than_the_file, fresh_file,
                                                 drop_file),
                 cmocka_unit_test(test_a_file_that_was_asked_for_must_be_there),
