@@ -175,7 +175,6 @@ static void give_up(const struct step *step, unsigned place)
         struct sessions_one *one = &step->node->session[place];
 
         one->state = SESSIONS_ENDING;
-        one->ending = SESSIONS_DENY_NEW;
         place_remember(step->node, place);
         end_bury(step, place);
 }
