@@ -33,7 +33,7 @@ static uint64_t promised_but(const struct sessions *node, const struct sessions_
         for (unsigned i = 0; i < node->places; i++) {
                 const struct sessions_one *one = &node->session[i];
 
-                if (one->state == SESSIONS_FREE || one == but)
+                if (one == but || one->state == SESSIONS_FREE)
                         continue;
                 for (unsigned j = 0; j < one->share_count; j++) {
                         if (uuid_is_same(one->share[j].uuid, uuid))
@@ -86,9 +86,10 @@ static uint64_t room_bytes(const struct room *room)
         return left < room->most ? left : room->most;
 }
 
-static bool refuse_room(struct sessions_actions *ret, const struct room *room, uint64_t wanted)
+static bool refuse_room(struct sessions_actions *ret, const uint8_t uuid[16],
+                        const struct room *room, uint64_t wanted)
 {
-        memcpy(ret->gpu, room->gpu->uuid, sizeof(ret->gpu));
+        memcpy(ret->gpu, uuid, sizeof(ret->gpu));
         ret->wanted_bytes = wanted;
         ret->free_bytes = room_bytes(room);
         return refuse(ret, SESSIONS_NO_ROOM, "memory");
@@ -122,7 +123,7 @@ static bool has_room(const struct sessions *node, const struct sessions_one *but
 
         if (share->memory_bytes <= room_bytes(&room))
                 return true;
-        return refuse_room(ret, &room, share->memory_bytes);
+        return refuse_room(ret, share->uuid, &room, share->memory_bytes);
 }
 
 static bool grant_named(const struct sessions *node, const struct sessions_one *one,
@@ -290,6 +291,7 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
                       struct sessions_one *one, struct sessions_actions *ret)
 {
         const struct sessions_share *share;
+        const struct room *freest;
         struct offer offer;
 
         offer_make(&offer, node, wish);
@@ -298,7 +300,8 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
         share = offer_place(&offer, one);
         if (!share)
                 return true;
-        return refuse_room(ret, offer_freest(&offer), least_room(&offer, share));
+        freest = offer_freest(&offer); /* there is one: it could be on empty cards */
+        return refuse_room(ret, freest->gpu->uuid, freest, least_room(&offer, share));
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */
