@@ -327,6 +327,37 @@ static void what_is_ending_can_not_be_changed_only_forced(void **state)
              "  unknown name\n");
 }
 
+/* docs/sessions.md, "An example". */
+static void the_example_of_the_page_on_sessions(void **state)
+{
+        play("policy ratio percent=150 reserve=2G\n"
+             "  yes\n"
+             "gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "gpu B 8G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=14G\n"
+             "  yes, one: save tell(created) make(A=14G)\n"
+             "create two A=15G\n"
+             "  no-gpu gpus: A wants 15G, free 14G\n"
+             "create two A=8G B=1G\n"
+             "  no-room memory: A wants 8G, free 7G\n"
+             "create two A=7G B=1G\n"
+             "  yes, two: save tell(created) make(A=7G B=1G)\n"
+             "create three any=4G\n"
+             "  yes, three: save tell(created) make(B=4G)\n"
+             "change three B=7G\n"
+             "  no-gpu gpus: B wants 7G, free 6G\n"
+             "change three B=6G\n"
+             "  yes, three: save tell(changed) limit(B=6G)\n"
+             "create four any=1G any=1G\n"
+             "  no-room memory: A wants 1G, free 0G\n"
+             "room A\n"
+             "  promised 21G, room 0G\n"
+             "room B\n"
+             "  promised 7G, room 2G\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -344,6 +375,7 @@ int main(void)
                 cmocka_unit_test(a_ttl_beyond_all_time_is_never),
                 cmocka_unit_test(a_session_in_use_is_released_only_by_force),
                 cmocka_unit_test(what_is_ending_can_not_be_changed_only_forced),
+                cmocka_unit_test(the_example_of_the_page_on_sessions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
