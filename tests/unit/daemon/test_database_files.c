@@ -6,8 +6,10 @@
 #include "database_fixture.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 
 #define NOBODY 65534u
 
@@ -359,17 +361,65 @@ static void test_put_aside_its_last_changes_go_along(void **state)
         expect_aside(aside);
 }
 
-static void test_putting_aside_that_was_cut_off_is_finished_and_loses_nothing(void **state)
-{
-        char aside[DATABASE_PATH_BYTES], wal[DATABASE_PATH_BYTES + 8];
+/* The libc's own, but that the process dies just before its N-th. */
+static unsigned death_at;
 
-        make_killed();
-        assert_int_equal(rename(path, beside(".aside-before")), 0);
-        expect_refused(-EBADMSG, "is missing, but not its -wal");
-        assert_int_equal(database_put_aside(path, aside, NULL), 0);
-        snprintf(wal, sizeof(wal), "%s-wal", aside);
-        assert_int_equal(access(wal, F_OK), 0);
-        database_close(open_good());
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+        if (death_at && --death_at == 0)
+                _exit(99);
+        return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+/* Puts aside, and dies before the N-th rename. True if it got through. */
+static bool put_aside_until(unsigned at)
+{
+        char aside[DATABASE_PATH_BYTES];
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+                death_at = at;
+                _exit(database_put_aside(path, aside, NULL) == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 99);
+        return WEXITSTATUS(status) == 0;
+}
+
+static unsigned files_that_match(const char *pattern)
+{
+        glob_t found;
+        unsigned matches;
+
+        assert_true(glob(beside(pattern), 0, NULL, &found) == 0 || found.gl_pathc == 0);
+        matches = (unsigned)found.gl_pathc;
+        globfree(&found);
+        return matches;
+}
+
+static void test_putting_aside_that_was_killed_is_finished_and_loses_nothing(void **state)
+{
+        char aside[DATABASE_PATH_BYTES];
+        bool is_through = false;
+
+        for (unsigned at = 1; !is_through; at++) {
+                drop_folder(state);
+                fresh_folder(state);
+                make_killed();
+                is_through = put_aside_until(at);
+                /* Never a database without its last changes where one looks for it. */
+                if (access(path, F_OK) == 0)
+                        assert_int_equal(access(beside("-wal"), F_OK), 0);
+                else if (access(beside("-wal"), F_OK) == 0)
+                        expect_refused(-EBADMSG, "is missing, but not its -wal");
+                assert_int_equal(database_put_aside(path, aside, NULL), 0);
+                assert_int_equal(
+                        files_that_match(".aside-*Z") + files_that_match(".aside-*Z-[0-9]"), 1);
+                assert_int_equal(files_that_match(".aside-*-wal"), 1);
+                database_close(open_good());
+                assert_true(at < 10);
+        }
 }
 
 static void test_what_is_in_use_is_not_put_aside(void **state)
@@ -408,7 +458,7 @@ int main(void)
                 story(test_a_file_that_is_cut_short_or_is_no_database_is_refused),
                 story(test_put_aside_it_is_whole_and_a_new_one_takes_its_place),
                 story(test_put_aside_its_last_changes_go_along),
-                story(test_putting_aside_that_was_cut_off_is_finished_and_loses_nothing),
+                story(test_putting_aside_that_was_killed_is_finished_and_loses_nothing),
                 story(test_what_is_in_use_is_not_put_aside),
         };
 
