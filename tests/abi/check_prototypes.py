@@ -49,9 +49,9 @@ def main():
         print(f"{header}: not there, or of another version than {path.parent.name}")
         return SKIPPED
     ours, real = functions(path.read_text(), "cudaError_t"), functions(text, "CUDARTAPI(?:_CDECL)?")
-    both = [name for name in ours if re.sub("_pts[z]$|_ptds$", "", name) in real]
+    both = [name for name in ours if re.sub("_ptsz$|_ptds$", "", name) in real]
     bad = [name for name in both
-           if ours[name][0] not in real[re.sub("_pts[z]$|_ptds$", "", name)]]
+           if ours[name][0] not in real[re.sub("_ptsz$|_ptds$", "", name)]]
     print("\n".join([f"{name}: {ours[name][0]}" for name in bad]
                     + [f"{header}: {len(both)} prototypes compared, {len(bad)} differ"]))
     return 1 if bad or not both else 0

@@ -243,6 +243,61 @@ static void entry_points(void)
         REQUIRE(status == 1);
 }
 
+static void *worker(void *failed)
+{
+        for (int i = 0; i < 100; i++) {
+                void *ptr;
+                int last = 0;
+
+                if (cudaMalloc(&ptr, 4096) || cudaMemsetAsync_ptsz(ptr, i, 4096, NULL) ||
+                    cudaMemcpyAsync_ptsz(&last, ptr, 1, cudaMemcpyDeviceToHost, NULL) ||
+                    cudaStreamSynchronize_ptsz(NULL) || last != i || cudaFree(ptr))
+                        *(int *)failed = 1;
+        }
+        return NULL;
+}
+
+/* The first calls of all of them open the driver and make the context. */
+static void threads(void)
+{
+        int failed[8] = { 0 };
+        pthread_t thread[8];
+
+        for (int i = 0; i < 8; i++)
+                OK(pthread_create(&thread[i], NULL, worker, &failed[i]));
+        for (int i = 0; i < 8; i++) {
+                pthread_join(thread[i], NULL);
+                REQUIRE(!failed[i]);
+        }
+        BOOKS();
+}
+
+/* Needs two cards; with one there is nobody to be a peer. */
+static void peers(void)
+{
+        char text[8] = "";
+        int count, is_possible = 0;
+        void *here, *there;
+
+        OK(cudaGetDeviceCount(&count));
+        if (count < 2)
+                return;
+        OK(cudaMalloc(&here, MIB));
+        OK(cudaMemcpy(here, "between", 8, cudaMemcpyHostToDevice));
+        OK(cudaSetDevice(1));
+        OK(cudaMalloc(&there, MIB));
+        OK(cudaDeviceCanAccessPeer(&is_possible, 1, 0));
+        REQUIRE(is_possible);
+        OK(cudaDeviceEnablePeerAccess(0, 0));
+        REQUIRE(cudaDeviceEnablePeerAccess(0, 0) == 704);
+        OK(cudaMemcpyPeer(there, 1, here, 0, 8));
+        OK(cudaMemcpy(text, there, 8, cudaMemcpyDeviceToHost));
+        REQUIRE(strcmp(text, "between") == 0);
+        OK(cudaDeviceDisablePeerAccess(0));
+        OK(cudaFree(there));
+        OK(cudaFree(here));
+}
+
 static void missing(void)
 {
         REQUIRE(cudaGraphAddNode() == 801 && cudaGraphAddNode() == 801);
@@ -258,6 +313,7 @@ int main(int argc, char **argv)
                 { "memory", memory },   { "errors", errors },
                 { "sticky", sticky },   { "devices", devices },
                 { "reset", reset },     { "default-streams", default_streams },
+                { "threads", threads }, { "peers", peers },
                 { "missing", missing }, { "entry-points", entry_points },
         };
 
