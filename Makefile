@@ -49,6 +49,6 @@ dist:
 	@tools/dist
 
 clean:
-	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz
+	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz build-aarch64
 
 .PHONY: all demo test check bench gpu-check install dist clean

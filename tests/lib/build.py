@@ -1,9 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build folder under test: where each artefact lies, and a compiler for small programs."""
+"""The build folder under test: where each artefact lies, and a compiler for small programs.
+
+One for another architecture is run by ALIQUOT_EMULATOR (a command line), and ALIQUOT_CC compiles for
+it.
+"""
+import os
 import pathlib
+import shlex
 import subprocess
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def machine_of(path):
+    """The architecture's number in an ELF file's head; None for anything else."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(20)
+    except OSError:
+        return None
+    return head[18:20] if head.startswith(b"\x7fELF") else None
 
 
 class Build:
@@ -15,6 +31,8 @@ class Build:
         self.driver = self.folder / "src/sim/driver"
         self.path_library = self.folder / "src/addpath/libaliquot-path.so"
         self.aliquot = self.folder / "src/cli/aliquot"
+        self.emulator = shlex.split(os.environ.get("ALIQUOT_EMULATOR", ""))
+        self.compiler = shlex.split(os.environ.get("ALIQUOT_CC", "cc"))
 
     def program(self, name):
         """A test program by its name under tests/programs, for example "sim/alloc"."""
@@ -22,11 +40,18 @@ class Build:
         assert path.exists(), f"{path} was not built"
         return path
 
+    def command(self, words):
+        """`words` as they are to be started: a program of another architecture by the emulator."""
+        words = [str(word) for word in words]
+        if self.emulator and machine_of(words[0]) == machine_of(self.library):
+            return [*self.emulator, *words]
+        return words
+
     def compile_c(self, output, text, *flags):
         """Compiles `text` with src/ on the include path; the caller adds -shared and the like."""
         source = output.with_suffix(output.suffix + ".c")
         source.write_text(text)
-        command = ["cc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-I", str(SOURCE / "src"),
+        command = [*self.compiler, "-std=gnu17", "-D_GNU_SOURCE", "-g", "-I", str(SOURCE / "src"),
                    "-o", str(output), str(source), *map(str, flags)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr

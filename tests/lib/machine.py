@@ -53,7 +53,7 @@ class Machine:
         return env
 
     def run(self, command, text="", cwd=None, **how):
-        return subprocess.run(list(map(str, command)), input=text, env=self.env(**how), cwd=cwd,
+        return subprocess.run(self.build.command(command), input=text, env=self.env(**how), cwd=cwd,
                               capture_output=True, text=True, timeout=60, check=False)
 
     def probe(self, commands, us=True, **how):

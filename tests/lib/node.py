@@ -136,7 +136,7 @@ class Node:
         """Starts in the background, in a process group of its own that close() ends."""
         command = [str(command)] if isinstance(command, (str, pathlib.Path)) else command
         process = subprocess.Popen(
-            [str(word) for word in command], text=True, errors="replace", start_new_session=True,
+            self.build.command(command), text=True, errors="replace", start_new_session=True,
             cwd=cwd or self.folder, env=self.env(preload, shims, **variables),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.processes.append(process)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 static struct blocks blocks;
@@ -141,6 +142,16 @@ static void a_node_from_another_process_is_let_be(void **state)
         assert_int_equal(take(1, 1), UINT64_MAX);
 }
 
+static bool has_address_space(void)
+{
+        void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (page == MAP_FAILED)
+                return false;
+        munmap(page, 4096);
+        return true;
+}
+
 /* Without memory a reservation fails, before anything has happened. */
 static void no_memory_is_told_at_the_reservation(void **state)
 {
@@ -150,6 +161,10 @@ static void no_memory_is_told_at_the_reservation(void **state)
 
         getrlimit(RLIMIT_AS, &before);
         setrlimit(RLIMIT_AS, &none);
+        if (has_address_space()) { /* an emulator may not know the limit */
+                setrlimit(RLIMIT_AS, &before);
+                skip();
+        }
         while (made < 1000 && blocks_reserve(&blocks, &free_nodes) != 0)
                 made++;
         setrlimit(RLIMIT_AS, &before);

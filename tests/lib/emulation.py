@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What qemu-user does not do as Linux does, and the stories that need it (ALIQUOT_EMULATOR)."""
+MREMAP = "qemu-user has no mremap of length 0, by which the simulator maps memory twice"
+FORK = "qemu-user ignores MADV_DONTFORK: the simulator's helper keeps a dead program's lock"
+
+LACKS = {
+    "test_charge_is_grant[vmm-preload]": MREMAP,
+    "test_charge_is_grant[vmm-shims]": MREMAP,
+    "test_charge_is_grant[vmm_run-preload]": MREMAP,
+    "test_charge_is_grant[vmm_run-shims]": MREMAP,
+    "test_every_family_in_one_process[door0]": MREMAP,
+    "test_every_family_in_one_process[door1]": MREMAP,
+    "test_retained_by_an_address_inside_a_mapping": MREMAP,
+    "test_memory_of_the_dead_is_waited_for": FORK,
+}
