@@ -49,6 +49,11 @@ uint64_t model_room(const struct model *model, unsigned gpu)
         return room_beside(model, gpu, model_promised(model, gpu));
 }
 
+uint64_t model_left(const struct model *model, unsigned gpu)
+{
+        return model_bound(model, gpu) - model_promised(model, gpu);
+}
+
 static enum sessions_answer named(const struct model *model, const struct model_session *said)
 {
         for (unsigned i = 0; i < said->share_count; i++) {

@@ -56,6 +56,8 @@ uint64_t model_promised(const struct model *model, unsigned gpu);
 uint64_t model_most(const struct model *model, unsigned gpu);
 uint64_t model_bound(const struct model *model, unsigned gpu);
 uint64_t model_room(const struct model *model, unsigned gpu);
+/* Not promised yet; of a GPU that has room, with a bound. */
+uint64_t model_left(const struct model *model, unsigned gpu);
 
 /*
  * What is answered, and the state after it. Where the core chooses GPUs, the model only tells

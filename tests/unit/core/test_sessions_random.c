@@ -5,7 +5,8 @@
  * After each: the answer and every session are the model's; no card was promised above its bound
  * by this event; what is saved, made, limited and shut in the pretend world is what the sessions
  * say; the next thing is due when the model says, and neither before nor later. A crash cuts the
- * actions of an event anywhere; what was saved is restored, and after TICK all of that holds again.
+ * actions of an event anywhere; what was saved is restored, and after TICK all of that holds again;
+ * so it does when one of the actions failed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,51 +17,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sessions_asks.h"
 #include "sessions_model.h"
 #include "sessions_world.h"
 
 #define EVENTS 100000u
-#define SECOND UINT64_C(1000000000)
-#define GIB (UINT64_C(1) << 30)
+#define SECOND ASK_SECOND
+#define GIB ASK_GIB
 
 static struct {
         struct sessions node, before;
         struct world world;
         struct model model;
         unsigned cut; /* carry out so many actions of the next event, and crash; or NO_CUT */
-        uint64_t random;
         unsigned event;
-        unsigned answers[SESSIONS_BAD + 1], crashes, chosen, ends;
+        unsigned answers[SESSIONS_BAD + 1], crashes, failures, chosen, ends;
 } run;
 
 #define NO_CUT (SESSIONS_ACTIONS + 1)
-
-/* xorshift64: the same sequence everywhere. */
-static unsigned any_of(unsigned count)
-{
-        run.random ^= run.random << 13;
-        run.random ^= run.random >> 7;
-        run.random ^= run.random << 17;
-        return (unsigned)(run.random >> 33) % count;
-}
-
-static bool one_in(unsigned count)
-{
-        return any_of(count) == 0;
-}
-
-static const char *name_of(unsigned at)
-{
-        static char name[8];
-
-        snprintf(name, sizeof(name), "s%u", at);
-        return name;
-}
-
-static void uuid_of(unsigned gpu, uint8_t ret[16])
-{
-        memset(ret, 'A' + (int)gpu, 16);
-}
 
 /* -- The core, as whoever carries out sees it -------------------------------------------------- */
 
@@ -179,74 +153,20 @@ static void check_all(const uint64_t *promised_before)
 
 /* -- Asking ------------------------------------------------------------------------------------ */
 
-static struct model_ask make_ask(void)
-{
-        static const uint64_t ttls[] = { 0, 1, 10, 60, 100, 3600 };
-        struct model_ask ask = { .at = any_of(MODEL_SESSIONS), .uid = 1000 + any_of(3) };
-
-        ask.is_admin = one_in(8);
-        ask.is_forced = one_in(2);
-        ask.has_ttl = one_in(2);
-        ask.ttl = ttls[any_of(6)];
-        ask.has_ending = one_in(2);
-        ask.is_chosen = one_in(2);
-        ask.free_least = one_in(4) ? any_of(20) : 0;
-        ask.version = one_in(4) ? 1 + any_of(3) : 0;
-        ask.said.owner = one_in(8) ? 1000 + any_of(3) : ask.uid;
-        ask.said.ending = any_of(3);
-        ask.said.share_count = one_in(3) ? 1 + any_of(MODEL_SHARES) : 1;
-        for (unsigned i = 0, gpu = any_of(MODEL_GPUS); i < ask.said.share_count; i++, gpu++) {
-                ask.said.share[i].gpu = gpu % MODEL_GPUS;
-                ask.said.share[i].gib = 1 + any_of(one_in(8) ? 25 : 8);
-        }
-        return ask;
-}
-
-static void event_of(const struct model_ask *ask, struct sessions_event *event,
-                     struct sessions_one *one)
-{
-        *one = (struct sessions_one){ .id = { 1 }, .weight = 100, .priority = 1 };
-        strcpy(one->name, name_of(ask->at));
-        one->owner_uid = ask->said.owner;
-        one->ttl_ns = ask->ttl * SECOND;
-        one->ending = (uint8_t)ask->said.ending;
-        one->share_count = (uint8_t)ask->said.share_count;
-        for (unsigned i = 0; i < one->share_count; i++) {
-                if (!ask->is_chosen)
-                        uuid_of(ask->said.share[i].gpu, one->share[i].uuid);
-                one->share[i].memory_bytes = ask->said.share[i].gib * GIB;
-        }
-        *event = (struct sessions_event){ .name = one->name, .session = one };
-        event->uid = ask->uid;
-        event->is_admin = ask->is_admin;
-        event->is_forced = ask->is_forced;
-        event->is_busy = run.model.session[ask->at].running > 0;
-        event->version = ask->version;
-        event->ttl_ns = ask->ttl * SECOND;
-        event->change_bits = (ask->has_ttl ? SESSIONS_HAS_TTL : 0u) |
-                             (ask->has_ending ? SESSIONS_HAS_ENDING : 0u);
-        event->wish.is_chosen_here = ask->is_chosen;
-        event->wish.free_least_bytes = ask->free_least * GIB;
-}
-
 /* Of one GPU that was chosen: with a bound, nothing else that fits would have been better. */
 static void check_choice(const struct model *before, const struct model_session *one,
                          uint64_t free_least)
 {
-        uint64_t room = model_room(before, one->share[0].gpu);
         uint64_t gib = one->share[0].gib, least = gib > free_least ? gib : free_least;
+        uint64_t left = model_left(before, one->share[0].gpu);
 
         for (unsigned g = 0; g < MODEL_GPUS; g++) {
-                uint64_t other = model_bound(before, g) - model_promised(before, g);
-
                 if (model_room(before, g) < least || before->policy.overcommit == SESSIONS_NONE)
                         continue;
-                room = model_bound(before, one->share[0].gpu) -
-                       model_promised(before, one->share[0].gpu);
                 if (before->policy.choice == SESSIONS_BEST_FIT)
-                        assert_true(room <= other);
+                        assert_true(left <= model_left(before, g));
                 else
-                        assert_true(room >= other);
+                        assert_true(left >= model_left(before, g));
         }
 }
 
@@ -285,25 +205,64 @@ static enum sessions_answer ask_model(enum sessions_event_type type, const struc
         }
 }
 
+/* The action fails. Who carries out says so, and tries again when that is due. */
+static void fail_action(const struct sessions_action *action)
+{
+        struct sessions_event event = { .type = SESSIONS_FAILED };
+        struct sessions_actions more;
+        char name[SESSIONS_NAME_BYTES];
+
+        strcpy(name, action->session->name);
+        event.name = name;
+        event.is_unsaved = action->type == SESSIONS_SAVE;
+        run.failures++;
+        step(&event, &more);
+        assert_int_equal(more.answer, SESSIONS_YES);
+        run.model.now += SESSIONS_RETRY_NS / SECOND;
+        tick_all();
+}
+
+/*
+ * The first action that was not carried out fails: what could not be saved, or not be made, never
+ * was; what could not be limited or shut is so a little later.
+ */
+static void play_failure(const struct sessions_actions *actions, const struct model *before,
+                         unsigned at)
+{
+        struct model_session *one = &run.model.session[at];
+        unsigned first = run.cut;
+
+        run.cut = NO_CUT;
+        while (first < actions->count && actions->action[first].type == SESSIONS_TELL)
+                first++; /* who carries out goes on without */
+        if (first >= actions->count) {
+                settle(actions);
+                return;
+        }
+
+        enum sessions_action_type type = actions->action[first].type;
+
+        if (type == SESSIONS_SAVE || type == SESSIONS_MAKE)
+                run.model = *before;
+        fail_action(&actions->action[first]);
+        if (type != SESSIONS_SAVE && one->state == SESSIONS_ENDING && one->kill_at)
+                one->kill_at = run.model.now + run.model.policy.grace;
+        model_tick(&run.model);
+}
+
 static void play_ask(enum sessions_event_type type)
 {
         static struct model before;
-        struct model_ask ask = make_ask();
+        struct model_ask ask = ask_any(type);
+        bool is_failure = run.cut != NO_CUT && one_in(2);
         struct sessions_actions actions;
         struct sessions_event event;
         struct sessions_one one;
         enum sessions_answer answer;
-        bool is_saved;
 
-        if (type == SESSIONS_CHANGE) {
-                ask.said.share_count = 1;
-                ask.is_chosen = false;
-                ask.has_ending = false;
-        }
-        event_of(&ask, &event, &one);
-        event.type = type;
-        if (type == SESSIONS_CHANGE)
-                event.change_bits |= SESSIONS_HAS_MEMORY;
+        if (is_failure && run.cut == 1)
+                run.cut = 0; /* SAVE and its TELL are one transaction */
+        ask_event(type, &ask, run.model.session[ask.at].running > 0, &event, &one);
         before = run.model;
         answer = ask_model(type, &ask);
         step(&event, &actions);
@@ -311,10 +270,11 @@ static void play_ask(enum sessions_event_type type)
         run.answers[answer]++;
         if (type == SESSIONS_CREATE && ask.is_chosen && answer == SESSIONS_YES)
                 take_over_choice(&before, &ask, actions.action[0].session);
-        is_saved = run.cut > 0 || actions.count == 0;
-        if (!is_saved)
-                run.model = before;
-        if (run.cut != NO_CUT) {
+        if (is_failure && actions.count > 0) {
+                play_failure(&actions, &before, ask.at);
+        } else if (run.cut != NO_CUT) {
+                if (run.cut == 0 && actions.count > 0)
+                        run.model = before;
                 crash();
                 model_restart(&run.model);
         }
@@ -439,7 +399,7 @@ static void play_any(void)
         unsigned what = any_of(100);
 
         if (what < 60) {
-                run.cut = one_in(40) ? any_of(6) : NO_CUT;
+                run.cut = one_in(8) ? any_of(6) : NO_CUT;
                 play_ask(asks[what / 10]);
         } else if (what < 78) {
                 play_program();
@@ -460,7 +420,6 @@ static void random_events_beside_a_plain_model(void **state)
         static const struct sessions_policy none;
 
         memset(&run, 0, sizeof(run));
-        run.random = 88172645463325252u;
         run.cut = NO_CUT;
         run.model.now = 1000;
         sessions_init(&run.node, &none);
@@ -473,8 +432,8 @@ static void random_events_beside_a_plain_model(void **state)
                 play_any();
                 check_all(promised);
         }
-        print_message("%u crashes, %u chosen, %u ends to the nanosecond; answers:", run.crashes,
-                      run.chosen, run.ends);
+        print_message("%u crashes, %u failures, %u chosen, %u ends to the nanosecond; answers:",
+                      run.crashes, run.failures, run.chosen, run.ends);
         for (unsigned i = 0; i <= SESSIONS_BAD; i++)
                 print_message(" %u", run.answers[i]);
         print_message("\n");
