@@ -223,12 +223,14 @@ static CUkernel kernel_named(CUlibrary library, const char *name)
 /* Of a fat binary. module_lock held. */
 static CUresult find_or_make(CUlibrary library, const char *name, CUkernel *ret_kernel)
 {
+        CUkernel found = kernel_named(library, name);
         struct image_kernel facts;
         CUresult rc;
 
-        *ret_kernel = kernel_named(library, name);
-        if (*ret_kernel)
+        if (found) {
+                *ret_kernel = found;
                 return CUDA_SUCCESS;
+        }
         rc = fatbin_kernel(name, &facts);
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -250,8 +252,11 @@ CUresult cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char 
         if (!ret_kernel || !name)
                 return CUDA_ERROR_INVALID_VALUE;
         if (library->kind != IMAGE_FATBIN) {
-                *ret_kernel = kernel_named(library, name);
-                return *ret_kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+                CUkernel found = kernel_named(library, name);
+
+                if (found)
+                        *ret_kernel = found;
+                return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
         }
         pthread_mutex_lock(&module_lock);
         rc = find_or_make(library, name, ret_kernel);

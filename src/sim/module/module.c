@@ -309,12 +309,14 @@ static CUfunction function_named(CUmodule module, const char *name)
 /* module_lock held. */
 static CUresult find_or_make(CUmodule module, const char *name, CUfunction *ret_function)
 {
+        CUfunction found = function_named(module, name);
         struct image_kernel kernel;
         CUresult rc;
 
-        *ret_function = function_named(module, name);
-        if (*ret_function)
+        if (found) {
+                *ret_function = found;
                 return CUDA_SUCCESS;
+        }
         rc = fatbin_kernel(name, &kernel);
         if (rc == CUDA_SUCCESS && module->function_count == FATBIN_KERNELS)
                 rc = CUDA_ERROR_OUT_OF_MEMORY;
@@ -330,8 +332,11 @@ CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function
         CUresult rc;
 
         if (module->kind != IMAGE_FATBIN) {
-                *ret_function = function_named(module, name);
-                return *ret_function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+                CUfunction found = function_named(module, name);
+
+                if (found)
+                        *ret_function = found;
+                return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
         }
         pthread_mutex_lock(&module_lock);
         rc = find_or_make(module, name, ret_function);

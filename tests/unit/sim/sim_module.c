@@ -209,13 +209,16 @@ static void a_fat_binary_has_the_kernels_of_the_module_that_stands_for_it(void *
         CUmodule module;
         CUlibrary library;
         CUfunction function;
+        CUfunction shape;
         CUkernel mangled, again, other;
         CUdeviceptr address;
         size_t bytes;
 
         ok(cuModuleLoadData(&module, &wrapper));
         ok(cuModuleGetFunction(&function, module, "show_shape"));
+        shape = function;
         assert_int_equal(cuModuleGetFunction(&function, module, "absent"), CUDA_ERROR_NOT_FOUND);
+        assert_ptr_equal(function, shape); /* what is not found changes nothing */
         ok(cuModuleGetGlobal_v2(&address, &bytes, module, "bias"));
         assert_int_equal(bytes, 16);
         ok(cuModuleUnload(module));
