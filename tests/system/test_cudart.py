@@ -106,7 +106,7 @@ def test_without_a_limit_the_card_is_the_card(example):
 
 
 def test_by_the_command(sim, example):
-    """As a user runs it: `aliquot run --sim`, which puts the simulated driver in the program's way."""
+    """As the page says: LD_LIBRARY_PATH puts the stand-in in the program's way, --sim the driver."""
     example("pools")
     program = sim.build.folder / "examples/nvcc/vector_add"
     result = Command(sim).run("--memory", "200MiB", "--", program,
