@@ -48,7 +48,9 @@ static bool put_size(struct reading *reading, struct sessions_share *share, cons
 {
         struct error err = { 0 };
 
-        return size_resolve(size, card_bytes(reading, share->uuid), &share->memory_bytes, &err) ==
+        share->memory_bytes = size->bytes; /* more than there is: the core says what there is */
+        return size->bytes ||
+               size_resolve(size, card_bytes(reading, share->uuid), &share->memory_bytes, &err) ==
                        0 ||
                reading_refuse_why(reading, "memory", &err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listeners, who is let in, and the clock that ends what takes too long. When the server is full,
- * the connection that has been idle for longest makes room; when a peer is at its own limit, its
- * newest is turned away.
+ * or a peer has all the connections that one may have, the one that has been idle for longest makes
+ * room: a crowd that says nothing keeps nobody out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,20 +82,37 @@ static unsigned connections_most(const struct http *http)
                        : most;
 }
 
-static void make_room(struct http *http)
+/* Whom to end for a newcomer: who has been idle for longest, else who is at something else for
+ * longest; never a stream. Of this peer alone, unless it is NULL. */
+static struct http_connection *choose_leaver(struct http *http, const struct peer *peer)
 {
-        struct http_connection *connection, *oldest = TAILQ_FIRST(&http->connections);
+        struct http_connection *connection, *busy = NULL;
 
-        if (http->count < connections_most(http))
-                return;
         TAILQ_FOREACH(connection, &http->connections, entry)
         {
-                if (connection->phase == HTTP_IDLE) {
-                        oldest = connection;
-                        break;
-                }
+                if (peer && connection->counted != peer)
+                        continue;
+                if (connection->phase == HTTP_IDLE)
+                        return connection;
+                if (!busy && connection->phase != HTTP_STREAM)
+                        busy = connection;
         }
-        http_connection_end(oldest);
+        return busy;
+}
+
+bool http_make_room(struct http *http, const struct peer *peer)
+{
+        struct http_connection *leaver = NULL;
+
+        if (peer->connections > http->options.config->peer_connections_most)
+                leaver = choose_leaver(http, peer);
+        else if (http->count >= connections_most(http))
+                leaver = choose_leaver(http, NULL);
+        else
+                return true;
+        if (leaver)
+                http_connection_end(leaver);
+        return leaver;
 }
 
 static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
@@ -114,7 +131,6 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
         peer.uid = said.uid;
         peer.pid = said.pid;
         key = peers_user(peer.uid);
-        make_room(http);
         http_accept(http, fd, &peer, &key);
 }
 
@@ -125,7 +141,6 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
         const struct peer_key key = peers_address(address);
         struct http *http = context;
 
-        make_room(http);
         http_accept(http, fd, &peer, &key);
 }
 

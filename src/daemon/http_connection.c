@@ -274,8 +274,7 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         connection->http = http;
         connection->peer = *peer;
         connection->counted = counted;
-        if (counted->connections > http->options.config->peer_connections_most ||
-            !prepare(connection, fd)) {
+        if (!http_make_room(http, counted) || !prepare(connection, fd)) {
                 peers_leave(counted);
                 if (connection->buffers)
                         bufferevent_free(connection->buffers);

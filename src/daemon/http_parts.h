@@ -64,6 +64,9 @@ struct http {
 uint64_t http_now_ns(void);
 struct peers_rate http_rate(const struct http *http);
 
+/* http.c: whether there is room for one more, which `peer` counts already. */
+bool http_make_room(struct http *http, const struct peer *peer);
+
 /* http_connection.c */
 void http_accept(struct http *http, int fd, const struct http_peer *peer,
                  const struct peer_key *key);
