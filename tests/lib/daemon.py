@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""aliquotd on a simulated node, and its API as anybody may call it.
+
+    daemon = Daemon(sim).start()
+    answer = daemon.post("/v1/sessions", {"name": "a", "memory": "256MiB"})
+    assert answer.status == 201, answer
+    daemon.kill().start()       # as a crash, and again
+
+Requests go over the Unix socket unless a port was asked for (tcp=True).
+"""
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+HANG_SECONDS = 60
+PATIENCE = 0.02
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict = field(repr=False)
+    text: str = ""
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=HANG_SECONDS)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Daemon:
+    def __init__(self, sim, config=""):
+        self.sim = sim
+        self.program = sim.build.folder / "src/daemon/aliquotd"
+        if not self.program.exists():
+            pytest.skip("aliquotd was not built here: libevent, SQLite, jansson or inih is missing")
+        self.socket = sim.runtime / "aliquotd.sock"
+        self.state = sim.folder / "state"
+        self.config = sim.folder / "aliquotd.conf"
+        self.config.write_text(config)
+        self.config.chmod(0o600)
+        self.log = sim.folder / "aliquotd.log"
+        self.process = None
+        self.port = None
+
+    def words(self, *flags):
+        return [self.program, "--config", self.config, "--runtime-dir", self.sim.runtime,
+                "--state-dir", self.state, f"--sim={self.sim.spec}", *flags]
+
+    def start(self, *flags, **variables):
+        """Answers when it returns. Its log is in a file, for nobody reads a pipe here."""
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [str(word) for word in self.words(*flags)], env=self.sim.env(ALIQUOT_SIM=None, **variables),
+                cwd=self.sim.folder, start_new_session=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.sim.processes.append(self.process)
+        wait_for(lambda: self.process.poll() is not None or self.is_up(), self.said)
+        assert self.process.poll() is None, self.said()
+        if any("--http" in str(flag) for flag in flags):
+            self.port = int(self.said().rsplit(", port ", 1)[1].split()[0])
+        return self
+
+    def is_up(self):
+        try:
+            return self.get("/healthz").status == 200
+        except OSError:
+            return False
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(HANG_SECONDS)
+        return self
+
+    def stop(self):
+        """As a service manager does; its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(HANG_SECONDS)
+
+    def reload(self, config):
+        self.config.write_text(config)
+        before = self.said().count("config read again")
+        self.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: self.said().count("config read again") > before, self.said)
+
+    def connection(self, tcp=False):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS) if tcp \
+            else UnixConnection(self.socket)
+
+    def raw(self, tcp=False):
+        """A bare socket."""
+        if tcp:
+            return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS)
+        raw = socket.socket(socket.AF_UNIX)
+        raw.settimeout(HANG_SECONDS)
+        raw.connect(str(self.socket))
+        return raw
+
+    def ask(self, method, path, body=None, *, tcp=False, **headers):
+        headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        connection = self.connection(tcp)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict(answer.headers), answer.read().decode())
+        finally:
+            connection.close()
+
+    def get(self, path, **how):
+        return self.ask("GET", path, **how)
+
+    def post(self, path, body=None, **how):
+        return self.ask("POST", path, body, **how)
+
+    def patch(self, path, body, **how):
+        return self.ask("PATCH", path, body, **how)
+
+    def delete(self, path, **how):
+        return self.ask("DELETE", path, **how)
+
+    def create(self, name, memory="256MiB", **fields):
+        answer = self.post("/v1/sessions", {"name": name, "memory": memory, **fields})
+        assert answer.status == 201, answer
+        return answer.json
+
+    def session(self, name):
+        """None when there is none."""
+        answer = self.get(f"/v1/sessions/{name}")
+        assert answer.status in (200, 404), answer
+        return answer.json if answer.status == 200 else None
+
+    def names(self):
+        return [session["name"] for session in self.get("/v1/sessions").json["sessions"]]
+
+    def folders(self):
+        return sorted(p.name for p in (self.sim.runtime / "sessions").iterdir())
+
+    def events(self, since=0, most=None):
+        """Those there are after `since`, and then those that come, until `most` or the caller stops."""
+        connection = self.connection()
+        connection.request("GET", f"/v1/events?since={since}")
+        stream = connection.getresponse()
+        assert stream.status == 200 and stream.headers["Content-Type"] == "text/event-stream"
+        for line in stream:
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+                most = None if most is None else most - 1
+                if most == 0:
+                    connection.close()
+                    return
+
+
+def wait_for(condition, told=lambda: ""):
+    """A bound on hangs, never a measure of speed."""
+    end = time.monotonic() + HANG_SECONDS
+    while not condition():
+        assert time.monotonic() < end, f"hung for {HANG_SECONDS} s\n{told()}"
+        time.sleep(PATIENCE)

@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon's API as its description has it: every field, every refusal, events and metrics."""
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from build import SOURCE
+from daemon import Daemon, wait_for
+from script import MIB
+
+SCHEMA = json.loads((SOURCE / "src/daemon/openapi.json").read_text())
+TOKEN = "correct-horse-battery-staple"
+
+
+@pytest.fixture
+def daemon(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    return Daemon(sim).start()
+
+
+@pytest.fixture
+def tcp(sim):
+    """With a token, on TCP too."""
+    sim.configure(gpus=1, memory="1GiB")
+    token = sim.folder / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
+    return Daemon(sim).start("--http", "127.0.0.1:0", "--token-file", token)
+
+
+# -- Bad input: refused by the field, and nothing is changed ---------------------------------------
+
+GOOD = {"name": "new", "memory": "1MiB"}
+BAD_FIELDS = [
+    ("name", 7), ("name", ""), ("name", ".hidden"), ("name", "a/b"), ("name", "x" * 64), ("name", "run-0123456789abcdef"),
+    ("memory", 0), ("memory", -1), ("memory", 1.5), ("memory", "lots"), ("memory", None), ("memory", []), ("memory", {}),
+    ("memory", {"9": "1MiB"}), ("memory", {"GPU-ffff": "1MiB"}), ("memory", {"0": 0}), ("memory", "101%"), ("memory", {"0,1": "1MiB"}),
+    ("gpus", "0"), ("gpus", []), ("gpus", ["7"]), ("gpus", [0]), ("gpus", ["0", "0"]), ("gpus", {"color": 1}),
+    ("gpus.count", {"gpus": {"count": 0}}), ("gpus.count", {"gpus": {"count": 17}}), ("gpus.choice", {"gpus": {"choice": "best"}}),
+    ("gpus.free_least", {"gpus": {"free_least": "much"}}), ("compute", 101), ("compute", -1), ("compute", "fast"), ("guarantee", True),
+    ("weight", 0), ("weight", 10001), ("weight", "1"), ("priority", "high"), ("priority", 1), ("context", "none"),
+    ("ttl", 0), ("ttl", -5), ("ttl", "soon"), ("ttl", []), ("ttl", 1e300), ("on_end", "explode"), ("on_end", None),
+    ("labels", []), ("labels", {"a": 1}), ("labels", {"": "x"}), ("labels", {"a": "x" * 64}), ("labels", {"a": "two\nlines"}),
+    ("labels", {str(i): "x" for i in range(17)}), ("labels", {str(i): "x" * 60 for i in range(10)}),
+    ("owner", -1), ("owner", "root"), ("colour", "blue"), ("Memory", "1MiB"),
+]
+
+
+@pytest.mark.parametrize("field, value", BAD_FIELDS, ids=lambda v: str(v)[:24])
+def test_a_bad_field_is_named(bad_input, field, value):
+    body = {**GOOD, **value} if "." in field else {**GOOD, field: value}
+    answer = bad_input.post("/v1/sessions", body)
+    assert answer.status == 400 and answer.json["field"] == field, answer
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert field in answer.json["detail"] and "\n" not in answer.json["detail"]
+    assert bad_input.names() == ["there"] == bad_input.folders()
+
+
+@pytest.fixture(scope="module")
+def bad_input(build, tmp_path_factory):
+    """One daemon for all: that is the point, nothing may come of any of it."""
+    from node import Node
+    node = Node(build, tmp_path_factory.mktemp("bad"))
+    node.configure(gpus=2, memory="1GiB")
+    daemon = Daemon(node).start()
+    daemon.create("there")
+    yield daemon
+    assert daemon.session("there")["version"] == 1
+    node.close()
+
+
+@pytest.mark.parametrize("field, value", [
+    ("name", "other"), ("gpus", ["1"]), ("context", "free"), ("owner", 1), ("memory", {"GPU-ffff": 1}), ("memory", {"1": "1MiB"}),
+    ("memory", "none"), ("colour", 1), ("body", None)], ids=str)
+def test_a_bad_change_is_named(bad_input, field, value):
+    answer = bad_input.patch("/v1/sessions/there", {} if field == "body" else {field: value})
+    assert answer.status == 400 and answer.json["field"] == field, answer
+
+
+@pytest.mark.parametrize("body, status", [
+    ("", 400), ("{", 400), ("[]", 400), ("7", 400), ('{"name":"a","name":"b","memory":1}', 400), (b'{"name":"\xff","memory":1}', 400),
+    ('{"memory":1}x', 400), ("[" * 100000, 413), ("[" * 3000, 400), ('{"name":"a\\u0000b","memory":1}', 400)],
+    ids=lambda v: str(v)[:16])
+def test_a_body_that_is_no_json_object(bad_input, body, status):
+    assert bad_input.post("/v1/sessions", body).status == status
+    assert bad_input.names() == ["there"]
+
+
+def test_other_media_types_are_refused(bad_input):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
+        answer = bad_input.post("/v1/sessions", json.dumps(GOOD), Content_Type=kind)
+        assert answer.status == 415 and answer.json["field"] == "Content-Type", answer
+
+
+@pytest.mark.parametrize("query, field", [
+    ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("after=.", "after"), ("owner=me", "owner"),
+    ("label=x", "label"), ("colour=1", "colour"), ("limit=%zz", "query")])
+def test_a_bad_parameter_is_named(bad_input, query, field):
+    answer = bad_input.get(f"/v1/sessions?{query}")
+    assert answer.status == 400 and answer.json["field"] == field, answer
+
+
+@pytest.mark.parametrize("said", ["1", '"x"', '"1', 'W/"1"', '"99999999999999999999"', '"0"'])
+def test_a_bad_if_match_is_named(bad_input, said):
+    answer = bad_input.patch("/v1/sessions/there", {"weight": 5}, If_Match=said)
+    assert answer.status == 400 and answer.json["field"] == "If-Match", answer
+
+
+# -- Pages, versions, labels -----------------------------------------------------------------------
+
+def test_pages_hold_every_session_once(daemon):
+    for i in range(7):
+        daemon.create(f"s{i}", "1MiB", labels={"odd": str(i % 2), "all": "yes"})
+    seen, after = [], ""
+    while after is not None:
+        page = daemon.get(f"/v1/sessions?limit=3{after and '&after=' + after}").json
+        assert len(page["sessions"]) <= 3
+        seen += [session["name"] for session in page["sessions"]]
+        after = page["next"]
+    assert seen == [f"s{i}" for i in range(7)]
+    odd = daemon.get("/v1/sessions?label=odd%3D1&label=all%3dyes").json["sessions"]
+    assert [session["name"] for session in odd] == ["s1", "s3", "s5"]
+    assert daemon.get("/v1/sessions?owner=12345").json["sessions"] == []
+
+
+def test_of_two_changes_by_the_same_version_one_is_refused(daemon):
+    daemon.create("a")
+    etag = daemon.get("/v1/sessions/a").headers["ETag"]
+    assert daemon.patch("/v1/sessions/a", {"weight": 5}, If_Match=etag).status == 200
+    stale = daemon.patch("/v1/sessions/a", {"weight": 6}, If_Match=etag)
+    assert stale.status == 412 and daemon.session("a")["weight"] == 5, stale
+    assert daemon.delete("/v1/sessions/a", If_Match=etag).status == 412
+    assert daemon.patch("/v1/sessions/a", {"weight": 6}, If_Match="*").status == 200
+
+
+def test_everything_that_can_be_said_of_a_session(daemon):
+    first, second = (device["uuid"] for device in daemon.get("/v1/devices").json["devices"])
+    made = daemon.post("/v1/sessions", {
+        "name": "full", "memory": {"0": "64MiB", second: 1048576}, "compute": 50, "guarantee": "12.5%", "weight": 7,
+        "priority": "rt", "context": "free", "ttl": "90m", "on_end": "term", "labels": {"b": "2", "a": "Grüße"}})
+    assert made.status == 201 and made.headers["Location"] == "/v1/sessions/full", made
+    session = made.json
+    assert [(d["uuid"], d["memory_bytes"], d["compute_percent"], d["guarantee_percent"]) for d in session["devices"]] == [
+        (first, 64 * MIB, 50, 12.5), (second, MIB, 50, 12.5)]
+    assert (session["weight"], session["priority"], session["context"], session["on_end"]) == (7, "rt", "free", "term")
+    assert session["labels"] == {"a": "Grüße", "b": "2"} and session["ttl_seconds"] == 5400
+    changed = daemon.patch("/v1/sessions/full", {"memory": {second: "2MiB"}, "compute": 25, "ttl": None, "labels": {}}).json
+    assert [(d["memory_bytes"], d["compute_percent"], d["guarantee_percent"]) for d in changed["devices"]] == [
+        (64 * MIB, 25, 12.5), (2 * MIB, 25, 12.5)]
+    assert changed["expires_at"] is None and changed["labels"] == {} and changed["on_end"] == "term"
+    unnamed = daemon.post("/v1/sessions", {"memory": "1MiB"})
+    assert re.fullmatch(r"s-[0-9a-f]{16}", unnamed.json["name"])
+
+
+# -- Methods and the description -------------------------------------------------------------------
+
+def test_other_methods_are_told_which_there_are(daemon):
+    daemon.create("a")
+    for path, allowed in (("/v1/sessions", {"GET", "HEAD", "POST"}), ("/v1/sessions/a", {"GET", "HEAD", "PATCH", "DELETE"}),
+                          ("/v1/sessions/a/renew", {"POST"}), ("/metrics", {"GET", "HEAD"})):
+        for method in ("PUT", "OPTIONS", "TRACE", "BREW", *({"POST", "DELETE"} - allowed)):
+            answer = daemon.ask(method, path)
+            assert answer.status == 405 and set(answer.headers["Allow"].split(", ")) == allowed, (method, path, answer)
+    assert daemon.get("/v1/nothing").status == daemon.get("/").status == daemon.get("/v1/sessions/a/").status == 404
+
+
+def test_head_says_what_get_would(daemon):
+    daemon.create("a")
+    for path in ("/v1", "/v1/sessions", "/v1/sessions/a", "/v1/devices", "/openapi.json", "/v1/sessions/none"):
+        get, head = daemon.get(path), daemon.ask("HEAD", path)
+        assert head.status == get.status and head.text == "", path
+        for name in ("Content-Length", "Content-Type", "ETag"):
+            assert head.headers.get(name) == get.headers.get(name), (path, name)
+
+
+def resolve(schema):
+    while "$ref" in schema:
+        target = SCHEMA
+        for part in schema["$ref"].split("/")[1:]:
+            target = target[part]
+        schema = target
+    return schema
+
+
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
+
+
+def conforms(value, schema, where="$"):
+    """What the description uses of JSON Schema, and no more."""
+    schema = resolve(schema)
+    known = {"type", "required", "properties", "additionalProperties", "items", "enum", "description", "format", "maxProperties",
+             "maxLength", "minimum", "maximum", "examples"}
+    assert set(schema) <= known, (where, set(schema) - known)
+    if "enum" in schema:
+        assert value in schema["enum"], where
+    if "type" in schema:
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        good = tuple(kind for name in kinds for kind in ([TYPES[name]] if not isinstance(TYPES[name], tuple) else TYPES[name]))
+        assert isinstance(value, good) and (bool in good or not isinstance(value, bool)), (where, value)
+    if isinstance(value, dict):
+        assert set(schema.get("required", ())) <= set(value), (where, value)
+        for key, part in value.items():
+            inner = schema.get("properties", {}).get(key, schema.get("additionalProperties", {}))
+            assert inner is not False, f"{where}.{key} is not described"
+            conforms(part, inner if isinstance(inner, dict) else {}, f"{where}.{key}")
+    if isinstance(value, list):
+        for part in value:
+            conforms(part, schema.get("items", {}), f"{where}[]")
+
+
+EXPECTED = [  # method, path, body, headers, status: every answer that the description has, but for those of other tests
+    ("GET", "/v1", None, {}, 200), ("GET", "/healthz", None, {}, 200), ("GET", "/readyz", None, {}, 200),
+    ("GET", "/openapi.json", None, {}, 200), ("GET", "/v1/devices", None, {}, 200), ("GET", "/v1/devices?x=1", None, {}, 400),
+    ("GET", "/v1/devices/{uuid}", None, {}, 200), ("GET", "/v1/devices/{uuid}?x", None, {}, 400),
+    ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 201), ("POST", "/v1/sessions", {}, {}, 400),
+    ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 409), ("POST", "/v1/sessions", {"memory": "1TiB"}, {}, 409),
+    ("POST", "/v1/sessions", {"memory": "900MiB", "gpus": {"count": 3}}, {}, 409),
+    ("POST", "/v1/sessions", "x" * 70000, {}, 413), ("POST", "/v1/sessions", "x", {"Content-Type": "a/b"}, 415),
+    ("GET", "/v1/sessions", None, {}, 200), ("GET", "/v1/sessions?x=1", None, {}, 400),
+    ("GET", "/v1/sessions/{name}", None, {}, 200), ("PATCH", "/v1/sessions/{name}", {"weight": 1}, {}, 200),
+    ("PATCH", "/v1/sessions/{name}", {"weight": 0}, {}, 400), ("PATCH", "/v1/sessions/{name}", {"memory": "2GiB"}, {}, 409),
+    ("PATCH", "/v1/sessions/{name}", {"weight": 2}, {"If-Match": '"77"'}, 412), ("PATCH", "/v1/sessions/none", {"weight": 2}, {}, 404),
+    ("PATCH", "/v1/sessions/{name}", "x" * 70000, {}, 413), ("PATCH", "/v1/sessions/{name}", "x", {"Content-Type": "a/b"}, 415),
+    ("POST", "/v1/sessions/{name}/renew", {"ttl": "1h"}, {}, 200), ("POST", "/v1/sessions/{name}/renew", {"ttl": None}, {}, 400),
+    ("POST", "/v1/sessions/none/renew", {}, {}, 404), ("GET", "/v1/sessions/{name}/processes", None, {}, 200),
+    ("GET", "/v1/sessions/none/processes", None, {}, 404), ("GET", "/v1/sessions/none", None, {}, 404), ("GET", "/v1/devices/none", None, {}, 404),
+    ("GET", "/v1/events?since=x", None, {}, 400), ("GET", "/v1/events", None, {"Last-Event-ID": "x"}, 400),
+    ("DELETE", "/v1/sessions/{name}?force=yes", None, {}, 400), ("DELETE", "/v1/sessions/{name}", None, {"If-Match": '"9"'}, 412),
+    ("DELETE", "/v1/sessions/none", None, {}, 404), ("DELETE", "/v1/sessions/{name}", None, {}, 204),
+]
+
+
+def described(method, path, status):
+    path = re.sub(r"\?.*", "", path)
+    path = re.sub(r"^(/v1/sessions/)[^/]+", r"\1{name}", re.sub(r"^(/v1/devices/)[^/]+", r"\1{uuid}", path))
+    return resolve(SCHEMA["paths"][path][method.lower()]["responses"][str(status)])
+
+
+def test_every_answer_is_as_described(daemon):
+    uuid = daemon.get("/v1/devices").json["devices"][0]["uuid"]
+    for method, path, body, headers, status in EXPECTED:
+        answer = daemon.ask(method, path.replace("{name}", "n").replace("{uuid}", uuid), body,
+                            **{key.replace("-", "_"): value for key, value in headers.items()})
+        assert answer.status == status, (method, path, answer)
+        content = described(method, path, status).get("content", {})
+        assert answer.headers.get("Content-Type") in (*content, None if not content else ""), (method, path, answer)
+        for kind, entry in content.items():
+            if kind.endswith("json"):
+                conforms(answer.json, entry["schema"], f"{method} {path} {status}")
+
+
+def test_every_path_that_is_described_is_served_and_no_other(daemon):
+    served = set(re.findall(r'^        \{ "([A-Z]+)", "([^"]+)"', (SOURCE / "src/daemon/api.c").read_text(), re.M))
+    written = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, item in SCHEMA["paths"].items()
+               for method in item if method != "parameters"}
+    assert served == written
+    assert json.loads(daemon.get("/openapi.json").text) == SCHEMA
+
+
+def test_every_field_that_is_described_is_known_and_no_other():
+    text = (SOURCE / "src/daemon/api_body.c").read_text()
+    table = text[text.index("} fields[] = {"):]
+    known = dict(re.findall(r'\{ "(\w+)", \w+, (true|false) \}', table[:table.index("};")]))
+    schemas = SCHEMA["components"]["schemas"]
+    assert set(known) == set(schemas["NewSession"]["properties"])
+    assert {name for name, is_changeable in known.items() if is_changeable == "true"} == set(schemas["SessionChange"]["properties"])
+
+
+# -- Over TCP --------------------------------------------------------------------------------------
+
+def test_over_tcp_changes_take_the_token(tcp):
+    body = {"name": "a", "memory": "1MiB"}
+    assert tcp.get("/v1/sessions", tcp=True).status == 200
+    missing = tcp.post("/v1/sessions", body, tcp=True)
+    assert missing.status == 401 and missing.headers["WWW-Authenticate"].startswith("Bearer")
+    for wrong in ("Bearer " + TOKEN[:-1], "Bearer " + TOKEN + "x", "Bearer ", "Basic " + TOKEN, TOKEN):
+        for method, sent in (("POST", body), ("GET", None)):
+            answer = tcp.ask(method, "/v1/sessions", sent, tcp=True, Authorization=wrong)
+            assert answer.status == 401 and TOKEN not in answer.text, (wrong, answer)
+    assert tcp.names() == []
+    assert tcp.post("/v1/sessions", body, tcp=True, Authorization="Bearer " + TOKEN).status == 201
+    assert tcp.delete("/v1/sessions/a", tcp=True, Authorization="bearer " + TOKEN).status == 204
+    assert TOKEN not in tcp.said()
+
+
+def test_without_a_token_file_nothing_is_changed_over_tcp(sim):
+    daemon = Daemon(sim).start("--http=127.0.0.1:0")
+    answer = daemon.post("/v1/sessions", GOOD, tcp=True)
+    assert answer.status == 403 and "token_file" in answer.json["detail"], answer
+    assert daemon.post("/v1/sessions", GOOD, tcp=True, Authorization="Bearer ").status == 401
+
+
+def test_a_name_that_leads_here_from_elsewhere_is_refused(tcp):
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", ""):
+        answer = tcp.get("/v1/sessions", tcp=True, Host=host)
+        assert answer.status == 421 and answer.json["field"] == "Host", (host, answer)
+    for host in ("127.0.0.1", f"127.0.0.1:{tcp.port}", "localhost", "[::1]:80"):
+        assert tcp.get("/v1/sessions", tcp=True, Host=host).status == 200, host
+    assert "Access-Control-Allow-Origin" not in tcp.get("/v1", tcp=True, Origin="http://evil.example").headers
+
+
+def test_the_token_can_be_asked_for_to_read_too(tcp):
+    tcp.reload("[http]\ntoken_required = yes\n")
+    assert tcp.get("/v1/sessions", tcp=True).status == 401
+    assert tcp.get("/metrics", tcp=True).status == 401
+    assert tcp.get("/healthz", tcp=True).status == 200
+    assert tcp.get("/v1/sessions", tcp=True, Authorization="Bearer " + TOKEN).status == 200
+    assert tcp.get("/v1/sessions").status == 200
+
+
+# -- Events and metrics ----------------------------------------------------------------------------
+
+def test_events_go_on_over_a_restart_without_a_gap(daemon):
+    daemon.create("a")
+    daemon.patch("/v1/sessions/a", {"weight": 5})
+    daemon.kill().start()
+    daemon.delete("/v1/sessions/a")
+    events = []
+    for event in daemon.events():
+        events.append(event)
+        conforms(event, SCHEMA["components"]["schemas"]["Event"])
+        if event["type"] == "gone":
+            break
+    assert [e["type"] for e in events if e["session"] == "a"] == ["created", "changed", "released", "gone"]
+    ids = [event["id"] for event in events]
+    assert ids == sorted(set(ids))
+    assert events[2]["session"] == "a" and events[2]["who"].startswith("uid ")
+    later = list(daemon.events(since=ids[-3], most=2))
+    assert [event["id"] for event in later] == ids[-2:]
+
+
+def test_who_listens_hears_at_once(daemon):
+    connection = daemon.connection()
+    connection.request("GET", "/v1/events?session=b")
+    stream = connection.getresponse()
+    daemon.create("a")
+    daemon.create("b")
+    lines = [stream.readline().decode().rstrip() for _ in range(4)]
+    assert lines[1] == "event: created" and json.loads(lines[2][6:])["session"] == "b" and lines[3] == "", lines
+    connection.close()
+
+
+def test_many_events_are_read_from_the_beginning(daemon):
+    daemon.create("a")
+    for weight in range(2, 502):
+        assert daemon.patch("/v1/sessions/a", {"weight": weight}).status == 200
+    changed = [event for event in daemon.events(most=503) if event["type"] == "changed"]
+    assert len(changed) == 500
+    assert [event["detail"]["version"] for event in changed] == list(range(2, 502))
+
+
+def metrics(daemon):
+    answer = daemon.get("/metrics")
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    values = {}
+    for line in answer.text.splitlines():
+        if not line.startswith("#"):
+            name, value = line.rsplit(" ", 1)
+            assert name not in values, f"{name} is there twice"
+            values[name] = float(value)
+    return values
+
+
+def test_metrics_count_what_happened(daemon):
+    uuid = daemon.get("/v1/devices").json["devices"][0]["uuid"]
+    before = metrics(daemon)
+    daemon.create("a", "512MiB", gpus=["0"])
+    daemon.post("/v1/sessions", {"memory": "2GiB"})
+    daemon.post("/v1/sessions", {"memory": "900MiB", "gpus": ["0"]})
+    after = metrics(daemon)
+    assert after['aliquot_sessions{state="open"}'] == 1
+    assert after[f'aliquot_gpu_promised_bytes{{gpu="{uuid}"}}'] == 512 * MIB
+    assert after["aliquot_sessions_admitted_total"] == before["aliquot_sessions_admitted_total"] + 1
+    assert after['aliquot_sessions_refused_total{reason="no-room"}'] == 1
+    assert after['aliquot_sessions_refused_total{reason="no-gpu"}'] == 1
+    assert after['aliquot_http_requests_total{class="sessions",code="409"}'] == 2
+    assert not any("session=" in name for name in after)
+    daemon.reload("[metrics]\nsessions = yes\n")
+    assert metrics(daemon)[f'aliquot_session_memory_limit_bytes{{session="a",gpu="{uuid}"}}'] == 512 * MIB
+
+
+def test_prometheus_finds_nothing_wrong_with_the_metrics(daemon):
+    promtool = shutil.which("promtool")
+    if not promtool:
+        pytest.skip("promtool (Debian's package prometheus) is not installed")
+    daemon.reload("[metrics]\nsessions = yes\n")
+    daemon.create("a")
+    checked = subprocess.run([promtool, "check", "metrics"], input=daemon.get("/metrics").text, capture_output=True, text=True,
+                             timeout=60, check=False)
+    assert checked.returncode == 0 and checked.stderr == "", checked
+
+
+def test_devices_tell_what_is_promised_and_what_is_left(daemon):
+    daemon.create("a", "300MiB", gpus=["1"])
+    wait_for(lambda: daemon.get("/v1/devices").json["trouble"] is None)
+    first, second = daemon.get("/v1/devices").json["devices"]
+    assert (first["promised_bytes"], first["room_bytes"], first["sessions"]) == (0, 1024 * MIB, 0)
+    assert (second["promised_bytes"], second["room_bytes"], second["sessions"]) == (300 * MIB, 724 * MIB, 1)
+    assert daemon.get(f"/v1/devices/{second['uuid']}").json["index"] == 1

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon comes and goes; sessions and programs stay."""
+import os
+import shutil
+import socket
+import time
+
+import pytest
+
+from daemon import Daemon, wait_for
+from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+
+TENANTS = 4
+
+
+@pytest.fixture
+def daemon(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    return Daemon(sim).start()
+
+
+def steady(session):
+    """What no restart changes."""
+    return {key: session[key] for key in ("id", "name", "owner", "version", "created_at", "expires_at", "labels")}
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_restart_under_running_programs(daemon, sim, how):
+    for i in range(TENANTS):
+        daemon.create(f"t{i}", "192MiB", labels={"n": str(i)}, ttl="1h")
+    before = [steady(session) for session in daemon.get("/v1/sessions").json["sessions"]]
+    tenants = [Script(sim, ALIQUOT_SESSION=f"t{i}").__enter__() for i in range(TENANTS)]
+    on = {s["name"]: s["devices"][0]["uuid"] for s in daemon.get("/v1/sessions").json["sessions"]}
+    index = {d["uuid"]: d["index"] for d in daemon.get("/v1/devices").json["devices"]}
+    for i, gpu in enumerate(tenants):
+        gpu.do("init", f"context 0 {index[on[f't{i}']]}", f"alloc 1 {64 * MIB}")
+    for round_ in range(3):
+        assert getattr(daemon, how)() in (daemon, 0)
+        for gpu in tenants:  # while it is away: the last limits hold
+            gpu.do(f"alloc 2 {32 * MIB}", "free 2")
+            assert gpu.code(f"alloc 3 {192 * MIB}") == OUT_OF_MEMORY
+        daemon.start()
+        for gpu in tenants:
+            gpu.do(f"alloc 2 {32 * MIB}", "free 2")
+        assert [steady(s) for s in daemon.get("/v1/sessions").json["sessions"]] == before, round_
+    assert daemon.patch("/v1/sessions/t0", {"memory": "256MiB"}).status == 200
+    assert tenants[0].values("info")[1] == 256 * MIB
+    assert [s["processes"] for s in daemon.get("/v1/sessions").json["sessions"]] == [1] * TENANTS
+    for gpu in tenants:
+        gpu.__exit__()
+
+
+def test_after_a_reboot_sessions_are_made_again(daemon, sim):
+    made = daemon.create("a", "300MiB", gpus=["1"], ttl="1h")
+    daemon.kill()
+    shutil.rmtree(sim.runtime)
+    sim.runtime.mkdir(mode=0o700)
+    daemon.start()
+    assert steady(daemon.session("a")) == steady(made)
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.do("init", "context 0 1")
+        assert gpu.values("info")[1] == 300 * MIB
+
+
+def test_what_expires_while_it_is_away_ends_when_it_is_back(daemon, sim):
+    daemon.create("short", on_end="kill", ttl=1)
+    daemon.create("long", ttl="1h")
+    with Script(sim, ALIQUOT_SESSION="short") as gpu:
+        gpu.do("init")
+        assert gpu.code("context 0 0") == SUCCESS or gpu.code("context 0 1") == SUCCESS
+        daemon.kill()
+        gone = time.time()
+        wait_for(lambda: time.time() > gone + 1)
+        daemon.start()
+        assert gpu.process.wait(60) == -9
+    wait_for(lambda: daemon.names() == ["long"], daemon.said)
+
+
+def test_a_second_daemon_is_refused_with_the_pid_of_the_first(daemon, sim):
+    second = sim.run(daemon.words(), ALIQUOT_SIM=None)
+    assert second.rc == 1 and f"(pid {daemon.process.pid})" in second.stderr, second
+    assert daemon.is_up()
+    daemon.kill().start()
+
+
+def test_a_folder_that_is_not_its_sessions_is_kept_aside(daemon, sim):
+    daemon.create("a")
+    daemon.kill()
+    shutil.rmtree(sim.runtime / "sessions/a")
+    assert sim.aliquot("create", "a", "--memory", "64MiB").rc == 0
+    daemon.start()
+    assert "is kept as" in daemon.said()
+    kept = [p for p in (sim.runtime / "sessions").iterdir() if p.name.startswith(".kept-")]
+    assert len(kept) == 1 and (kept[0] / "limits").exists()
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.do("init")
+        assert 0 in (gpu.code("context 0 0"), gpu.code("context 0 1"))
+        assert gpu.values("info")[1] == 256 * MIB
+
+
+def test_a_folder_that_no_session_has_goes_when_nobody_lives_in_it(daemon, sim):
+    daemon.create("a")
+    daemon.create("b")
+    daemon.stop()
+    shutil.rmtree(daemon.state)
+    with Script(sim, ALIQUOT_SESSION="b") as gpu:
+        gpu.do("init")
+        assert 0 in (gpu.code("context 0 0"), gpu.code("context 0 1"))
+        daemon.start()
+        assert daemon.names() == [] and daemon.folders() == ["b"]
+        assert gpu.code("alloc 1 1048576") == OUT_OF_MEMORY
+    daemon.stop()
+    daemon.start()
+    assert daemon.folders() == []
+
+
+def test_a_damaged_database_is_refused_and_programs_go_on(daemon, sim):
+    daemon.create("a", gpus=["0"])
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.ready()
+        daemon.kill()
+        database, = daemon.state.glob("*.db")
+        for journal in daemon.state.glob("*.db-*"):
+            journal.unlink()
+        database.write_bytes(b"not a database, " * 1000)
+        refused = sim.run(daemon.words(), ALIQUOT_SIM=None)
+        assert refused.rc == 1 and "--reset-database" in refused.stderr, refused
+        gpu.do("alloc 1 1048576")
+        daemon.start("--reset-database")
+        assert daemon.names() == [] and len(list(daemon.state.iterdir())) > 1
+        gpu.do("free 1")
+
+
+def test_the_config_is_read_again_on_sighup(daemon):
+    daemon.reload("[admission]\nreserve = 512MiB\n")
+    refused = daemon.post("/v1/sessions", {"memory": "768MiB"})
+    assert refused.status == 409 and refused.json["free_bytes"] == 512 * MIB, refused
+    daemon.reload("[admission]\nreserve = rubbish\n")
+    assert "reserve" in daemon.said() and "the config is as before" in daemon.said()
+    assert daemon.post("/v1/sessions", {"memory": "768MiB"}).status == 409
+
+
+def test_without_a_driver_it_runs_says_so_and_admits_nothing(sim, tmp_path):
+    daemon = Daemon(sim)
+    daemon.words = lambda *flags: [daemon.program, "--config", daemon.config, "--runtime-dir", sim.runtime,
+                                   "--state-dir", daemon.state, *flags]
+    daemon.start(ALIQUOT_REAL_LIBNVML=tmp_path / "none.so")
+    ready = daemon.get("/readyz")
+    assert ready.status == 503 and "driver" in ready.json["detail"], ready
+    assert daemon.get("/v1/devices").json["devices"] == []
+    refused = daemon.post("/v1/sessions", {"memory": "1MiB"})
+    assert refused.status == 409 and refused.json["type"] == "/problems/no-gpu", refused
+
+
+def test_a_service_manager_is_told(sim):
+    told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    path = sim.folder / "notify"
+    told.bind(str(path))
+    told.settimeout(60)
+    daemon = Daemon(sim).start(NOTIFY_SOCKET=path)
+    assert told.recv(100) == b"READY=1"
+    daemon.reload("")
+    assert [told.recv(100), told.recv(100)] == [b"RELOADING=1", b"READY=1"]
+    assert daemon.stop() == 0 and told.recv(100) == b"STOPPING=1"
+    assert not daemon.socket.exists()
+    told.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root fills a file system of its own")
+def test_a_full_disk_refuses_changes_and_loses_nothing(sim, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if os.system(f"mount -t tmpfs -o size=2m none {small} 2>/dev/null"):
+        pytest.skip("this root may not mount")
+    try:
+        daemon = Daemon(sim)
+        daemon.state = small / "state"
+        daemon.start()
+        daemon.create("kept")
+        with open(small / "filler", "wb", buffering=0) as filler:
+            try:
+                while True:
+                    filler.write(b"x" * 4096)
+            except OSError:
+                pass
+        answers = [daemon.post("/v1/sessions", {"name": f"n{i}", "memory": "1MiB"}) for i in range(50)]
+        refused = [answer for answer in answers if answer.status == 503]
+        assert refused and refused[0].json["type"] == "/problems/unavailable", answers
+        assert daemon.names() == daemon.folders() == sorted(
+            ["kept"] + [f"n{i}" for i, answer in enumerate(answers) if answer.status == 201])
+        (small / "filler").unlink()
+        daemon.create("after")
+        names = daemon.names()
+        daemon.kill().start()
+        assert daemon.names() == names
+        daemon.stop()
+    finally:
+        os.system(f"umount -l {small}")
