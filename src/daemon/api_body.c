@@ -206,13 +206,6 @@ static bool read_labels(struct reading *reading, json_t *value)
         return true;
 }
 
-/* "run-" and 16 digits are the names of sessions that `aliquot run` makes and sweeps away. */
-static bool is_reserved(const char *name)
-{
-        return strncmp(name, "run-", 4) == 0 && strlen(name) == 20 &&
-               strspn(name + 4, "0123456789abcdef") == 16;
-}
-
 static bool read_name(struct reading *reading, json_t *value)
 {
         struct error err = { 0 };
@@ -224,9 +217,6 @@ static bool read_name(struct reading *reading, json_t *value)
                 return reading_refuse(reading, "name",
                                       "1 to 63 letters, digits, '.', '_' or '-', the first none of "
                                       "'.' and '-'");
-        if (is_reserved(name))
-                return reading_refuse(reading, "name",
-                                      "none of the names that aliquot run makes up");
         return text_put(reading->one->name, sizeof(reading->one->name), NULL, "%s", name) == 0;
 }
 

@@ -34,8 +34,19 @@ int folder_prepare(const struct store *store, struct error *err)
         return 0;
 }
 
-/* What a session may use of its own GPUs; of any other, nothing. */
-static void limits_of(const struct sessions_one *session, struct settings_limits *ret)
+static uint64_t card_bytes(const struct cards *cards, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; cards && i < cards->count; i++) {
+                if (memcmp(cards->card[i].uuid, uuid, sizeof(cards->card[i].uuid)) == 0)
+                        return cards->card[i].total_bytes;
+        }
+        return 0;
+}
+
+/* What a session may use of its own GPUs; of any other, nothing. `cards` may be NULL where the page
+ * is there, and knows how large they are. */
+static void limits_of(const struct sessions_one *session, const struct cards *cards,
+                      struct settings_limits *ret)
 {
         *ret = (struct settings_limits){ .has_default = true,
                                          .default_bytes = 1,
@@ -46,6 +57,7 @@ static void limits_of(const struct sessions_one *session, struct settings_limits
 
                 memcpy(limit->uuid, share->uuid, sizeof(limit->uuid));
                 limit->limit_bytes = share->memory_bytes;
+                limit->card_bytes = card_bytes(cards, share->uuid);
                 limit->is_named = true;
         }
 }
@@ -54,20 +66,27 @@ static void limits_of(const struct sessions_one *session, struct settings_limits
 static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONICAL_BYTES],
                     struct error *err)
 {
+        const struct sessions_share *share = session->share;
         char uuid[UUID_TEXT_BYTES];
+        bool is_same = true;
         struct text text;
 
+        for (unsigned i = 1; i < session->share_count; i++)
+                is_same = is_same && share[i].memory_bytes == share[0].memory_bytes;
         text_begin(&text, ret, SETTINGS_CANONICAL_BYTES);
-        for (unsigned i = 0; i < session->share_count; i++)
+        if (is_same)
+                text_add(&text, "memory=%llu", (unsigned long long)share[0].memory_bytes);
+        for (unsigned i = 0; !is_same && i < session->share_count; i++)
                 text_add(&text, "%s%s=%llu",
-                         i ? "," : "memory=", uuid_format(session->share[i].uuid, false, uuid),
-                         (unsigned long long)session->share[i].memory_bytes);
+                         i ? "," : "memory=", uuid_format(share[i].uuid, false, uuid),
+                         (unsigned long long)share[i].memory_bytes);
         if (session->is_context_free)
                 text_add(&text, ";context=free");
         return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;
 }
 
-static int create(const struct store *store, const struct sessions_one *session, struct error *err)
+static int create(const struct store *store, const struct sessions_one *session,
+                  const struct cards *cards, struct error *err)
 {
         char words[SETTINGS_CANONICAL_BYTES];
         struct settings_limits limits;
@@ -85,7 +104,7 @@ static int create(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return rc;
         memcpy(tenancy.id, session->id, sizeof(tenancy.id));
-        limits_of(session, &limits);
+        limits_of(session, cards, &limits);
         rc = store_create(store, &request, &made, err);
         if (rc == 0)
                 store_close(&made);
@@ -132,17 +151,18 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
 
         if (rc < 0)
                 return rc;
-        limits_of(session, &limits);
+        limits_of(session, NULL, &limits);
         rc = store_set(&joined, &limits, err);
         store_close(&joined);
         return rc;
 }
 
-int folder_make(const struct store *store, const struct sessions_one *session, struct error *err)
+int folder_make(const struct store *store, const struct sessions_one *session,
+                const struct cards *cards, struct error *err)
 {
         int rc = folder_limit(store, session, err);
 
-        return rc == -ENOENT ? create(store, session, err) : rc;
+        return rc == -ENOENT ? create(store, session, cards, err) : rc;
 }
 
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err)
@@ -219,42 +239,47 @@ static int copy_slots(int fd, struct slots_page *ret, struct error *err)
         return rc;
 }
 
-static int list(const struct store_session *joined, struct folder_use *ret, struct error *err)
+/* Row i of a session that we made is of its i-th share: folder_make() lists them so. */
+static void name_rows(const struct sessions_one *session, struct folder_use *ret)
 {
-        static struct slots_page copy; /* untouched parts take no memory */
-        char path[STORE_PATH_BYTES];
-        struct liveness_file file;
-        scoped_fd int fd = -1;
-        int rc = slots_of(joined, path, &file, err);
-
-        if (rc < 0)
-                return rc;
-        fd = liveness_open(&file);
-        if (fd < 0)
-                return fail(err, fd, "%s cannot be opened", path);
-        rc = copy_slots(fd, &copy, err);
-        if (rc == 0)
-                rc = usage_list(&copy, &file, ret->process, PAGE_SLOTS);
-        if (rc < 0)
-                return err && err->code ? rc : fail(err, rc, "locks of %s", path);
-        ret->count = (unsigned)rc;
-        return 0;
+        memset(ret->uuid, 0, sizeof(ret->uuid));
+        for (unsigned i = 0; i < session->share_count; i++)
+                memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
 }
 
+/* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
+ * page. The folder was checked when it was made, and is only ours to write. */
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err)
 {
-        struct store_session joined;
-        int rc = join(store, session, &joined, err);
+        static struct slots_page copy; /* untouched parts take no memory */
+        char path[STORE_PATH_BYTES];
+        scoped_fd int fd = -1;
+        struct stat st;
+        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s/slots", store->path,
+                          session->name);
 
-        ret->count = 0;
         if (rc < 0)
-                return rc == -ENOENT ? 0 : rc;
-        for (unsigned i = 0; i < PAGE_DEVICES; i++)
-                memcpy(ret->uuid[i], joined.limits->device[i].uuid, sizeof(ret->uuid[i]));
-        rc = list(&joined, ret, err);
-        store_close(&joined);
-        return rc;
+                return rc;
+        ret->count = 0;
+        name_rows(session, ret);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0)
+                return errno == ENOENT ? 0 : fail(err, -errno, "%s: %m", path);
+        if (fstat(fd, &st) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        rc = copy_slots(fd, &copy, err);
+        if (rc < 0 || !copy.slots_high)
+                return rc;
+        if (memcmp(copy.session_id, session->id, sizeof(session->id)) != 0)
+                return fail(err, -EPROTO, "%s is another session's", path);
+        rc = usage_list(&copy,
+                        &(struct liveness_file){ path, (uint64_t)st.st_dev, (uint64_t)st.st_ino },
+                        ret->process, PAGE_SLOTS);
+        if (rc < 0)
+                return fail(err, rc, "locks of %s", path);
+        ret->count = (unsigned)rc;
+        return 0;
 }
 
 uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
@@ -285,7 +310,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
 
         if (rc < 0)
                 return rc == -ENOENT ? 0 : rc;
-        rc = list(&joined, &use, err);
+        rc = folder_read(store, session, &use, err);
         if (rc == 0)
                 rc = slots_of(&joined, path, &file, err);
         for (unsigned i = 0; rc == 0 && i < use.count; i++)

@@ -11,6 +11,7 @@
 #define ALIQUOT_DAEMON_FOLDER_H
 
 #include "core/sessions.h"
+#include "machine/cards.h"
 #include "store/store.h"
 #include "store/usage.h"
 
@@ -24,8 +25,9 @@ struct folder_use {
 /* The runtime folder, ready for sessions; other users can go through it where we are root. */
 int folder_prepare(const struct store *store, struct error *err);
 
-/* The folder with its limits, made if it is not there. */
-int folder_make(const struct store *store, const struct sessions_one *session, struct error *err);
+/* The folder with its limits, made if it is not there. `cards`: how large its GPUs are. */
+int folder_make(const struct store *store, const struct sessions_one *session,
+                const struct cards *cards, struct error *err);
 
 int folder_limit(const struct store *store, const struct sessions_one *session, struct error *err);
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);

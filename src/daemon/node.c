@@ -136,7 +136,7 @@ static int make(struct node *node, const struct work *work, const struct session
                 struct error *err)
 {
         char kept[PAGE_NAME_BYTES];
-        int rc = folder_make(&node->store, session, err);
+        int rc = folder_make(&node->store, session, &node->cards.cards, err);
 
         if (rc != -EEXIST || work->is_creation)
                 return rc;
@@ -145,7 +145,7 @@ static int make(struct node *node, const struct work *work, const struct session
                 return rc;
         log_line(LOG_WARN, "a folder named %s was not its session's; it is kept as %s/sessions/%s",
                  session->name, node->store.path, kept);
-        return folder_make(&node->store, session, err);
+        return folder_make(&node->store, session, &node->cards.cards, err);
 }
 
 static int signal_all(struct node *node, struct work *work, const struct sessions_one *session,

@@ -204,6 +204,7 @@ static uint64_t current_limit(struct limits_page *page, const struct settings_li
         return bytes;
 }
 
+/* A daemon's session has its own GPUs alone, whatever the default that was asked for. */
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
 {
         const struct settings_limits *limits = request->limits;
@@ -213,8 +214,9 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
         read_default(page, &defaults);
         if (!limits || page->flags != request->flags ||
             strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
-            defaults.default_bytes != limits->default_bytes ||
-            defaults.default_micro_percent != limits->default_micro_percent)
+            (page->owner == PAGE_OWNER_USER &&
+             (defaults.default_bytes != limits->default_bytes ||
+              defaults.default_micro_percent != limits->default_micro_percent)))
                 return false;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes)
