@@ -29,6 +29,8 @@
 #define SOCKET_FILE "aliquotd.sock"
 #define DESCRIPTORS 65536u
 #define TRIM_SECONDS 60
+#define EMPTY_LOOK_USEC 200000
+#define EMPTY_LOOKS 300u /* without a first session: a minute */
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
 static struct {
@@ -43,7 +45,9 @@ static struct {
         struct node *node;
         struct api *api;
         struct http *http;
-        struct event *events[4];
+        struct event *events[5];
+        bool has_served; /* there has been a session */
+        unsigned idle;   /* looks at a node without any */
 } self = { .lock = -1 };
 
 /* -- Config and token ------------------------------------------------------------------------- */
@@ -134,6 +138,32 @@ static void on_trim(evutil_socket_t fd, short what, void *context)
                 log_line(LOG_WARN, "the audit trail could not be trimmed: %s", err.text);
 }
 
+/* With --until-empty. Requests and this take turns in one thread: a session that was granted is
+ * seen here. */
+static void on_look(evutil_socket_t fd, short what, void *context)
+{
+        if (node_sessions(self.node)->count) {
+                self.has_served = true;
+                return;
+        }
+        if (!self.has_served && ++self.idle < EMPTY_LOOKS)
+                return;
+        log_line(LOG_INFO, "ending; there is no session");
+        event_base_loopbreak(self.base);
+}
+
+static int add_empty_look(struct error *err)
+{
+        const struct timeval every = { .tv_usec = EMPTY_LOOK_USEC };
+
+        if (!self.options.is_until_empty)
+                return 0;
+        self.events[4] = event_new(self.base, -1, EV_PERSIST, on_look, NULL);
+        if (!self.events[4] || event_add(self.events[4], &every) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        return 0;
+}
+
 static int add_events(struct error *err)
 {
         const struct timeval trim = { .tv_sec = TRIM_SECONDS };
@@ -147,7 +177,7 @@ static int add_events(struct error *err)
                         return fail(err, -ENOMEM, "out of memory");
         }
         signal(SIGPIPE, SIG_IGN);
-        return 0;
+        return add_empty_look(err);
 }
 
 /* -- Folders ---------------------------------------------------------------------------------- */
@@ -320,7 +350,7 @@ static void end(void)
         http_stop(self.http);
         api_stop(self.api);
         node_close(self.node);
-        for (unsigned i = 0; i < 4; i++) {
+        for (unsigned i = 0; i < 5; i++) {
                 if (self.events[i])
                         event_free(self.events[i]);
         }

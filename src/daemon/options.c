@@ -18,6 +18,7 @@ enum {
         KEY_TOKEN_FILE,
         KEY_SIM,
         KEY_RESET_DATABASE,
+        KEY_UNTIL_EMPTY,
 };
 
 static const struct argp_option argp_options[] = {
@@ -36,6 +37,8 @@ static const struct argp_option argp_options[] = {
           2 },
         { "reset-database", KEY_RESET_DATABASE, NULL, 0,
           "Put the database aside and begin with an empty one", 3 },
+        { "until-empty", KEY_UNTIL_EMPTY, NULL, 0,
+          "End with the last session, or if none comes within a minute", 3 },
         { 0 },
 };
 
@@ -82,6 +85,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 return 0;
         case KEY_RESET_DATABASE:
                 options->must_reset_database = true;
+                return 0;
+        case KEY_UNTIL_EMPTY:
+                options->is_until_empty = true;
                 return 0;
         case ARGP_KEY_ARG:
                 argp_error(state, "%s: expected no argument", value);

@@ -33,6 +33,7 @@ struct options {
         bool must_check_config;
         bool must_print_config;
         bool must_reset_database;
+        bool is_until_empty; /* it ends with the last session */
         bool is_simulated;
         const char *sim; /* "" when --sim says no more */
         unsigned flag_count;

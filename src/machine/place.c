@@ -15,11 +15,12 @@
 struct layout {
         const char *library; /* from the command's folder */
         const char *sim;
+        const char *daemon;
 };
 
 static const struct layout layouts[] = {
-        { PLACE_LIBDIR "/aliquot/libaliquot.so", PLACE_LIBDIR "/aliquot/sim" },
-        { "../shim/libaliquot.so", "../sim/driver" },
+        { PLACE_LIBDIR "/aliquot/libaliquot.so", PLACE_LIBDIR "/aliquot/sim", "aliquotd" },
+        { "../shim/libaliquot.so", "../sim/driver", "../daemon/aliquotd" },
 };
 
 static int own_folder(struct place *place, char ret[PATH_MAX], struct error *err)
@@ -69,6 +70,7 @@ int place_find(struct place *ret, struct error *err)
         settle(place.sim_folder, folder, layouts[at].sim, "");
         settle(place.sim_cuda, folder, layouts[at].sim, "/libcuda.so.1");
         settle(place.sim_nvml, folder, layouts[at].sim, "/libnvidia-ml.so.1");
+        settle(place.daemon, folder, layouts[at].daemon, "");
         *ret = place;
         return 0;
 }

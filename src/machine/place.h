@@ -17,10 +17,11 @@ struct place {
         char sim_cuda[PATH_MAX];
         char sim_nvml[PATH_MAX];
         char sim_folder[PATH_MAX]; /* of the two, for the loader's search */
+        char daemon[PATH_MAX];     /* aliquotd */
 };
 
-/* -ENOENT names what is missing and where it was expected. The simulator's paths are "" where it is
- * not installed. */
+/* -ENOENT names what is missing and where it was expected. The simulator's paths and the daemon's
+ * are "" where they are not installed. */
 int place_find(struct place *ret, struct error *err);
 
 #endif
