@@ -11,6 +11,8 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
+#include "daemon/database_schema.h"
+
 #define NOBODY 65534u
 
 static char held[HELD_BYTES], again[HELD_BYTES];
@@ -277,6 +279,29 @@ static void test_damaged_pages_are_met_without_harm(void **state)
         assert_true(refused > 100);
 }
 
+/* The start is the time to say it, not the day on which somebody asks for that page. */
+static void test_damage_where_the_start_does_not_read_is_told_at_the_start(void **state)
+{
+        static char good[1 << 20];
+        sqlite3 *handle;
+        int page = 0;
+        size_t length;
+
+        make_one();
+        assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+        assert_int_equal(schema_number(handle,
+                                       "SELECT rootpage FROM sqlite_schema"
+                                       " WHERE name = 'event_session'",
+                                       &page),
+                         SQLITE_OK);
+        sqlite3_close(handle);
+        assert_true(page > 1);
+        length = get(path, good, sizeof(good));
+        memset(good + (size_t)(page - 1) * 4096, 0xff, 4096);
+        put(path, good, length);
+        expect_refused(-EBADMSG, "it is damaged");
+}
+
 static void test_a_file_that_is_cut_short_or_is_no_database_is_refused(void **state)
 {
         static char good[1 << 20];
@@ -455,6 +480,7 @@ int main(void)
                 story(test_a_file_or_folder_that_cannot_be_written_is_refused),
                 story(test_a_read_only_disk_is_told_as_such),
                 story(test_damaged_pages_are_met_without_harm),
+                story(test_damage_where_the_start_does_not_read_is_told_at_the_start),
                 story(test_a_file_that_is_cut_short_or_is_no_database_is_refused),
                 story(test_put_aside_it_is_whole_and_a_new_one_takes_its_place),
                 story(test_put_aside_its_last_changes_go_along),
