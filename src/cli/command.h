@@ -48,6 +48,7 @@ int command_show(int argc, char **argv);
 int command_set(int argc, char **argv);
 int command_rm(int argc, char **argv);
 int command_gpus(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_probe(int argc, char **argv);
 int command_complete(int argc, char **argv);
@@ -55,7 +56,7 @@ int command_help(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 extern const struct argp argp_run, argp_env, argp_create, argp_ls, argp_ps, argp_show, argp_set,
-        argp_rm, argp_gpus, argp_doctor;
+        argp_rm, argp_gpus, argp_top, argp_doctor;
 
 /* "aliquot run: text", on standard error. Returns `status`. */
 int command_fail(const char *name, int status, const struct error *err);

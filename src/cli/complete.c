@@ -11,6 +11,7 @@
 #include "machine/cards.h"
 #include "cli/options.h"
 #include "cli/request.h"
+#include "cli/top/model.h"
 
 static void offer(const char *candidate, const char *typed)
 {
@@ -100,6 +101,9 @@ static void offer_value(const char *option, char *typed)
         else if (strcmp(option, "--context") == 0) {
                 offer("charge", typed);
                 offer("free", typed);
+        } else if (strcmp(option, "--sort") == 0) {
+                for (unsigned i = 0; i < SORT_KEYS; i++)
+                        offer(model_sort_names[i], typed);
         }
 }
 

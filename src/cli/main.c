@@ -19,6 +19,7 @@ const struct command commands[] = {
         { "ls", NULL, "list the sessions", command_ls, &argp_ls, false },
         { "ps", NULL, "list the processes, and what each holds", command_ps, &argp_ps, false },
         { "show", "status", "show a session", command_show, &argp_show, false },
+        { "top", NULL, "watch GPUs, sessions and processes", command_top, &argp_top, false },
         { "create", "allocate", "make a session", command_create, &argp_create, false },
         { "set", NULL, "change the limits of a session", command_set, &argp_set, false },
         { "rm", "release", "remove a session", command_rm, &argp_rm, false },

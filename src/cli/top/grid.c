@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/grid.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVELS 8u
+
+static const uint16_t line_utf8[] = {
+        0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588
+};
+static const char line_ascii[] = "_.:-=+*#";
+
+int grid_begin(struct grid *grid, int rows, int columns)
+{
+        size_t cells = (size_t)rows * (size_t)columns;
+
+        if (grid->rows != rows || grid->columns != columns || !grid->cell) {
+                void *cell = reallocarray(grid->cell, cells ? cells : 1, sizeof(*grid->cell));
+
+                if (!cell)
+                        return -ENOMEM;
+                grid->cell = cell;
+                grid->rows = rows;
+                grid->columns = columns;
+        }
+        for (size_t i = 0; i < cells; i++)
+                grid->cell[i] = (struct grid_cell){ ' ', GRID_PLAIN };
+        return 0;
+}
+
+void grid_finish(struct grid *grid)
+{
+        free(grid->cell);
+        *grid = (struct grid){ 0 };
+}
+
+struct grid_cell *grid_at(const struct grid *grid, int row, int column)
+{
+        if (row < 0 || row >= grid->rows || column < 0 || column >= grid->columns)
+                return NULL;
+        return &grid->cell[(size_t)row * (size_t)grid->columns + (size_t)column];
+}
+
+static void put(struct grid *grid, const struct grid_place *place, int at, uint16_t character,
+                uint8_t looks)
+{
+        struct grid_cell *cell = grid_at(grid, place->row, place->column + at);
+
+        if (cell && at < place->width)
+                *cell = (struct grid_cell){ character, looks };
+}
+
+static void put_text(struct grid *grid, const struct grid_place *place, const char *text,
+                     int indent)
+{
+        int length = (int)strlen(text);
+        int room = place->width - indent;
+
+        for (int i = 0; i < place->width; i++)
+                put(grid, place, i, ' ', place->looks);
+        for (int i = 0; i < length && i < room; i++) {
+                bool is_plain = text[i] >= ' ' && text[i] <= '~';
+
+                put(grid, place, indent + i, is_plain ? (uint8_t)text[i] : '?', place->looks);
+        }
+        if (length > room && room > 0)
+                put(grid, place, place->width - 1, grid->is_utf8 ? 0x2026 : '~', place->looks);
+}
+
+void grid_text(struct grid *grid, const struct grid_place *place, const char *format, ...)
+{
+        char text[1024];
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        put_text(grid, place, text, 0);
+}
+
+void grid_right(struct grid *grid, const struct grid_place *place, const char *text)
+{
+        int length = (int)strlen(text);
+
+        put_text(grid, place, text, length < place->width ? place->width - length : 0);
+}
+
+/* Rounded to the nearest cell; what is there at all has a cell, what is not full has one free. */
+static int cells_of(unsigned permille, int cells)
+{
+        int count = (int)((permille * (unsigned)cells + 500) / 1000);
+
+        if (count == 0 && permille > 0)
+                return 1;
+        if (count == cells && permille < 1000)
+                return cells - 1;
+        return count;
+}
+
+void grid_bar(struct grid *grid, const struct grid_place *place, unsigned first, unsigned second)
+{
+        static const uint16_t utf8[] = { 0x2588, 0x2592, 0x00b7 }, ascii[] = { '#', '=', '.' };
+        const uint16_t *parts = grid->is_utf8 ? utf8 : ascii;
+        int cells = place->width - 2;
+        int own, both;
+
+        if (cells < 2)
+                return;
+        own = cells_of(first, cells);
+        both = cells_of(first + second < 1000 ? first + second : 1000, cells);
+        if (second > 0 && both <= own)
+                both = own < cells ? own + 1 : own;
+        put(grid, place, 0, '[', GRID_PLAIN);
+        for (int i = 0; i < cells; i++) {
+                unsigned part = i < own ? 0 : i < both ? 1 : 2;
+                uint8_t looks[] = { place->looks, GRID_CYAN, GRID_DIM };
+
+                put(grid, place, 1 + i, parts[part], looks[part]);
+        }
+        put(grid, place, 1 + cells, ']', GRID_PLAIN);
+}
+
+void grid_history(struct grid *grid, const struct grid_place *place, const struct history *history)
+{
+        unsigned cells = (unsigned)place->width;
+
+        if (place->width < 1)
+                return;
+        cells = cells < HISTORY_SAMPLES ? cells : HISTORY_SAMPLES;
+        for (unsigned i = 0; i < cells; i++) {
+                int permille = history_cell(history, cells, i);
+                unsigned level = (unsigned)(permille < 0 ? 0 : permille) * (LEVELS - 1);
+
+                level = (level + 999) / 1000; /* what is there at all is seen */
+                if (permille >= 0)
+                        put(grid, place, (int)i,
+                            grid->is_utf8 ? line_utf8[level] : (uint8_t)line_ascii[level],
+                            place->looks);
+        }
+}
+
+void grid_mark(struct grid *grid, int row, uint8_t looks)
+{
+        for (int i = 0; i < grid->columns; i++) {
+                struct grid_cell *cell = grid_at(grid, row, i);
+
+                if (cell)
+                        cell->looks |= looks;
+        }
+}
+
+int grid_encode(uint16_t character, char ret[4])
+{
+        int length = 0;
+
+        if (character < 0x80) {
+                ret[length++] = (char)character;
+        } else if (character < 0x800) {
+                ret[length++] = (char)(0xc0 | character >> 6);
+                ret[length++] = (char)(0x80 | (character & 0x3f));
+        } else {
+                ret[length++] = (char)(0xe0 | character >> 12);
+                ret[length++] = (char)(0x80 | (character >> 6 & 0x3f));
+                ret[length++] = (char)(0x80 | (character & 0x3f));
+        }
+        ret[length] = '\0';
+        return length;
+}
+
+void grid_print(const struct grid *grid, FILE *stream)
+{
+        for (int row = 0; row < grid->rows; row++) {
+                int end = grid->columns;
+
+                while (end > 0 && grid_at(grid, row, end - 1)->character == ' ')
+                        end--;
+                for (int i = 0; i < end; i++) {
+                        char bytes[4];
+
+                        grid_encode(grid_at(grid, row, i)->character, bytes);
+                        fputs(bytes, stream);
+                }
+                fputc('\n', stream);
+        }
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A screen as data: cells of one character and its looks, which tests compare and a terminal shows.
+ *
+ * Everything is clipped to the grid and to the width it was given; of text, what is not printable
+ * ASCII is shown as '?', a cell a byte. The characters of bars and lines are chosen by `is_utf8`,
+ * so that every screen has an ASCII twin in which nothing is lost.
+ */
+#ifndef ALIQUOT_CLI_TOP_GRID_H
+#define ALIQUOT_CLI_TOP_GRID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/top/history.h"
+
+/* How a cell looks: one colour and any of the others. */
+enum grid_looks {
+        GRID_PLAIN = 0,
+        GRID_GREEN = 1,
+        GRID_YELLOW = 2,
+        GRID_RED = 3,
+        GRID_CYAN = 4,
+        GRID_COLOUR = 0x0f,
+        GRID_BOLD = 0x10,
+        GRID_TITLE = 0x20,
+        GRID_SELECTED = 0x40,
+        GRID_DIM = 0x80,
+};
+
+struct grid_cell {
+        uint16_t character; /* Unicode, of the basic plane */
+        uint8_t looks;
+};
+
+struct grid {
+        int rows, columns;
+        bool is_utf8;
+        struct grid_cell *cell; /* owned: rows x columns */
+};
+
+/* Where something goes. */
+struct grid_place {
+        int row, column, width;
+        uint8_t looks;
+};
+
+/* Blank, in this size; also the first time, from a zeroed grid. -ENOMEM. */
+int grid_begin(struct grid *grid, int rows, int columns);
+void grid_finish(struct grid *grid);
+
+/* NULL: not on the grid. */
+struct grid_cell *grid_at(const struct grid *grid, int row, int column);
+
+/* To the left of its place, the rest of the place blank; cut with a mark where it is too long. */
+void grid_text(struct grid *grid, const struct grid_place *place, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+void grid_right(struct grid *grid, const struct grid_place *place, const char *text);
+
+/* A bar in brackets: `first` and `second` thousandths, then what is free. Looks are those of the
+ * first part; the second has a character of its own. */
+void grid_bar(struct grid *grid, const struct grid_place *place, unsigned first, unsigned second);
+void grid_history(struct grid *grid, const struct grid_place *place, const struct history *history);
+
+/* Adds looks to a whole row. */
+void grid_mark(struct grid *grid, int row, uint8_t looks);
+
+/* As lines of text without looks; spaces at their ends are left out. */
+void grid_print(const struct grid *grid, FILE *stream);
+
+/* One character as UTF-8, terminated; returns its length. */
+int grid_encode(uint16_t character, char ret[4]);
+
+#endif

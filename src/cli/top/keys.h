@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a key does: changes of the model and of what is asked, and orders for the outside.
+ *
+ * One question at a time is open on the last line of the screen (a filter, a limit, a yes or no).
+ * An order names its targets as they were when the question was asked: what comes or goes meanwhile
+ * is not hit by it.
+ */
+#ifndef ALIQUOT_CLI_TOP_KEYS_H
+#define ALIQUOT_CLI_TOP_KEYS_H
+
+#include "cli/top/model.h"
+
+#define KEYS_LINE_BYTES 256u
+
+/* What is no printable character. */
+enum key {
+        KEY_OF_UP = 0x100,
+        KEY_OF_DOWN,
+        KEY_OF_PAGE_UP,
+        KEY_OF_PAGE_DOWN,
+        KEY_OF_HOME,
+        KEY_OF_END,
+        KEY_OF_ENTER,
+        KEY_OF_ESCAPE,
+        KEY_OF_ERASE,
+        KEY_OF_ERASE_LINE,
+        KEY_OF_HELP,
+};
+
+enum keys_question { ASKS_NOTHING, ASKS_FILTER, ASKS_LIMIT, ASKS_SIGNAL, SHOWS_HELP };
+
+struct keys {
+        enum keys_question question;
+        bool is_paused;
+        int page_rows; /* how many rows of sessions the screen has; the caller sets it */
+        char line[KEYS_LINE_BYTES];    /* what is being typed */
+        char message[KEYS_LINE_BYTES]; /* of the last order, until the next key */
+        bool is_bad;                   /* the message */
+        char session[PAGE_NAME_BYTES]; /* whom the question is about */
+        int signal;
+        uint64_t slots_inode;            /* of the session's file that its processes have mapped */
+        struct snapshot_process *target; /* owned; `user` is not to be used */
+        unsigned target_count;
+};
+
+enum keys_order { ORDER_NONE, ORDER_QUIT, ORDER_SET_LIMIT, ORDER_SIGNAL };
+
+/*
+ * ORDER_SET_LIMIT: `line` as the memory of `session`. ORDER_SIGNAL: `signal` to the targets. Both
+ * are valid until the next key. Negative: -ENOMEM.
+ */
+int keys_press(struct keys *keys, struct model *model, int key);
+void keys_finish(struct keys *keys);
+
+#endif

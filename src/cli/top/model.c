@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const model_sort_names[SORT_KEYS] = { "name", "processes", "used", "limit", "full" };
+
+static int by_name(const void *name, const void *memory)
+{
+        return strcmp(name, ((const struct model_memory *)memory)->name);
+}
+
+static void remember_devices(struct model *model, const struct snapshot *snapshot)
+{
+        static struct model_device kept[SETTINGS_GPUS];
+
+        for (unsigned i = 0; i < snapshot->device_count; i++) {
+                const struct snapshot_device *device = &snapshot->device[i];
+
+                kept[i] = (struct model_device){ 0 };
+                for (unsigned j = 0; j < model->device_count; j++) {
+                        if (memcmp(model->device[j].uuid, device->uuid, 16) == 0)
+                                kept[i] = model->device[j];
+                }
+                memcpy(kept[i].uuid, device->uuid, 16);
+                if (device->gauges.busy_percent >= 0)
+                        history_add(&kept[i].busy, (unsigned)device->gauges.busy_percent * 10);
+        }
+        memcpy(model->device, kept, sizeof(kept));
+        model->device_count = snapshot->device_count;
+}
+
+static int remember_sessions(struct model *model, const struct snapshot *snapshot)
+{
+        struct model_memory *kept = calloc(snapshot->session_count + 1, sizeof(*kept));
+
+        if (!kept)
+                return -ENOMEM;
+        for (size_t i = 0; i < snapshot->session_count; i++) {
+                const struct snapshot_session *session = &snapshot->session[i];
+                const struct model_memory *before = NULL;
+
+                if (model->memory_count > 0)
+                        before = bsearch(session->name, model->memory, model->memory_count,
+                                         sizeof(*before), by_name);
+                if (before)
+                        kept[i] = *before;
+                else
+                        kept[i].is_open = model->opens_all;
+                memcpy(kept[i].name, session->name, sizeof(kept[i].name));
+                if (!session->broken[0])
+                        history_add(&kept[i].used, snapshot_fill(session));
+        }
+        free(model->memory);
+        model->memory = kept;
+        model->memory_count = snapshot->session_count;
+        return 0;
+}
+
+int model_take(struct model *model, const struct snapshot *snapshot)
+{
+        int rc = remember_sessions(model, snapshot);
+
+        if (rc < 0)
+                return rc;
+        remember_devices(model, snapshot);
+        model->now = snapshot;
+        return model_arrange(model);
+}
+
+static int add_row(struct model *model, enum model_kind kind, size_t session, unsigned at)
+{
+        if (model->count == model->room) {
+                size_t room = model->room ? 2 * model->room : 64;
+                void *row = reallocarray(model->row, room, sizeof(*model->row));
+
+                if (!row)
+                        return -ENOMEM;
+                model->row = row;
+                model->room = room;
+        }
+        model->row[model->count++] = (struct model_row){ kind, session, at };
+        return 0;
+}
+
+static bool session_matches(const struct model *model, const struct snapshot_session *session)
+{
+        return strcasestr(session->name, model->filter) != NULL;
+}
+
+static bool process_matches(const struct model *model, const struct snapshot_process *process)
+{
+        char pid[16];
+
+        snprintf(pid, sizeof(pid), "%u", process->pid);
+        return strcasestr(process->said.command, model->filter) ||
+               strcasestr(process->user, model->filter) || strcmp(pid, model->filter) == 0;
+}
+
+static bool is_shown(const struct model *model, const struct snapshot_session *session)
+{
+        if (session_matches(model, session))
+                return true;
+        for (unsigned i = 0; i < session->process_count; i++) {
+                if (process_matches(model, &session->process[i]))
+                        return true;
+        }
+        return false;
+}
+
+/* One GPU is told by the session's own row. */
+static int add_parts(struct model *model, size_t at)
+{
+        const struct snapshot_session *session = &model->now->session[at];
+        bool is_whole = session_matches(model, session);
+        int rc = 0;
+
+        for (unsigned i = 0; rc == 0 && session->share_count > 1 && i < session->share_count; i++)
+                rc = add_row(model, MODEL_SHARE, at, i);
+        for (unsigned i = 0; rc == 0 && i < session->process_count; i++) {
+                if (is_whole || process_matches(model, &session->process[i]))
+                        rc = add_row(model, MODEL_PROCESS, at, i);
+        }
+        return rc;
+}
+
+static uint64_t sort_value(const struct snapshot_session *session, enum model_sort sort)
+{
+        uint64_t most = 0;
+
+        switch (sort) {
+        case SORT_PROCESSES:
+                return session->process_count;
+        case SORT_USED:
+                return session->used_bytes;
+        case SORT_FILL:
+                return snapshot_fill(session);
+        case SORT_LIMIT:
+                if (session->share_count == 0)
+                        return session->default_limit_bytes;
+                for (unsigned i = 0; i < session->share_count; i++) {
+                        if (session->share[i].limit_bytes > most)
+                                most = session->share[i].limit_bytes;
+                }
+                return most;
+        default:
+                return 0;
+        }
+}
+
+/* Names upwards, numbers downwards, equal numbers by name. */
+static int compare(const void *a, const void *b, void *context)
+{
+        const struct model *model = context;
+        const struct snapshot_session *first = &model->now->session[*(const size_t *)a];
+        const struct snapshot_session *second = &model->now->session[*(const size_t *)b];
+        uint64_t first_value = sort_value(first, model->sort);
+        uint64_t second_value = sort_value(second, model->sort);
+        int order = (first_value < second_value) - (first_value > second_value);
+
+        if (order == 0)
+                order = strcmp(first->name, second->name);
+        return model->is_reversed ? -order : order;
+}
+
+static uint64_t id_of(const struct model *model, const struct model_row *row)
+{
+        const struct snapshot_session *session = &model->now->session[row->session];
+        const struct usage_process *said;
+
+        if (row->kind == MODEL_SHARE)
+                return session->share[row->at].row;
+        if (row->kind == MODEL_SESSION)
+                return 0;
+        said = &session->process[row->at].said;
+        return (uint64_t)said->slot << 48 ^ said->start_ticks;
+}
+
+/* What was selected; else the row where it was, or the last. */
+static void find_selected(struct model *model)
+{
+        for (size_t i = 0; model->key.is_set && i < model->count; i++) {
+                const struct model_row *row = &model->row[i];
+
+                if (row->kind == model->key.kind && id_of(model, row) == model->key.id &&
+                    strcmp(model->now->session[row->session].name, model->key.name) == 0) {
+                        model->selected = i;
+                        return;
+                }
+        }
+        if (!model->key.is_set)
+                model->selected = 0;
+        if (model->selected >= model->count)
+                model->selected = model->count ? model->count - 1 : 0;
+}
+
+int model_arrange(struct model *model)
+{
+        size_t count = 0;
+        size_t *order;
+        int rc = 0;
+
+        model->count = 0;
+        if (!model->now)
+                return 0;
+        order = calloc(model->now->session_count + 1, sizeof(*order));
+        if (!order)
+                return -ENOMEM;
+        for (size_t i = 0; i < model->now->session_count; i++) {
+                if (is_shown(model, &model->now->session[i]))
+                        order[count++] = i;
+        }
+        qsort_r(order, count, sizeof(*order), compare, model);
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+                rc = add_row(model, MODEL_SESSION, order[i], 0);
+                if (rc == 0 && model->memory[order[i]].is_open)
+                        rc = add_parts(model, order[i]);
+        }
+        free(order);
+        find_selected(model);
+        return rc;
+}
+
+void model_finish(struct model *model)
+{
+        free(model->memory);
+        free(model->row);
+        *model = (struct model){ 0 };
+}
+
+const struct model_row *model_selected(const struct model *model)
+{
+        return model->count ? &model->row[model->selected] : NULL;
+}
+
+static void set_key(struct model *model)
+{
+        const struct model_row *row = model_selected(model);
+
+        model->key.is_set = row != NULL;
+        if (!row)
+                return;
+        model->key.kind = row->kind;
+        model->key.id = id_of(model, row);
+        memcpy(model->key.name, model->now->session[row->session].name, sizeof(model->key.name));
+}
+
+void model_move(struct model *model, long rows)
+{
+        size_t last = model->count ? model->count - 1 : 0;
+
+        if (rows < 0 && (size_t)-rows > model->selected)
+                model->selected = 0;
+        else if (rows > 0 && (size_t)rows > last - model->selected)
+                model->selected = last;
+        else
+                model->selected += (size_t)rows;
+        set_key(model);
+}
+
+int model_toggle(struct model *model)
+{
+        const struct model_row *row = model_selected(model);
+        size_t session;
+
+        if (!row)
+                return 0;
+        session = row->session;
+        model->memory[session].is_open = !model->memory[session].is_open;
+        /* The rows below it may go: the session itself is selected. */
+        while (model->row[model->selected].kind != MODEL_SESSION)
+                model->selected--;
+        set_key(model);
+        return model_arrange(model);
+}
+
+int model_toggle_all(struct model *model)
+{
+        const struct model_row *row = model_selected(model);
+
+        model->opens_all = !model->opens_all;
+        for (size_t i = 0; i < model->memory_count; i++)
+                model->memory[i].is_open = model->opens_all;
+        if (row && model->key.is_set) {
+                while (model->row[model->selected].kind != MODEL_SESSION)
+                        model->selected--;
+                set_key(model);
+        }
+        return model_arrange(model);
+}

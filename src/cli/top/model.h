@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `aliquot top` shows, without how: snapshots in, rows out.
+ *
+ *      model_take()        a new snapshot: one more sample of every history, then rows
+ *      model_arrange()     rows anew, after a change of `sort`, `is_reversed` or `filter`
+ *      model_move() ...    the selection and what is opened
+ *
+ * What is selected or opened is so by name, not by place: it keeps its state while rows come, go
+ * and change their order, and loses it when it is gone. Nothing here knows a clock, a terminal or a
+ * file.
+ */
+#ifndef ALIQUOT_CLI_TOP_MODEL_H
+#define ALIQUOT_CLI_TOP_MODEL_H
+
+#include "cli/top/history.h"
+#include "cli/top/snapshot.h"
+
+#define MODEL_FILTER_BYTES 48u
+
+enum model_sort { SORT_NAME, SORT_PROCESSES, SORT_USED, SORT_LIMIT, SORT_FILL, SORT_KEYS };
+
+/* Their words, for people. */
+extern const char *const model_sort_names[SORT_KEYS];
+
+enum model_kind { MODEL_SESSION, MODEL_SHARE, MODEL_PROCESS };
+
+struct model_row {
+        enum model_kind kind;
+        size_t session;
+        unsigned at; /* of its shares or processes */
+};
+
+/* What is remembered of a session from one snapshot to the next. */
+struct model_memory {
+        char name[PAGE_NAME_BYTES];
+        bool is_open;
+        struct history used; /* of what it can have */
+};
+
+struct model_device {
+        uint8_t uuid[16];
+        struct history busy;
+};
+
+struct model {
+        /* For the caller to change; then model_arrange(). */
+        enum model_sort sort;
+        bool is_reversed;
+        char filter[MODEL_FILTER_BYTES]; /* of names, commands, users, pids; "": everything */
+
+        const struct snapshot *now;  /* borrowed until the next one */
+        struct model_memory *memory; /* owned; as now->session */
+        size_t memory_count;
+        struct model_device device[SETTINGS_GPUS]; /* as now->device */
+        unsigned device_count;
+        struct model_row *row; /* owned */
+        size_t count, room;
+        size_t selected; /* a row; 0 where there is none */
+        bool opens_all;  /* also sessions to come */
+        struct {
+                bool is_set; /* false: the first row, whichever it is */
+                enum model_kind kind;
+                char name[PAGE_NAME_BYTES];
+                uint64_t id; /* of the share or process in its session */
+        } key;
+};
+
+/* 0, or -ENOMEM; the snapshot must stay as it is until the next one is taken. */
+int model_take(struct model *model, const struct snapshot *snapshot);
+int model_arrange(struct model *model);
+void model_finish(struct model *model);
+
+void model_move(struct model *model, long rows);
+int model_toggle(struct model *model); /* the selected session, or that of the selected row */
+int model_toggle_all(struct model *model);
+
+/* NULL: nothing is there to be selected. */
+const struct model_row *model_selected(const struct model *model);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The terminal: shows grids, and says which key was pressed. One file with ncurses, one for a build
+ * without it, in which screen_open() fails with the reason.
+ */
+#ifndef ALIQUOT_CLI_TOP_SCREEN_H
+#define ALIQUOT_CLI_TOP_SCREEN_H
+
+#include "cli/top/grid.h"
+#include "common/error.h"
+
+/* Instead of a key. */
+enum screen_event { SCREEN_NOTHING = 0, SCREEN_RESIZED = -1, SCREEN_GONE = -2 };
+
+/* Takes the terminal, until screen_close() or a signal that ends us. NO_COLOR is heeded. */
+int screen_open(struct error *err);
+void screen_close(void);
+
+void screen_size(int *ret_rows, int *ret_columns);
+
+/* Only what has changed since the last grid goes to the terminal. */
+void screen_show(const struct grid *grid);
+
+/* Waits so long at most. A key as enum key has them, or a screen_event. */
+int screen_wait(int milliseconds);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/screen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Before what it would otherwise declare by itself. */
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+
+#include "cli/top/keys.h"
+#include "common/text.h"
+
+#define ESCAPE_MILLISECONDS 25
+#define ESCAPE_CODE 27
+#define DELETE_CODE 127
+#define CONTROL(letter) ((letter)&0x1f)
+
+static bool has_colour;
+
+static void begin_colours(void)
+{
+        static const short colour[] = { [GRID_GREEN] = COLOR_GREEN,
+                                        [GRID_YELLOW] = COLOR_YELLOW,
+                                        [GRID_RED] = COLOR_RED,
+                                        [GRID_CYAN] = COLOR_CYAN };
+        const char *no_colour = getenv("NO_COLOR");
+
+        if ((no_colour && no_colour[0]) || !has_colors())
+                return;
+        start_color();
+        use_default_colors();
+        for (short i = GRID_GREEN; i <= GRID_CYAN; i++)
+                init_pair(i, colour[i], -1);
+        has_colour = true;
+}
+
+int screen_open(struct error *err)
+{
+        const char *term = getenv("TERM");
+
+        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+                return fail(err, -ENOTTY, "this is no terminal; --once prints one frame as text");
+        if (!newterm(NULL, stdout, stdin))
+                return fail(err, -ENOTTY,
+                            "TERM=%s: no such terminal is known here; --once prints one frame",
+                            text_shown(term ? term : ""));
+        begin_colours();
+        cbreak();
+        noecho();
+        nonl();
+        keypad(stdscr, TRUE);
+        nodelay(stdscr, TRUE);
+        set_escdelay(ESCAPE_MILLISECONDS);
+        curs_set(0);
+        return 0;
+}
+
+void screen_close(void)
+{
+        endwin();
+}
+
+void screen_size(int *ret_rows, int *ret_columns)
+{
+        getmaxyx(stdscr, *ret_rows, *ret_columns);
+}
+
+static attr_t attributes_of(uint8_t looks)
+{
+        attr_t attributes = A_NORMAL;
+
+        if (looks & GRID_BOLD)
+                attributes |= A_BOLD;
+        if (looks & GRID_TITLE)
+                attributes |= A_UNDERLINE;
+        if (looks & GRID_SELECTED)
+                attributes |= A_REVERSE;
+        else if (looks & GRID_DIM)
+                attributes |= A_DIM;
+        return attributes;
+}
+
+void screen_show(const struct grid *grid)
+{
+        for (int row = 0; row < grid->rows; row++) {
+                for (int column = 0; column < grid->columns; column++) {
+                        const struct grid_cell *cell = grid_at(grid, row, column);
+                        wchar_t text[2] = { cell->character, 0 };
+                        short colour = has_colour ? cell->looks & GRID_COLOUR : 0;
+                        cchar_t out;
+
+                        setcchar(&out, text, attributes_of(cell->looks), colour, NULL);
+                        mvadd_wch(row, column, &out);
+                }
+        }
+        refresh();
+}
+
+static int key_of(int code)
+{
+        switch (code) {
+        case KEY_UP:
+                return KEY_OF_UP;
+        case KEY_DOWN:
+                return KEY_OF_DOWN;
+        case KEY_PPAGE:
+                return KEY_OF_PAGE_UP;
+        case KEY_NPAGE:
+                return KEY_OF_PAGE_DOWN;
+        case KEY_HOME:
+                return KEY_OF_HOME;
+        case KEY_END:
+                return KEY_OF_END;
+        case KEY_ENTER:
+        case '\r':
+        case '\n':
+                return KEY_OF_ENTER;
+        case ESCAPE_CODE:
+                return KEY_OF_ESCAPE;
+        case KEY_BACKSPACE:
+        case DELETE_CODE:
+        case '\b':
+                return KEY_OF_ERASE;
+        case CONTROL('u'):
+                return KEY_OF_ERASE_LINE;
+        case KEY_F(1):
+                return KEY_OF_HELP;
+        case KEY_RESIZE:
+                return SCREEN_RESIZED;
+        default:
+                return code >= ' ' && code <= '~' ? code : SCREEN_NOTHING;
+        }
+}
+
+int screen_wait(int milliseconds)
+{
+        struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+        int code = getch(); /* what a longer sequence left behind */
+
+        if (code == ERR) {
+                int ready = poll(&input, 1, milliseconds);
+
+                if (ready > 0 && (input.revents & (POLLHUP | POLLERR | POLLNVAL)))
+                        return SCREEN_GONE;
+                code = getch(); /* also where a signal woke us: the size */
+        }
+        return code == ERR ? SCREEN_NOTHING : key_of(code);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/screen.h"
+
+#include <errno.h>
+
+int screen_open(struct error *err)
+{
+        return fail(err, -ENOSYS,
+                    "the screen was not built in (ncursesw was missing, or not wanted); --once "
+                    "prints one frame as text");
+}
+
+void screen_close(void)
+{
+}
+
+void screen_size(int *ret_rows, int *ret_columns)
+{
+        *ret_rows = *ret_columns = 0;
+}
+
+void screen_show(const struct grid *grid)
+{
+}
+
+int screen_wait(int milliseconds)
+{
+        return SCREEN_GONE;
+}

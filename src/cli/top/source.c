@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/source.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/options.h"
+#include "cli/sweep.h"
+#include "cli/top/source_devices.h"
+#include "cli/usage.h"
+#include "common/atomic.h"
+#include "common/text.h"
+
+#define USERS 256u
+#define USER_BYTES 33u
+
+struct source_entry {
+        char name[PAGE_NAME_BYTES];
+        bool is_joined;
+        bool is_gone; /* between its listing and our look */
+        struct store_session session;
+        struct error broken;
+        struct snapshot_process *process; /* owned */
+        unsigned count;
+};
+
+/* One reader, one thread. */
+static sigjmp_buf cut_short;
+static volatile sig_atomic_t is_guarded;
+
+static void on_bus_error(int signal)
+{
+        if (is_guarded)
+                siglongjmp(cut_short, 1);
+        sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+}
+
+/* Looked up once: a directory service may be slow. Stays valid. */
+static const char *user_name(uint32_t uid)
+{
+        static struct {
+                uint32_t uid;
+                char name[USER_BYTES];
+        } known[USERS];
+        static unsigned count;
+        const struct passwd *entry;
+        unsigned at = 0;
+
+        while (at < count && known[at].uid != uid)
+                at++;
+        if (at < count)
+                return known[at].name;
+        if (count == USERS)
+                return "?";
+        entry = getpwuid(uid);
+        known[at].uid = uid;
+        if (entry && text_is_plain(entry->pw_name))
+                snprintf(known[at].name, USER_BYTES, "%s", entry->pw_name);
+        else
+                snprintf(known[at].name, USER_BYTES, "%u", uid);
+        count++;
+        return known[at].name;
+}
+
+static bool is_same_process(const struct usage_process *a, const struct usage_process *b)
+{
+        return a->slot == b->slot && a->pid == b->pid && a->start_ticks == b->start_ticks &&
+               a->pid_ns_inode == b->pid_ns_inode && a->uid == b->uid;
+}
+
+/* A process in another PID namespace is looked for in /proc once. Both lists are in slot order. */
+static void name_process(const struct source_entry *entry, unsigned *at,
+                         struct snapshot_process *process)
+{
+        while (*at < entry->count && entry->process[*at].said.slot < process->said.slot)
+                ++*at;
+        if (*at < entry->count && is_same_process(&entry->process[*at].said, &process->said)) {
+                process->pid = entry->process[*at].pid;
+                process->user = entry->process[*at].user;
+                return;
+        }
+        process->pid = usage_local_pid(&process->said);
+        process->user = user_name(process->said.uid);
+}
+
+static int read_processes(const struct source *source, struct source_entry *entry)
+{
+        char path[STORE_PATH_BYTES];
+        struct liveness_file file = { path, entry->session.slots_file.device,
+                                      entry->session.slots_file.inode };
+        struct snapshot_process *process;
+        unsigned before = 0;
+        int count = text_put(path, sizeof(path), &entry->broken, "%s/slots", entry->session.path);
+
+        if (count == 0)
+                count = usage_list(entry->session.slots, &file, source->scratch, PAGE_SLOTS);
+        if (count < 0)
+                return fail(&entry->broken, count, "slots: %s", strerror(-count));
+        process = calloc((size_t)count + 1, sizeof(*process));
+        if (!process)
+                return fail(&entry->broken, -ENOMEM, "out of memory");
+        for (int i = 0; i < count; i++) {
+                process[i].said = source->scratch[i];
+                name_process(entry, &before, &process[i]);
+                for (unsigned j = 0; j < PAGE_DEVICES; j++)
+                        process[i].bytes += process[i].said.bytes[j];
+        }
+        free(entry->process);
+        entry->process = process;
+        entry->count = (unsigned)count;
+        return 0;
+}
+
+static void leave(struct source_entry *entry)
+{
+        if (entry->is_joined)
+                store_close(&entry->session);
+        entry->is_joined = false;
+        free(entry->process);
+        entry->process = NULL;
+        entry->count = 0;
+}
+
+/* Whether the folder still holds the files that we have mapped, whole. */
+static bool is_current(const struct source_entry *entry)
+{
+        char path[STORE_PATH_BYTES];
+        struct stat st;
+
+        return store_is_current(&entry->session) &&
+               text_put(path, sizeof(path), NULL, "%s/slots", entry->session.path) == 0 &&
+               lstat(path, &st) == 0 && (uint64_t)st.st_ino == entry->session.slots_file.inode &&
+               (uint64_t)st.st_dev == entry->session.slots_file.device &&
+               (uint64_t)st.st_size >= sizeof(struct slots_page);
+}
+
+static void look_at(struct source *source, struct source_entry *entry)
+{
+        int rc = 0;
+
+        entry->broken = (struct error){ 0 };
+        entry->is_gone = false;
+        if (entry->is_joined && !is_current(entry))
+                leave(entry);
+        if (!entry->is_joined) {
+                rc = store_join(&source->store, entry->name, false, &entry->session,
+                                &entry->broken);
+                entry->is_joined = rc == 0;
+                entry->is_gone = rc == -ENOENT || rc == -EBUSY;
+        }
+        if (rc == 0)
+                read_processes(source, entry);
+}
+
+/* With the net below: a file that is cut short under us raises SIGBUS at the next touch. */
+static void guarded(struct source *source, struct source_entry *entry,
+                    void (*act)(struct source *, struct source_entry *))
+{
+        if (sigsetjmp(cut_short, 0) == 0) {
+                is_guarded = 1;
+                act(source, entry);
+        } else {
+                leave(entry);
+                fail(&entry->broken, -EIO, "its files were cut short");
+        }
+        is_guarded = 0;
+}
+
+static void fill_share(const struct source_entry *entry, unsigned row, struct snapshot_share *ret)
+{
+        const struct limits_device *device = &entry->session.limits->device[row];
+
+        *ret = (struct snapshot_share){ .row = row,
+                                        .device = -1,
+                                        .card_bytes = device->card_bytes,
+                                        .limit_bytes =
+                                                load_acquire(shared_word(&device->limit_bytes)) };
+        memcpy(ret->uuid, device->uuid, sizeof(ret->uuid));
+        for (unsigned i = 0; i < entry->count; i++)
+                ret->used_bytes += entry->process[i].said.bytes[row];
+}
+
+static void fill_session(struct source *source, struct source_entry *entry)
+{
+        struct snapshot *snapshot = &source->snapshot;
+        struct snapshot_session *session = &snapshot->session[snapshot->session_count];
+        const struct limits_page *page = entry->session.limits;
+
+        *session = (struct snapshot_session){ .slots_inode = entry->session.slots_file.inode };
+        memcpy(session->name, entry->name, sizeof(session->name));
+        if (entry->broken.code < 0)
+                return;
+        session->is_held = load_acquire(shared_half(&page->gate)) != 0;
+        session->default_limit_bytes = load_acquire(shared_word(&page->default_limit_bytes));
+        session->process_count = entry->count;
+        session->process = entry->process;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct snapshot_share *share = &session->share[session->share_count];
+
+                if (!usage_has_row(&entry->session, i))
+                        continue;
+                fill_share(entry, i, share);
+                session->used_bytes += share->used_bytes;
+                session->share_count++;
+        }
+}
+
+static void add_session(struct source *source, struct source_entry *entry)
+{
+        struct snapshot *snapshot = &source->snapshot;
+        struct snapshot_session *session = &snapshot->session[snapshot->session_count];
+
+        if (entry->is_gone)
+                return;
+        guarded(source, entry, fill_session);
+        if (entry->broken.code < 0) {
+                session->process_count = session->share_count = 0;
+                session->used_bytes = 0;
+                text_quote(entry->broken.text, session->broken, sizeof(session->broken));
+        }
+        for (unsigned i = 0; i < session->share_count; i++)
+                source_devices_add(snapshot, &session->share[i]);
+        snapshot->session_count++;
+}
+
+struct names {
+        char (*at)[PAGE_NAME_BYTES]; /* owned */
+        size_t count, room;
+};
+
+static int note_name(const char *name, void *context)
+{
+        struct names *names = context;
+
+        if (names->count == names->room) {
+                size_t room = names->room ? 2 * names->room : 64;
+                void *grown = reallocarray(names->at, room, sizeof(*names->at));
+
+                if (!grown)
+                        return -ENOMEM;
+                names->at = grown;
+                names->room = room;
+        }
+        return text_put(names->at[names->count++], PAGE_NAME_BYTES, NULL, "%s", name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+        return strcmp(a, b);
+}
+
+/* The entries of these names, old ones where there are; the others are left. */
+static int keep_entries(struct source *source, const struct names *names, struct error *err)
+{
+        struct source_entry *kept = calloc(names->count + 1, sizeof(*kept));
+        struct snapshot_session *session = calloc(names->count + 1, sizeof(*session));
+        size_t old = 0;
+
+        if (!kept || !session) {
+                free(kept);
+                free(session);
+                return fail(err, -ENOMEM, "out of memory");
+        }
+        for (size_t i = 0; i < names->count; i++) {
+                while (old < source->count && strcmp(source->entry[old].name, names->at[i]) < 0)
+                        leave(&source->entry[old++]);
+                if (old < source->count && strcmp(source->entry[old].name, names->at[i]) == 0)
+                        kept[i] = source->entry[old++];
+                else
+                        memcpy(kept[i].name, names->at[i], PAGE_NAME_BYTES);
+        }
+        while (old < source->count)
+                leave(&source->entry[old++]);
+        free(source->entry);
+        free(source->snapshot.session);
+        source->entry = kept;
+        source->count = names->count;
+        source->snapshot.session = session;
+        return 0;
+}
+
+static int find_sessions(struct source *source, struct names *names, struct error *err)
+{
+        int rc = 0;
+
+        if (!source->store.path[0])
+                rc = options_find_store(&source->store, err);
+        if (rc == -ENOENT)
+                return 0;
+        if (rc == 0)
+                rc = store_list(&source->store, note_name, names, err);
+        if (rc == 0 && names->count > 0)
+                qsort(names->at, names->count, sizeof(*names->at), by_name);
+        return rc;
+}
+
+int source_open(struct source *source, const struct request_flags *flags, struct error *err)
+{
+        struct sigaction action = { .sa_handler = on_bus_error, .sa_flags = SA_NODEFER };
+        int rc = source_devices_open(source, flags, err);
+
+        if (rc < 0)
+                return rc;
+        source->scratch = calloc(PAGE_SLOTS, sizeof(*source->scratch));
+        if (!source->scratch)
+                return fail(err, -ENOMEM, "out of memory");
+        sigaction(SIGBUS, &action, NULL);
+        if (options_find_store(&source->store, NULL) == 0)
+                sweep_all(&source->store);
+        else
+                source->store.path[0] = '\0';
+        return 0;
+}
+
+int source_read(struct source *source, const struct snapshot **ret, struct error *err)
+{
+        struct names names = { 0 };
+        int rc = find_sessions(source, &names, err);
+
+        if (rc == 0)
+                rc = keep_entries(source, &names, err);
+        free(names.at);
+        if (rc < 0)
+                return rc;
+        source_devices_read(source, &source->snapshot);
+        source->snapshot.session_count = 0;
+        for (size_t i = 0; i < source->count; i++) {
+                guarded(source, &source->entry[i], look_at);
+                add_session(source, &source->entry[i]);
+        }
+        *ret = &source->snapshot;
+        return 0;
+}
+
+void source_close(struct source *source)
+{
+        for (size_t i = 0; i < source->count; i++)
+                leave(&source->entry[i]);
+        free(source->entry);
+        free(source->snapshot.session);
+        free(source->scratch);
+        source_devices_close(source);
+        *source = (struct source){ 0 };
+}

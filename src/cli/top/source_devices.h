@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The GPUs of a snapshot: the driver's, and those that only sessions know.
+ */
+#ifndef ALIQUOT_CLI_TOP_SOURCE_DEVICES_H
+#define ALIQUOT_CLI_TOP_SOURCE_DEVICES_H
+
+#include "cli/top/source.h"
+
+/* Starts the driver's NVML; see source_open(). */
+int source_devices_open(struct source *source, const struct request_flags *flags,
+                        struct error *err);
+void source_devices_close(struct source *source);
+
+/* The driver's own, before sessions are read. */
+void source_devices_read(struct source *source, struct snapshot *ret);
+
+/* Finds or adds the GPU of a share, and adds to it what sessions hold there. */
+void source_devices_add(struct snapshot *snapshot, struct snapshot_share *share);
+
+#endif

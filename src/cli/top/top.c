@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot top: the node on a terminal, looked at again and again, and changed from there.
+ *
+ *      source -> snapshot -> model -> view -> grid -> screen
+ *                   keys  -> model, orders -> act
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+#include "cli/top/act.h"
+#include "cli/top/screen.h"
+#include "cli/top/source.h"
+#include "cli/top/view.h"
+#include "common/text.h"
+#include "common/units.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define LEAST_INTERVAL_NS (100 * NS_PER_MS)
+#define MOST_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
+#define ONCE_COLUMNS 80
+
+enum flag { FLAG_ONCE = 0x200, FLAG_INTERVAL, FLAG_SORT, FLAG_FILTER, FLAG_ASCII };
+
+struct top {
+        bool is_once, is_ascii;
+        uint64_t interval_ns;
+        struct request_flags flags;
+        struct source source;
+        struct model model;
+        struct keys keys;
+        struct grid grid;
+        size_t first; /* row of the model that is the first on the screen */
+};
+
+static const struct argp_option options[] = {
+        { "once", FLAG_ONCE, NULL, 0, "Print one frame as text, all of it", 0 },
+        { "interval", FLAG_INTERVAL, "TIME", 0, "Between two looks: 1s, 500ms, ... (default: 1s)",
+          0 },
+        { "sort", FLAG_SORT, "KEY", 0, "name, processes, used, limit or full (default: used)", 0 },
+        { "filter", FLAG_FILTER, "TEXT", 0, "Of sessions, commands, users and pids", 0 },
+        { "all", 'a', NULL, 0, "Every session opened: its GPUs and processes", 0 },
+        { "ascii", FLAG_ASCII, NULL, 0, "No other characters, whatever the locale", 0 },
+        { 0 },
+};
+
+static void read_interval(struct top *top, char *value, struct argp_state *state)
+{
+        struct error err = { 0 };
+
+        if (duration_parse(value, &top->interval_ns, &err) < 0)
+                argp_error(state, "--interval %s: %s", text_shown(value), err.text);
+        if (top->interval_ns < LEAST_INTERVAL_NS || top->interval_ns > MOST_INTERVAL_NS)
+                argp_error(state, "--interval %s: expected 100ms to 1h", text_shown(value));
+}
+
+static void read_sort(struct top *top, char *value, struct argp_state *state)
+{
+        unsigned at = 0;
+
+        while (at < SORT_KEYS && strcasecmp(model_sort_names[at], value) != 0)
+                at++;
+        if (at == SORT_KEYS)
+                argp_error(state, "--sort %s: expected name, processes, used, limit or full",
+                           text_shown(value));
+        top->model.sort = at;
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+        struct top *top = state->input;
+
+        switch (key) {
+        case ARGP_KEY_INIT:
+                state->child_inputs[0] = &top->flags;
+                return 0;
+        case FLAG_ONCE:
+                top->is_once = true;
+                return 0;
+        case FLAG_INTERVAL:
+                read_interval(top, value, state);
+                return 0;
+        case FLAG_SORT:
+                read_sort(top, value, state);
+                return 0;
+        case FLAG_FILTER:
+                if (text_put(top->model.filter, MODEL_FILTER_BYTES, NULL, "%s", value) < 0)
+                        argp_error(state, "--filter %s: too long", text_shown(value));
+                return 0;
+        case 'a':
+                top->model.opens_all = true;
+                return 0;
+        case FLAG_ASCII:
+                top->is_ascii = true;
+                return 0;
+        default:
+                return ARGP_ERR_UNKNOWN;
+        }
+}
+
+static const struct argp_child children[] = { { &request_sim_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp argp_top = {
+        .options = options,
+        .parser = parse,
+        .doc = "Show GPUs, sessions and processes, again and again; ? shows the keys.",
+        .children = children,
+};
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
+}
+
+static int look(struct top *top, struct error *err)
+{
+        const struct snapshot *snapshot;
+        int rc = source_read(&top->source, &snapshot, err);
+
+        if (rc == 0 && model_take(&top->model, snapshot) < 0)
+                rc = fail(err, -ENOMEM, "out of memory");
+        return rc;
+}
+
+static struct view_frame frame_of(struct top *top, char clock[16])
+{
+        time_t now = time(NULL);
+        struct tm local;
+
+        strftime(clock, 16, "%H:%M:%S", localtime_r(&now, &local));
+        return (struct view_frame){ .model = &top->model,
+                                    .clock = top->is_once ? "" : clock,
+                                    .where = top->source.store.path,
+                                    .is_once = top->is_once };
+}
+
+/* Of the terminal, of COLUMNS, or what every terminal has. */
+static int columns_for_once(void)
+{
+        const char *asked = getenv("COLUMNS");
+        long columns = asked ? strtol(asked, NULL, 10) : 0;
+        struct winsize size;
+
+        if (columns == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+                columns = size.ws_col;
+        return columns >= VIEW_LEAST_COLUMNS && columns <= 1000 ? (int)columns : ONCE_COLUMNS;
+}
+
+static int print_once(struct top *top, struct error *err)
+{
+        char clock[16];
+        struct view_frame frame = frame_of(top, clock);
+
+        if (grid_begin(&top->grid, view_rows(&frame), columns_for_once()) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        view_draw(&top->grid, &frame, &top->keys, &top->first);
+        grid_print(&top->grid, stdout);
+        return 0;
+}
+
+static int show(struct top *top, struct error *err)
+{
+        char clock[16];
+        struct view_frame frame = frame_of(top, clock);
+        int rows, columns;
+
+        screen_size(&rows, &columns);
+        if (grid_begin(&top->grid, rows, columns) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        view_draw(&top->grid, &frame, &top->keys, &top->first);
+        screen_show(&top->grid);
+        return 0;
+}
+
+/* True: go on. What an order did is seen at once. */
+static bool carry_out(struct top *top, int order, bool *ret_look)
+{
+        struct keys *keys = &top->keys;
+        char message[KEYS_LINE_BYTES];
+
+        if (order == ORDER_QUIT)
+                return false;
+        if (order == ORDER_NONE)
+                return true;
+        if (order == ORDER_SET_LIMIT)
+                keys->is_bad = !act_set_limit(top->source.request.place.program, keys, message);
+        else
+                keys->is_bad = !act_signal(keys, message);
+        memcpy(keys->message, message, sizeof(message));
+        *ret_look = true;
+        return true;
+}
+
+/* A look that fails keeps the last picture, with the reason. */
+static void look_again(struct top *top)
+{
+        struct error err = { 0 };
+
+        if (look(top, &err) == 0)
+                return;
+        text_quote(err.text, top->keys.message, sizeof(top->keys.message));
+        top->keys.is_bad = true;
+}
+
+static int run_live(struct top *top, struct error *err)
+{
+        uint64_t due = now_ns() + top->interval_ns;
+        int rc = screen_open(err);
+
+        if (rc < 0)
+                return rc;
+        while (rc == 0 && (rc = show(top, err)) == 0) {
+                uint64_t now = now_ns();
+                int key = screen_wait(due > now ? (int)((due - now) / NS_PER_MS) + 1 : 0);
+                bool is_due = now_ns() >= due;
+                bool looks = is_due && !top->keys.is_paused;
+
+                if (key == SCREEN_GONE)
+                        break;
+                if (key > 0) {
+                        rc = keys_press(&top->keys, &top->model, key);
+                        if (rc < 0)
+                                fail(err, rc, "out of memory");
+                        else if (!carry_out(top, rc, &looks))
+                                break;
+                        rc = rc < 0 ? rc : 0;
+                }
+                if (looks)
+                        look_again(top);
+                if (is_due)
+                        due = now_ns() + top->interval_ns;
+        }
+        screen_close();
+        return rc;
+}
+
+int command_top(int argc, char **argv)
+{
+        static struct top top = { .interval_ns = 1000 * NS_PER_MS, .model.sort = SORT_USED };
+        struct error err = { 0 };
+        int rc;
+
+        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_top, 0, &top);
+        setlocale(LC_CTYPE, "");
+        top.grid.is_utf8 = !top.is_ascii && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+        rc = source_open(&top.source, &top.flags, &err);
+        if (rc == 0)
+                rc = look(&top, &err);
+        if (rc == 0)
+                rc = top.is_once ? print_once(&top, &err) : run_live(&top, &err);
+        keys_finish(&top.keys);
+        model_finish(&top.model);
+        grid_finish(&top.grid);
+        source_close(&top.source);
+        return rc < 0 ? command_fail("top", STATUS_NO, &err) : STATUS_YES;
+}

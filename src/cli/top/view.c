@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/view.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/top/view_parts.h"
+#include "common/units.h"
+
+/* Header, a blank line before the sessions, and the last line. */
+#define OTHER_ROWS 3
+
+static const char *const help[] = {
+        "up down j k         select; also page up, page down, home, end",
+        "enter               open the session: its GPUs and processes (again: close)",
+        "a                   open all, close all",
+        "n p u m f           sort by name, processes, used, limit, how full",
+        "s r                 sort by the next one; reverse the order",
+        "/                   filter by session, command, user or pid; Esc: all again",
+        "l                   change the memory limit, as aliquot set does",
+        "t K                 end the process, or all of the session: SIGTERM, SIGKILL",
+        "space               hold the picture still; again: go on",
+        "q                   quit",
+};
+
+const char *view_bytes(uint64_t bytes, char ret[])
+{
+        return bytes == PAGE_UNLIMITED ? "-" : size_format(bytes, ret);
+}
+
+void view_titles(struct grid *grid, int row, const struct column *column,
+                 const struct columns *columns)
+{
+        struct grid_place line = { row, 0, grid->columns, GRID_TITLE };
+
+        grid_text(grid, &line, "%s", "");
+        for (unsigned i = 0; i < columns->count; i++) {
+                struct grid_place place = { row, columns->begin[i], columns->width[i], GRID_TITLE };
+
+                if (column[i].is_right)
+                        grid_right(grid, &place, column[i].title);
+                else
+                        grid_text(grid, &place, "%s", column[i].title);
+        }
+}
+
+static void draw_header(struct grid *grid, const struct view_frame *frame, const struct keys *keys)
+{
+        const struct snapshot *now = frame->model->now;
+        struct grid_place place = { 0, 0, grid->columns, GRID_BOLD };
+        unsigned processes = 0;
+        char right[96];
+        int length;
+
+        for (size_t i = 0; i < now->session_count; i++)
+                processes += now->session[i].process_count;
+        length = snprintf(right, sizeof(right), "%s%s", keys->is_paused ? "held still  " : "",
+                          frame->clock);
+        grid_text(grid, &place, "aliquot top  %zu session%s, %u process%s  %s", now->session_count,
+                  now->session_count == 1 ? "" : "s", processes, processes == 1 ? "" : "es",
+                  frame->where);
+        if (length > 0 && length + 2 < grid->columns) {
+                place = (struct grid_place){ 0, grid->columns - length - 2, length + 2, GRID_BOLD };
+                grid_right(grid, &place, right);
+        }
+}
+
+static void draw_signal(struct grid *grid, const struct grid_place *place, const struct keys *keys)
+{
+        const char *signal = keys->signal == SIGKILL ? "SIGKILL" : "SIGTERM";
+
+        if (keys->target_count == 1)
+                grid_text(grid, place, "%s to %s (process %u) of %s? y or n", signal,
+                          keys->target[0].said.command, keys->target[0].pid, keys->session);
+        else
+                grid_text(grid, place, "%s to all %u processes of %s? y or n", signal,
+                          keys->target_count, keys->session);
+}
+
+static void draw_last(struct grid *grid, const struct view_frame *frame, const struct keys *keys)
+{
+        const struct model *model = frame->model;
+        struct grid_place place = { grid->rows - 1, 0, grid->columns, GRID_BOLD };
+
+        if (keys->question == ASKS_FILTER) {
+                grid_text(grid, &place, "filter: %s_", model->filter);
+        } else if (keys->question == ASKS_LIMIT) {
+                grid_text(grid, &place, "memory of %s, as 4GiB, 25%% or 0=4GiB,1=8GiB: %s_",
+                          keys->session, keys->line);
+        } else if (keys->question == ASKS_SIGNAL) {
+                place.looks = GRID_BOLD | GRID_RED;
+                draw_signal(grid, &place, keys);
+        } else if (keys->message[0]) {
+                place.looks = GRID_BOLD | (keys->is_bad ? GRID_RED : GRID_GREEN);
+                grid_text(grid, &place, "%s", keys->message);
+        } else {
+                place.looks = GRID_DIM;
+                grid_text(
+                        grid, &place,
+                        "%s%s%s? help  q quit  s sort (%s)  / filter  enter open  l limit  t K end",
+                        model->filter[0] ? "filter: " : "", model->filter,
+                        model->filter[0] ? "  " : "", model_sort_names[model->sort]);
+        }
+}
+
+static void draw_help(struct grid *grid)
+{
+        struct grid_place place = { 0, 0, grid->columns, GRID_BOLD };
+        struct grid_place bar = { 0, 0, 18, GRID_GREEN };
+
+        grid_text(grid, &place, "aliquot top: its keys (any key goes back)");
+        place.looks = GRID_PLAIN;
+        for (unsigned i = 0; i < sizeof(help) / sizeof(help[0]); i++) {
+                place.row++;
+                grid_text(grid, &place, "%s", help[i]);
+        }
+        bar.row = place.row = place.row + 2;
+        place.column = 20;
+        grid_bar(grid, &bar, 400, 300);
+        grid_text(grid, &place, "of a GPU: sessions, others, free");
+}
+
+static bool is_too_small(struct grid *grid)
+{
+        struct grid_place place = { grid->rows / 2, 0, grid->columns, GRID_BOLD };
+
+        if (grid->rows >= VIEW_LEAST_ROWS && grid->columns >= VIEW_LEAST_COLUMNS)
+                return false;
+        grid_text(grid, &place, "too small: %dx%d needed", VIEW_LEAST_COLUMNS, VIEW_LEAST_ROWS);
+        return true;
+}
+
+/* Scrolls no further than needed, and leaves no room unused. */
+static size_t scroll(const struct model *model, size_t first, size_t room)
+{
+        if (model->selected < first)
+                first = model->selected;
+        if (model->selected >= first + room)
+                first = model->selected - room + 1;
+        if (first + room > model->count)
+                first = model->count > room ? model->count - room : 0;
+        return first;
+}
+
+int view_rows(const struct view_frame *frame)
+{
+        const struct model *model = frame->model;
+        size_t devices = 1 + model->now->device_count + (model->now->note[0] ? 1 : 0);
+
+        return (int)(OTHER_ROWS - 1 + devices + 1 + (model->count ? model->count : 1));
+}
+
+void view_draw(struct grid *grid, const struct view_frame *frame, struct keys *keys, size_t *first)
+{
+        int most = frame->is_once ? grid->rows : (grid->rows - OTHER_ROWS) / 2;
+        int row, rows;
+
+        if (!frame->is_once && is_too_small(grid))
+                return;
+        if (keys->question == SHOWS_HELP) {
+                draw_help(grid);
+                return;
+        }
+        draw_header(grid, frame, keys);
+        row = 1 + devices_draw(grid, frame, 1, most) + 1;
+        rows = grid->rows - row - (frame->is_once ? 0 : 1);
+        keys->page_rows = rows - 1;
+        *first = scroll(frame->model, *first, keys->page_rows > 0 ? (size_t)keys->page_rows : 1);
+        sessions_draw(grid, frame, row, rows, *first);
+        if (!frame->is_once)
+                draw_last(grid, frame, keys);
+}

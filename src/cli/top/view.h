@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model as a grid: GPUs above, sessions and what is opened of them below, one line of keys, of
+ * a question or of a message last. Below VIEW_LEAST_* it says that it has no room.
+ */
+#ifndef ALIQUOT_CLI_TOP_VIEW_H
+#define ALIQUOT_CLI_TOP_VIEW_H
+
+#include "cli/top/grid.h"
+#include "cli/top/keys.h"
+#include "cli/top/model.h"
+
+#define VIEW_LEAST_ROWS 10
+#define VIEW_LEAST_COLUMNS 40
+
+struct view_frame {
+        const struct model *model;
+        const char *clock; /* "12:34:56" */
+        const char *where; /* the runtime folder */
+        bool is_once; /* one frame for a script: every row, no keys, no history, no selection */
+};
+
+/* How many rows a frame with `is_once` takes. */
+int view_rows(const struct view_frame *frame);
+
+/*
+ * Draws into the whole grid, which is blank. Keeps in `keys` how many rows of sessions it had room
+ * for, and in *first which row is the first of them, so that the selected one is seen.
+ */
+void view_draw(struct grid *grid, const struct view_frame *frame, struct keys *keys, size_t *first);
+
+#endif
