@@ -310,11 +310,13 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
 
         if (rc < 0)
                 return rc == -ENOENT ? 0 : rc;
-        rc = folder_read(store, session, &use, err);
-        if (rc == 0)
-                rc = slots_of(&joined, path, &file, err);
+        slots_of(&joined, path, &file, NULL);
+        rc = folder_read(store, session, &use, NULL);
         for (unsigned i = 0; rc == 0 && i < use.count; i++)
                 sent += victim_signal(&use.process[i], &file, session->owner_uid, number);
+        /* Somebody lives in it whom no slot, or only a forged one, tells of. */
+        if (sent == 0 && store_is_live(&joined, NULL) == 1)
+                sent = (int)victim_signal_all(&file, session->owner_uid, number);
         store_close(&joined);
-        return rc < 0 ? rc : sent;
+        return sent;
 }

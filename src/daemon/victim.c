@@ -69,15 +69,22 @@ static bool holds_slot(const struct usage_process *process, const struct livenes
         return is_held;
 }
 
+static int hold(uint32_t pid)
+{
+        return pid < 2 || pid == (uint32_t)getpid() ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool send_to(int held, int number)
+{
+        return syscall(SYS_pidfd_send_signal, held, number, NULL, 0) == 0;
+}
+
 bool victim_signal(const struct usage_process *process, const struct liveness_file *slots,
                    uint32_t owner_uid, int number)
 {
         uint32_t pid = usage_local_pid(process);
-        scoped_fd int held = -1;
+        scoped_fd int held = hold(pid);
 
-        if (pid < 2 || pid == (uint32_t)getpid())
-                return false;
-        held = (int)syscall(SYS_pidfd_open, pid, 0);
         if (held < 0)
                 return false;
         /* From here on the pid is nobody else's unless the descriptor's process is gone. */
@@ -87,5 +94,21 @@ bool victim_signal(const struct usage_process *process, const struct liveness_fi
                          text_shown(process->command));
                 return false;
         }
-        return syscall(SYS_pidfd_send_signal, held, number, NULL, 0) == 0;
+        return send_to(held, number);
+}
+
+unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number)
+{
+        scoped_dir DIR *proc = opendir("/proc");
+        struct dirent *entry;
+        unsigned sent = 0;
+
+        while (proc && (entry = readdir(proc))) {
+                uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+                scoped_fd int held = hold(pid);
+
+                if (held >= 0 && is_users(pid, owner_uid) && has_mapped(pid, slots))
+                        sent += send_to(held, number);
+        }
+        return sent;
 }

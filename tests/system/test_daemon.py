@@ -179,8 +179,20 @@ def test_a_forged_slot_sends_no_signal_to_a_stranger(daemon, sim):
             file.seek(at - 8)
             file.write(start.to_bytes(8, "little") + bystander.pid.to_bytes(4, "little"))
         daemon.delete("/v1/sessions/a?force=true")
-        wait_for(lambda: "is not what its slot says" in daemon.said(), daemon.said)
-        assert bystander.poll() is None
+        assert gpu.process.wait(60) == -9
+    assert "is not what its slot says" in daemon.said() and bystander.poll() is None
+
+
+def test_who_scribbles_over_its_slots_is_killed_all_the_same(daemon, sim):
+    daemon.create("a", on_end="kill", gpus=["0"])
+    with script(sim, "a") as gpu:
+        gpu.ready()
+        with open(sim.runtime / "sessions/a/slots", "r+b") as file:
+            file.write(b"\xff" * (4096 * 65))
+        assert daemon.get("/v1/sessions/a").status == daemon.get("/v1/sessions/a/processes").status == 200
+        assert daemon.delete("/v1/sessions/a?force=true").status in (202, 204)
+        assert gpu.process.wait(60) == -9
+    wait_for(lambda: daemon.session("a") is None, daemon.said)
 
 
 def test_a_tenant_that_cuts_its_slots_short_harms_nobody_else(daemon, sim):
