@@ -115,7 +115,8 @@ static int map_limits(int folder, struct store_session *session, struct error *e
         int rc = map_file(folder, &limits, &mapped, &session->limits_file, err);
 
         session->limits = mapped;
-        return rc == 0 && !mapped ? -EPROTO : rc;
+        /* As map_file() has it; said for analysers, who do not see that fail() is negative. */
+        return mapped || rc < 0 ? rc : -EPROTO;
 }
 
 static int map_session(int folder, const char *name, struct store_session *session,
