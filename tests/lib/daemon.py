@@ -152,10 +152,11 @@ class Daemon:
         return answer.json if answer.status == 200 else None
 
     def names(self):
-        return [session["name"] for session in self.get("/v1/sessions").json["sessions"]]
+        return [session["name"] for session in self.get("/v1/sessions?limit=1000").json["sessions"]]
 
     def folders(self):
-        return sorted(p.name for p in (self.sim.runtime / "sessions").iterdir())
+        """Of sessions: one that is being made, or was put aside, has a name with a dot before it."""
+        return sorted(p.name for p in (self.sim.runtime / "sessions").iterdir() if p.name[0] != ".")
 
     def events(self, since=0, most=None):
         """Those there are after `since`, and then those that come, until `most` or the caller stops."""

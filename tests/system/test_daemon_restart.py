@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon comes and goes; sessions and programs stay."""
+import http.client
 import os
 import shutil
 import socket
+import threading
 import time
+from itertools import count
+from random import Random
 
 import pytest
 
@@ -11,6 +15,8 @@ from daemon import Daemon, wait_for
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 TENANTS = 4
+KILLS = 25
+SEED = 4
 
 
 @pytest.fixture
@@ -196,3 +202,52 @@ def test_a_full_disk_refuses_changes_and_loses_nothing(sim, tmp_path):
         daemon.stop()
     finally:
         os.system(f"umount -l {small}")
+
+
+def test_killed_at_any_instant_it_loses_nothing_that_it_granted(daemon, sim):
+    """Tenants make, change and end sessions while the daemon is killed again and again. What was
+    answered is so, what was not is whole or not at all, and a program in the midst of it works on."""
+    daemon.create("steady", "64MiB", gpus=["0"])
+    random = Random(SEED)
+    sure, unsure = {"steady"}, set()
+    with Script(sim, ALIQUOT_SESSION="steady") as gpu:
+        gpu.ready()
+        for round_ in range(KILLS):
+            threading.Timer(random.uniform(0, 0.05), daemon.process.kill).start()
+            for i in count():
+                name, verb = f"r{round_}-{i}", random.choice(["create", "change", "end"])
+                target = name if verb == "create" else random.choice(sorted(sure))
+                if verb == "end" and target == "steady":
+                    continue
+                try:
+                    answer = attempt(daemon, verb, target)
+                except (OSError, http.client.HTTPException):
+                    unsure.add(target)
+                    sure.discard(target)
+                    break
+                if answer.status == 201:
+                    sure.add(name)
+                elif answer.status in (202, 204):
+                    sure.discard(target)
+                else:
+                    assert answer.status in (200, 409), answer
+            daemon.process.wait(60)
+            gpu.do("alloc 1 1048576", "free 1")
+            daemon.start()
+            wait_for(lambda: set(daemon.names()) == set(daemon.folders()), daemon.said)
+            there = set(daemon.names())
+            assert sure <= there | {"steady"} and there <= sure | unsure, (round_, sure ^ there, unsure)
+            if "steady" in unsure:
+                assert "steady" in there
+            sure, unsure = there, set()
+        promised = sum(d["promised_bytes"] for d in daemon.get("/v1/devices").json["devices"])
+        assert promised == sum(d["memory_bytes"] for s in daemon.get("/v1/sessions?limit=1000").json["sessions"]
+                               for d in s["devices"])
+
+
+def attempt(daemon, verb, name):
+    if verb == "create":
+        return daemon.post("/v1/sessions", {"name": name, "memory": "1MiB"})
+    if verb == "change":
+        return daemon.patch(f"/v1/sessions/{name}", {"memory": "2MiB" if name != "steady" else "80MiB"})
+    return daemon.delete(f"/v1/sessions/{name}")
