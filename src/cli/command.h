@@ -3,9 +3,9 @@
  * One file a subcommand; main.c is the list of them.
  *
  * A command gets its own argument vector, argv[0] being "aliquot NAME", and answers with the exit
- * status: 0 yes, 1 no, 2 called wrong; `run` and `env` say 125 where they refuse. What it prints
- * for people goes to standard output as a table, with --json as JSON; what went wrong goes to
- * standard error as one line that ends in what to do.
+ * status: 0 yes, 1 no, 2 called wrong, 3 no daemon answers; `run` and `env` say 125 where they
+ * refuse. What it prints for people goes to standard output as a table, with --json as JSON; what
+ * went wrong goes to standard error as one line that ends in what to do.
  */
 #ifndef ALIQUOT_CLI_COMMAND_H
 #define ALIQUOT_CLI_COMMAND_H
@@ -19,6 +19,7 @@ enum status {
         STATUS_YES = 0,
         STATUS_NO = 1,
         STATUS_WRONG = 2,
+        STATUS_AWAY = 3, /* a daemon is needed that is not there, or does not answer */
         STATUS_REFUSED = 125,
         STATUS_CANNOT_RUN = 126,
         STATUS_NOT_FOUND = 127,
@@ -46,7 +47,9 @@ int command_ls(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_set(int argc, char **argv);
+int command_renew(int argc, char **argv);
 int command_rm(int argc, char **argv);
+int command_events(int argc, char **argv);
 int command_gpus(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_doctor(int argc, char **argv);
@@ -56,9 +59,10 @@ int command_help(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 extern const struct argp argp_run, argp_env, argp_create, argp_ls, argp_ps, argp_show, argp_set,
-        argp_rm, argp_gpus, argp_top, argp_doctor;
+        argp_renew, argp_rm, argp_events, argp_gpus, argp_top, argp_doctor;
 
-/* "aliquot run: text", on standard error. Returns `status`. */
+/* "aliquot run: text", on standard error. Returns `status`, or STATUS_AWAY where that is what a
+ * STATUS_NO comes from. */
 int command_fail(const char *name, int status, const struct error *err);
 
 #endif

@@ -25,8 +25,8 @@ static error_t parse(int key, char *value, struct argp_state *state)
         switch (key) {
         case ARGP_KEY_INIT:
                 state->child_inputs[0] = &creation->view;
-                state->child_inputs[1] = &creation->flags;
-                state->child_inputs[2] = &creation->flags;
+                for (unsigned i = 1; i < 5; i++)
+                        state->child_inputs[i] = &creation->flags;
                 return 0;
         case ARGP_KEY_END:
                 if (!creation->view.count)
@@ -41,10 +41,11 @@ static error_t parse(int key, char *value, struct argp_state *state)
         }
 }
 
-static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
-                                              { &request_limits_argp, 0, NULL, 0 },
-                                              { &request_sim_argp, 0, NULL, 0 },
-                                              { 0 } };
+static const struct argp_child children[] = {
+        { &view_argp, 0, NULL, 0 },        { &request_limits_argp, 0, NULL, 0 },
+        { &request_gpu_argp, 0, NULL, 0 }, { &request_life_argp, 0, NULL, 0 },
+        { &request_sim_argp, 0, NULL, 0 }, { 0 }
+};
 
 const struct argp argp_create = {
         .parser = parse,
@@ -69,11 +70,13 @@ int command_create(int argc, char **argv)
         if (rc == 0)
                 rc = request_resolve(request, &err);
         if (rc == 0)
-                rc = enter_new(request, &entrance, &err);
+                request_bound(request);
+        if (rc == 0)
+                rc = enter_new(&creation.flags, request, &entrance, &err);
         if (rc == -EEXIST)
                 fail(&err, rc, "session %s exists already; aliquot set changes it",
                      request->settings.session);
         if (rc == 0 && creation.view.is_json)
-                rc = views_session(&entrance.session, true, &err);
+                rc = views_named(&entrance.store, entrance.name, true, &err);
         return rc < 0 ? command_fail("create", STATUS_NO, &err) : STATUS_YES;
 }

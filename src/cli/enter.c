@@ -5,10 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/options.h"
+#include "cli/starter.h"
 #include "common/text.h"
 
 #define ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
 #define PAUSE_NS 10000000
+#define STARTS 3u
 #define FRESH_STEM "run-"
 #define FRESH_DIGITS 16u
 
@@ -26,24 +29,26 @@ bool enter_is_fresh_name(const char *name)
 }
 
 struct attempt {
+        const struct request_flags *flags;
         const struct request *request;
         struct store_request wish;
         char canonical[SETTINGS_CANONICAL_BYTES];
 };
 
-static int prepare(const struct request *request, struct attempt *attempt,
-                   struct entrance *entrance, struct error *err)
+static int prepare(const struct request_flags *flags, const struct request *request,
+                   struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
         const struct settings *settings = &request->settings;
         int rc = settings_canonical(settings, attempt->canonical, err);
 
         if (rc == 0)
-                rc = store_find(&entrance->store, settings->runtime_dir, true, err);
+                rc = options_find_folder(settings->runtime_dir, true, &entrance->store, err);
         entrance->is_fresh = !settings->session[0];
         if (rc == 0 && entrance->is_fresh)
                 rc = store_fresh_name(entrance->name, err);
         else if (rc == 0)
                 memcpy(entrance->name, settings->session, sizeof(entrance->name));
+        attempt->flags = flags;
         attempt->request = request;
         attempt->wish = (struct store_request){
                 .name = entrance->name,
@@ -53,6 +58,44 @@ static int prepare(const struct request *request, struct attempt *attempt,
                 .limits = &request->limits,
         };
         return rc;
+}
+
+/* 1: the daemon makes the session. What asks for nothing is nothing to admit: 0. */
+static int find_daemon(const struct attempt *attempt, const struct entrance *entrance,
+                       struct error *err)
+{
+        const char *wish = request_daemon_wish(attempt->flags, attempt->request);
+        int rc;
+
+        if (!wish && !enter_has_wishes(&attempt->request->settings))
+                return 0;
+        rc = client_find(&entrance->store, err);
+        if (rc != 0 || !wish)
+                return rc;
+        if (!attempt->flags->may_start_daemon)
+                return fail(err, CLIENT_AWAY,
+                            "%s: only a daemon can do that, and none serves %s; start aliquotd",
+                            wish, entrance->store.path);
+        rc = starter_start(&entrance->store, attempt->request, err);
+        return rc < 0 ? rc : 1;
+}
+
+static int create_remotely(const struct attempt *attempt, struct entrance *entrance,
+                           struct error *err)
+{
+        int rc = CLIENT_AWAY;
+
+        /* One that goes with its last session can go in this very moment. */
+        for (unsigned i = 0; rc == CLIENT_AWAY && i < STARTS; i++) {
+                rc = remote_create(&entrance->store, attempt->flags, attempt->request,
+                                   entrance->name, err);
+                if (rc == CLIENT_AWAY && find_daemon(attempt, entrance, NULL) <= 0)
+                        break;
+        }
+        entrance->is_created = rc == 0;
+        return rc < 0 ? rc
+                      : store_join(&entrance->store, entrance->name, false, &entrance->session,
+                                   err);
 }
 
 static int create(const struct attempt *attempt, struct entrance *entrance, struct error *err)
@@ -70,6 +113,11 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
                             "session %s: names like this are given to sessions of one run; choose "
                             "another",
                             entrance->name);
+        rc = find_daemon(attempt, entrance, err);
+        if (rc < 0)
+                return rc;
+        if (rc > 0)
+                return create_remotely(attempt, entrance, err);
         rc = store_create(&entrance->store, &attempt->wish, &entrance->session, err);
         entrance->is_created = rc == 0;
         return rc;
@@ -77,17 +125,24 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
 
 static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
+        const char *daemon_wish = request_daemon_wish(attempt->flags, attempt->request);
         int rc = store_join(&entrance->store, entrance->name, false, &entrance->session, err);
 
+        if (rc == 0 && daemon_wish)
+                return fail(err, -EEXIST,
+                            "%s: session %s is there already; leave it out to join, or change it "
+                            "with aliquot set",
+                            daemon_wish, entrance->name);
         if (rc == 0 && enter_has_wishes(&attempt->request->settings))
                 rc = store_check_same(&entrance->session, &attempt->wish, err);
         return rc;
 }
 
-int enter_session(const struct request *request, struct entrance *ret, struct error *err)
+int enter_session(const struct request_flags *flags, const struct request *request,
+                  struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
-        int rc = prepare(request, &attempt, ret, err);
+        int rc = prepare(flags, request, &attempt, ret, err);
 
         if (rc < 0)
                 return rc;
@@ -106,10 +161,16 @@ int enter_session(const struct request *request, struct entrance *ret, struct er
         }
 }
 
-int enter_new(const struct request *request, struct entrance *ret, struct error *err)
+int enter_new(const struct request_flags *flags, const struct request *request,
+              struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
-        int rc = prepare(request, &attempt, ret, err);
+        int rc = prepare(flags, request, &attempt, ret, err);
 
         return rc < 0 ? rc : create(&attempt, ret, err);
+}
+
+bool enter_is_daemons(const struct entrance *entrance)
+{
+        return entrance->session.limits && entrance->session.limits->owner == PAGE_OWNER_DAEMON;
 }

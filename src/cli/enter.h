@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining the session that was asked for, or making it.
+ * Joining the session that was asked for, or making it: by the daemon that serves the runtime
+ * folder, else ourselves.
  */
 #ifndef ALIQUOT_CLI_ENTER_H
 #define ALIQUOT_CLI_ENTER_H
 
 #include <stdbool.h>
 
+#include "cli/remote.h"
 #include "cli/request.h"
 #include "store/store.h"
 
@@ -25,10 +27,15 @@ bool enter_has_wishes(const struct settings *settings);
  * The named session: joined if it is there (asking for other limits is refused), else made, which
  * takes limits. Without a name a fresh one.
  */
-int enter_session(const struct request *request, struct entrance *ret, struct error *err);
+int enter_session(const struct request_flags *flags, const struct request *request,
+                  struct entrance *ret, struct error *err);
 
 /* Only made, never joined: -EEXIST. */
-int enter_new(const struct request *request, struct entrance *ret, struct error *err);
+int enter_new(const struct request_flags *flags, const struct request *request,
+              struct entrance *ret, struct error *err);
+
+/* Whether a daemon made it. */
+bool enter_is_daemons(const struct entrance *entrance);
 
 /* Whether a name has the form of those that are made up for one run. */
 bool enter_is_fresh_name(const char *name);

@@ -8,6 +8,7 @@
  */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,11 @@ int command_env(int argc, char **argv)
         options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp_env, 0, &wish);
         request->may_lack_driver = true;
         rc = request_read(&wish.flags, false, request, &err);
+        if (rc == 0 && request_daemon_wish(&wish.flags, request))
+                rc = fail(&err, -EINVAL,
+                          "%s: a program with this environment alone asks no daemon; aliquot "
+                          "create makes the session, and --session joins it",
+                          request_daemon_wish(&wish.flags, request));
         if (rc == 0)
                 rc = request_open_driver(&wish.flags, request, &err);
         if (rc == 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/client.h"
 #include "common/json_out.h"
 
 const struct command commands[] = {
@@ -22,7 +23,10 @@ const struct command commands[] = {
         { "top", NULL, "watch GPUs, sessions and processes", command_top, &argp_top, false },
         { "create", "allocate", "make a session", command_create, &argp_create, false },
         { "set", NULL, "change the limits of a session", command_set, &argp_set, false },
+        { "renew", NULL, "let the time of a session begin anew", command_renew, &argp_renew,
+          false },
         { "rm", "release", "remove a session", command_rm, &argp_rm, false },
+        { "events", NULL, "follow what the daemon does", command_events, &argp_events, false },
         { "doctor", NULL, "check whether limits would hold here", command_doctor, &argp_doctor,
           false },
         { "help", NULL, "show this", command_help, NULL, false },
@@ -35,7 +39,7 @@ const struct command commands[] = {
 int command_fail(const char *name, int status, const struct error *err)
 {
         fprintf(stderr, "aliquot %s: %s\n", name, err->text);
-        return status;
+        return status == STATUS_NO && err->code == CLIENT_AWAY ? STATUS_AWAY : status;
 }
 
 const struct command *command_find(const char *name)

@@ -3,6 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/presence.h"
+
+#define SYSTEM_FOLDER "/run/aliquot"
 
 void options_parse(const struct options *options, const struct argp *argp, unsigned flags,
                    void *input)
@@ -75,14 +80,33 @@ int view_choose(const struct view *view, struct table *table, struct error *err)
         return table_choose(table, view->columns, err);
 }
 
+int options_find_folder(const char *asked, bool make, struct store *ret, struct error *err)
+{
+        struct store store;
+
+        if (!asked[0] && store_find(&store, SYSTEM_FOLDER, false, NULL) == 0 &&
+            presence_look(&store) == PRESENCE_LISTENS) {
+                *ret = store;
+                return 0;
+        }
+        return store_find(ret, asked, make, err);
+}
+
 int options_find_store(struct store *ret, struct error *err)
 {
-        const char *asked = getenv("ALIQUOT_RUNTIME_DIR");
+        char asked[SETTINGS_PATH_BYTES];
+        int rc = settings_read_folder(environ, asked, err);
 
-        if (asked && asked[0] && asked[0] != '/')
-                return fail(err, -EINVAL, "ALIQUOT_RUNTIME_DIR=%s: expected an absolute path",
-                            asked);
-        return store_find(ret, asked, false, err);
+        return rc < 0 ? rc : options_find_folder(asked, false, ret, err);
+}
+
+const struct error *options_unknown(const char *name, const struct store *store, int rc,
+                                    struct error *err)
+{
+        if (rc == -ENOENT)
+                fail(err, rc, "there is no session %s%s%s; aliquot ls shows those there are", name,
+                     store->path[0] ? " in " : "", store->path);
+        return err;
 }
 
 int options_open_session(const char *name, bool writable, struct store_session *ret,
@@ -95,8 +119,6 @@ int options_open_session(const char *name, bool writable, struct store_session *
                 rc = options_find_store(&store, err);
         if (rc == 0)
                 rc = store_join(&store, name, writable, ret, err);
-        if (rc == -ENOENT)
-                return fail(err, rc, "there is no session %s%s%s; aliquot ls shows those there are",
-                            name, store.path[0] ? " in " : "", store.path);
+        options_unknown(name, &store, rc, err);
         return rc;
 }

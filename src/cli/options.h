@@ -38,8 +38,16 @@ extern const struct argp view_list_argp; /* with -o */
 /* The columns that -o says, for a table whose titles are set. */
 int view_choose(const struct view *view, struct table *table, struct error *err);
 
-/* The runtime folder that ALIQUOT_RUNTIME_DIR or the usual places say; -ENOENT: there is none. */
+/* As store_find(), and before the usual places that of a daemon of the whole machine which lets
+ * this user in. `asked` is a settings.runtime_dir. */
+int options_find_folder(const char *asked, bool make, struct store *ret, struct error *err);
+
+/* The runtime folder that the environment or the usual places say; -ENOENT: there is none. */
 int options_find_store(struct store *ret, struct error *err);
+
+/* That there is no such session, as every command says it: instead of `err` where rc is -ENOENT. */
+const struct error *options_unknown(const char *name, const struct store *store, int rc,
+                                    struct error *err);
 
 /* The folder and the session in it, as `aliquot NAME` would say what is wrong. */
 int options_open_session(const char *name, bool writable, struct store_session *ret,

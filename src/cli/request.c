@@ -6,6 +6,7 @@
 #include "cli/request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@ enum key {
         KEY_DEVICE_NAME,
         KEY_SESSION,
         KEY_GPU,
+        KEY_ON_END,
+        KEY_LABEL,
 };
 
 static const struct {
@@ -62,14 +65,66 @@ static void take(struct argp_state *state, unsigned mirror, const char *value)
                 (struct settings_flag){ mirrors[mirror].variable, mirrors[mirror].flag, value };
 }
 
+static void take_on_end(struct argp_state *state, const char *value)
+{
+        struct request_flags *flags = state->input;
+
+        if (strcmp(value, "deny-new") != 0 && strcmp(value, "term") != 0 &&
+            strcmp(value, "kill") != 0)
+                argp_error(state, "--on-end %s: expected deny-new, term or kill",
+                           text_shown(value));
+        flags->on_end = value;
+}
+
+static void take_label(struct argp_state *state, const char *value)
+{
+        struct request_flags *flags = state->input;
+        const char *equals = strchr(value, '=');
+
+        if (!equals || equals == value)
+                argp_error(state, "--label %s: expected KEY=VALUE", text_shown(value));
+        if (flags->label_count == REQUEST_LABELS)
+                argp_error(state, "--label %s: more than %u", text_shown(value), REQUEST_LABELS);
+        flags->label[flags->label_count++] = value;
+}
+
+/* "any" and "any=2"; false: it is no such. */
+static bool take_any(struct argp_state *state, const char *value)
+{
+        struct request_flags *flags = state->input;
+        unsigned count = 1;
+        char rest;
+
+        if (strcmp(value, "any") != 0 && sscanf(value, "any=%2u%c", &count, &rest) != 1)
+                return false;
+        if (count < 1 || count > PAGE_DEVICES)
+                argp_error(state, "--gpu %s: expected any, or any=1 to any=%u", text_shown(value),
+                           PAGE_DEVICES);
+        flags->any_gpus = count;
+        return true;
+}
+
 static error_t parse(int key, char *value, struct argp_state *state)
 {
         struct request_flags *flags = state->input;
 
-        if (key == KEY_SIM) {
+        switch (key) {
+        case KEY_SIM:
                 flags->is_sim = true;
                 flags->sim_spec = value;
                 return 0;
+        case KEY_ON_END:
+                take_on_end(state, value);
+                return 0;
+        case KEY_LABEL:
+                take_label(state, value);
+                return 0;
+        case KEY_GPU:
+                if (take_any(state, value))
+                        return 0;
+                break;
+        default:
+                break;
         }
         for (unsigned i = 0; i < MIRRORS; i++) {
                 if ((int)mirrors[i].key == key) {
@@ -97,7 +152,13 @@ static const struct argp_option limits_options[] = {
         { "weight", KEY_WEIGHT, "N", OPTION_HIDDEN, "", 0 },
         { "priority", KEY_PRIORITY, "WORD", OPTION_HIDDEN, "", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, NULL, OPTION_HIDDEN, "", 0 },
-        { "ttl", KEY_TTL, "TIME", OPTION_HIDDEN, "", 0 },
+        { 0 },
+};
+
+static const struct argp_option life_options[] = {
+        { "ttl", KEY_TTL, "TIME", 0, "End the session after 30m, 2h, ...; or none", 0 },
+        { "on-end", KEY_ON_END, "WORD", 0, "With its programs then: deny-new, term or kill", 0 },
+        { "label", KEY_LABEL, "KEY=VALUE", 0, "Say what the session is for", 0 },
         { 0 },
 };
 
@@ -108,7 +169,7 @@ static const struct argp_option session_options[] = {
 };
 
 static const struct argp_option gpu_options[] = {
-        { "gpu", KEY_GPU, "SEL,...", 0, "The GPUs to see: indices or beginnings of UUIDs", 0 },
+        { "gpu", KEY_GPU, "SEL,...", 0, "Indices, beginnings of UUIDs, or any[=N]", 0 },
         { 0 },
 };
 
@@ -116,10 +177,23 @@ const struct argp request_sim_argp = { .options = sim_options, .parser = parse }
 const struct argp request_limits_argp = { .options = limits_options, .parser = parse };
 const struct argp request_session_argp = { .options = session_options, .parser = parse };
 const struct argp request_gpu_argp = { .options = gpu_options, .parser = parse };
+const struct argp request_life_argp = { .options = life_options, .parser = parse };
+
+const char *request_daemon_wish(const struct request_flags *flags, const struct request *request)
+{
+        if (request->settings.ttl_ns)
+                return "--ttl";
+        if (flags->on_end)
+                return "--on-end";
+        if (flags->label_count)
+                return "--label";
+        return flags->any_gpus ? "--gpu any" : NULL;
+}
 
 int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,
                  struct error *err)
 {
+        ret->is_daemons_choice = flags->any_gpus > 0;
         return settings_read_flags(&ret->settings, flags_only ? NULL : environ, flags->flag, err);
 }
 
@@ -226,9 +300,30 @@ int request_resolve(struct request *request, struct error *err)
 {
         int rc = read_cards(request, err);
 
-        if (rc == 0)
+        if (rc == 0 && !request->is_daemons_choice)
                 rc = settings_resolve(&request->settings, &request->gpus, &request->limits, err);
         if (rc == 0)
                 rc = select_gpus(request, err);
         return rc;
+}
+
+void request_bound(struct request *request)
+{
+        struct settings_limits *limits = &request->limits;
+        const struct settings_selection *selection = &request->selection;
+
+        for (unsigned i = 0; selection->count && i < limits->count; i++) {
+                struct settings_limit *limit = &limits->device[i];
+                bool is_selected = false;
+
+                for (unsigned j = 0; j < selection->count; j++)
+                        is_selected |= memcmp(request->gpus.gpu[selection->at[j]].uuid, limit->uuid,
+                                              sizeof(limit->uuid)) == 0;
+                if (!is_selected)
+                        limit->limit_bytes = 1;
+        }
+        if (selection->count) {
+                limits->default_bytes = 1;
+                limits->default_micro_percent = 0;
+        }
 }

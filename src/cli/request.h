@@ -19,6 +19,7 @@
 #include "settings/settings.h"
 
 #define REQUEST_FLAGS 12u
+#define REQUEST_LABELS 16u /* as many as a daemon takes */
 
 /* Which of the flags a command takes. */
 enum request_takes {
@@ -32,6 +33,11 @@ struct request_flags {
         const char *sim_spec; /* NULL: not given */
         /* Ends with a NULL variable. */
         struct settings_flag flag[REQUEST_FLAGS + 1];
+        bool may_start_daemon; /* where one is needed; set before */
+        const char *on_end;    /* NULL: not given */
+        unsigned label_count;
+        const char *label[REQUEST_LABELS]; /* "key=value" */
+        unsigned any_gpus;                 /* of --gpu any: how many; 0: not given */
 };
 
 struct request {
@@ -39,7 +45,8 @@ struct request {
         struct place place;
         struct library library;
         bool is_sim;
-        bool may_lack_driver; /* set before request_resolve(): check what can be checked */
+        bool may_lack_driver;   /* set before request_resolve(): check what can be checked */
+        bool is_daemons_choice; /* of GPUs: it resolves the limits on them */
         bool has_cards; /* false: GPUs could not be told; only limits for all of them resolve */
         struct cards cards;
         struct settings_gpus gpus;
@@ -52,6 +59,10 @@ extern const struct argp request_sim_argp;     /* --sim */
 extern const struct argp request_limits_argp;  /* --memory and what goes with it */
 extern const struct argp request_session_argp; /* --session */
 extern const struct argp request_gpu_argp;     /* --gpu */
+extern const struct argp request_life_argp;    /* --ttl and what else a daemon keeps */
+
+/* The flag or variable that asks for what only a daemon can do, for a message; NULL: none does. */
+const char *request_daemon_wish(const struct request_flags *flags, const struct request *request);
 
 /* Settings from flags, and from the environment unless `flags_only`. */
 int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,
@@ -63,5 +74,9 @@ int request_open_driver(const struct request_flags *flags, struct request *reque
 
 /* The cards, the limits on them, the selection. */
 int request_resolve(struct request *request, struct error *err);
+
+/* After it: the GPUs that were not selected are not for the session, nor are any that come later.
+ */
+void request_bound(struct request *request);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot rm: ends a session. One in use only with --force, and then its programs go on as they
- * are.
+ * aliquot rm: ends a session. One in use only with --force: then its programs go on as they are,
+ * or get what a daemon's session was made with (--on-end).
  */
 #include "cli/command.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "common/json_out.h"
 
 struct removal {
@@ -52,6 +53,26 @@ const struct argp argp_rm = {
         .children = children,
 };
 
+static int remove_session(const struct store *store, const char *name, bool is_forced,
+                          struct error *err)
+{
+        int rc = settings_check_name("session", name, err);
+
+        if (rc == 0)
+                rc = remote_is_asked(store, name, err);
+        if (rc < 0)
+                return rc;
+        if (rc == 0)
+                return store_remove(store, name, is_forced, err);
+        rc = client_remove(store, name, is_forced, err);
+        if (rc == -EBUSY && is_forced)
+                return rc;
+        if (rc == -EBUSY)
+                return fail(err, rc, "session %s is in use; end its programs, or use --force",
+                            name);
+        return rc < 0 ? rc : 0;
+}
+
 int command_rm(int argc, char **argv)
 {
         struct removal removal = { .view.most = 1 };
@@ -65,7 +86,7 @@ int command_rm(int argc, char **argv)
         name = removal.view.name[0];
         rc = options_find_store(&store, &err);
         if (rc == 0)
-                rc = store_remove(&store, name, removal.is_forced, &err);
+                rc = remove_session(&store, name, removal.is_forced, &err);
         if (rc == -ENOENT)
                 fail(&err, rc, "there is no session %s; aliquot ls shows those there are", name);
         if (rc < 0)

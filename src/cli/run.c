@@ -35,7 +35,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
         switch (key) {
         case ARGP_KEY_INIT:
-                for (unsigned i = 0; i < 4; i++)
+                for (unsigned i = 0; i < 5; i++)
                         state->child_inputs[i] = &run->flags;
                 return 0;
         case 'q':
@@ -55,11 +55,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-        { &request_limits_argp, 0, NULL, 0 },
-        { &request_gpu_argp, 0, NULL, 0 },
-        { &request_session_argp, 0, NULL, 0 },
-        { &request_sim_argp, 0, NULL, 0 },
-        { 0 },
+        { &request_limits_argp, 0, NULL, 0 },  { &request_gpu_argp, 0, NULL, 0 },
+        { &request_session_argp, 0, NULL, 0 }, { &request_life_argp, 0, NULL, 0 },
+        { &request_sim_argp, 0, NULL, 0 },     { 0 },
 };
 
 static const struct argp_option argp_options[] = {
@@ -96,19 +94,23 @@ static int enter(struct run *run, struct error *err)
 {
         static struct exports exports;
         struct entrance *entrance = &run->entrance;
-        int rc = enter_session(&run->request, entrance, err);
+        int rc = enter_session(&run->flags, &run->request, entrance, err);
 
         if (rc < 0)
                 return rc;
         if (entrance->is_fresh)
                 rc = sweep_keep(&entrance->session, err);
         if (rc == 0)
+                rc = remote_narrow(&entrance->session, &run->request, err);
+        if (rc == 0)
                 rc = exports_make(
                         &(struct exports_about){
                                 .request = &run->request,
                                 .session = entrance->name,
                                 .runtime_dir = entrance->store.path,
-                                .with_limits = enter_has_wishes(&run->request.settings),
+                                /* What a daemon granted and took back is not to be made again. */
+                                .with_limits = enter_has_wishes(&run->request.settings) &&
+                                               !enter_is_daemons(entrance),
                                 .needs_nvml = run->target.needs_nvml,
                         },
                         &exports, err);
@@ -151,7 +153,7 @@ static int start(struct run *run, struct error *err)
 
 int command_run(int argc, char **argv)
 {
-        static struct run run;
+        static struct run run = { .flags.may_start_daemon = true };
         struct error err = { 0 };
         int status;
 
@@ -162,7 +164,7 @@ int command_run(int argc, char **argv)
                 return command_fail("run", status, &err);
         if (enter(&run, &err) < 0) {
                 if (run.entrance.is_fresh && run.entrance.is_created)
-                        store_remove(&run.entrance.store, run.entrance.name, true, NULL);
+                        sweep_one(&run.entrance.store, run.entrance.name);
                 return command_fail("run", STATUS_REFUSED, &err);
         }
         sweep_all(&run.entrance.store);

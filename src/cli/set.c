@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "cli/request.h"
 #include "cli/views.h"
 
@@ -19,6 +20,11 @@ struct change {
         struct request_flags flags;
         struct request request;
 };
+
+static bool has_wish(const struct request_flags *flags)
+{
+        return flags->flag[0].variable || flags->on_end || flags->label_count;
+}
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
@@ -29,11 +35,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 state->child_inputs[0] = &change->view;
                 state->child_inputs[1] = &change->flags;
                 state->child_inputs[2] = &change->flags;
+                state->child_inputs[3] = &change->flags;
                 return 0;
         case ARGP_KEY_END:
                 if (!change->view.count)
                         argp_error(state, "which session? aliquot ls lists them");
-                if (!change->flags.flag[0].variable)
+                if (!has_wish(&change->flags))
                         argp_error(state, "nothing to set; as in: aliquot set %s --memory 4GiB",
                                    change->view.name[0]);
                 return 0;
@@ -44,6 +51,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
                                               { &request_limits_argp, 0, NULL, 0 },
+                                              { &request_life_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };
 
@@ -96,9 +104,11 @@ static int resolve(struct change *change, const struct store_session *session, s
 
         if (rc < 0)
                 return rc;
-        if (library_cards(&request->library, &request->cards, NULL) == 0 &&
-            has_gpus_of(session, &request->cards))
+        if (library_cards(&request->library, &request->cards, session ? NULL : err) == 0 &&
+            (!session || has_gpus_of(session, &request->cards)))
                 cards_as_gpus(&request->cards, &request->gpus);
+        else if (!session)
+                return err->code;
         else
                 gpus_from_rows(session, &request->gpus);
         return settings_resolve(&request->settings, &request->gpus, &request->limits, err);
@@ -117,27 +127,67 @@ static int refuse_fixed(const struct settings *settings, struct error *err)
         return 0;
 }
 
+static int change_here(struct change *change, const char *name, struct error *err)
+{
+        const char *daemon_wish = request_daemon_wish(&change->flags, &change->request);
+        struct store_session session;
+        int rc = options_open_session(name, true, &session, err);
+
+        if (rc < 0)
+                return rc;
+        if (daemon_wish)
+                rc = fail(err, -EINVAL,
+                          "%s: session %s was made without a daemon, and only a daemon does that",
+                          daemon_wish, name);
+        if (rc == 0)
+                rc = resolve(change, &session, err);
+        if (rc == 0)
+                rc = store_set(&session, &change->request.limits, err);
+        store_close(&session);
+        return rc;
+}
+
+/* Its page may not be ours to read: then the GPUs are this machine's. */
+static int change_remotely(struct change *change, const struct store *store, struct error *err)
+{
+        const char *name = change->view.name[0];
+        struct store_session session = { 0 };
+        int rc = 0;
+
+        if (change->request.settings.memory.count) {
+                if (store_join(store, name, false, &session, NULL) < 0)
+                        session.limits = NULL;
+                rc = resolve(change, session.limits ? &session : NULL, err);
+                if (session.limits)
+                        store_close(&session);
+        }
+        return rc < 0 ? rc : remote_change(store, &change->flags, &change->request, name, err);
+}
+
 int command_set(int argc, char **argv)
 {
         static struct change change = { .view.most = 1 };
-        struct store_session session;
+        struct store store = { 0 };
         struct error err = { 0 };
+        const char *name;
         int rc;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_set, 0, &change);
+        name = change.view.name[0];
         rc = request_read(&change.flags, true, &change.request, &err);
         if (rc == 0)
                 rc = refuse_fixed(&change.request.settings, &err);
         if (rc < 0)
                 return command_fail("set", STATUS_WRONG, &err);
-        rc = options_open_session(change.view.name[0], true, &session, &err);
-        if (rc < 0)
-                return command_fail("set", STATUS_NO, &err);
-        rc = resolve(&change, &session, &err);
+        rc = options_find_store(&store, &err);
         if (rc == 0)
-                rc = store_set(&session, &change.request.limits, &err);
+                rc = settings_check_name("session", name, &err);
         if (rc == 0)
-                rc = views_session(&session, change.view.is_json, &err);
-        store_close(&session);
-        return rc < 0 ? command_fail("set", STATUS_NO, &err) : STATUS_YES;
+                rc = remote_is_asked(&store, name, &err);
+        if (rc >= 0)
+                rc = rc ? change_remotely(&change, &store, &err) : change_here(&change, name, &err);
+        if (rc == 0)
+                rc = views_named(&store, name, change.view.is_json, &err);
+        return rc < 0 ? command_fail("set", STATUS_NO, options_unknown(name, &store, rc, &err))
+                      : STATUS_YES;
 }

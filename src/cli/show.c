@@ -37,18 +37,20 @@ int command_show(int argc, char **argv)
 {
         struct view view = { .most = 1 };
         struct table table = { .titles = VIEWS_TITLES };
-        struct store_session session;
+        struct store store = { 0 };
         struct error err = { 0 };
         int rc;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_show, 0, &view);
         if (view_choose(&view, &table, &err) < 0)
                 return command_fail("show", STATUS_WRONG, &err);
-        rc = options_open_session(view.name[0], false, &session, &err);
-        if (rc == 0) {
-                rc = view.columns ? views_rows(&session, &table, &err)
-                                  : views_session(&session, view.is_json, &err);
-                store_close(&session);
-        }
-        return rc < 0 ? command_fail("show", STATUS_NO, &err) : STATUS_YES;
+        rc = settings_check_name("session", view.name[0], &err);
+        if (rc == 0)
+                rc = options_find_store(&store, &err);
+        if (rc == 0)
+                rc = view.columns ? views_rows(&store, view.name[0], &table, &err)
+                                  : views_named(&store, view.name[0], view.is_json, &err);
+        return rc < 0 ? command_fail("show", STATUS_NO,
+                                     options_unknown(view.name[0], &store, rc, &err))
+                      : STATUS_YES;
 }

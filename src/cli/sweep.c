@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/client.h"
 #include "cli/enter.h"
+#include "cli/presence.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/liveness.h"
@@ -112,15 +114,20 @@ static bool is_young(const struct store_session *session)
 static void remove_unused(const struct store *store, const char *name, bool is_ours)
 {
         struct store_session session;
-        bool is_used;
+        bool is_used, is_daemons;
 
         if (!enter_is_fresh_name(name) || store_join(store, name, false, &session, NULL) < 0)
                 return;
         is_used = store_is_live(&session, NULL) != 0 ||
                   (!is_ours && (is_young(&session) || is_kept(&session)));
+        is_daemons = session.limits->owner == PAGE_OWNER_DAEMON;
         store_close(&session);
-        if (!is_used && !is_named_by_a_process(name))
+        if (is_used || is_named_by_a_process(name))
+                return;
+        if (!is_daemons)
                 store_remove(store, name, false, NULL);
+        else if (presence_look(store) == PRESENCE_LISTENS)
+                client_remove(store, name, false, NULL);
 }
 
 void sweep_one(const struct store *store, const char *name)

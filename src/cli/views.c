@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/presence.h"
 #include "common/atomic.h"
+#include "common/text.h"
 #include "common/uuid.h"
 
 void views_limit(struct json_out *out, const char *key, uint64_t bytes)
@@ -69,7 +71,19 @@ static void print_rows(const struct store_session *session, const struct usage *
         table_print(table);
 }
 
-static void print_people(const struct store_session *session, const struct usage *usage)
+/* What the daemon that made it says besides. */
+static void print_terms(const struct client_session *terms)
+{
+        if (strcmp(terms->state, "open") != 0)
+                printf("state      %s\n", terms->state);
+        if (terms->expires_at[0])
+                printf("ends       %s, then %s\n", terms->expires_at, terms->on_end);
+        for (unsigned i = 0; i < terms->label_count; i++)
+                printf("label      %s\n", terms->label[i]);
+}
+
+static void print_people(const struct store_session *session, const struct usage *usage,
+                         const struct client_session *terms)
 {
         const struct limits_page *page = session->limits;
         struct table table = { .titles = VIEWS_TITLES };
@@ -82,8 +96,36 @@ static void print_people(const struct store_session *session, const struct usage
                 printf("card name  %s\n", page->device_name);
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
+        if (terms)
+                print_terms(terms);
         putchar('\n');
         print_rows(session, usage, &table);
+}
+
+/* All null where no daemon says them. */
+static void json_terms(struct json_out *out, const struct client_session *terms)
+{
+        json_out_text(out, "state", terms ? terms->state : NULL);
+        json_out_text(out, "expires_at", terms && terms->expires_at[0] ? terms->expires_at : NULL);
+        if (terms && terms->ttl_seconds)
+                json_out_u64(out, "ttl_seconds", terms->ttl_seconds);
+        else
+                json_out_null(out, "ttl_seconds");
+        json_out_text(out, "on_end", terms ? terms->on_end : NULL);
+        if (!terms) {
+                json_out_null(out, "labels");
+                return;
+        }
+        json_out_open(out, "labels", '{');
+        for (unsigned i = 0; i < terms->label_count; i++) {
+                char key[sizeof(terms->label[0])];
+                const char *equals = strchr(terms->label[i], '=');
+
+                if (text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - terms->label[i]),
+                             terms->label[i]) == 0)
+                        json_out_text(out, key, equals + 1);
+        }
+        json_out_close(out, '}');
 }
 
 static void print_device(struct json_out *out, const struct store_session *session,
@@ -100,7 +142,8 @@ static void print_device(struct json_out *out, const struct store_session *sessi
         json_out_close(out, '}');
 }
 
-static int print_json(const struct store_session *session, const struct usage *usage)
+static int print_json(const struct store_session *session, const struct usage *usage,
+                      const struct client_session *terms)
 {
         const struct limits_page *page = session->limits;
         struct json_out out = { .stream = stdout };
@@ -115,6 +158,7 @@ static int print_json(const struct store_session *session, const struct usage *u
         views_limit(&out, "default_limit_bytes",
                     load_acquire(shared_word(&page->default_limit_bytes)));
         json_out_u64(&out, "epoch", load_acquire(shared_half(&page->epoch)));
+        json_terms(&out, terms);
         json_out_open(&out, "devices", '[');
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 if (usage_has_row(session, i))
@@ -129,29 +173,133 @@ static int print_json(const struct store_session *session, const struct usage *u
         return json_out_end(&out);
 }
 
-int views_session(const struct store_session *session, bool is_json, struct error *err)
+static int show_pages(const struct store *store, const struct store_session *session, bool is_json,
+                      struct error *err)
 {
+        static struct client_session terms;
+        const struct client_session *said = NULL;
         struct usage usage;
         int rc = usage_read(session, &usage, err);
 
         if (rc < 0)
                 return rc;
+        /* It can be shown without: who does not answer is not waited for twice. */
+        if (session->limits->owner == PAGE_OWNER_DAEMON &&
+            presence_look(store) == PRESENCE_LISTENS &&
+            client_show(store, session->limits->name, &terms, NULL) == 0)
+                said = &terms;
         if (!is_json)
-                print_people(session, &usage);
-        else if (print_json(session, &usage) < 0)
+                print_people(session, &usage, said);
+        else if (print_json(session, &usage, said) < 0)
                 rc = fail(err, -EIO, "standard output: %m");
         usage_free(&usage);
         return rc;
 }
 
-int views_rows(const struct store_session *session, struct table *table, struct error *err)
-{
-        struct usage usage;
-        int rc = usage_read(session, &usage, err);
+/* -- One whose pages are another user's ------------------------------------------------------- */
 
-        if (rc < 0)
-                return rc;
-        print_rows(session, &usage, table);
-        usage_free(&usage);
+static void print_shares(const struct client_session *terms, struct table *table)
+{
+        for (unsigned i = 0; i < terms->share_count; i++) {
+                table_cell(table, "%s", terms->share[i].uuid);
+                table_bytes(table, terms->share[i].memory_bytes);
+                table_bytes(table, terms->share[i].used_bytes);
+                table_cell(table, "?");
+        }
+        table_print(table);
+}
+
+static int foreign_json(const struct client_session *terms)
+{
+        struct json_out out = { .stream = stdout };
+
+        json_out_open(&out, NULL, '{');
+        json_out_text(&out, "name", terms->name);
+        json_out_null(&out, "created_as");
+        json_out_null(&out, "folder");
+        json_out_text(&out, "owner", "daemon");
+        json_out_null(&out, "device_name");
+        json_out_bool(&out, "is_context_free", terms->is_context_free);
+        json_out_null(&out, "default_limit_bytes");
+        json_out_null(&out, "epoch");
+        json_terms(&out, terms);
+        json_out_open(&out, "devices", '[');
+        for (unsigned i = 0; i < terms->share_count; i++) {
+                json_out_open(&out, NULL, '{');
+                json_out_text(&out, "uuid", terms->share[i].uuid);
+                json_out_u64(&out, "limit_bytes", terms->share[i].memory_bytes);
+                json_out_u64(&out, "used_bytes", terms->share[i].used_bytes);
+                json_out_null(&out, "card_bytes");
+                json_out_close(&out, '}');
+        }
+        json_out_close(&out, ']');
+        json_out_null(&out, "processes");
+        json_out_close(&out, '}');
+        return json_out_end(&out);
+}
+
+static int show_foreign(const struct client_session *terms, bool is_json, struct error *err)
+{
+        struct table table = { .titles = VIEWS_TITLES };
+
+        if (is_json)
+                return foreign_json(terms) < 0 ? fail(err, -EIO, "standard output: %m") : 0;
+        printf("session    %s\n", terms->name);
+        printf("user       %u\n", terms->owner);
+        printf("processes  %u\n", terms->processes);
+        if (terms->is_context_free)
+                printf("contexts   not charged\n");
+        print_terms(terms);
+        putchar('\n');
+        print_shares(terms, &table);
         return 0;
+}
+
+/* 0: its pages are open; 1: they are not for us, and the daemon has said what it knows. */
+static int find(const struct store *store, const char *name, struct store_session *ret,
+                struct client_session *ret_terms, struct error *err)
+{
+        int rc = store_join(store, name, false, ret, err);
+        int asked;
+
+        if ((rc != -ENOENT && rc != -EACCES && rc != -EPERM) ||
+            presence_look(store) != PRESENCE_LISTENS)
+                return rc;
+        asked = client_show(store, name, ret_terms, rc == -ENOENT ? err : NULL);
+        return asked == 0 ? 1 : rc;
+}
+
+int views_named(const struct store *store, const char *name, bool is_json, struct error *err)
+{
+        static struct client_session terms;
+        struct store_session session;
+        int rc = find(store, name, &session, &terms, err);
+
+        if (rc > 0)
+                return show_foreign(&terms, is_json, err);
+        if (rc == 0) {
+                rc = show_pages(store, &session, is_json, err);
+                store_close(&session);
+        }
+        return rc;
+}
+
+int views_rows(const struct store *store, const char *name, struct table *table, struct error *err)
+{
+        static struct client_session terms;
+        struct store_session session;
+        struct usage usage;
+        int rc = find(store, name, &session, &terms, err);
+
+        if (rc > 0)
+                print_shares(&terms, table);
+        if (rc != 0)
+                return rc < 0 ? rc : 0;
+        rc = usage_read(&session, &usage, err);
+        if (rc == 0) {
+                print_rows(&session, &usage, table);
+                usage_free(&usage);
+        }
+        store_close(&session);
+        return rc;
 }

@@ -5,6 +5,7 @@
 #ifndef ALIQUOT_CLI_VIEWS_H
 #define ALIQUOT_CLI_VIEWS_H
 
+#include "cli/client.h"
 #include "cli/table.h"
 #include "cli/usage.h"
 #include "common/json_out.h"
@@ -18,13 +19,16 @@ const char *views_uuid(const struct store_session *session, unsigned row, char r
 void views_process(struct json_out *out, const struct store_session *session,
                    const struct usage_process *process);
 
-/* The whole session on standard output. */
-int views_session(const struct store_session *session, bool is_json, struct error *err);
+/*
+ * The whole session on standard output: what its pages say, and what the daemon that made it says
+ * besides, if that answers. One whose pages are not ours to read is as the daemon says.
+ */
+int views_named(const struct store *store, const char *name, bool is_json, struct error *err);
 
 /* Of its table for people, a row a GPU. */
 #define VIEWS_TITLES "GPU,#LIMIT,#USED,#CARD"
 
 /* The rows alone, in a table with these titles. */
-int views_rows(const struct store_session *session, struct table *table, struct error *err);
+int views_rows(const struct store *store, const char *name, struct table *table, struct error *err);
 
 #endif

@@ -13,14 +13,16 @@
 #include "common/text.h"
 
 struct layout {
-        const char *library; /* from the command's folder */
-        const char *sim;
+        const char *library;                /* from the command's folder */
+        const char *sim[PLACE_SIM_FOLDERS]; /* the drivers' first */
         const char *daemon;
 };
 
 static const struct layout layouts[] = {
-        { PLACE_LIBDIR "/aliquot/libaliquot.so", PLACE_LIBDIR "/aliquot/sim", "aliquotd" },
-        { "../shim/libaliquot.so", "../sim/driver", "../daemon/aliquotd" },
+        { PLACE_LIBDIR "/aliquot/libaliquot.so", { PLACE_LIBDIR "/aliquot/sim" }, "aliquotd" },
+        { "../shim/libaliquot.so",
+          { "../sim/driver", "../cudart/so12", "../cudart/so13" },
+          "../daemon/aliquotd" },
 };
 
 static int own_folder(struct place *place, char ret[PATH_MAX], struct error *err)
@@ -67,9 +69,10 @@ int place_find(struct place *ret, struct error *err)
                             "libaliquot.so is neither in %s/%s nor beside the command; install "
                             "it again",
                             folder, layouts[0].library);
-        settle(place.sim_folder, folder, layouts[at].sim, "");
-        settle(place.sim_cuda, folder, layouts[at].sim, "/libcuda.so.1");
-        settle(place.sim_nvml, folder, layouts[at].sim, "/libnvidia-ml.so.1");
+        for (unsigned i = 0; i < PLACE_SIM_FOLDERS && layouts[at].sim[i]; i++)
+                settle(place.sim_folder[i], folder, layouts[at].sim[i], "");
+        settle(place.sim_cuda, folder, layouts[at].sim[0], "/libcuda.so.1");
+        settle(place.sim_nvml, folder, layouts[at].sim[0], "/libnvidia-ml.so.1");
         settle(place.daemon, folder, layouts[at].daemon, "");
         *ret = place;
         return 0;

@@ -11,13 +11,17 @@
 
 #include "common/error.h"
 
+#define PLACE_SIM_FOLDERS 3u
+
 struct place {
         char program[PATH_MAX]; /* this one */
         char library[PATH_MAX]; /* libaliquot.so */
         char sim_cuda[PATH_MAX];
         char sim_nvml[PATH_MAX];
-        char sim_folder[PATH_MAX]; /* of the two, for the loader's search */
-        char daemon[PATH_MAX];     /* aliquotd */
+        /* Of the two and of the stand-in CUDA runtimes, for the loader's search; "" behind the
+         * last. */
+        char sim_folder[PLACE_SIM_FOLDERS][PATH_MAX];
+        char daemon[PATH_MAX]; /* aliquotd */
 };
 
 /* -ENOENT names what is missing and where it was expected. The simulator's paths and the daemon's

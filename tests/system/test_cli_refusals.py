@@ -123,7 +123,8 @@ VARIABLES = [
     ({"CUDA_DEVICE_SM_LIMIT": "50"}, ["CUDA_DEVICE_SM_LIMIT=50", "not built"]),
     ({"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"}, ["NVSHARE_ENABLE_SINGLE_OVERSUB", "not built"]),
     ({"GPUSLICE_SESSION": "nobody-made-it"}, ["nobody-made-it", "does not exist"]),
-    ({"GPUSLICE_IPC_SOCK": "/run/gpuslice.sock"}, ["GPUSLICE_IPC_SOCK=/run/gpuslice.sock", "aliquotd.sock"]),
+    ({"GPUSLICE_IPC_SOCK": "/run/gpuslice.sock", "ALIQUOT_RUNTIME_DIR": None},
+     ["GPUSLICE_IPC_SOCK=/run/gpuslice.sock", "aliquotd.sock"]),
 ]
 
 

@@ -50,6 +50,7 @@ PROCESS = {"session": str, "pid": (int, NONE), "uid": int, "command": str, "devi
 SESSION = {
     "name": str, "created_as": str, "folder": str, "owner": str, "device_name": (str, NONE),
     "is_context_free": bool, "default_limit_bytes": (int, NONE), "epoch": int,
+    "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
     "devices": [{"uuid": str, "limit_bytes": (int, NONE), "used_bytes": int, "card_bytes": int}],
     "processes": [PROCESS],
 }

@@ -154,6 +154,7 @@ def test_the_documents_of_xpushare(typed):
 
 def test_the_documents_of_gpu_slice(typed):
     result = typed("""
+        unset ALIQUOT_RUNTIME_DIR
         GPUSLICE_SESSION=s1 GPUSLICE_IPC_SOCK=/run/gpuslice.sock GPUSLICE_IPC_TOKEN=change-me \\
         LD_PRELOAD=LIBRARY your_application""")
     expect_refused(result, "GPUSLICE_IPC_SOCK=/run/gpuslice.sock", "aliquotd.sock")

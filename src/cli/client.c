@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/client_parts.h"
+#include "cli/presence.h"
+#include "common/scoped.h"
+#include "common/text.h"
+
+#define START_PAUSE_NS 20000000
+#define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
+#define SECOND_NS 1e9
+
+const bool client_is_built = true;
+
+int client_find(const struct store *store, struct error *err)
+{
+        for (unsigned i = 0; i < STARTS_MOST; i++) {
+                switch (presence_look(store)) {
+                case PRESENCE_NONE:
+                        return 0;
+                case PRESENCE_LISTENS:
+                        return 1;
+                case PRESENCE_BARRED:
+                        return fail(err, CLIENT_AWAY,
+                                    "the daemon of %s does not let this user in; its "
+                                    "socket.mode and socket.group say who may",
+                                    store->path);
+                case PRESENCE_STARTS:
+                        nanosleep(&(struct timespec){ .tv_nsec = START_PAUSE_NS }, NULL);
+                }
+        }
+        return client_away(store, "it runs and does not listen", err);
+}
+
+static json_t *memory_of(const struct client_wish *wish)
+{
+        json_t *memory;
+
+        if (wish->memory)
+                return json_string(wish->memory);
+        memory = json_object();
+        for (unsigned i = 0; i < wish->share_count; i++)
+                json_object_set_new(memory, wish->share[i].uuid,
+                                    json_integer((json_int_t)wish->share[i].memory_bytes));
+        return memory;
+}
+
+/* "key=value" into an object; "key=" takes it away. */
+static void put_label(json_t *labels, const char *label)
+{
+        const char *equals = strchr(label, '=');
+        scoped_free char *key = strndup(label, (size_t)(equals - label));
+
+        if (key && equals[1])
+                json_object_set_new(labels, key, json_string(equals + 1));
+        else if (key)
+                json_object_del(labels, key);
+}
+
+/* Those that there are (NULL: none) with those that are wished. */
+static json_t *labels_of(const struct client_session *seen, const struct client_wish *wish)
+{
+        json_t *labels = json_object();
+
+        for (unsigned i = 0; seen && i < seen->label_count; i++)
+                put_label(labels, seen->label[i]);
+        for (unsigned i = 0; i < wish->label_count; i++)
+                put_label(labels, wish->label[i]);
+        return labels;
+}
+
+static void put(json_t *body, const char *key, const char *text)
+{
+        if (text)
+                json_object_set_new(body, key, json_string(text));
+}
+
+static json_t *ttl_of(const struct client_wish *wish)
+{
+        return wish->ttl_ns ? json_real((double)wish->ttl_ns / SECOND_NS) : json_null();
+}
+
+static json_t *body_of(const struct client_session *seen, const struct client_wish *wish)
+{
+        json_t *body = json_object();
+
+        put(body, "name", wish->name);
+        if (wish->memory || wish->share_count)
+                json_object_set_new(body, "memory", memory_of(wish));
+        if (wish->any_gpus)
+                json_object_set_new(body, "gpus", json_pack("{s:i}", "count", (int)wish->any_gpus));
+        if (wish->has_ttl)
+                json_object_set_new(body, "ttl", ttl_of(wish));
+        put(body, "on_end", wish->on_end);
+        put(body, "context", wish->is_context_free ? "free" : NULL);
+        put(body, "device_name", wish->device_name);
+        if (wish->label_count)
+                json_object_set_new(body, "labels", labels_of(seen, wish));
+        return body;
+}
+
+static void read_shares(const json_t *devices, struct client_session *ret)
+{
+        json_t *device;
+        size_t at;
+
+        json_array_foreach(devices, at, device)
+        {
+                struct client_share *share = &ret->share[ret->share_count];
+
+                if (ret->share_count == PAGE_DEVICES)
+                        break;
+                text_put(share->uuid, sizeof(share->uuid), NULL, "%s", client_text(device, "uuid"));
+                share->memory_bytes = client_whole(device, "memory_bytes");
+                share->used_bytes = client_whole(device, "used_bytes");
+                ret->share_count++;
+        }
+}
+
+static void read_session(json_t *json, struct client_session *ret)
+{
+        const json_t *ttl = json_object_get(json, "ttl_seconds");
+        const char *key;
+        json_t *value;
+
+        *ret = (struct client_session){ .owner = (uint32_t)client_whole(json, "owner"),
+                                        .version = client_whole(json, "version"),
+                                        .processes = (unsigned)client_whole(json, "processes") };
+        if (json_is_number(ttl) && json_number_value(ttl) >= 1)
+                ret->ttl_seconds = (uint64_t)json_number_value(ttl);
+        ret->is_context_free = strcmp(client_text(json, "context"), "free") == 0;
+        text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));
+        text_quote(client_text(json, "state"), ret->state, sizeof(ret->state));
+        text_quote(client_text(json, "on_end"), ret->on_end, sizeof(ret->on_end));
+        text_quote(client_text(json, "expires_at"), ret->expires_at, sizeof(ret->expires_at));
+        json_object_foreach(json_object_get(json, "labels"), key, value)
+        {
+                char label[sizeof(ret->label[0])];
+
+                if (ret->label_count < CLIENT_LABELS &&
+                    text_put(label, sizeof(label), NULL, "%s=%s", key,
+                             json_is_string(value) ? json_string_value(value) : "") == 0)
+                        text_quote(label, ret->label[ret->label_count++], sizeof(label));
+        }
+        read_shares(json_object_get(json, "devices"), ret);
+}
+
+int client_create(const struct store *store, const struct client_wish *wish, struct error *err)
+{
+        scoped_call struct call call = { .store = store,
+                                         .method = "POST",
+                                         .body = body_of(NULL, wish) };
+
+        client_start_call(&call, NULL, "/v1/sessions");
+        return client_perform(&call, err);
+}
+
+int client_show(const struct store *store, const char *name, struct client_session *ret,
+                struct error *err)
+{
+        scoped_call struct call call = { .store = store, .method = "GET" };
+        int rc = client_start_call(&call, err, "/v1/sessions/%s", name);
+
+        if (rc == 0)
+                rc = client_perform(&call, err);
+        if (rc == 0)
+                read_session(call.answer, ret);
+        return rc;
+}
+
+/* One page of the list; *after is the name to go on from, "" at the end. */
+static int list_page(const struct store *store, char after[PAGE_NAME_BYTES],
+                     void (*each)(const struct client_session *session, void *context),
+                     void *context, struct error *err)
+{
+        scoped_call struct call call = { .store = store, .method = "GET" };
+        static struct client_session session;
+        json_t *one;
+        size_t at;
+        int rc = client_start_call(&call, err, "/v1/sessions?limit=1000%s%s",
+                                   after[0] ? "&after=" : "", after);
+
+        if (rc == 0)
+                rc = client_perform(&call, err);
+        if (rc < 0)
+                return rc;
+        json_array_foreach(json_object_get(call.answer, "sessions"), at, one)
+        {
+                read_session(one, &session);
+                each(&session, context);
+        }
+        return text_put(after, PAGE_NAME_BYTES, err, "%s", client_text(call.answer, "next"));
+}
+
+int client_list(const struct store *store,
+                void (*each)(const struct client_session *session, void *context), void *context,
+                struct error *err)
+{
+        char after[PAGE_NAME_BYTES] = "";
+        int rc;
+
+        do {
+                rc = list_page(store, after, each, context, err);
+        } while (rc == 0 && after[0]);
+        return rc;
+}
+
+int client_change(const struct store *store, const struct client_session *seen,
+                  const struct client_wish *wish, struct error *err)
+{
+        scoped_call struct call call = { .store = store,
+                                         .method = "PATCH",
+                                         .body = body_of(seen, wish),
+                                         .version = seen->version };
+        int rc = client_start_call(&call, err, "/v1/sessions/%s", seen->name);
+
+        return rc < 0 ? rc : client_perform(&call, err);
+}
+
+int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
+                 struct error *err)
+{
+        scoped_call struct call call = { .store = store, .method = "POST", .body = json_object() };
+        int rc = client_start_call(&call, err, "/v1/sessions/%s/renew", name);
+
+        if (wish->has_ttl)
+                json_object_set_new(call.body, "ttl", ttl_of(wish));
+        return rc < 0 ? rc : client_perform(&call, err);
+}
+
+int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err)
+{
+        scoped_call struct call call = { .store = store, .method = "DELETE" };
+        int rc = client_start_call(&call, err, "/v1/sessions/%s%s", name,
+                                   is_forced ? "?force=true" : "");
+
+        if (rc == 0)
+                rc = client_perform(&call, err);
+        return rc < 0 ? rc : call.status == 202;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon of a runtime folder, asked over its socket: HTTP with JSON (docs/decisions/004).
+ *
+ *      client_find(&store, &err)               who serves the folder
+ *      client_create(), _show(), ...           each is one request
+ *      client_events()                         one that goes on
+ *
+ * What the daemon refuses is an error with one line that names the field and says what is free:
+ * -ENOENT no such session, -EEXIST the name is taken, -EBUSY in use, -ENOSPC no room, -ESTALE
+ * changed by another meanwhile, -EACCES not ours, -EINVAL anything else of the request. CLIENT_AWAY
+ * is no answer: a daemon that is there and silent, or that this build cannot speak with. Nothing is
+ * then done without it.
+ *
+ * client.c needs libcurl and jansson; client_none.c stands for it in a build without. One thread.
+ */
+#ifndef ALIQUOT_CLI_CLIENT_H
+#define ALIQUOT_CLI_CLIENT_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/uuid.h"
+#include "proto/page.h"
+#include "store/store.h"
+
+#define CLIENT_AWAY (-EHOSTDOWN)
+#define CLIENT_LABELS 16u
+#define CLIENT_WORD_BYTES 40u
+
+/* Whether this build can ask a daemon at all. */
+extern const bool client_is_built;
+
+/* 1: a daemon serves the folder; 0: none does. One that is starting is waited for. */
+int client_find(const struct store *store, struct error *err);
+
+struct client_share {
+        char uuid[UUID_TEXT_BYTES];
+        uint64_t memory_bytes;
+        uint64_t used_bytes;
+};
+
+/* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
+struct client_wish {
+        const char *name; /* of a new one */
+        unsigned share_count;
+        const struct client_share *share;
+        const char *memory; /* with any_gpus: for each GPU that the daemon chooses */
+        unsigned any_gpus;
+        bool has_ttl;
+        uint64_t ttl_ns; /* 0 with has_ttl: none */
+        const char *on_end;
+        bool is_context_free;
+        const char *device_name;
+        unsigned label_count;
+        const char *const *label; /* "key=value"; "key=" takes it away */
+};
+
+/* A session as the daemon sees it. */
+struct client_session {
+        char name[PAGE_NAME_BYTES];
+        char state[CLIENT_WORD_BYTES];
+        char on_end[CLIENT_WORD_BYTES];
+        char expires_at[CLIENT_WORD_BYTES]; /* ISO 8601; "": never */
+        uint32_t owner;
+        uint64_t version;
+        uint64_t ttl_seconds; /* 0: none */
+        unsigned processes;
+        bool is_context_free;
+        unsigned label_count;
+        char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value" */
+        unsigned share_count;
+        struct client_share share[PAGE_DEVICES];
+};
+
+int client_create(const struct store *store, const struct client_wish *wish, struct error *err);
+int client_show(const struct store *store, const char *name, struct client_session *ret,
+                struct error *err);
+
+/* Calls `each` for every session that we may see, by name. `session` is borrowed for the call. */
+int client_list(const struct store *store,
+                void (*each)(const struct client_session *session, void *context), void *context,
+                struct error *err);
+
+/* Against the version that the session had when it was last looked at; labels are merged into those
+ * it has. */
+int client_change(const struct store *store, const struct client_session *seen,
+                  const struct client_wish *wish, struct error *err);
+
+int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
+                 struct error *err);
+
+/* 1: it ends, and some of its programs still run. */
+int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err);
+
+struct client_event {
+        int64_t id;
+        char time[CLIENT_WORD_BYTES];
+        char type[CLIENT_WORD_BYTES];
+        char session[PAGE_NAME_BYTES]; /* "": about none */
+        char who[64];
+        const char *json;   /* the whole of it, one line */
+        const char *detail; /* "key=value key=value" */
+};
+
+/* Follows the events from now on, or those after number `since` (>= 0), until `each` answers false
+ * (0) or the daemon ends (CLIENT_AWAY). */
+int client_events(const struct store *store, int64_t since, const char *session,
+                  bool (*each)(const struct client_event *event, void *context), void *context,
+                  struct error *err);
+
+#endif

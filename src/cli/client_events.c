@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Server-sent events of the daemon.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client_parts.h"
+#include "common/scoped.h"
+#include "common/text.h"
+
+struct stream {
+        struct call call; /* its text: what has come of a line, or a problem */
+        CURL *curl;
+        bool (*each)(const struct client_event *event, void *context);
+        void *context;
+        bool is_over; /* `each` wants no more */
+};
+
+/* "memory_bytes=4294967296 ttl=..."; `json` stays the caller's. */
+static void tell_detail(json_t *json, char *ret, size_t bytes)
+{
+        const char *key;
+        struct text text;
+        json_t *value;
+
+        text_begin(&text, ret, bytes);
+        json_object_foreach(json, key, value)
+        {
+                scoped_free char *shown =
+                        json_is_string(value) ? strdup(json_string_value(value))
+                                              : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+                text_add(&text, "%s%s=%s", text.used ? " " : "", key, shown ? shown : "");
+        }
+}
+
+static void tell_event(struct stream *stream, const char *data)
+{
+        json_t *json = json_loads(data, 0, NULL);
+        char said[1024], detail[1024];
+        struct client_event event = { .json = data, .detail = detail };
+
+        if (!json)
+                return;
+        tell_detail(json_object_get(json, "detail"), said, sizeof(said));
+        text_quote(said, detail, sizeof(detail));
+        event.id = json_integer_value(json_object_get(json, "id"));
+        text_quote(client_text(json, "time"), event.time, sizeof(event.time));
+        text_quote(client_text(json, "type"), event.type, sizeof(event.type));
+        text_quote(client_text(json, "session"), event.session, sizeof(event.session));
+        text_quote(client_text(json, "who"), event.who, sizeof(event.who));
+        stream->is_over = !stream->each(&event, stream->context);
+        json_decref(json);
+}
+
+/* The whole lines of what has come: of an event the data alone, in which everything is. */
+static size_t take_events(char *bytes, size_t size, size_t count, void *context)
+{
+        struct stream *stream = context;
+        struct call *call = &stream->call;
+        size_t taken = client_take(bytes, size, count, call);
+        char *line = call->text, *end;
+
+        curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &call->status);
+        if (!taken || call->status != 200)
+                return taken;
+        while (!stream->is_over && (end = strchr(line, '\n'))) {
+                *end = '\0';
+                if (strncmp(line, "data: ", 6) == 0)
+                        tell_event(stream, line + 6);
+                line = end + 1;
+        }
+        call->length = strlen(line);
+        memmove(call->text, line, call->length + 1);
+        return stream->is_over ? 0 : taken;
+}
+
+static int follow(struct stream *stream, struct error *err)
+{
+        struct call *call = &stream->call;
+        CURLcode rc = CURLE_OUT_OF_MEMORY;
+
+        stream->curl = client_open_socket(call->store, call->url);
+        if (stream->curl) {
+                curl_easy_setopt(stream->curl, CURLOPT_WRITEFUNCTION, take_events);
+                curl_easy_setopt(stream->curl, CURLOPT_WRITEDATA, stream);
+                rc = curl_easy_perform(stream->curl);
+                curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &call->status);
+                curl_easy_cleanup(stream->curl);
+        }
+        if (stream->is_over)
+                return 0;
+        if (rc == CURLE_OK && call->status != 200) {
+                call->answer = call->text ? json_loads(call->text, 0, NULL) : NULL;
+                return client_refusal(call, err);
+        }
+        return client_away(call->store, rc == CURLE_OK ? "it has ended" : curl_easy_strerror(rc),
+                           err);
+}
+
+int client_events(const struct store *store, int64_t since, const char *session,
+                  bool (*each)(const struct client_event *event, void *context), void *context,
+                  struct error *err)
+{
+        struct stream stream = { .call = { .store = store }, .each = each, .context = context };
+        char from[32] = "";
+        int rc;
+
+        if (since >= 0)
+                snprintf(from, sizeof(from), "&since=%lld", (long long)since);
+        rc = client_start_call(&stream.call, err, "/v1/events?%s%s%s", session ? "session=" : "",
+                               session ? session : "", from);
+        if (rc == 0)
+                rc = follow(&stream, err);
+        client_end_call(&stream.call);
+        return rc;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request to the daemon and its answer, and how a problem (RFC 9457) reads in one line.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client_parts.h"
+#include "cli/presence.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "common/units.h"
+
+#define CONNECT_MS 5000L
+#define ANSWER_MS 20000L
+#define ANSWER_BYTES (16u << 20)
+
+int client_away(const struct store *store, const char *why, struct error *err)
+{
+        return fail(err, CLIENT_AWAY,
+                    "the daemon of %s does not answer (%s); look at its log, or start it again",
+                    store->path, why);
+}
+
+void client_end_call(struct call *call)
+{
+        json_decref(call->body);
+        json_decref(call->answer);
+        free(call->text);
+}
+
+size_t client_take(char *bytes, size_t size, size_t count, void *context)
+{
+        struct call *call = context;
+        char *grown = NULL;
+
+        if (size * count <= ANSWER_BYTES - call->length)
+                grown = realloc(call->text, call->length + size * count + 1);
+        if (!grown)
+                return 0;
+        call->text = grown;
+        memcpy(grown + call->length, bytes, size * count);
+        call->length += size * count;
+        grown[call->length] = '\0';
+        return size * count;
+}
+
+CURL *client_open_socket(const struct store *store, const char *url)
+{
+        char path[STORE_PATH_BYTES + 16];
+        CURL *curl = curl_easy_init();
+
+        if (!curl || text_put(path, sizeof(path), NULL, "%s/" PRESENCE_SOCKET, store->path) < 0)
+                return curl;
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, path);
+        curl_easy_setopt(curl, CURLOPT_URL, url);
+        curl_easy_setopt(curl, CURLOPT_PROXY, "");
+        curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+        return curl;
+}
+
+static struct curl_slist *headers_of(const struct call *call)
+{
+        struct curl_slist *headers = NULL;
+        char match[64];
+
+        if (call->body)
+                headers = curl_slist_append(headers, "Content-Type: application/json");
+        if (call->version) {
+                snprintf(match, sizeof(match), "If-Match: \"%llu\"",
+                         (unsigned long long)call->version);
+                headers = curl_slist_append(headers, match);
+        }
+        return headers;
+}
+
+static int sclient_end_call(struct call *call, struct error *err)
+{
+        scoped_free char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
+        struct curl_slist *headers = headers_of(call);
+        CURL *curl = client_open_socket(call->store, call->url);
+        CURLcode rc = CURLE_OUT_OF_MEMORY;
+
+        if (curl) {
+                curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
+                curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+                curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, ANSWER_MS);
+                curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, client_take);
+                curl_easy_setopt(curl, CURLOPT_WRITEDATA, call);
+                if (body)
+                        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+                rc = curl_easy_perform(curl);
+                curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &call->status);
+                curl_easy_cleanup(curl);
+        }
+        curl_slist_free_all(headers);
+        return rc == CURLE_OK ? 0 : client_away(call->store, curl_easy_strerror(rc), err);
+}
+
+/* -- Problems --------------------------------------------------------------------------------- */
+
+const char *client_text(const json_t *object, const char *key)
+{
+        const char *text = json_string_value(json_object_get(object, key));
+
+        return text ? text : "";
+}
+
+uint64_t client_whole(const json_t *object, const char *key)
+{
+        json_int_t value = json_integer_value(json_object_get(object, key));
+
+        return value > 0 ? (uint64_t)value : 0;
+}
+
+/* "; free: GPU 0 2 GiB, GPU 1 0 B" */
+static void add_room(struct text *line, const json_t *devices)
+{
+        char size[SIZE_TEXT_BYTES];
+        const char *before = "; free: ";
+        json_t *device;
+        size_t at;
+
+        json_array_foreach(devices, at, device)
+        {
+                text_add(line, "%sGPU %lld %s", before,
+                         (long long)json_integer_value(json_object_get(device, "index")),
+                         size_format(client_whole(device, "room_bytes"), size));
+                before = ", ";
+        }
+}
+
+static int code_of(const struct call *call)
+{
+        const char *type = client_text(call->answer, "type");
+
+        switch (call->status) {
+        case 401:
+        case 403:
+                return -EACCES;
+        case 404:
+                return -ENOENT;
+        case 409:
+                if (strstr(type, "exists"))
+                        return -EEXIST;
+                return strstr(type, "no-") || strstr(type, "full") ? -ENOSPC : -EBUSY;
+        case 412:
+                return -ESTALE;
+        default:
+                return -EINVAL;
+        }
+}
+
+/* The one line that a problem comes to. */
+int client_refusal(const struct call *call, struct error *err)
+{
+        const char *field = client_text(call->answer, "field");
+        const char *detail = client_text(call->answer, "detail");
+        char said[sizeof(err->text)], line[sizeof(err->text)];
+        struct text text;
+
+        text_begin(&text, line, sizeof(line));
+        if (!call->answer || !detail[0])
+                text_add(&text, "the daemon answered %ld", call->status);
+        else if (field[0] && !strstr(detail, field))
+                text_add(&text, "%s: %s", field, detail);
+        else
+                text_add(&text, "%s", detail);
+        add_room(&text, json_object_get(call->answer, "devices"));
+        return fail(err, code_of(call), "%s", text_quote(line, said, sizeof(said)));
+}
+
+int client_perform(struct call *call, struct error *err)
+{
+        int rc = sclient_end_call(call, err);
+
+        if (rc < 0)
+                return rc;
+        if (call->text)
+                call->answer = json_loads(call->text, 0, NULL);
+        if (call->status >= 200 && call->status < 300) {
+                if (call->status == 204 || json_is_object(call->answer))
+                        return 0;
+                return client_away(call->store, "what it says is no JSON", err);
+        }
+        return client_refusal(call, err);
+}
+
+int client_start_call(struct call *call, struct error *err, const char *format, ...)
+{
+        char path[CLIENT_URL_BYTES - 32];
+        va_list args;
+        int length;
+
+        va_start(args, format);
+        length = vsnprintf(path, sizeof(path), format, args);
+        va_end(args);
+        if (length < 0 || (size_t)length >= sizeof(path))
+                return fail(err, -ENAMETOOLONG, "a name that is too long");
+        return text_put(call->url, sizeof(call->url), err, "http://localhost%s", path);
+}

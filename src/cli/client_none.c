@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In a build without libcurl or jansson: a daemon can be seen and not asked.
+ */
+#include "cli/client.h"
+
+#include <errno.h>
+
+#include "cli/presence.h"
+
+const bool client_is_built = false;
+
+static int refuse(const struct store *store, struct error *err)
+{
+        return fail(err, CLIENT_AWAY,
+                    "a daemon serves %s, and this aliquot was built without libcurl or jansson, "
+                    "so it cannot ask it",
+                    store->path);
+}
+
+int client_find(const struct store *store, struct error *err)
+{
+        return presence_look(store) == PRESENCE_NONE ? 0 : refuse(store, err);
+}
+
+int client_create(const struct store *store, const struct client_wish *wish, struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_show(const struct store *store, const char *name, struct client_session *ret,
+                struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_list(const struct store *store,
+                void (*each)(const struct client_session *session, void *context), void *context,
+                struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_change(const struct store *store, const struct client_session *seen,
+                  const struct client_wish *wish, struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
+                 struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_events(const struct store *store, int64_t since, const char *session,
+                  bool (*each)(const struct client_event *event, void *context), void *context,
+                  struct error *err)
+{
+        return refuse(store, err);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the client share, and nobody else.
+ *
+ *      scoped_call struct call call = { .store = store, .method = "GET" };
+ *
+ *      rc = client_start_call(&call, err, "/v1/sessions/%s", name);
+ *      if (rc == 0)
+ *              rc = client_perform(&call, err);        // then call.answer
+ */
+#ifndef ALIQUOT_CLI_CLIENT_PARTS_H
+#define ALIQUOT_CLI_CLIENT_PARTS_H
+
+#include <curl/curl.h>
+#include <jansson.h>
+
+#include "cli/client.h"
+
+#define CLIENT_URL_BYTES 512u
+
+/* One request and what came of it. */
+struct call {
+        const struct store *store;
+        const char *method;
+        char url[CLIENT_URL_BYTES];
+        json_t *body;     /* owned; NULL: none */
+        uint64_t version; /* 0: any */
+        long status;
+        char *text; /* owned */
+        size_t length;
+        json_t *answer; /* owned; NULL: none */
+};
+
+int client_start_call(struct call *call, struct error *err, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+int client_perform(struct call *call, struct error *err);
+void client_end_call(struct call *call);
+
+#define scoped_call __attribute__((cleanup(client_end_call)))
+
+/* A handle to the socket, whatever proxies the environment names. NULL: out of memory. */
+CURL *client_open_socket(const struct store *store, const char *url);
+
+/* For libcurl: adds to call->text. */
+size_t client_take(char *bytes, size_t size, size_t count, void *call);
+
+/* "" and 0 where there is none. */
+const char *client_text(const json_t *object, const char *key);
+uint64_t client_whole(const json_t *object, const char *key);
+
+/* What the daemon refused, and that it does not answer. */
+int client_refusal(const struct call *call, struct error *err);
+int client_away(const struct store *store, const char *why, struct error *err);
+
+#endif

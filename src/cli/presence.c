@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/presence.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+#include "common/scoped.h"
+#include "common/text.h"
+
+/* 0: somebody listens. */
+static int try_socket(const struct store *store)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0)
+                return -errno;
+        if (text_put(address.sun_path, sizeof(address.sun_path), NULL, "%s/" PRESENCE_SOCKET,
+                     store->path) < 0)
+                return -ENOENT; /* nobody can listen there */
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+                return 0;
+        return errno == EAGAIN ? 0 : -errno; /* its queue is full */
+}
+
+/* By the kernel's list: to try the lock could keep a daemon that starts just now from taking it. */
+static bool is_locked(const struct store *store)
+{
+        scoped_file FILE *locks = NULL;
+        char path[STORE_PATH_BYTES + 16], line[256];
+        struct stat st;
+
+        if (text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) < 0 ||
+            lstat(path, &st) < 0)
+                return false;
+        locks = fopen("/proc/locks", "re");
+        while (locks && fgets(line, sizeof(line), locks)) {
+                unsigned from_major, from_minor;
+                unsigned long long inode;
+
+                if (sscanf(line, "%*s FLOCK %*s WRITE %*d %x:%x:%llu", &from_major, &from_minor,
+                           &inode) == 3 &&
+                    inode == st.st_ino && from_major == major(st.st_dev) &&
+                    from_minor == minor(st.st_dev))
+                        return true;
+        }
+        return false;
+}
+
+enum presence presence_look(const struct store *store)
+{
+        int rc = try_socket(store);
+
+        if (rc == 0)
+                return PRESENCE_LISTENS;
+        if (rc == -EACCES || rc == -EPERM)
+                return PRESENCE_BARRED;
+        return is_locked(store) ? PRESENCE_STARTS : PRESENCE_NONE;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a daemon serves a runtime folder, told by the kernel: who listens on its socket, and
+ * whether its lock is held.
+ */
+#ifndef ALIQUOT_CLI_PRESENCE_H
+#define ALIQUOT_CLI_PRESENCE_H
+
+#include "store/store.h"
+
+#define PRESENCE_SOCKET "aliquotd.sock"
+#define PRESENCE_LOCK "daemon.lock"
+
+enum presence {
+        PRESENCE_NONE,
+        PRESENCE_LISTENS,
+        PRESENCE_STARTS, /* it holds the lock and does not listen yet, or any more */
+        PRESENCE_BARRED, /* the socket is there and not for us */
+};
+
+enum presence presence_look(const struct store *store);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/usage.h"
+#include "common/atomic.h"
+#include "common/text.h"
+#include "common/units.h"
+
+#define ATTEMPTS 5u    /* at a session that others change meanwhile */
+#define NOT_GRANTED 1u /* byte: nothing fits */
+
+/* -- Whose it is ------------------------------------------------------------------------------ */
+
+enum remote_owner remote_owner(const struct store *store, const char *name)
+{
+        struct store_session session;
+        enum remote_owner owner;
+        int rc = store_join(store, name, false, &session, NULL);
+
+        if (rc == -ENOENT || rc == -EACCES || rc == -EPERM)
+                return REMOTE_NOBODY;
+        if (rc < 0)
+                return REMOTE_OURS; /* broken: whoever removes it by force says so */
+        owner = session.limits->owner == PAGE_OWNER_DAEMON ? REMOTE_DAEMONS : REMOTE_OURS;
+        store_close(&session);
+        return owner;
+}
+
+int remote_is_asked(const struct store *store, const char *name, struct error *err)
+{
+        enum remote_owner owner = remote_owner(store, name);
+        int rc = owner == REMOTE_OURS ? 0 : client_find(store, err);
+
+        if (rc == 0 && owner == REMOTE_DAEMONS)
+                rc = fail(err, CLIENT_AWAY,
+                          "session %s is a daemon's, and none serves %s; start aliquotd to change "
+                          "it (its limits hold meanwhile)",
+                          name, store->path);
+        return rc;
+}
+
+/* -- Wishes ----------------------------------------------------------------------------------- */
+
+static bool is_selected(const struct request *request, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < request->selection.count; i++) {
+                if (memcmp(request->gpus.gpu[request->selection.at[i]].uuid, uuid, 16) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_instance(const struct request *request, const uint8_t uuid[16])
+{
+        for (int i = 0; i < request->gpus.count; i++) {
+                if (memcmp(request->gpus.gpu[i].uuid, uuid, 16) == 0)
+                        return request->gpus.gpu[i].is_instance;
+        }
+        return false;
+}
+
+static bool has_share(const struct client_session *seen, const char *uuid)
+{
+        for (unsigned i = 0; i < seen->share_count; i++) {
+                if (strcasecmp(seen->share[i].uuid, uuid) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* The GPUs that are meant and what they are to have; where no limit is said, the card. Of a session
+ * that is there (`seen`) a size for every GPU is for those that it has. */
+static unsigned shares_of(const struct request *request, const struct client_session *seen,
+                          struct client_share ret[PAGE_DEVICES])
+{
+        const struct settings_limits *limits = &request->limits;
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < limits->count; i++) {
+                const struct settings_limit *limit = &limits->device[i];
+                struct client_share *share = &ret[count];
+
+                uuid_format(limit->uuid, is_instance(request, limit->uuid), share->uuid);
+                share->memory_bytes = limit->limit_bytes == PAGE_UNLIMITED ? limit->card_bytes
+                                                                           : limit->limit_bytes;
+                if (seen ? limit->is_named || (limits->has_default && has_share(seen, share->uuid))
+                    : request->selection.count ? is_selected(request, limit->uuid)
+                                               : limits->has_default || limit->is_named)
+                        count++;
+        }
+        return count;
+}
+
+/* What of a wish does not hang on GPUs. */
+static struct client_wish wish_of(const struct request_flags *flags, const struct request *request)
+{
+        const struct settings *settings = &request->settings;
+
+        return (struct client_wish){
+                .has_ttl = settings->has_ttl,
+                .ttl_ns = settings->ttl_ns,
+                .on_end = flags->on_end,
+                .is_context_free = settings->is_context_free,
+                .device_name = settings->device_name[0] ? settings->device_name : NULL,
+                .label_count = flags->label_count,
+                .label = flags->label,
+        };
+}
+
+static int wish_for_any(const struct request_flags *flags, const struct request *request,
+                        char size[SIZE_TEXT_BYTES], struct client_wish *wish, struct error *err)
+{
+        const struct settings_memory *memory = &request->settings.memory;
+
+        if (memory->count != 1 || memory->rule[0].selector[0])
+                return fail(err, -EINVAL,
+                            "--gpu any: expected --memory SIZE, the same for each GPU");
+        wish->any_gpus = flags->any_gpus;
+        wish->memory = size_canonical(&memory->rule[0].size, size);
+        return 0;
+}
+
+int remote_create(const struct store *store, const struct request_flags *flags,
+                  const struct request *request, const char *name, struct error *err)
+{
+        struct client_share share[PAGE_DEVICES];
+        struct client_wish wish = wish_of(flags, request);
+        char size[SIZE_TEXT_BYTES];
+        int rc = 0;
+
+        wish.name = name;
+        if (flags->any_gpus)
+                rc = wish_for_any(flags, request, size, &wish, err);
+        else if (!request->settings.memory.count)
+                rc = fail(err, -EINVAL,
+                          "a daemon serves %s and grants memory; say how much, as in --memory 4GiB",
+                          store->path);
+        else if (!request->has_cards)
+                rc = fail(err, -ENODEV, "which GPUs there are could not be told");
+        wish.share = share;
+        wish.share_count = wish.memory || rc < 0 ? 0 : shares_of(request, NULL, share);
+        if (rc == 0)
+                rc = client_create(store, &wish, err);
+        if (rc == -EEXIST)
+                fail(err, rc, "session %s exists already; aliquot set changes it", name);
+        return rc;
+}
+
+int remote_change(const struct store *store, const struct request_flags *flags,
+                  const struct request *request, const char *name, struct error *err)
+{
+        static struct client_session seen;
+        struct client_share share[PAGE_DEVICES];
+        struct client_wish wish = wish_of(flags, request);
+        int rc = -ESTALE;
+
+        for (unsigned i = 0; rc == -ESTALE && i < ATTEMPTS; i++) {
+                rc = client_show(store, name, &seen, err);
+                if (rc < 0)
+                        break;
+                wish.share = share;
+                wish.share_count = shares_of(request, &seen, share);
+                rc = client_change(store, &seen, &wish, err);
+        }
+        return rc;
+}
+
+/* -- GPUs ------------------------------------------------------------------------------------- */
+
+static bool is_granted(const struct store_session *session, unsigned row)
+{
+        return usage_has_row(session, row) &&
+               load_acquire(shared_word(&session->limits->device[row].limit_bytes)) > NOT_GRANTED;
+}
+
+/* Some GPU is not for it: a daemon's session has its own alone. */
+static bool has_bounds(const struct store_session *session)
+{
+        bool has_one = false, lacks_one = session->limits->owner == PAGE_OWNER_DAEMON;
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                has_one |= is_granted(session, i);
+                lacks_one |= usage_has_row(session, i) && !is_granted(session, i);
+        }
+        return has_one && lacks_one;
+}
+
+static int row_of(const struct store_session *session, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (is_granted(session, i) &&
+                    memcmp(session->limits->device[i].uuid, uuid, 16) == 0)
+                        return (int)i;
+        }
+        return -1;
+}
+
+/* The session's rows stand for the GPUs where this machine's could not be told. */
+static void gpus_from_rows(const struct store_session *session, struct settings_gpus *ret)
+{
+        ret->count = 0;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (is_granted(session, i))
+                        memcpy(ret->gpu[ret->count++].uuid, session->limits->device[i].uuid, 16);
+        }
+}
+
+/* All GPUs of the machine, or those that whoever started us lets us see. */
+static void select_visible(const struct request *request, struct settings_selection *ret)
+{
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+        if (visible && settings_select(visible, &request->gpus, ret, NULL) == 0)
+                return;
+        for (ret->count = 0; (int)ret->count < request->gpus.count; ret->count++)
+                ret->at[ret->count] = ret->count;
+}
+
+int remote_narrow(const struct store_session *session, struct request *request, struct error *err)
+{
+        struct settings_selection *selection = &request->selection;
+        bool was_asked = selection->count > 0;
+        unsigned kept = 0;
+
+        if (!has_bounds(session))
+                return 0;
+        if (request->gpus.count <= 0)
+                gpus_from_rows(session, &request->gpus);
+        if (!was_asked)
+                select_visible(request, selection);
+        for (unsigned i = 0; i < selection->count; i++) {
+                unsigned at = selection->at[i];
+
+                if (row_of(session, request->gpus.gpu[at].uuid) >= 0)
+                        selection->at[kept++] = at;
+                else if (was_asked)
+                        return fail(err, -EINVAL,
+                                    "--gpu %s: session %s does not have all of these; aliquot "
+                                    "show %s lists those it has",
+                                    request->settings.gpu, session->limits->name,
+                                    session->limits->name);
+        }
+        selection->count = kept;
+        return kept ? 0
+                    : fail(err, -ENODEV, "none of the GPUs of session %s can be seen here",
+                           session->limits->name);
+}

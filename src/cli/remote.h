@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon of a runtime folder does for a command: the command's wishes in its words.
+ *
+ * Whose a session is, its page says. What the daemon made it alone changes, renews and removes;
+ * while it is away such a session is only read (CLIENT_AWAY), and its limits hold. A GPU that a
+ * session was not granted has a limit of one byte in its page, or no row.
+ */
+#ifndef ALIQUOT_CLI_REMOTE_H
+#define ALIQUOT_CLI_REMOTE_H
+
+#include "cli/client.h"
+#include "cli/request.h"
+#include "store/store.h"
+
+enum remote_owner {
+        REMOTE_NOBODY,  /* no session of that name can be seen here; a daemon may know of one */
+        REMOTE_OURS,    /* made without a daemon */
+        REMOTE_DAEMONS, /* made by one */
+};
+
+/* Whose session it is, by its page. */
+enum remote_owner remote_owner(const struct store *store, const char *name);
+
+/* Whether the daemon is to be asked about a session: 1; 0: no, it is ours, or there is neither
+ * such a session nor a daemon. CLIENT_AWAY: it is the daemon's, and that does not answer. */
+int remote_is_asked(const struct store *store, const char *name, struct error *err);
+
+/* Makes the session; its page is there when this returns. */
+int remote_create(const struct store *store, const struct request_flags *flags,
+                  const struct request *request, const char *name, struct error *err);
+
+/* Changes what was given of limits, time and labels. `request->gpus` and ->limits are resolved
+ * where memory was given. */
+int remote_change(const struct store *store, const struct request_flags *flags,
+                  const struct request *request, const char *name, struct error *err);
+
+/* The GPUs that a session was granted, as the request's selection: what was asked for besides, or
+ * is visible to us, narrows it. Nothing changes where the session has all. */
+int remote_narrow(const struct store_session *session, struct request *request, struct error *err);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/starter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/presence.h"
+#include "common/scoped.h"
+#include "common/text.h"
+
+#define PAUSE_NS 10000000
+#define PATIENCE 1500u /* pauses: 15 s, for a driver that takes long */
+#define STATE_FOLDER "daemon"
+
+static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32], struct error *err)
+{
+        int fd, rc = text_put(path, STORE_PATH_BYTES + 32, err, "%s/" STARTER_LOG, store->path);
+
+        if (rc < 0)
+                return rc;
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
+}
+
+/* Does not return. The daemon's standard input is the writing end of our pipe: it holds that as
+ * long as it lives, and says with it why it could not begin. */
+static _Noreturn void become(const struct store *store, const struct request *request, int log,
+                             int line)
+{
+        const char *program = request->place.daemon[0] ? request->place.daemon : "aliquotd";
+        const char *sim = getenv("ALIQUOT_SIM");
+        char state[STORE_PATH_BYTES + 16], spec[1024];
+        char *words[] = { (char *)"aliquotd",
+                          (char *)"--until-empty",
+                          (char *)"--runtime-dir",
+                          (char *)store->path,
+                          (char *)"--state-dir",
+                          state,
+                          NULL,
+                          NULL };
+        sigset_t none;
+        int why;
+
+        snprintf(state, sizeof(state), "%s/" STATE_FOLDER, store->path);
+        if (request->is_sim && text_put(spec, sizeof(spec), NULL, "--sim=%s", sim ? sim : "") == 0)
+                words[6] = spec;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        setsid();
+        dup2(line, STDIN_FILENO);
+        dup2(log, STDOUT_FILENO);
+        dup2(log, STDERR_FILENO);
+        execvp(program, words);
+        why = errno;
+        _exit(write(STDIN_FILENO, &why, sizeof(why)) > 0 ? 126 : 127);
+}
+
+/* Nobody's child: who becomes a program in our place has none that it did not start. */
+static int start_orphan(const struct store *store, const struct request *request, int log, int line,
+                        struct error *err)
+{
+        pid_t pid = fork();
+
+        if (pid < 0)
+                return fail(err, -errno, "fork: %m");
+        if (pid == 0) {
+                pid = fork();
+                if (pid == 0)
+                        become(store, request, log, line);
+                _exit(0);
+        }
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        return 0;
+}
+
+/* 0 as soon as one listens: ours, or that of somebody who was faster. */
+static int wait_for(const struct store *store, int line, const char *log, struct error *err)
+{
+        bool has_ended = false;
+        int why = 0;
+
+        for (unsigned i = 0; i < PATIENCE; i++) {
+                enum presence presence = presence_look(store);
+                ssize_t got = has_ended ? 0 : read(line, &why, sizeof(why));
+
+                if (presence == PRESENCE_LISTENS)
+                        return 0;
+                if (has_ended && presence == PRESENCE_NONE)
+                        break;
+                has_ended = got >= 0;
+                nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+        }
+        if (why == ENOENT)
+                return fail(err, CLIENT_AWAY,
+                            "a daemon is needed, and aliquotd is neither beside aliquot nor in "
+                            "PATH; install it");
+        return fail(err, CLIENT_AWAY, "a daemon is needed, and aliquotd does not start; see %s",
+                    log);
+}
+
+int starter_start(const struct store *store, const struct request *request, struct error *err)
+{
+        char path[STORE_PATH_BYTES + 32];
+        scoped_fd int log = -1, reads = -1;
+        int ends[2], rc;
+
+        if (!client_is_built)
+                return fail(err, CLIENT_AWAY,
+                            "a daemon is needed, and this aliquot was built without libcurl or "
+                            "jansson, so it cannot ask one");
+        log = open_log(store, path, err);
+        if (log < 0)
+                return log;
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                return fail(err, -errno, "pipe: %m");
+        reads = ends[0];
+        rc = start_orphan(store, request, log, ends[1], err);
+        close(ends[1]);
+        return rc < 0 ? rc : wait_for(store, reads, path, err);
+}
