@@ -17,7 +17,6 @@ struct executable {
         uint16_t machine;
         bool is_program;       /* something to execute, not an object or a core */
         char interpreter[256]; /* the loader it asks for; "" = none: statically linked */
-        bool needs_nvml;       /* linked with libnvidia-ml.so.1 */
 };
 
 /* -ENOEXEC: no ELF file. -EBADMSG: one that is damaged. */

@@ -91,25 +91,43 @@ static int add_visible(struct exports *exports, const struct request *request, s
         return add(exports, "CUDA_VISIBLE_DEVICES", list, err);
 }
 
-static int add_sim(struct exports *exports, const struct exports_about *about, struct error *err)
+/*
+ * Our files before others of their names: a program linked with the driver, NVML or the CUDA
+ * runtime needs one before the preload runs, and the toolkit's runtime does not work on the
+ * simulated card.
+ */
+static int add_sim_folders(struct exports *exports, const struct place *place, struct error *err)
 {
-        const struct place *place = &about->request->place;
-        const char *folders = getenv("LD_LIBRARY_PATH");
-        char list[LIST_BYTES];
+        const char *others = getenv("LD_LIBRARY_PATH");
+        char ours[PLACE_SIM_FOLDERS * PATH_MAX];
+        scoped_free char *list = NULL;
+        struct text text;
+
+        text_begin(&text, ours, sizeof(ours));
+        for (unsigned i = 0; i < PLACE_SIM_FOLDERS && place->sim_folder[i][0]; i++)
+                text_add(&text, "%s%s", i ? ":" : "", place->sim_folder[i]);
+        if (!others)
+                others = "";
+        /* A run in a run has them already. */
+        if (strncmp(others, ours, text.used) == 0 &&
+            (others[text.used] == ':' || others[text.used] == '\0'))
+                return 0;
+        if (asprintf(&list, "%s%s%s", ours, others[0] ? ":" : "", others) < 0) {
+                list = NULL;
+                return fail(err, -ENOMEM, "LD_LIBRARY_PATH: out of memory");
+        }
+        return add(exports, "LD_LIBRARY_PATH", list, err);
+}
+
+static int add_sim(struct exports *exports, const struct place *place, struct error *err)
+{
         int rc = add(exports, "ALIQUOT_SIM", getenv("ALIQUOT_SIM"), err);
 
         if (rc == 0)
                 rc = add(exports, "ALIQUOT_REAL_LIBCUDA", place->sim_cuda, err);
         if (rc == 0)
                 rc = add(exports, "ALIQUOT_REAL_LIBNVML", place->sim_nvml, err);
-        /* The preload answers to libcuda.so.1; a program linked with libnvidia-ml.so.1 needs a file
-         * of that name before any of us runs. */
-        if (rc == 0 && about->needs_nvml)
-                rc = text_put(list, sizeof(list), err, "%s%s%s", folders ? folders : "",
-                              folders && folders[0] ? ":" : "", place->sim_folder);
-        if (rc == 0 && about->needs_nvml)
-                rc = add(exports, "LD_LIBRARY_PATH", list, err);
-        return rc;
+        return rc == 0 ? add_sim_folders(exports, place, err) : rc;
 }
 
 int exports_make(const struct exports_about *about, struct exports *ret, struct error *err)
@@ -130,7 +148,7 @@ int exports_make(const struct exports_about *about, struct exports *ret, struct 
         if (rc == 0)
                 rc = add_visible(ret, request, err);
         if (rc == 0 && request->is_sim)
-                rc = add_sim(ret, about, err);
+                rc = add_sim(ret, &request->place, err);
         if (rc == 0)
                 rc = add(ret, "LD_PRELOAD", preload, err);
         return rc;

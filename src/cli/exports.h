@@ -31,7 +31,6 @@ struct exports_about {
         const char *session;     /* "" = named by its limits */
         const char *runtime_dir; /* "" = the usual */
         bool with_limits;        /* else whoever joins takes what there is */
-        bool needs_nvml;         /* the program is linked with NVML itself */
 };
 
 /* For the life of the command. */

@@ -111,7 +111,6 @@ static int enter(struct run *run, struct error *err)
                                 /* What a daemon granted and took back is not to be made again. */
                                 .with_limits = enter_has_wishes(&run->request.settings) &&
                                                !enter_is_daemons(entrance),
-                                .needs_nvml = run->target.needs_nvml,
                         },
                         &exports, err);
         return rc < 0 ? rc : exports_apply(&exports, err);

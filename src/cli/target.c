@@ -189,7 +189,7 @@ static int judge(const char *path, int fd, const struct executable *file, struct
 }
 
 /* The next file to look at, for a script; "" for an ELF program, which `judge` let pass. */
-static int look_at(const char *path, struct target *target, char next[PATH_MAX], struct error *err)
+static int look_at(const char *path, char next[PATH_MAX], struct error *err)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
         char line[LINE_BYTES + 1] = "";
@@ -204,10 +204,8 @@ static int look_at(const char *path, struct target *target, char next[PATH_MAX],
                 return STATUS_REFUSED;
         }
         rc = executable_inspect(fd, &file, err);
-        if (rc == 0) {
-                target->needs_nvml = file.needs_nvml;
+        if (rc == 0)
                 return judge(path, fd, &file, err);
-        }
         if (rc != -ENOEXEC) {
                 wrap(err, "%s", path);
                 return STATUS_REFUSED;
@@ -235,7 +233,7 @@ int target_find(const char *command, struct target *ret, struct error *err)
                 return rc;
         memcpy(path, target.path, strlen(target.path) + 1);
         for (unsigned depth = 0; depth <= SCRIPT_DEPTH; depth++) {
-                rc = look_at(path, &target, next, err);
+                rc = look_at(path, next, err);
                 if (rc != 0)
                         return rc;
                 if (!next[0]) {

@@ -16,7 +16,6 @@
 
 struct target {
         char path[PATH_MAX]; /* to execute */
-        bool needs_nvml;     /* linked with libnvidia-ml.so.1 itself */
 };
 
 /* 0, or the status to exit with: 125 refused, 126 not executable, 127 not found. */

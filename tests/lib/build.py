@@ -29,6 +29,7 @@ class Build:
         self.library = self.folder / "src/shim/libaliquot.so"
         self.shims = self.folder / "src/shim/shims"
         self.driver = self.folder / "src/sim/driver"
+        self.runtimes = {major: self.folder / f"src/cudart/so{major}" for major in (12, 13)}
         self.path_library = self.folder / "src/addpath/libaliquot-path.so"
         self.aliquot = self.folder / "src/cli/aliquot"
         self.emulator = shlex.split(os.environ.get("ALIQUOT_EMULATOR", ""))

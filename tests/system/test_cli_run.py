@@ -88,7 +88,15 @@ def test_the_environment_holds_the_session_and_no_other_wish(cli, sim, build):
     assert re.fullmatch("run-[0-9a-f]{16}", seen["ALIQUOT_SESSION"])
     assert seen["ALIQUOT_RUNTIME_DIR"] == str(sim.runtime)
     assert seen["ALIQUOT_MEMORY"] == str(128 * MIB)
-    assert "VCUDA_MEMORY_LIMIT" not in seen and "LD_LIBRARY_PATH" not in seen
+    assert "VCUDA_MEMORY_LIMIT" not in seen
+
+
+def test_the_simulators_libraries_are_found_first_and_once(cli, build):
+    """Before the toolkit's, whose runtime does not work there, also by a run in a run."""
+    again = [build.aliquot, "run", "--", "env"]
+    seen = environment(cli.run("--", *again, LD_LIBRARY_PATH="/usr/local/cuda/lib64"))
+    folders = seen["LD_LIBRARY_PATH"].split(":")
+    assert folders == [str(build.driver), *map(str, build.runtimes.values()), "/usr/local/cuda/lib64"]
 
 
 def test_flags_are_stronger_than_variables_and_those_than_aliases(cli):

@@ -42,10 +42,10 @@ def example(sim):
             pytest.skip("the program itself is not sanitized")
         if not (folder / name).exists():
             pytest.skip("no nvcc was found when this was built")
-        runtime = sim.build.folder / "src/cudart/so13"
         options = {**DOORS[door], **variables}
         libraries = sim.env(shims=options.get("shims", False))["LD_LIBRARY_PATH"]
-        return sim.run([folder / name, *words], LD_LIBRARY_PATH=f"{libraries}:{runtime}", **options)
+        return sim.run([folder / name, *words], LD_LIBRARY_PATH=f"{libraries}:{sim.build.runtimes[13]}",
+                       **options)
     return example_run
 
 
@@ -106,12 +106,12 @@ def test_without_a_limit_the_card_is_the_card(example):
 
 
 def test_by_the_command(sim, example):
-    """As the page says: LD_LIBRARY_PATH puts the stand-in in the program's way, --sim the driver."""
+    """As the page says: --sim puts the stand-in in the program's way, also before the toolkit's."""
     example("pools")
     program = sim.build.folder / "examples/nvcc/vector_add"
-    result = Command(sim).run("--memory", "200MiB", "--", program,
-                              LD_LIBRARY_PATH=sim.build.folder / "src/cudart/so13")
-    assert result.rc == 0 and "200 MiB" in result.stdout, result
+    for toolkit in (None, "/usr/local/cuda/lib64"):
+        result = Command(sim).run("--memory", "200MiB", "--", program, LD_LIBRARY_PATH=toolkit)
+        assert result.rc == 0 and "200 MiB" in result.stdout, result
 
 
 def test_kernels_that_nobody_wrote_are_refused(sim, example):
@@ -176,7 +176,7 @@ def test_the_page_lists_what_is_not_modelled(build):
 
 @pytest.mark.parametrize("major", [12, 13])
 def test_symbols_carry_the_version_that_programs_ask_for(build, major):
-    ours = exported(build.folder / f"src/cudart/so{major}/libcudart.so.{major}")
+    ours = exported(build.runtimes[major] / f"libcudart.so.{major}")
     assert ours and all(name.endswith(f"@@libcudart.so.{major}") for name in ours)
 
 
@@ -184,4 +184,4 @@ def test_every_function_of_the_real_library_is_there(build):
     real = pathlib.Path("/usr/local/cuda/lib64/libcudart.so.13")
     if not real.exists():
         pytest.skip("no libcudart.so.13 is installed")
-    assert exported(real) - exported(build.folder / "src/cudart/so13/libcudart.so.13") == set()
+    assert exported(real) - exported(build.runtimes[13] / "libcudart.so.13") == set()
