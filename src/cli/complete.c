@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "machine/cards.h"
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/request.h"
 #include "cli/top/model.h"
@@ -60,18 +61,16 @@ static bool takes_value(const struct argp *argp, const char *word)
         return false;
 }
 
-static int offer_session(const char *name, void *typed)
-{
-        offer(name, typed);
-        return 0;
-}
-
-static void offer_sessions(char *typed)
+static void offer_sessions(const char *typed)
 {
         struct store store;
+        struct names names;
 
-        if (options_find_store(&store, NULL) == 0)
-                store_list(&store, offer_session, typed, NULL);
+        if (options_find_store(&store, NULL) < 0 || names_read(&store, &names, NULL) < 0)
+                return;
+        for (size_t i = 0; i < names.count; i++)
+                offer(names.at[i], typed);
+        names_free(&names);
 }
 
 static void offer_gpus(const char *typed)
@@ -90,9 +89,10 @@ static void offer_gpus(const char *typed)
                         offer(text, typed);
                 offer(uuid_format(card->uuid, card->is_instance, text), typed);
         }
+        offer("any", typed);
 }
 
-static void offer_value(const char *option, char *typed)
+static void offer_value(const char *option, const char *typed)
 {
         if (strcmp(option, "--gpu") == 0)
                 offer_gpus(typed);
@@ -101,6 +101,10 @@ static void offer_value(const char *option, char *typed)
         else if (strcmp(option, "--context") == 0) {
                 offer("charge", typed);
                 offer("free", typed);
+        } else if (strcmp(option, "--on-end") == 0) {
+                offer("deny-new", typed);
+                offer("term", typed);
+                offer("kill", typed);
         } else if (strcmp(option, "--sort") == 0) {
                 for (unsigned i = 0; i < SORT_KEYS; i++)
                         offer(model_sort_names[i], typed);
@@ -109,9 +113,9 @@ static void offer_value(const char *option, char *typed)
 
 int command_complete(int argc, char **argv)
 {
-        static const char *const of_sessions[] = { "show", "set", "rm", "ps" };
+        static const char *const of_sessions[] = { "show", "set", "renew", "rm", "ps", "events" };
         const struct command *command = argc > 2 ? command_find(argv[1]) : NULL;
-        char *typed = argc > 1 ? argv[argc - 1] : (char *)"";
+        const char *typed = argc > 1 ? argv[argc - 1] : "";
 
         if (argc < 3)
                 offer_commands(typed);

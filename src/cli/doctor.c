@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "machine/cards.h"
+#include "cli/client.h"
 #include "cli/inspect.h"
 #include "cli/options.h"
 #include "cli/probe.h"
@@ -195,6 +196,30 @@ static void check_folder(struct visit *visit)
                            "another with ALIQUOT_RUNTIME_DIR");
 }
 
+/* Who makes and changes sessions here. */
+static void check_daemon(struct visit *visit)
+{
+        struct report *report = &visit->report;
+        struct store store;
+        struct error err = { 0 };
+        int rc;
+
+        if (!client_is_built)
+                report_add(report, VERDICT_NOTE, "daemon",
+                           "this aliquot was built without libcurl or jansson: it can ask no "
+                           "daemon");
+        if (options_find_store(&store, NULL) < 0)
+                return;
+        rc = client_find(&store, &err);
+        if (rc < 0)
+                report_add(report, VERDICT_BAD, "daemon", "%s", err.text);
+        else if (rc > 0)
+                report_add(report, VERDICT_GOOD, "daemon", "one serves %s", store.path);
+        else if (client_is_built)
+                report_add(report, VERDICT_NOTE, "daemon",
+                           "none serves %s; sessions are this user's own", store.path);
+}
+
 static bool has_ofd_locks(void)
 {
         scoped_fd int fd = memfd_create("aliquot-doctor", MFD_CLOEXEC);
@@ -254,6 +279,7 @@ static void check_all(struct visit *visit)
 
         check_machine(visit);
         check_folder(visit);
+        check_daemon(visit);
         if (request_open_driver(&visit->flags, request, &err) < 0) {
                 report_add(report, VERDICT_BAD, "library", "%s", err.text);
                 return;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "machine/cards.h"
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/request.h"
 #include "cli/table.h"
@@ -55,7 +56,6 @@ struct share {
 
 struct shares {
         const struct cards *cards;
-        const struct store *store;
         struct share *at; /* freed with the command */
         size_t count, room;
 };
@@ -91,21 +91,19 @@ static void add_row(struct shares *shares, const struct store_session *session, 
 }
 
 /* A session that cannot be read is the business of `ls` and `show`. */
-static int visit(const char *name, void *context)
+static void visit(struct shares *shares, const struct store *store, const char *name)
 {
-        struct shares *shares = context;
         struct store_session session;
         struct usage usage;
 
-        if (store_join(shares->store, name, false, &session, NULL) < 0)
-                return 0;
+        if (store_join(store, name, false, &session, NULL) < 0)
+                return;
         if (usage_read(&session, &usage, NULL) == 0) {
                 for (unsigned i = 0; i < PAGE_DEVICES; i++)
                         add_row(shares, &session, i, usage.used_bytes[i]);
                 usage_free(&usage);
         }
         store_close(&session);
-        return 0;
 }
 
 static void print_table(const struct shares *shares, struct table *table)
@@ -182,6 +180,7 @@ int command_gpus(int argc, char **argv)
         static struct gpus gpus;
         struct shares shares = { .cards = &gpus.request.cards };
         struct store store;
+        struct names names;
         struct table table = { .titles = "GPU,UUID,NAME,#MEMORY,#USED,SESSIONS" };
         struct error err = { 0 };
 
@@ -191,9 +190,10 @@ int command_gpus(int argc, char **argv)
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
             library_cards(&gpus.request.library, &gpus.request.cards, &err) < 0)
                 return command_fail("gpus", STATUS_NO, &err);
-        if (options_find_store(&store, NULL) == 0) {
-                shares.store = &store;
-                store_list(&store, visit, &shares, NULL);
+        if (options_find_store(&store, NULL) == 0 && names_read(&store, &names, NULL) == 0) {
+                for (size_t i = 0; i < names.count; i++)
+                        visit(&shares, &store, names.at[i]);
+                names_free(&names);
         }
         if (gpus.view.is_json)
                 return print_json(&shares) < 0 ? STATUS_NO : STATUS_YES;

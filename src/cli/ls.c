@@ -6,10 +6,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "cli/client.h"
+#include "cli/names.h"
 #include "cli/options.h"
+#include "cli/presence.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
 #include "cli/views.h"
@@ -42,8 +43,6 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
-        char (*name)[PAGE_NAME_BYTES]; /* owned */
-        size_t count, room;
 };
 
 static uint64_t limit_of(const struct store_session *session, unsigned row)
@@ -136,34 +135,75 @@ static void add_broken(struct listing *listing, const char *name, const struct e
         table_cell(&listing->table, "broken: %s", err->text);
 }
 
-static int note_name(const char *name, void *context)
+static void foreign_json(struct json_out *out, const struct client_session *told,
+                         uint64_t used_bytes)
 {
-        struct listing *listing = context;
-
-        if (listing->count == listing->room) {
-                size_t room = listing->room ? 2 * listing->room : 64;
-                void *grown = reallocarray(listing->name, room, sizeof(*listing->name));
-
-                if (!grown)
-                        return -ENOMEM;
-                listing->name = grown;
-                listing->room = room;
+        json_out_open(out, NULL, '{');
+        json_out_text(out, "name", told->name);
+        json_out_u64(out, "processes", told->processes);
+        json_out_u64(out, "used_bytes", used_bytes);
+        json_out_null(out, "created_as");
+        json_out_open(out, "devices", '[');
+        for (unsigned i = 0; i < told->share_count; i++) {
+                json_out_open(out, NULL, '{');
+                json_out_text(out, "uuid", told->share[i].uuid);
+                views_limit(out, "limit_bytes", told->share[i].memory_bytes);
+                json_out_close(out, '}');
         }
-        return text_put(listing->name[listing->count++], PAGE_NAME_BYTES, NULL, "%s", name);
+        json_out_close(out, ']');
+        json_out_null(out, "error");
+        json_out_close(out, '}');
 }
 
-static int by_name(const void *a, const void *b)
+static void foreign_limits(struct table *table, const struct client_session *told)
 {
-        return strcmp(a, b);
+        char line[PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)], size[SIZE_TEXT_BYTES];
+        struct text text;
+
+        text_begin(&text, line, sizeof(line));
+        for (unsigned i = 0; i < told->share_count; i++)
+                text_add(&text, "%s%.*s=%s", i ? ", " : "", UUID_SHOWN, told->share[i].uuid,
+                         size_format(told->share[i].memory_bytes, size));
+        table_cell(table, "%s", line);
+}
+
+/* A session whose pages are another user's, as the daemon tells of it. */
+static void add_foreign(struct listing *listing, const struct client_session *told)
+{
+        struct table *table = &listing->table;
+        uint64_t used_bytes = 0;
+        bool is_same = true;
+
+        for (unsigned i = 0; i < told->share_count; i++) {
+                used_bytes += told->share[i].used_bytes;
+                is_same &= told->share[i].memory_bytes == told->share[0].memory_bytes;
+        }
+        if (listing->is_json) {
+                foreign_json(&listing->out, told, used_bytes);
+                return;
+        }
+        table_cell(table, "%s", told->name);
+        table_cell(table, "%u", told->processes);
+        table_bytes(table, used_bytes);
+        if (is_same)
+                table_bytes(table, told->share[0].memory_bytes);
+        else
+                foreign_limits(table, told);
 }
 
 static void list_one(struct listing *listing, const char *name)
 {
+        static struct client_session told;
         struct store_session session;
         struct usage usage;
         struct error err = { 0 };
         int rc = store_join(listing->store, name, false, &session, &err);
 
+        if ((rc == -EACCES || rc == -EPERM) && presence_look(listing->store) == PRESENCE_LISTENS &&
+            client_show(listing->store, name, &told, NULL) == 0) {
+                add_foreign(listing, &told);
+                return;
+        }
         if (rc == -ENOENT || rc == -EBUSY) /* gone meanwhile */
                 return;
         if (rc == 0) {
@@ -180,14 +220,15 @@ static void list_one(struct listing *listing, const char *name)
 
 static int list_all(struct listing *listing, struct error *err)
 {
-        int rc = store_list(listing->store, note_name, listing, err);
+        struct names names;
+        int rc = names_read(listing->store, &names, err);
 
-        if (rc == 0 && listing->count > 0)
-                qsort(listing->name, listing->count, sizeof(*listing->name), by_name);
-        for (size_t i = 0; rc == 0 && i < listing->count; i++)
-                list_one(listing, listing->name[i]);
-        free(listing->name);
-        return rc;
+        if (rc < 0)
+                return rc;
+        for (size_t i = 0; i < names.count; i++)
+                list_one(listing, names.at[i]);
+        names_free(&names);
+        return 0;
 }
 
 int command_ls(int argc, char **argv)

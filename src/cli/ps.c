@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
@@ -94,16 +95,14 @@ static int add_session(struct listing *listing, const struct store_session *sess
 }
 
 /* What cannot be read is the business of `ls`. */
-static int visit(const char *name, void *context)
+static void visit(struct listing *listing, const char *name)
 {
-        struct listing *listing = context;
         struct store_session session;
 
         if (store_join(&listing->store, name, false, &session, NULL) == 0) {
                 add_session(listing, &session, NULL);
                 store_close(&session);
         }
-        return 0;
 }
 
 static int list_one(struct listing *listing, const char *name, struct error *err)
@@ -120,6 +119,7 @@ static int list_one(struct listing *listing, const char *name, struct error *err
 
 static int list_all(struct listing *listing, struct error *err)
 {
+        struct names names;
         int rc = options_find_store(&listing->store, err);
 
         if (rc == -ENOENT)
@@ -127,7 +127,13 @@ static int list_all(struct listing *listing, struct error *err)
         if (rc < 0)
                 return rc;
         sweep_all(&listing->store);
-        return store_list(&listing->store, visit, listing, err);
+        rc = names_read(&listing->store, &names, err);
+        if (rc < 0)
+                return rc;
+        for (size_t i = 0; i < names.count; i++)
+                visit(listing, names.at[i]);
+        names_free(&names);
+        return 0;
 }
 
 int command_ps(int argc, char **argv)
