@@ -32,7 +32,7 @@ struct api_subscribers {
         struct api *api;
         struct event *clock;
         unsigned beats;
-        LIST_HEAD(, subscriber) list;
+        LIST_HEAD(subscriber_list, subscriber) list;
 };
 
 static void on_gone(void *context)
@@ -172,7 +172,8 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
                         if (settings_check_name("", query.value, NULL) < 0)
                                 api_query_refuse(call, &query, "the name of a session");
                         else
-                                strcpy(ret->session, query.value);
+                                text_put(ret->session, sizeof(ret->session), NULL, "%s",
+                                         query.value);
                 } else {
                         api_query_refuse(call, &query, "no parameter of this name");
                 }

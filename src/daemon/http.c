@@ -90,6 +90,7 @@ static struct http_connection *choose_leaver(struct http *http, const struct pee
 
         TAILQ_FOREACH(connection, &http->connections, entry)
         {
+                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
                 if (peer && connection->counted != peer)
                         continue;
                 if (connection->phase == HTTP_IDLE)

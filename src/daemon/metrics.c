@@ -197,17 +197,26 @@ static unsigned count_descriptors(void)
         return count > 3 ? count - 3 : 0; /* ".", "..", and the folder's own */
 }
 
+/* Pages: all, and those that are in memory. 0 where it cannot be told. */
+static void read_pages(number *ret_whole, number *ret_resident)
+{
+        FILE *statm = fopen("/proc/self/statm", "re");
+
+        if (!statm || fscanf(statm, "%llu %llu", ret_whole, ret_resident) != 2)
+                *ret_whole = *ret_resident = 0;
+        if (statm)
+                fclose(statm);
+}
+
 static void put_process(FILE *out, const struct api *api)
 {
-        scoped_file FILE *statm = fopen("/proc/self/statm", "re");
-        number whole = 0, resident = 0, page = (number)sysconf(_SC_PAGESIZE);
+        number whole, resident, page = (number)sysconf(_SC_PAGESIZE);
         struct rlimit files = { 0 };
         struct rusage usage = { 0 };
 
         getrusage(RUSAGE_SELF, &usage);
         getrlimit(RLIMIT_NOFILE, &files);
-        if (!statm || fscanf(statm, "%llu %llu", &whole, &resident) != 2)
-                whole = resident = 0;
+        read_pages(&whole, &resident);
         head(out, "process_cpu_seconds_total", "counter", "Processor time of the daemon.");
         fprintf(out, "process_cpu_seconds_total %.6f\n",
                 (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +

@@ -47,6 +47,7 @@ struct peer *peers_enter(struct peers *peers, const struct peer_key *key,
 
         LIST_FOREACH(peer, peers, entry)
         {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
                 if (memcmp(&peer->key, key, sizeof(*key)) == 0)
                         break;
         }

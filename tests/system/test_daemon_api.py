@@ -400,3 +400,28 @@ def test_devices_tell_what_is_promised_and_what_is_left(daemon):
     assert (first["promised_bytes"], first["room_bytes"], first["sessions"]) == (0, 1024 * MIB, 0)
     assert (second["promised_bytes"], second["room_bytes"], second["sessions"]) == (300 * MIB, 724 * MIB, 1)
     assert daemon.get(f"/v1/devices/{second['uuid']}").json["index"] == 1
+
+
+# -- The page --------------------------------------------------------------------------------------
+
+PAGE = (SOURCE / "docs/api.md").read_text()
+
+
+def test_the_page_lists_every_metric_and_no_other(daemon):
+    daemon.reload("[metrics]\nsessions = yes\n")
+    daemon.create("a")
+    served = set(re.findall(r"^# TYPE (\w+) ", daemon.get("/metrics").text, re.M))
+    assert served == set(re.findall(r"`((?:aliquot|process)_\w+)`", PAGE))
+
+
+def test_the_page_lists_every_problem_path_and_field():
+    source = "".join(path.read_text() for path in (SOURCE / "src/daemon").glob("*.c"))
+    kinds = set(re.findall(r'(?:api_refuse|http_problem)\([^;]*?\d{3},\s*"([a-z-]+)"', source)) | {"no-room", "no-gpu"}
+    table = PAGE[PAGE.index("## Refusals"):PAGE.index("## Events")]
+    assert kinds <= set(re.findall(r"`([a-z-]+)`", table)), kinds
+    for path in SCHEMA["paths"]:
+        assert f"`{path}`" in PAGE, path
+    for name in SCHEMA["components"]["schemas"]["NewSession"]["properties"]:
+        assert f"`{name}`" in PAGE, name
+    for name in SCHEMA["components"]["schemas"]["Event"]["properties"]["type"]["enum"]:
+        assert f"`{name}`" in PAGE, name
