@@ -63,12 +63,13 @@ class Daemon:
         return [self.program, "--config", self.config, "--runtime-dir", self.sim.runtime,
                 "--state-dir", self.state, f"--sim={self.sim.spec}", *flags]
 
-    def start(self, *flags, **variables):
+    def start(self, *flags, user=None, **variables):
         """Answers when it returns. Its log is in a file, for nobody reads a pipe here."""
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in self.words(*flags)], env=self.sim.env(ALIQUOT_SIM=None, **variables),
-                cwd=self.sim.folder, start_new_session=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                cwd=self.sim.folder, start_new_session=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                user=user, group=user, extra_groups=None if user is None else [])
         self.sim.processes.append(self.process)
         wait_for(lambda: self.process.poll() is not None or self.is_up(), self.said)
         assert self.process.poll() is None, self.said()

@@ -215,7 +215,7 @@ def test_a_users_own_session_keeps_its_name(daemon, sim):
 
 
 def as_nobody(words):
-    return subprocess.run([str(word) for word in words], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
+    return subprocess.run([str(word) for word in words], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -287,3 +287,25 @@ def test_a_session_of_another_user_is_joined_by_that_user(sim, daemon):
     process.stdin.close()
     process.stdin = None
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+@needs_root
+def test_a_users_own_daemon_needs_no_root(sim):
+    """It has no other user's word to keep: owner, limits and slots are all that user's."""
+    for path in (sim.folder, sim.runtime, sim.state):
+        os.chown(path, NOBODY, NOBODY)
+        os.chmod(path, 0o700)
+    daemon = Daemon(sim)
+    os.chown(daemon.config, NOBODY, NOBODY)
+    daemon.start(user=NOBODY)
+    status, text = ask_as_nobody(daemon, "POST", "/v1/sessions", '{"name":"mine","memory":"256MiB"}')
+    assert status == 201 and f'"owner":{NOBODY}' in text, text
+    program = sim.build.program("sim/hold")
+    if as_nobody(["test", "-x", program]).returncode:
+        pytest.skip("the build folder is closed to other users")
+    held = as_nobody(["env", *(f"{key}={value}" for key, value in sim.env(preload=True, ALIQUOT_SESSION="mine").items()),
+                      program, "0", str(64 * MIB)])
+    assert held.returncode == 0 and held.stdout.split()[2] == str(256 * MIB), held
+    assert ask_as_nobody(daemon, "POST", "/v1/sessions", '{"memory":"1MiB","owner":1}')[0] == 503
+    assert ask_as_nobody(daemon, "GET", "/v1/sessions")[1].count('"name"') == 1
+    assert ask_as_nobody(daemon, "DELETE", "/v1/sessions/mine")[0] == 204

@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -391,6 +393,34 @@ def test_prometheus_finds_nothing_wrong_with_the_metrics(daemon):
     checked = subprocess.run([promtool, "check", "metrics"], input=daemon.get("/metrics").text, capture_output=True, text=True,
                              timeout=60, check=False)
     assert checked.returncode == 0 and checked.stderr == "", checked
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_prometheus_scrapes_it(tcp, sim):
+    if not shutil.which("prometheus"):
+        pytest.skip("Prometheus (Debian's package prometheus) is not installed")
+    config, port = sim.folder / "prometheus.yml", free_port()
+    config.write_text("scrape_configs: [{job_name: aliquot, scrape_interval: 1s, scrape_timeout: 1s, "
+                      f"static_configs: [{{targets: ['127.0.0.1:{tcp.port}']}}]}}]\n")
+    tcp.create("a")
+    sim.start(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={sim.folder / 'tsdb'}",
+               f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"])
+
+    def scraped():
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query=aliquot_sessions", timeout=5) as answer:
+                found = json.load(answer)["data"]["result"]
+        except OSError:
+            return None
+        return {one["metric"]["state"]: one["value"][1] for one in found}
+
+    wait_for(scraped, tcp.said)
+    assert scraped() == {"open": "1", "ending": "0", "killing": "0"}
 
 
 def test_devices_tell_what_is_promised_and_what_is_left(daemon):
