@@ -3,8 +3,8 @@
  * The node's beginning: what was saved is restored, the cards are told, and one tick carries out
  * whatever a former daemon had no time for. Then folders without a session are looked for.
  *
- * A saved session that makes no sense stays in the database and out of the node, with a message:
- * its folder and its programs are left as they are.
+ * A saved session that makes no sense stops the beginning: what it was promised would be promised
+ * to others too, and its folder would look like nobody's. Programs go on meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,17 +14,25 @@
 #include "common/text.h"
 #include "daemon/node_parts.h"
 
+struct restoring {
+        struct node *node;
+        struct error *err;
+};
+
 static int restore(const struct sessions_one *session, void *context)
 {
-        struct node *node = context;
+        struct restoring *restoring = context;
         const struct sessions_event event = { .type = SESSIONS_RESTORE, .session = session };
         struct sessions_actions actions;
 
-        sessions_step(node->sessions, &event, node_now_ns(), &actions);
-        if (actions.answer != SESSIONS_YES)
-                log_line(LOG_ERROR, "saved session %s makes no sense (%s): it is left alone",
-                         text_shown(session->name), actions.field ? actions.field : "too many");
-        return 0;
+        sessions_step(restoring->node->sessions, &event, node_now_ns(), &actions);
+        if (actions.answer == SESSIONS_YES)
+                return 0;
+        return fail(restoring->err, -EPROTO,
+                    "the saved session %s makes no sense (%s); --reset-database puts the database "
+                    "aside and begins a new one",
+                    text_shown(session->name),
+                    actions.field ? actions.field : "there are too many");
 }
 
 /* Who still lives in it keeps what it has, as when its session had ended. */
@@ -61,10 +69,11 @@ void node_sweep(struct node *node)
 
 static int start(struct node *node, struct error *err)
 {
+        struct restoring restoring = { .node = node, .err = err };
         int rc = folder_prepare(&node->store, err);
 
         if (rc == 0)
-                rc = database_each(node->database, restore, node, err);
+                rc = database_each(node->database, restore, &restoring, err);
         if (rc == 0)
                 rc = node_watch_start(node, err);
         if (rc < 0)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon comes and goes; sessions and programs stay."""
+import contextlib
 import http.client
 import os
 import shutil
 import socket
+import sqlite3
 import threading
 import time
+import uuid
 from itertools import count
 from random import Random
 
@@ -54,6 +57,30 @@ def test_a_restart_under_running_programs(daemon, sim, how):
     assert [s["processes"] for s in daemon.get("/v1/sessions").json["sessions"]] == [1] * TENANTS
     for gpu in tenants:
         gpu.__exit__()
+
+
+def crowd(database):
+    """The one session of the database, 4096 times more."""
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        session, = connection.execute("SELECT * FROM session").fetchall()
+        share, = connection.execute("SELECT * FROM share").fetchall()
+        for i in range(4096):
+            other = uuid.uuid4().bytes
+            for table, row in ("session", (other, f"copy{i}", *session[2:])), ("share", (other, *share[1:])):
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+
+
+def test_more_sessions_than_a_node_has_stop_the_start_and_nothing_else(daemon, sim):
+    """What cannot be restored would be promised to others too: no daemon is better than that one."""
+    daemon.create("a", "300MiB", gpus=["0"])
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.do("init", "context 0 0", f"alloc 1 {64 * MIB}")
+        daemon.stop()
+        crowd(daemon.state / "aliquot.db")
+        refused = sim.run(daemon.words())
+        assert refused.rc == 1, refused
+        assert "makes no sense (there are too many); --reset-database" in refused.stderr
+        gpu.do(f"alloc 2 {64 * MIB}")  # its folder was not taken for nobody's
 
 
 def test_after_a_reboot_sessions_are_made_again(daemon, sim):
