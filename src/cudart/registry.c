@@ -3,8 +3,8 @@
  * What nvcc's start-up code registers: images, and the host symbols of their kernels and variables.
  *
  * Start-up code runs before main, so registering only keeps what it is given; an image is loaded
- * (cuLibraryLoadData) when the first kernel or variable of it is asked for. Nothing is looked up
- * in the driver while the lock is held but the library itself.
+ * (cuLibraryLoadData) when the first kernel or variable of it is asked for. Both that and the look
+ * for a kernel are done once, under the lock: the driver does not call back here.
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
@@ -207,14 +207,14 @@ int registry_function(const void *function, CUfunction *ret)
 
 const void *registry_host_function(CUkernel kernel, const char *name)
 {
-        const struct symbol *at;
+        const void *host = NULL;
 
         pthread_mutex_lock(&lock);
-        for (at = kernels; at; at = at->next)
+        for (const struct symbol *at = kernels; at && !host; at = at->next)
                 if (kernel ? at->kernel == kernel : name && strcmp(at->name, name) == 0)
-                        break;
+                        host = at->host;
         pthread_mutex_unlock(&lock);
-        return at ? at->host : NULL;
+        return host;
 }
 
 int registry_variable(const void *host, CUdeviceptr *ret_address, size_t *ret_bytes)
