@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the releases that the table of calls was made from. */
+#define RUNTIME_VERSION (CUDART_MAJOR == 12 ? 12080 : 13000)
+
 struct driver drivers[2];
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
@@ -129,11 +132,11 @@ int rt_cudaRuntimeGetVersion(const struct driver *d, int *ret)
 {
         if (!ret)
                 return CUDA_ERROR_INVALID_VALUE;
-        *ret = CUDART_MAJOR == 12 ? 12080 : 13000;
+        *ret = RUNTIME_VERSION;
         return 0;
 }
 
-/* 0 found, 1 no such function, 2 newer than asked: the driver's numbers for it. */
+/* The status is the driver's: 0 found, 1 no such function, 2 newer than the version asked for. */
 static int entry_point(const struct driver *d, const char *symbol, void **ret, int version,
                        unsigned long long flags, int *ret_status)
 {
@@ -155,7 +158,7 @@ static int entry_point(const struct driver *d, const char *symbol, void **ret, i
 int rt_cudaGetDriverEntryPoint(const struct driver *d, const char *symbol, void **ret,
                                unsigned long long flags, int *ret_status)
 {
-        return entry_point(d, symbol, ret, CUDART_MAJOR == 12 ? 12080 : 13000, flags, ret_status);
+        return entry_point(d, symbol, ret, RUNTIME_VERSION, flags, ret_status);
 }
 
 int rt_cudaGetDriverEntryPointByVersion(const struct driver *d, const char *symbol, void **ret,
