@@ -154,10 +154,9 @@ static unsigned count_kernels(const struct image *image)
 
 static CUresult make_functions(CUmodule module, const struct image *image)
 {
+        unsigned count = image->kind == IMAGE_FATBIN ? FATBIN_KERNELS : count_kernels(image);
         struct image_kernel kernel;
         size_t cursor = 0;
-
-        unsigned count = image->kind == IMAGE_FATBIN ? FATBIN_KERNELS : count_kernels(image);
 
         module->functions = calloc(count + 1, sizeof(*module->functions));
         if (!module->functions)

@@ -18,6 +18,9 @@
 /* Longest text that is scanned for its end when the caller does not know the length. */
 #define TEXT_MAX ((size_t)64 << 20)
 
+/* No fat binary is larger; what claims to be is damaged, and could wrap. */
+#define FATBIN_MAX (UINT64_C(4) << 30)
+
 /* The beginning of a fat binary, and of the wrapper that a program hands to the driver. */
 struct fatbin {
         uint32_t magic;
@@ -96,7 +99,7 @@ static void read_fatbin(struct image *image, const void *bytes)
                 return;
         memcpy(&header, bytes, sizeof(header));
         size = header.header_bytes + header.body_bytes;
-        if (header.magic != FATBIN_MAGIC || header.body_bytes > TEXT_MAX * 64 ||
+        if (header.magic != FATBIN_MAGIC || header.body_bytes > FATBIN_MAX ||
             (image->size && size > image->size))
                 return;
         image->kind = IMAGE_FATBIN;

@@ -4,9 +4,9 @@
  *
  * The driver is handed a bare pointer without a length, so the length is derived from the bytes: of
  * an ELF file its section headers' end, of a text its terminating zero, of a fat binary what its
- * header says. Where the caller does know
- * a length (a file) it is the bound; otherwise the bound is what the headers claim, since that is
- * all the real driver has either. A malformed image is IMAGE_BAD, never a crash within its bound.
+ * header says. Where the caller does know a length (a file) it is the bound; otherwise the bound is
+ * what the headers claim, since that is all the real driver has either. A malformed image is
+ * IMAGE_BAD, never a crash within its bound.
  */
 #ifndef ALIQUOT_SIM_NODE_IMAGE_H
 #define ALIQUOT_SIM_NODE_IMAGE_H
