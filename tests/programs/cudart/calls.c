@@ -54,65 +54,95 @@ static void books_agree(int line)
 
 #define BOOKS() books_agree(__LINE__)
 
-static void memory(void)
+/* One block of each kind. */
+struct blocks {
+        void *plain, *pitched, *managed, *host, *async;
+        size_t pitch;
+        struct cudaPitchedPtr box;
+        cudaArray_t array;
+};
+
+static void blocks_make(struct blocks *blocks)
 {
         struct cudaChannelFormatDesc channel = cudaCreateChannelDesc(32, 0, 0, 0, 2);
-        struct cudaPitchedPtr box;
-        struct cudaPointerAttributes of;
-        size_t pitch, free_bytes, total_bytes, before;
-        void *plain, *pitched, *managed, *host, *async;
+
+        OK(cudaMalloc(&blocks->plain, 4 * MIB));
+        BOOKS();
+        OK(cudaMallocPitch(&blocks->pitched, &blocks->pitch, 1000, 100));
+        REQUIRE(blocks->pitch >= 1000 && blocks->pitch % 4 == 0);
+        BOOKS();
+        OK(cudaMalloc3D(&blocks->box, (struct cudaExtent){ 300, 20, 10 }));
+        REQUIRE(blocks->box.xsize == 300 && blocks->box.ysize == 20 && blocks->box.pitch >= 300);
+        BOOKS();
+        OK(cudaMallocArray(&blocks->array, &channel, 64, 64, 0));
+        BOOKS();
+        OK(cudaMallocManaged(&blocks->managed, MIB, 1));
+        BOOKS();
+        OK(cudaMallocHost(&blocks->host, MIB));
+        OK(cudaMallocAsync(&blocks->async, MIB, NULL));
+        OK(cudaStreamSynchronize(NULL));
+        BOOKS();
+}
+
+static void blocks_free(struct blocks *blocks)
+{
+        OK(cudaFreeAsync(blocks->async, NULL));
+        OK(cudaDeviceSynchronize());
+        OK(cudaFreeHost(blocks->host));
+        OK(cudaFree(blocks->managed));
+        OK(cudaFreeArray(blocks->array));
+        OK(cudaFree(blocks->box.ptr));
+        OK(cudaFree(blocks->pitched));
+        OK(cudaFree(blocks->plain));
+        OK(cudaDeviceSynchronize());
+        BOOKS();
+}
+
+static void copies(const struct blocks *blocks)
+{
         char text[8] = "";
-        cudaArray_t array;
+
+        OK(cudaMemcpy(blocks->plain, "runtime", 8, cudaMemcpyHostToDevice));
+        OK(cudaMemcpy2DToArray(blocks->array, 0, 0, blocks->plain, 8, 8, 1,
+                               cudaMemcpyDeviceToDevice));
+        OK(cudaMemcpy2DFromArray(blocks->pitched, blocks->pitch, blocks->array, 0, 0, 8, 1,
+                                 cudaMemcpyDeviceToDevice));
+        OK(cudaMemcpy(text, blocks->pitched, 8, cudaMemcpyDefault));
+        REQUIRE(strcmp(text, "runtime") == 0);
+        OK(cudaMemset3D(blocks->box, 7, (struct cudaExtent){ 300, 10, 10 }));
+        OK(cudaMemcpy(text, (char *)blocks->box.ptr + 9 * blocks->box.pitch, 1,
+                      cudaMemcpyDeviceToHost));
+        REQUIRE(text[0] == 7);
+}
+
+static void kinds_of_memory(const struct blocks *blocks)
+{
+        struct cudaPointerAttributes of;
+
+        OK(cudaPointerGetAttributes(&of, blocks->plain));
+        REQUIRE(of.type == cudaMemoryTypeDevice && of.device == 0);
+        REQUIRE(of.devicePointer == blocks->plain);
+        OK(cudaPointerGetAttributes(&of, blocks->managed));
+        REQUIRE(of.type == cudaMemoryTypeManaged);
+        OK(cudaPointerGetAttributes(&of, blocks->host));
+        REQUIRE(of.type == cudaMemoryTypeHost && of.hostPointer == blocks->host);
+        OK(cudaPointerGetAttributes(&of, blocks));
+        REQUIRE(of.type == cudaMemoryTypeUnregistered && of.hostPointer == blocks);
+}
+
+static void memory(void)
+{
+        size_t free_bytes, total_bytes, before;
+        struct blocks blocks;
 
         OK(cudaFree(NULL));
         OK(cudaMemGetInfo(&before, &total_bytes));
-        OK(cudaMalloc(&plain, 4 * MIB));
-        BOOKS();
-        OK(cudaMallocPitch(&pitched, &pitch, 1000, 100));
-        REQUIRE(pitch >= 1000 && pitch % 4 == 0);
-        BOOKS();
-        OK(cudaMalloc3D(&box, (struct cudaExtent){ 300, 20, 10 }));
-        REQUIRE(box.xsize == 300 && box.ysize == 20 && box.pitch >= 300);
-        BOOKS();
-        OK(cudaMallocArray(&array, &channel, 64, 64, 0));
-        BOOKS();
-        OK(cudaMallocManaged(&managed, MIB, 1));
-        BOOKS();
-        OK(cudaMallocHost(&host, MIB));
-        OK(cudaMallocAsync(&async, MIB, NULL));
-        OK(cudaStreamSynchronize(NULL));
-        BOOKS();
+        blocks_make(&blocks);
         OK(cudaMemGetInfo(&free_bytes, &total_bytes));
         REQUIRE(free_bytes < before);
-
-        OK(cudaMemcpy(plain, "runtime", 8, cudaMemcpyHostToDevice));
-        OK(cudaMemcpy2DToArray(array, 0, 0, plain, 8, 8, 1, cudaMemcpyDeviceToDevice));
-        OK(cudaMemcpy2DFromArray(pitched, pitch, array, 0, 0, 8, 1, cudaMemcpyDeviceToDevice));
-        OK(cudaMemcpy(text, pitched, 8, cudaMemcpyDefault));
-        REQUIRE(strcmp(text, "runtime") == 0);
-        OK(cudaMemset3D(box, 7, (struct cudaExtent){ 300, 10, 10 }));
-        OK(cudaMemcpy(text, (char *)box.ptr + 9 * box.pitch, 1, cudaMemcpyDeviceToHost));
-        REQUIRE(text[0] == 7);
-
-        OK(cudaPointerGetAttributes(&of, plain));
-        REQUIRE(of.type == cudaMemoryTypeDevice && of.device == 0 && of.devicePointer == plain);
-        OK(cudaPointerGetAttributes(&of, managed));
-        REQUIRE(of.type == cudaMemoryTypeManaged);
-        OK(cudaPointerGetAttributes(&of, host));
-        REQUIRE(of.type == cudaMemoryTypeHost && of.hostPointer == host);
-        OK(cudaPointerGetAttributes(&of, text));
-        REQUIRE(of.type == cudaMemoryTypeUnregistered && of.hostPointer == text);
-
-        OK(cudaFreeAsync(async, NULL));
-        OK(cudaDeviceSynchronize());
-        OK(cudaFreeHost(host));
-        OK(cudaFree(managed));
-        OK(cudaFreeArray(array));
-        OK(cudaFree(box.ptr));
-        OK(cudaFree(pitched));
-        OK(cudaFree(plain));
-        OK(cudaDeviceSynchronize());
-        BOOKS();
+        copies(&blocks);
+        kinds_of_memory(&blocks);
+        blocks_free(&blocks);
         OK(cudaMemGetInfo(&free_bytes, &total_bytes));
         REQUIRE(free_bytes == before);
 }
