@@ -21,24 +21,19 @@ static void note(void *done)
         *(std::atomic<int> *)done = 1;
 }
 
-int main()
+static const unsigned count = 1 << 18;
+static const size_t bytes = count * sizeof(unsigned);
+
+/* Filled in the first stream, copied in the second, which waits for it. */
+static void in_order(unsigned *device, unsigned *host, cudaStream_t first, cudaStream_t second)
 {
-        const unsigned count = 1 << 18;
-        const size_t bytes = count * sizeof(unsigned);
-        cudaStream_t first, second;
         cudaEvent_t start, filled, stop;
         std::atomic<int> done(0);
-        unsigned *host, *device;
         float ms;
 
-        CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
-        CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
         CHECK(cudaEventCreate(&start));
         CHECK(cudaEventCreateWithFlags(&filled, cudaEventDisableTiming));
         CHECK(cudaEventCreate(&stop));
-        CHECK(cudaMallocHost(&host, bytes));
-        CHECK(cudaMalloc(&device, bytes));
-
         CHECK(cudaEventRecord(start, first));
         fill<<<count / 256, 256, 0, first>>>(device, 42, count);
         CHECK(cudaGetLastError());
@@ -53,14 +48,26 @@ int main()
         CHECK(cudaEventElapsedTime(&ms, start, stop));
         REQUIRE(ms > 0);
         REQUIRE(host[0] == 42 && host[count - 1] == 42);
+        CHECK(cudaEventDestroy(start));
+        CHECK(cudaEventDestroy(filled));
+        CHECK(cudaEventDestroy(stop));
+}
+
+int main()
+{
+        cudaStream_t first, second;
+        unsigned *host, *device;
+
+        CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+        CHECK(cudaMallocHost(&host, bytes));
+        CHECK(cudaMalloc(&device, bytes));
+        in_order(device, host, first, second);
 
         fill<<<count / 256, 256>>>(device, 7, count);
         CHECK(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
         REQUIRE(host[0] == 7 && host[count - 1] == 7);
 
-        CHECK(cudaEventDestroy(start));
-        CHECK(cudaEventDestroy(filled));
-        CHECK(cudaEventDestroy(stop));
         CHECK(cudaStreamDestroy(first));
         CHECK(cudaStreamDestroy(second));
         CHECK(cudaFreeHost(host));
