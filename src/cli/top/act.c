@@ -54,7 +54,7 @@ bool act_set_limit(const char *program, const struct keys *keys, char ret_messag
         scoped_file FILE *errors = NULL;
         const char *why = line;
         int status = 0;
-        pid_t pid;
+        pid_t pid = -1;
         int rc;
 
         snprintf(memory, sizeof(memory), "--memory=%s", keys->line);

@@ -90,7 +90,7 @@ static int ask_limit(struct keys *keys, const struct model *model)
         if (!session)
                 return complain(keys, "no session is selected");
         if (session->broken[0])
-                return complain(keys, "%s is broken: %s", session->name, session->broken);
+                return complain(keys, "%s: %s", session->name, session->broken);
         memcpy(keys->session, session->name, sizeof(keys->session));
         clear_line(keys->line);
         keys->question = ASKS_LIMIT;

@@ -32,8 +32,8 @@ static void begin_colours(void)
                 return;
         start_color();
         use_default_colors();
-        for (short i = GRID_GREEN; i <= GRID_CYAN; i++)
-                init_pair(i, colour[i], -1);
+        for (int i = GRID_GREEN; i <= GRID_CYAN; i++)
+                init_pair((short)i, colour[i], -1);
         has_colour = true;
 }
 

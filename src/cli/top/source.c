@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/sweep.h"
 #include "cli/top/source_devices.h"
@@ -186,6 +187,12 @@ static void fill_share(const struct source_entry *entry, unsigned row, struct sn
                 ret->used_bytes += entry->process[i].said.bytes[row];
 }
 
+/* A daemon's way to say that a session has nothing of a GPU is a limit of one byte. */
+static bool is_granted(const struct limits_page *page, const struct snapshot_share *share)
+{
+        return page->owner != PAGE_OWNER_DAEMON || share->limit_bytes > 1 || share->used_bytes > 0;
+}
+
 static void fill_session(struct source *source, struct source_entry *entry)
 {
         struct snapshot *snapshot = &source->snapshot;
@@ -206,9 +213,21 @@ static void fill_session(struct source *source, struct source_entry *entry)
                 if (!usage_has_row(&entry->session, i))
                         continue;
                 fill_share(entry, i, share);
+                if (!is_granted(page, share))
+                        continue;
                 session->used_bytes += share->used_bytes;
                 session->share_count++;
         }
+}
+
+static void tell_broken(const struct error *why, char *ret, size_t bytes)
+{
+        char text[128];
+
+        if (why->code == -EACCES || why->code == -EPERM)
+                text_put(ret, bytes, NULL, "another user's: see aliquot show");
+        else
+                text_put(ret, bytes, NULL, "broken: %s", text_quote(why->text, text, sizeof(text)));
 }
 
 static void add_session(struct source *source, struct source_entry *entry)
@@ -222,37 +241,11 @@ static void add_session(struct source *source, struct source_entry *entry)
         if (entry->broken.code < 0) {
                 session->process_count = session->share_count = 0;
                 session->used_bytes = 0;
-                text_quote(entry->broken.text, session->broken, sizeof(session->broken));
+                tell_broken(&entry->broken, session->broken, sizeof(session->broken));
         }
         for (unsigned i = 0; i < session->share_count; i++)
                 source_devices_add(snapshot, &session->share[i]);
         snapshot->session_count++;
-}
-
-struct names {
-        char (*at)[PAGE_NAME_BYTES]; /* owned */
-        size_t count, room;
-};
-
-static int note_name(const char *name, void *context)
-{
-        struct names *names = context;
-
-        if (names->count == names->room) {
-                size_t room = names->room ? 2 * names->room : 64;
-                void *grown = reallocarray(names->at, room, sizeof(*names->at));
-
-                if (!grown)
-                        return -ENOMEM;
-                names->at = grown;
-                names->room = room;
-        }
-        return text_put(names->at[names->count++], PAGE_NAME_BYTES, NULL, "%s", name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-        return strcmp(a, b);
 }
 
 /* The entries of these names, old ones where there are; the others are left. */
@@ -293,11 +286,7 @@ static int find_sessions(struct source *source, struct names *names, struct erro
                 rc = options_find_store(&source->store, err);
         if (rc == -ENOENT)
                 return 0;
-        if (rc == 0)
-                rc = store_list(&source->store, note_name, names, err);
-        if (rc == 0 && names->count > 0)
-                qsort(names->at, names->count, sizeof(*names->at), by_name);
-        return rc;
+        return rc < 0 ? rc : names_read(&source->store, names, err);
 }
 
 int source_open(struct source *source, const struct request_flags *flags, struct error *err)
@@ -325,7 +314,7 @@ int source_read(struct source *source, const struct snapshot **ret, struct error
 
         if (rc == 0)
                 rc = keep_entries(source, &names, err);
-        free(names.at);
+        names_free(&names);
         if (rc < 0)
                 return rc;
         source_devices_read(source, &source->snapshot);

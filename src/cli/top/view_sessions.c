@@ -8,6 +8,7 @@
 
 #define FULL_PERMILLE 950u
 #define NEAR_PERMILLE 800u
+#define SHORT_UUID 12 /* GPU- and 8 digits */
 
 enum { MARKS, SESSION, PROCESSES, USED, LIMIT, MEMORY, FILL, LINE, GPUS, STATE, COLUMNS };
 
@@ -115,7 +116,7 @@ static void draw_session(const struct line *line, size_t at)
                 struct grid_place why = { line->row, processes.column,
                                           line->grid->columns - processes.column, GRID_RED };
 
-                grid_text(line->grid, &why, "broken: %s", session->broken);
+                grid_text(line->grid, &why, "%s", session->broken);
                 return;
         }
         snprintf(count, sizeof(count), "%u", session->process_count);
@@ -131,16 +132,27 @@ static void draw_session(const struct line *line, size_t at)
         grid_text(line->grid, &state, "%s", session->is_held ? "held" : "");
 }
 
-static void draw_share(const struct line *line, const struct snapshot_share *share)
+/* "GPU 1", or the beginning of its UUID where it has no index here. */
+static const char *gpu_name(const struct line *line, const struct snapshot_share *share,
+                            char ret[UUID_TEXT_BYTES])
 {
         const struct snapshot *now = line->frame->model->now;
-        struct grid_place place = place_until(line, SESSION, USED);
-        char uuid[UUID_TEXT_BYTES];
 
-        if (share->device >= 0 && now->device[share->device].index >= 0)
-                grid_text(line->grid, &place, "   GPU %d", now->device[share->device].index);
-        else
-                grid_text(line->grid, &place, "   %.12s", uuid_format(share->uuid, false, uuid));
+        if (share->device >= 0 && now->device[share->device].index >= 0) {
+                snprintf(ret, UUID_TEXT_BYTES, "GPU %d", now->device[share->device].index);
+                return ret;
+        }
+        uuid_format(share->uuid, false, ret);
+        ret[SHORT_UUID] = '\0';
+        return ret;
+}
+
+static void draw_share(const struct line *line, const struct snapshot_share *share)
+{
+        struct grid_place place = place_until(line, SESSION, USED);
+        char name[UUID_TEXT_BYTES];
+
+        grid_text(line->grid, &place, "   %s", gpu_name(line, share, name));
         draw_bytes(line, USED, share->used_bytes);
         draw_bytes(line, LIMIT, share->limit_bytes);
         draw_fill(line, snapshot_permille(share->used_bytes, snapshot_share_whole(share)));
@@ -152,7 +164,7 @@ static void draw_command(const struct line *line, const struct snapshot_session 
 {
         int begin = line->columns->begin[LIMIT];
         struct grid_place place = { line->row, begin, line->grid->columns - begin, GRID_PLAIN };
-        char buffer[512], size[SIZE_TEXT_BYTES];
+        char buffer[512], size[SIZE_TEXT_BYTES], name[UUID_TEXT_BYTES];
         struct text text;
         unsigned held = 0, told = 0;
 
@@ -164,9 +176,8 @@ static void draw_command(const struct line *line, const struct snapshot_session 
                 const struct snapshot_share *share = &session->share[i];
                 uint64_t bytes = process->said.bytes[share->row];
 
-                if (bytes && share->device >= 0)
-                        text_add(&text, "%s GPU %d %s", told++ ? "," : " ",
-                                 line->frame->model->now->device[share->device].index,
+                if (bytes)
+                        text_add(&text, "%s %s %s", told++ ? "," : " ", gpu_name(line, share, name),
                                  size_format(bytes, size));
         }
         grid_text(line->grid, &place, "%s", buffer);

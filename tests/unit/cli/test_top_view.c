@@ -346,7 +346,7 @@ static void what_is_not_whole_or_waits_is_said(void **state)
         struct scene scene;
 
         begin(&scene);
-        snprintf(scene.node.session[0].broken, 160, "slots: Stale file handle");
+        snprintf(scene.node.session[0].broken, 160, "broken: slots: Stale file handle");
         scene.node.session[1].is_held = true;
         scene.node.session[2].share[1].limit_bytes = GIB;
         scene.node.snapshot.device[1].index = -1;
