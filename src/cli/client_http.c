@@ -15,7 +15,7 @@
 #include "common/units.h"
 
 #define CONNECT_MS 5000L
-#define ANSWER_MS 20000L
+#define ANSWER_MS 10000L
 #define ANSWER_BYTES (16u << 20)
 
 int client_away(const struct store *store, const char *why, struct error *err)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/options.h"
+#include "cli/presence.h"
 #include "cli/starter.h"
 #include "common/text.h"
 
@@ -85,11 +86,13 @@ static int create_remotely(const struct attempt *attempt, struct entrance *entra
 {
         int rc = CLIENT_AWAY;
 
-        /* One that goes with its last session can go in this very moment. */
+        /* One that goes with its last session can go in this very moment; one that is there and
+         * silent is not asked twice. */
         for (unsigned i = 0; rc == CLIENT_AWAY && i < STARTS; i++) {
                 rc = remote_create(&entrance->store, attempt->flags, attempt->request,
                                    entrance->name, err);
-                if (rc == CLIENT_AWAY && find_daemon(attempt, entrance, NULL) <= 0)
+                if (rc == CLIENT_AWAY && (presence_look(&entrance->store) == PRESENCE_LISTENS ||
+                                          find_daemon(attempt, entrance, NULL) <= 0))
                         break;
         }
         entrance->is_created = rc == 0;

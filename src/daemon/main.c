@@ -46,8 +46,7 @@ static struct {
         struct api *api;
         struct http *http;
         struct event *events[5];
-        bool has_served; /* there has been a session */
-        unsigned idle;   /* looks at a node without any */
+        unsigned idle; /* looks at a node that has had no session yet */
 } self = { .lock = -1 };
 
 /* -- Config and token ------------------------------------------------------------------------- */
@@ -142,11 +141,9 @@ static void on_trim(evutil_socket_t fd, short what, void *context)
  * seen here. */
 static void on_look(evutil_socket_t fd, short what, void *context)
 {
-        if (node_sessions(self.node)->count) {
-                self.has_served = true;
+        if (node_sessions(self.node)->count)
                 return;
-        }
-        if (!self.has_served && ++self.idle < EMPTY_LOOKS)
+        if (!node_counts(self.node)->admitted && ++self.idle < EMPTY_LOOKS)
                 return;
         log_line(LOG_INFO, "ending; there is no session");
         event_base_loopbreak(self.base);

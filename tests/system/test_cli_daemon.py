@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command where a daemon serves the folder: the same words and the same output as without, and what
+only a daemon can do. While the daemon is away its sessions are joined and read; nothing is changed."""
+import fcntl
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from cli import Command
+from daemon import Daemon, wait_for
+from fakedaemon import CLOSE, HANG, FakeDaemon
+from node import Node
+
+MIB = 1 << 20
+AWAY = 3
+
+
+@pytest.fixture
+def cli(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    command = Command(sim)
+    if "can ask no daemon" in command("doctor").stdout:
+        pytest.skip("aliquot was built without libcurl or jansson")
+    return command
+
+
+@pytest.fixture
+def daemon(cli):
+    return Daemon(cli.sim).start()
+
+
+@pytest.fixture
+def hold(build):
+    return build.program("sim/hold")
+
+
+@pytest.fixture
+def live(cli, hold):
+    """A program that holds memory in session s for as long as its input is open."""
+    def start(size=64 * MIB, gpu=0):
+        process = cli.start("run", "--session", "s", "--", hold, gpu, size)
+        assert process.stdout.readline().startswith("ready ")
+        return process
+    return start
+
+
+def expect_away(result, *words):
+    assert result.rc == AWAY and result.stdout == "" and len(result.stderr.splitlines()) == 1, result
+    assert all(word in result.stderr for word in words), result
+
+
+# -- The same words, the same output ---------------------------------------------------------------
+
+STORY = """
+    create s --memory 256MiB
+    create s --memory 128MiB
+    ls
+    show s
+    show s -o gpu,limit
+    gpus
+    run --session s -- HOLD 0 64000000
+    run --session s -- HOLD 1 300000000
+    run --session s --memory 256MiB -- HOLD 0 64000000
+    run --session s --memory 128MiB -- HOLD 0 64000000
+    set s --memory 512MiB
+    set s --memory 1=64MiB
+    set s --memory 2GiB
+    set s --device-name other
+    set s
+    ls
+    ls --json
+    rm nobody
+    show nobody
+    set nobody --memory 1MiB
+    ps nobody
+    ps
+    create t --memory 100MiB --gpu 1
+    run --session t -- HOLD 0 64000000
+    run --session t --gpu 0 -- true
+    create u --memory lots
+    create u
+    create run-0123456789abcdef --memory 1MiB
+    run --memory 128MiB -- HOLD 0 64000000
+    run --session v --memory 64MiB -- HOLD 0 32000000
+    run --session w -- true
+    status v
+    release v
+    rm s
+    rm s
+    rm t
+    ls
+"""
+
+
+def tell(cli, hold):
+    """What every line of the story printed, with what may differ (folders, names made up) put aside."""
+    lines = []
+    for line in filter(None, map(str.strip, STORY.splitlines())):
+        result = cli(*line.replace("HOLD", str(hold)).split())
+        text = "\n".join([line, f"exit {result.rc}", result.stdout, result.stderr])
+        text = text.replace(str(cli.sim.folder), "FOLDER")
+        # The default is not the same: a daemon's session has its own GPUs alone.
+        lines.append(re.sub(r"run-[0-9a-f]{16}", "run-FRESH", text))
+    return lines
+
+
+def test_a_story_is_the_same_with_and_without(cli, hold, build, tmp_path):
+    alone = tell(cli, hold)
+    node = Node(build, tmp_path)
+    try:
+        node.configure(**cli.sim.settings)
+        served = Daemon(node).start()
+        together = tell(Command(node), hold)
+        assert served.names() == [] and served.session("s") is None
+        assert sum(event["type"] == "created" for event in served.events(most=12)) >= 3
+    finally:
+        node.close()
+    for without, with_one in zip(alone, together):
+        assert without == with_one
+
+
+def test_who_lives_in_it_is_the_same_too(cli, daemon, live):
+    assert cli("create", "s", "--memory", "256MiB").rc == 0
+    process = live()
+    shown, = cli("ps", "s", "--json").json
+    assert shown["pid"] == process.pid and shown["command"] == "hold"
+    held = max(device["bytes"] for device in shown["devices"])
+    assert held >= 64 * MIB and cli("show", "s", "--json").json["devices"][0]["used_bytes"] == held
+    assert daemon.session("s")["devices"][0]["used_bytes"] == held
+    result = cli("rm", "s")
+    assert result.rc == 1 and "in use" in result.stderr and "--force" in result.stderr, result
+    assert cli("rm", "s", "--force").rc == 0
+    process.communicate("")
+    assert process.returncode == 0
+    wait_for(lambda: daemon.session("s") is None)
+
+
+# -- What a daemon does ----------------------------------------------------------------------------
+
+def test_a_refusal_is_one_line_with_what_is_free(cli, daemon):
+    assert cli("create", "a", "--memory", "0=768MiB,1=256MiB").rc == 0
+    result = cli("create", "b", "--memory", "512MiB")
+    assert result.rc == 1 and len(result.stderr.splitlines()) == 1, result
+    for words in ("memory", "512 MiB asked for", "free: GPU 0 256 MiB, GPU 1 768 MiB"):
+        assert words in result.stderr, result
+    assert cli("ls", "-o", "session").stdout.split() == ["SESSION", "a"]
+    ran = cli.run("--memory", "512MiB", "--", "echo", "ran")
+    assert ran.rc == 125 and ran.stdout == "" and "free: GPU 0 256 MiB" in ran.stderr, ran
+    # What is left, and what the daemon finds room for.
+    assert cli("create", "b", "--memory", "512MiB", "--gpu", "1").rc == 0
+    assert cli("create", "c", "--memory", "200MiB", "--gpu", "any=2").rc == 0
+    assert cli("create", "d", "--memory", "56MiB", "--gpu", "any").rc == 0
+    assert [len(daemon.session(name)["devices"]) for name in "abcd"] == [2, 1, 2, 1]
+    result = cli("create", "e", "--memory", "0=1MiB,1=1MiB", "--gpu", "any")
+    assert result.rc == 1 and "--gpu any" in result.stderr and "--memory SIZE" in result.stderr, result
+
+
+def test_time_labels_and_what_comes_at_the_end(cli, daemon):
+    assert cli("create", "s", "--memory", "64MiB", "--ttl", "1h", "--on-end", "term",
+               "--label", "team=a", "--label", "for=b=c").rc == 0
+    shown = cli("show", "s", "--json").json
+    assert (shown["state"], shown["ttl_seconds"], shown["on_end"]) == ("open", 3600, "term"), shown
+    assert shown["labels"] == {"team": "a", "for": "b=c"} and shown["owner"] == "daemon"
+    text = cli("show", "s").stdout
+    assert f"ends       {shown['expires_at']}, then term\n" in text, text
+    assert "label      team=a\n" in text and "label      for=b=c\n" in text, text
+    renewed = cli("renew", "s", "--ttl", "2h", "--json").json
+    assert renewed["ttl_seconds"] == 7200 and renewed["expires_at"] > shown["expires_at"]
+    assert cli("renew", "s").rc == 0
+    changed = cli("set", "s", "--label", "team=", "--label", "more=x", "--on-end", "kill", "--json").json
+    assert changed["labels"] == {"for": "b=c", "more": "x"} and changed["on_end"] == "kill"
+    assert changed["devices"][0]["limit_bytes"] == 64 * MIB  # as it was
+    unending = cli("set", "s", "--ttl", "none", "--json").json
+    assert unending["expires_at"] is None and unending["ttl_seconds"] is None
+    assert cli("create", "t", "--memory", "64MiB", "--ttl", "200ms").rc == 0
+    wait_for(lambda: cli("show", "t").rc == 1)
+
+
+def test_events_as_they_happen(cli, daemon):
+    follower = cli.start("events", "--since", "2", "--count", "3", "--json", sim=False)
+    for words in (["create", "s", "--memory", "64MiB"], ["set", "s", "--memory", "32MiB"], ["rm", "s"]):
+        assert cli(*words).rc == 0
+    out = cli("events", "--since", "0", "--count", "5")
+    assert out.rc == 0 and [line.split()[2] for line in out.stdout.splitlines()] == [
+        "gpu-here", "gpu-here", "created", "changed", "released"], out
+    mine = cli("events", "s", "--since", "0", "--count", "1").stdout.split()
+    assert mine[2:4] == ["created", "s"] and mine[4:6] == ["uid", str(os.getuid())], mine
+    told, _ = follower.communicate(timeout=60)
+    assert [json.loads(line)["type"] for line in told.splitlines()] == ["created", "changed", "released"], told
+    assert follower.returncode == 0
+    assert cli("events", "--since", "x").rc == 2 and cli("events", "a b").rc == 2
+
+
+def test_an_interrupt_ends_the_following(cli, daemon):
+    follower = cli.start("events", "--since", "0", sim=False)
+    assert "gpu-here" in follower.stdout.readline()
+    follower.send_signal(signal.SIGINT)
+    assert follower.wait(60) == -signal.SIGINT
+
+
+def test_the_end_of_the_daemon_is_told_to_who_follows(cli, daemon):
+    follower = cli.start("events", "--since", "0", sim=False)
+    assert "gpu-here" in follower.stdout.readline()
+    daemon.kill()
+    _, error = follower.communicate(timeout=60)
+    assert follower.returncode == AWAY and "does not answer" in error, error
+
+
+# -- Programs --------------------------------------------------------------------------------------
+
+def test_programs_see_the_gpus_that_their_session_has(cli, daemon):
+    uuids = [gpu["uuid"] for gpu in cli("gpus", "--json").json]
+    assert cli("create", "s", "--memory", "64MiB", "--gpu", "1").rc == 0
+    say = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $ALIQUOT_MEMORY"]
+    assert cli.run("--session", "s", "--", *say).stdout.split() == [uuids[1]]
+    assert cli.run("--session", "s", "--", *say, CUDA_VISIBLE_DEVICES="1,0").stdout.split() == [uuids[1]]
+    result = cli.run("--session", "s", "--", *say, CUDA_VISIBLE_DEVICES="0")
+    assert result.rc == 125 and "none of the GPUs of session s" in result.stderr, result
+    result = cli.run("--session", "s", "--gpu", "0", "--", *say)
+    assert result.rc == 125 and "--gpu 0: session s does not have" in result.stderr, result
+    assert cli.run("--session", "v", "--gpu", "0", "--memory", "64MiB", "--", *say).stdout.split() == [uuids[0]]
+    assert [device["uuid"] for device in daemon.session("v")["devices"]] == [uuids[0]]
+
+
+def test_a_session_of_one_run_goes_with_it(cli, daemon, hold):
+    result = cli.run("--memory", "64MiB", "--", hold, 0, MIB)
+    assert result.rc == 0 and daemon.names() == [] and cli.sessions() == [], result
+    killed = cli.start("run", "--memory", "64MiB", "--", hold, 0, MIB)
+    assert killed.stdout.readline().startswith("ready ")
+    name, = daemon.names()
+    assert name.startswith("run-") and daemon.session(name)["processes"] == 1
+    killed.kill()
+    killed.wait(60)
+    wait_for(lambda: daemon.session(name)["processes"] == 0)
+    old = cli.sim.runtime / "sessions" / name
+    os.utime(old, (1, 1))  # older than the minute that a run may take to start
+    assert cli("ls", "--json").json == [] and daemon.names() == []
+
+
+def test_what_was_taken_back_is_not_made_again(cli, daemon, build, hold):
+    """A program that starts when its session has ended is refused, whatever limits it once had."""
+    again = ["sh", "-c", f"{build.aliquot} rm s >/dev/null; {hold} 0 1000"]
+    result = cli.run("--session", "s", "--memory", "64MiB", "--", *again)
+    assert result.rc != 0 and "no such session" in result.stderr and cli.sessions() == [], result
+
+
+def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(cli, hold):
+    Daemon(cli.sim)  # skips where there is none
+    first = cli.start("run", "--session", "a", "--memory", "64MiB", "--ttl", "1h", "--", hold, 0, MIB)
+    second = cli.start("run", "--session", "b", "--memory", "64MiB", "--ttl", "1h", "--", hold, 1, MIB)
+    for process in (first, second):
+        assert process.stdout.readline().startswith("ready "), process.stderr.read()
+    assert [session["name"] for session in cli("ls", "--json").json] == ["a", "b"]
+    assert cli("show", "a", "--json").json["ttl_seconds"] == 3600
+    lock = cli.sim.runtime / "daemon.lock"
+    pid = int(lock.read_text())
+    for process in (first, second):
+        process.communicate("")
+        assert process.returncode == 0
+    for name in "ab":
+        assert cli("rm", name).rc == 0
+    wait_for(lambda: is_free(lock))
+    assert "no session" in (cli.sim.runtime / "aliquotd.log").read_text() and pid > 1
+    assert cli("create", "c", "--memory", "64MiB").rc == 0 and cli("show", "c", "--json").json["owner"] == "user"
+
+
+def is_free(lock):
+    with open(lock, encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def test_other_words_and_names_of_gpu_slice(cli, daemon):
+    """One path is changed: that of the socket."""
+    slice_names = {"GPUSLICE_IPC_SOCK": daemon.socket, "ALIQUOT_RUNTIME_DIR": None,
+                   "GPUSLICE_IPC_TOKEN": "hunter2", "GPUSLICE_IPC_TOKEN_REQUIRED": "1",
+                   "GPUSLICE_DEFAULT_TTL": "120"}
+    result = cli("allocate", f"--sim={cli.sim.spec}", "s", "--memory", "134217728", **slice_names)
+    assert result.rc == 0, result
+    shown = cli("status", "s", "--json", **slice_names).json
+    assert shown["ttl_seconds"] == 120 and shown["devices"][0]["limit_bytes"] == 128 * MIB
+    result = cli.run("--", "sh", "-c", "echo $ALIQUOT_SESSION $GPUSLICE_SESSION", GPUSLICE_SESSION="s",
+                     **{**slice_names, "GPUSLICE_DEFAULT_TTL": None})
+    assert result.stdout.split() == ["s"], result
+    assert cli("release", "s", **slice_names).rc == 0 and daemon.names() == []
+
+
+# -- While it is away ------------------------------------------------------------------------------
+
+def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, daemon, hold):
+    assert cli("create", "s", "--memory", "256MiB", "--label", "a=b").rc == 0
+    before = [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout]
+    daemon.kill()
+    assert [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout] == before
+    shown = cli("show", "s", "--json")
+    assert shown.rc == 0 and shown.json["labels"] is None and shown.json["owner"] == "daemon"
+    result = cli.run("--session", "s", "--", hold, 0, MIB)
+    assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
+    for words in (["set", "s", "--memory", "1MiB"], ["rm", "s"], ["rm", "s", "--force"], ["renew", "s"]):
+        expect_away(cli(*words), "session s is a daemon's", "start aliquotd")
+    expect_away(cli("events"), "start aliquotd")
+    expect_away(cli("create", "t", "--memory", "64MiB", "--ttl", "1h"), "--ttl", "start aliquotd")
+    assert cli("create", "t", "--memory", "64MiB").rc == 0  # one's own, as without
+    daemon.start()
+    assert cli("set", "s", "--memory", "128MiB").rc == 0 and cli("rm", "s").rc == 0
+    assert cli("set", "t", "--memory", "32MiB").rc == 0
+    for words in (["renew", "t"], ["set", "t", "--ttl", "1h"]):
+        result = cli(*words)
+        assert result.rc == 1 and "made without a daemon" in result.stderr, result
+    assert cli("rm", "t").rc == 0
+
+
+@pytest.mark.parametrize("answer", [CLOSE, (200, "not JSON"), (200, "[1"), HANG],
+                         ids=["closes", "no json", "half", "silent"])
+def test_a_daemon_that_makes_no_sense_is_away(cli, answer):
+    """Nothing is done without it."""
+    with FakeDaemon(cli.sim, [answer]):
+        expect_away(cli("create", "s", "--memory", "64MiB"), "does not answer")
+        assert cli.sessions() == []
+        if answer is not HANG:
+            result = cli.run("--memory", "64MiB", "--", "echo", "ran")
+            assert result.rc == 125 and result.stdout == "" and "does not answer" in result.stderr, result
+            assert cli("ls").rc == 0 and cli.run("--quiet", "--", "true").rc == 0
+
+
+def test_one_that_holds_the_folder_and_does_not_listen_is_away(cli):
+    with open(cli.sim.runtime / "daemon.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        expect_away(cli("create", "s", "--memory", "64MiB"), "does not listen")
+    assert cli("create", "s", "--memory", "64MiB").rc == 0
+
+
+def test_a_socket_of_a_dead_daemon_is_nobody(cli, daemon):
+    daemon.kill()
+    assert daemon.socket.exists() and cli("create", "s", "--memory", "64MiB").rc == 0
+    assert cli("show", "s", "--json").json["owner"] == "user"
+
+
+# -- What it says ----------------------------------------------------------------------------------
+
+SEEN = {"name": "s", "state": "open", "version": 7, "owner": 0, "on_end": "kill", "processes": 0,
+        "expires_at": None, "ttl_seconds": None, "context": "charge", "labels": {"a": "b"}, "devices": []}
+
+
+def test_a_change_that_somebody_was_faster_with_is_made_to_what_there_is_now(cli):
+    stale = {"type": "/problems/stale", "status": 412, "detail": "it has been changed since"}
+    later = {**SEEN, "version": 8, "labels": {"a": "c", "d": "e"}}
+    with FakeDaemon(cli.sim, [(200, SEEN), (412, stale), (200, later)]) as fake:
+        assert cli("set", "s", "--label", "x=y").rc == 0
+    patches = [heard for heard in fake.heard if heard.method == "PATCH"]
+    assert [patch.headers["If-Match"] for patch in patches] == ['"7"', '"8"']
+    assert json.loads(patches[-1].body) == {"labels": {"a": "c", "d": "e", "x": "y"}}
+
+
+def test_one_that_is_never_still_is_given_up(cli):
+    stale = {"type": "/problems/stale", "status": 412, "detail": "it has been changed since"}
+    with FakeDaemon(cli.sim, [(200, SEEN), (412, stale)] * 50) as fake:
+        result = cli("set", "s", "--label", "x=y")
+    assert result.rc == 1 and "changed since" in result.stderr and len(fake.heard) == 10, result
+
+
+@pytest.mark.parametrize("status,problem,words", [
+    (400, {"field": "ttl", "detail": "expected a duration"}, ["ttl: expected a duration"]),
+    (403, {"detail": "not yours"}, ["not yours"]),
+    (429, {"detail": "too many requests"}, ["too many requests"]),
+    (503, {"detail": "nothing was changed: disk full"}, ["disk full"]),
+    (500, "<html>", ["answered 500"]),
+    (400, {"detail": "\x1b[31mred"}, ["?[31mred"]),
+], ids=lambda value: str(value)[:20])
+def test_a_problem_is_one_line(cli, status, problem, words):
+    with FakeDaemon(cli.sim, [(status, problem)]):
+        result = cli("create", "s", "--memory", "64MiB")
+    assert result.rc == 1 and len(result.stderr.splitlines()) == 1, result
+    assert all(word in result.stderr for word in words), result
+
+
+# -- Other users -----------------------------------------------------------------------------------
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, build):
+    served = Daemon(cli.sim, "[socket]\nmode = 0666\n").start()
+    cli.sim.folder.chmod(0o711)
+
+    def as_tenant(*words):
+        return subprocess.run(["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", build.aliquot,
+                               *words], env=cli.sim.env(), capture_output=True, text=True, check=False, timeout=60)
+
+    if as_tenant("version").returncode != 0:
+        pytest.skip("another user cannot execute the build folder")
+    served.create("theirs", owner=1234, labels={"for": "them"})
+    assert cli("create", "roots", "--memory", "64MiB").rc == 0
+    assert as_tenant("ls", "-o", "session").stdout.split() == ["SESSION", "theirs"]
+    assert as_tenant("show", "roots").returncode == 1 and as_tenant("rm", "roots").returncode == 1
+    assert as_tenant("show", "theirs").returncode == 0
+    listed = {session["name"]: session for session in cli("ls", "--json").json}
+    assert set(listed) == {"roots", "theirs"} and listed["theirs"]["error"] is None
+    shown = cli("show", "theirs", "--json").json
+    assert shown["labels"] == {"for": "them"} and shown["folder"] is None
+    assert "user       1234\n" in cli("show", "theirs").stdout
+    assert cli("set", "theirs", "--memory", "32MiB").rc == 0
+    assert served.session("theirs")["devices"][0]["memory_bytes"] == 32 * MIB
+    assert as_tenant("rm", "theirs").returncode == 0 and served.names() == ["roots"]
