@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/http_parts.h"
 
@@ -188,8 +189,7 @@ static int give_group(const struct config *config, const char *path, struct erro
         return 0;
 }
 
-/* The caller holds the lock of the runtime folder: a socket that is there is of a daemon that is
- * no more. Nobody can connect between bind() and chmod() who could not after it. */
+/* Nobody can connect between bind() and chmod() who could not after it. */
 static int bind_unix(const struct config *config, const char *path, int fd, struct error *err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -211,22 +211,28 @@ static int bind_unix(const struct config *config, const char *path, int fd, stru
         return rc;
 }
 
+/* Under another name until it listens: a socket that is there can be connected to. The caller holds
+ * the lock of the runtime folder, so one that is there already is of a daemon that is no more. */
 int http_listen_unix(struct http *http, const char *path, struct error *err)
 {
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        int rc;
+        char made[sizeof(http->local_path)];
+        scoped_fd int fd = -1;
+        int rc = text_put(made, sizeof(made), err, "%s.new", path);
 
+        if (rc < 0)
+                return rc;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
                 return fail(err, -errno, "a socket: %m");
-        rc = bind_unix(http->options.config, path, fd, err);
-        if (rc == 0) {
-                http->local = listen_on(http, fd, on_local);
-                rc = http->local ? 0 : fail(err, -EIO, "listen on %s: %m", path);
-        }
-        if (rc < 0) {
-                close(fd);
+        rc = bind_unix(http->options.config, made, fd, err);
+        if (rc < 0)
                 return rc;
-        }
+        http->local = listen_on(http, fd, on_local);
+        if (!http->local)
+                return fail(err, -EIO, "listen on %s: %m", path);
+        steal_fd(&fd);
+        if (rename(made, path) < 0)
+                return fail(err, -errno, "%s: %m", path);
         return text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
 }
 
@@ -283,10 +289,10 @@ void http_stop(struct http *http)
 
         if (!http)
                 return;
-        if (http->local) {
+        if (http->local)
                 evconnlistener_free(http->local);
+        if (http->local_path[0])
                 unlink(http->local_path);
-        }
         if (http->tcp)
                 evconnlistener_free(http->tcp);
         while ((connection = TAILQ_FIRST(&http->connections))) {
