@@ -50,8 +50,10 @@ static int sweep_one(const char *name, void *context)
         memcpy(gone.id, found.limits->session_id, sizeof(gone.id));
         store_shut(&found);
         store_close(&found);
-        if (folder_is_live(&node->store, &gone, NULL) != 0)
+        if (folder_is_live(&node->store, &gone, NULL) != 0) {
+                node->has_leftovers = true;
                 return 0;
+        }
         if (folder_remove(&node->store, &gone, &err) < 0)
                 log_line(LOG_WARN, "%s, which no session has any more: %s", name, err.text);
         else
@@ -63,6 +65,7 @@ void node_sweep(struct node *node)
 {
         struct error err = { 0 };
 
+        node->has_leftovers = false;
         if (store_list(&node->store, sweep_one, node, &err) < 0)
                 log_line(LOG_WARN, "%s", err.text);
 }

@@ -189,7 +189,8 @@ static void on_round(evutil_socket_t fd, short what, void *context)
         struct node *node = context;
 
         node_look_at_cards(node);
-        node_sweep(node);
+        if (node->has_leftovers)
+                node_sweep(node);
 }
 
 /* -- Start and stop --------------------------------------------------------------------------- */
