@@ -11,7 +11,7 @@ replay() runs a whole list at once and returns the lines, to compare two runs.
 import collections
 
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED = 0, 1, 2, 3
-INVALID_DEVICE, INVALID_CONTEXT, NOT_PERMITTED = 101, 201, 800
+INVALID_CONTEXT, NOT_PERMITTED = 201, 800
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 Books = collections.namedtuple("Books", "charged granted granted_tag high")

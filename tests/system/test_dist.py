@@ -127,10 +127,6 @@ def tree(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def payload(unpacked):
-    return {path for top in ("bin", "include", "lib", "share") for path in tree(unpacked / top)}
-
-
 def test_install_and_uninstall_leave_nothing(unpacked, tmp_path):
     """As PREFIX=~/.local, with something of the user's in the same folders."""
     home = tmp_path / "home"

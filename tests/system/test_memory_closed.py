@@ -7,7 +7,7 @@ card ever holds more than is charged for it.
 """
 import pytest
 
-from script import INVALID_CONTEXT, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script
+from script import INVALID_CONTEXT, MIB, NOT_PERMITTED, SUCCESS, Script
 
 GPUS = 2
 CONTEXT = 16 * MIB

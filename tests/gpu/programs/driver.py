@@ -8,7 +8,7 @@
 import ctypes
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
-SUCCESS, INVALID_VALUE, OUT_OF_MEMORY = 0, 1, 2
+SUCCESS, OUT_OF_MEMORY = 0, 2
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 PINNED, DEVICE, POSIX_FD, READ_WRITE = 1, 1, 1, 3
 NON_BLOCKING, ATTACH_GLOBAL = 1, 1
