@@ -35,5 +35,5 @@ def prove_limit_holds(folder):
 
 
 def start(env, *arguments):
-    return subprocess.Popen([ALLOC, *map(str, arguments)], env=env, stdout=subprocess.PIPE,
-                            text=True)
+    return subprocess.Popen([ALLOC, *map(str, arguments)], env=env, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)

@@ -12,6 +12,7 @@
  *                                and the next, in each of so many threads at once, one a line
  *      alloc launch COUNT        ns of one cuLaunchKernel, median over COUNT batches of 256
  *      alloc start               CPU ns of this thread in cuInit and the first allocation
+ *      alloc hold                0, and then nothing until its input ends
  */
 #include "abi/cuda.h"
 
@@ -188,6 +189,14 @@ static void time_launches(size_t count)
         free(sample);
 }
 
+static void hold(void)
+{
+        puts("0");
+        fflush(stdout);
+        while (getchar() != EOF)
+                ;
+}
+
 int main(int argc, char **argv)
 {
         const char *mode = argc > 1 ? argv[1] : "";
@@ -210,7 +219,9 @@ int main(int argc, char **argv)
                 time_crowd(first, second);
         else if (!strcmp(mode, "launch") && first)
                 time_launches(first);
+        else if (!strcmp(mode, "hold"))
+                hold();
         else
-                return fprintf(stderr, "usage: alloc pair|added|crowd|launch|start ...\n"), 2;
+                return fprintf(stderr, "usage: alloc pair|added|crowd|launch|start|hold ...\n"), 2;
         return 0;
 }
