@@ -102,7 +102,7 @@ struct client_event {
         char session[PAGE_NAME_BYTES]; /* "": about none */
         char who[64];
         const char *json;   /* the whole of it, one line */
-        const char *detail; /* "key=value key=value" */
+        const char *detail; /* what people want of it: "key=value key=value" */
 };
 
 /* Follows the events from now on, or those after number `since` (>= 0), until `each` answers false

@@ -9,6 +9,9 @@
 #include "cli/client_parts.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "common/units.h"
+
+#define UUID_SHOWN 12 /* as much as tells cards apart */
 
 struct stream {
         struct call call; /* its text: what has come of a line, or a problem */
@@ -18,21 +21,47 @@ struct stream {
         bool is_over; /* `each` wants no more */
 };
 
-/* "memory_bytes=4294967296 ttl=..."; `json` stays the caller's. */
-static void tell_detail(json_t *json, char *ret, size_t bytes)
+/* "memory=GPU-42d2f742:4 GiB" */
+static void add_memory(struct text *text, json_t *memory)
 {
+        char size[SIZE_TEXT_BYTES];
+        const char *uuid, *before = "memory=";
+        json_t *bytes;
+
+        json_object_foreach(memory, uuid, bytes)
+        {
+                text_add(text, "%s%.*s:%s", before, UUID_SHOWN, uuid,
+                         size_format((uint64_t)json_integer_value(bytes), size));
+                before = ", ";
+        }
+}
+
+/* What people want to know of it; all of it is in the JSON. `detail` stays the caller's. */
+static void tell_detail(json_t *detail, char *ret, size_t bytes)
+{
+        static const char *const bookkeeping[] = { "owner", "version", "expires_ns" };
         const char *key;
         struct text text;
         json_t *value;
 
         text_begin(&text, ret, bytes);
-        json_object_foreach(json, key, value)
+        json_object_foreach(detail, key, value)
         {
-                scoped_free char *shown =
-                        json_is_string(value) ? strdup(json_string_value(value))
-                                              : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+                scoped_free char *shown = NULL;
+                bool is_wanted = true;
 
-                text_add(&text, "%s%s=%s", text.used ? " " : "", key, shown ? shown : "");
+                for (unsigned i = 0; i < sizeof(bookkeeping) / sizeof(bookkeeping[0]); i++)
+                        is_wanted = is_wanted && strcmp(key, bookkeeping[i]) != 0;
+                if (!is_wanted)
+                        continue;
+                text_add(&text, "%s", text.used ? " " : "");
+                if (json_is_object(value) && strcmp(key, "memory") == 0) {
+                        add_memory(&text, value);
+                        continue;
+                }
+                shown = json_is_string(value) ? strdup(json_string_value(value))
+                                              : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+                text_add(&text, "%s=%s", key, shown ? shown : "");
         }
 }
 

@@ -72,7 +72,7 @@ static bool print_event(const struct client_event *event, void *context)
         if (following->view.is_json)
                 puts(event->json);
         else
-                printf("%-6lld %s  %-10s  %-12s  %s  %s\n", (long long)event->id, event->time,
+                printf("%lld  %s  %-8s  %-10s  %s  %s\n", (long long)event->id, event->time,
                        event->type, event->session[0] ? event->session : "-", event->who,
                        event->detail);
         following->seen++;
