@@ -328,25 +328,6 @@ void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
         engine_unlock(device);
 }
 
-void place_touch(struct exec_place *place, struct exec_mark *mark)
-{
-        struct exec_device *device = place->device;
-        uint64_t now_ns = sim_now_ns();
-
-        engine_lock(device);
-        turn_slices(device, now_ns);
-        report(place, now_ns);
-        if (mark->is_on) {
-                uint64_t clock = seat_clock(device, place->seat, now_ns);
-
-                if (clock > mark->end_clock)
-                        mark->end_clock = clock;
-        }
-        if (now_ns > mark->end_ns)
-                mark->end_ns = now_ns;
-        engine_unlock(device);
-}
-
 void place_off(struct exec_place *place, struct exec_mark *mark)
 {
         struct exec_device *device = place->device;

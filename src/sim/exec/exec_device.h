@@ -92,9 +92,6 @@ void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_n
 void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns);
 void place_off(struct exec_place *place, struct exec_mark *mark);
 
-/* The work done since the mark took at least until now: moves the mark's end there. */
-void place_touch(struct exec_place *place, struct exec_mark *mark);
-
 /* Occupies a link for `ns`, not before `ready_ns`; returns, when it is over, the end. */
 uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t ready_ns, uint64_t ns);
 

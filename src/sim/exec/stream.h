@@ -26,7 +26,6 @@
 
 #define STREAM_MAGIC 0x5374726du
 #define STREAM_RING_BYTES ((size_t)256 << 10)
-#define STREAM_COMMAND_MAX ((size_t)32 << 10)
 #define STREAM_PENDING_MAX 1024
 
 enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };

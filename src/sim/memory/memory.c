@@ -154,14 +154,6 @@ CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, un
         return is_allowed ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-bool memory_is_device(CUdeviceptr address)
-{
-        struct memory_block block;
-
-        return memory_find(address, &block) && block.kind != MEMORY_HOST &&
-               block.kind != MEMORY_REGISTERED && block.device >= 0;
-}
-
 bool memory_is_pinned(const void *address, uint64_t bytes)
 {
         struct memory_block block;

@@ -58,9 +58,6 @@ bool memory_find(CUdeviceptr address, struct memory_block *ret);
  */
 CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access);
 
-/* Is it device memory (or managed), as the copies' memory type rule asks? */
-bool memory_is_device(CUdeviceptr address);
-
 /* Is all of it pinned, registered or managed host memory, so that an async copy is asynchronous? */
 bool memory_is_pinned(const void *address, uint64_t bytes);
 

@@ -22,11 +22,6 @@ static const char *const family_names[FAMILY_COUNT] = {
         [FAMILY_IMPORT] = "import", [FAMILY_MODULE] = "module",   [FAMILY_CONTEXT] = "context",
 };
 
-const char *oracle_family_name(enum family family)
-{
-        return family_names[family];
-}
-
 struct oracle *oracle_open(const char *state_dir)
 {
         struct oracle *oracle = calloc(1, sizeof(*oracle));
@@ -48,11 +43,6 @@ void oracle_close(struct oracle *oracle)
                 return;
         munmap(oracle->node, sizeof(*oracle->node));
         free(oracle);
-}
-
-unsigned oracle_device_count(const struct oracle *oracle)
-{
-        return oracle->node->device_count;
 }
 
 void oracle_device(struct oracle *oracle, unsigned index, struct oracle_figures *ret)

@@ -21,8 +21,6 @@ struct oracle; /* a mapped node */
 struct oracle *oracle_open(const char *state_dir);
 void oracle_close(struct oracle *oracle);
 
-unsigned oracle_device_count(const struct oracle *oracle);
-
 struct oracle_figures {
         uint64_t current_bytes;
         uint64_t high_bytes;
@@ -43,8 +41,5 @@ bool oracle_process(struct oracle *oracle, int pid, unsigned device, struct orac
 
 /* Everything, as one JSON object. */
 void oracle_print(struct oracle *oracle, FILE *out);
-
-/* Names of enum family, as in the JSON. */
-const char *oracle_family_name(enum family family);
 
 #endif
