@@ -17,7 +17,8 @@
 #define LABELS_MOST 16u
 #define LABEL_BYTES 63u
 #define SECOND_NS 1e9
-#define TTL_SECONDS_MOST 9e9
+#define TTL_SECONDS_MOST 3153600000.0 /* a hundred years: an end that 63 bits of nanoseconds hold \
+                                       */
 
 bool reading_refuse(struct reading *reading, const char *field, const char *expected)
 {
@@ -157,15 +158,18 @@ static bool read_ns(struct reading *reading, json_t *value, uint64_t *ret)
         *ret = 0;
         if (json_is_null(value))
                 return true;
-        if (json_is_number(value) && seconds > 0 && seconds < TTL_SECONDS_MOST) {
+        if (json_is_string(value)) {
+                if (duration_parse(json_string_value(value), ret, &err) < 0)
+                        return reading_refuse_why(reading, "ttl", &err);
+                seconds = (double)*ret / SECOND_NS;
+        } else if (json_is_number(value) && seconds > 0 && seconds <= TTL_SECONDS_MOST) {
                 *ret = (uint64_t)(seconds * SECOND_NS);
-                return *ret > 0 || reading_refuse(reading, "ttl", "more than that");
         }
-        if (!json_is_string(value))
-                return reading_refuse(reading, "ttl",
-                                      "seconds, a duration such as \"1h30m\", or null");
-        return duration_parse(json_string_value(value), ret, &err) == 0 ||
-               reading_refuse_why(reading, "ttl", &err);
+        if (*ret && seconds <= TTL_SECONDS_MOST)
+                return true;
+        return reading_refuse(reading, "ttl",
+                              "seconds, a duration such as \"1h30m\", or null; a hundred years at "
+                              "most");
 }
 
 static bool read_ttl(struct reading *reading, json_t *value)

@@ -44,7 +44,7 @@ BAD_FIELDS = [
     ("gpus.count", {"gpus": {"count": 0}}), ("gpus.count", {"gpus": {"count": 17}}), ("gpus.choice", {"gpus": {"choice": "best"}}),
     ("gpus.free_least", {"gpus": {"free_least": "much"}}), ("compute", 101), ("compute", -1), ("compute", "fast"), ("guarantee", True),
     ("weight", 0), ("weight", 10001), ("weight", "1"), ("priority", "high"), ("priority", 1), ("context", "none"),
-    ("ttl", 0), ("ttl", -5), ("ttl", "soon"), ("ttl", []), ("ttl", 1e300), ("on_end", "explode"), ("on_end", None),
+    ("ttl", 0), ("ttl", -5), ("ttl", "soon"), ("ttl", []), ("ttl", 1e300), ("ttl", 3.2e9), ("ttl", "99999999h"), ("on_end", "explode"), ("on_end", None),
     ("labels", []), ("labels", {"a": 1}), ("labels", {"": "x"}), ("labels", {"a": "x" * 64}), ("labels", {"a": "two\nlines"}),
     ("labels", {str(i): "x" for i in range(17)}), ("labels", {str(i): "x" * 60 for i in range(10)}),
     ("owner", -1), ("owner", "root"), ("colour", "blue"), ("Memory", "1MiB"),
