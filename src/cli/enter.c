@@ -128,7 +128,7 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
 
 static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
-        const char *daemon_wish = request_daemon_wish(attempt->flags, attempt->request);
+        const char *daemon_wish = request_daemon_asked(attempt->flags, attempt->request);
         int rc = store_join(&entrance->store, entrance->name, false, &entrance->session, err);
 
         if (rc == 0 && daemon_wish)

@@ -179,15 +179,27 @@ const struct argp request_session_argp = { .options = session_options, .parser =
 const struct argp request_gpu_argp = { .options = gpu_options, .parser = parse };
 const struct argp request_life_argp = { .options = life_options, .parser = parse };
 
-const char *request_daemon_wish(const struct request_flags *flags, const struct request *request)
+static const char *wish_but_time(const struct request_flags *flags)
 {
-        if (request->settings.ttl_ns)
-                return "--ttl";
         if (flags->on_end)
                 return "--on-end";
         if (flags->label_count)
                 return "--label";
         return flags->any_gpus ? "--gpu any" : NULL;
+}
+
+const char *request_daemon_wish(const struct request_flags *flags, const struct request *request)
+{
+        return request->settings.ttl_ns ? "--ttl" : wish_but_time(flags);
+}
+
+const char *request_daemon_asked(const struct request_flags *flags, const struct request *request)
+{
+        for (unsigned i = 0; request->settings.ttl_ns && flags->flag[i].variable; i++) {
+                if (strcmp(flags->flag[i].variable, "ALIQUOT_TTL") == 0)
+                        return "--ttl";
+        }
+        return wish_but_time(flags);
 }
 
 int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,

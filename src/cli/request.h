@@ -61,8 +61,11 @@ extern const struct argp request_session_argp; /* --session */
 extern const struct argp request_gpu_argp;     /* --gpu */
 extern const struct argp request_life_argp;    /* --ttl and what else a daemon keeps */
 
-/* The flag or variable that asks for what only a daemon can do, for a message; NULL: none does. */
+/* The flag that asks for what only a daemon can do, for a message; NULL: none does. A time that a
+ * variable says counts, but for _asked(): it is that of sessions to be made, and not a word about
+ * one that is there. */
 const char *request_daemon_wish(const struct request_flags *flags, const struct request *request);
+const char *request_daemon_asked(const struct request_flags *flags, const struct request *request);
 
 /* Settings from flags, and from the environment unless `flags_only`. */
 int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,

@@ -67,6 +67,8 @@ STORY = """
     run --session s --memory 256MiB -- HOLD 0 64000000
     run --session s --memory 128MiB -- HOLD 0 64000000
     set s --memory 512MiB
+    run --session s --memory 512MiB -- true
+    run --session s --memory 0=512MiB,1=256MiB -- true
     set s --memory 1=64MiB
     set s --memory 2GiB
     set s --device-name other
@@ -287,8 +289,10 @@ def test_other_words_and_names_of_gpu_slice(cli, daemon):
     shown = cli("status", "s", "--json", **slice_names).json
     assert shown["ttl_seconds"] == 120 and shown["devices"][0]["limit_bytes"] == 128 * MIB
     result = cli.run("--", "sh", "-c", "echo $ALIQUOT_SESSION $GPUSLICE_SESSION", GPUSLICE_SESSION="s",
-                     **{**slice_names, "GPUSLICE_DEFAULT_TTL": None})
-    assert result.stdout.split() == ["s"], result
+                     **slice_names)
+    assert result.stdout.split() == ["s"], result  # the time is that of sessions to be made
+    result = cli.run("--session", "s", "--ttl", "1h", "--", "true", **slice_names)
+    assert result.rc == 125 and "--ttl: session s is there already" in result.stderr, result
     assert cli("release", "s", **slice_names).rc == 0 and daemon.names() == []
 
 

@@ -73,6 +73,9 @@ def test_what_can_come_next(cli):
     assert "--memory" in complete(cli, "run", "--")
     assert complete(cli, "run", "--me") == ["--memory"]
     assert complete(cli, "run", "--session", "t") == ["team-a"] == complete(cli, "show", "")
+    assert complete(cli, "renew", "") == complete(cli, "events", "t") == ["team-a"]
+    assert complete(cli, "run", "--on-end", "") == ["deny-new", "term", "kill"]
+    assert complete(cli, "run", "--gpu", "a") == ["any"]
     assert complete(cli, "set", "team-a", "--memory", "") == []
     assert complete(cli, "run", "--gpu", "1") == ["1"]
     uuid = cli("gpus", "--json").json[0]["uuid"]
