@@ -20,7 +20,7 @@ PLAIN = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ,
                            reason="a sanitizer has doors, signals and threads of its own")
 
 
-def test_a_limit_below_what_is_used(sim):
+def test_views_keep_within_a_limit_below_what_is_used(sim):
     """4: no view goes below zero or past the card, and the refusals end when memory is freed."""
     with Script(sim, ALIQUOT_MEMORY="256MiB", ALIQUOT_SESSION="s") as gpu:
         gpu.ready().do("nvml", f"alloc 1 {100 * MIB}")
@@ -66,7 +66,7 @@ def test_everybody_sees_everybody_after_many_came_and_went(sim):
 
 @pytest.mark.parametrize("where", ("", "thread "), ids=("here", "thread"))
 @pytest.mark.parametrize("first", ([], ["context 0 1"]), ids=("bare", "other card"))
-def test_physical_memory_of_any_card_from_anywhere(sim, where, first):
+def test_physical_memory_is_charged_to_the_card_it_names(sim, where, first):
     """13, 14: cuMemCreate names its card; which context is current, or none, does not matter."""
     devices = (0, 1, 2, 3, 7, -1, 1 << 20)
     script = ["init", *first, *(f"{where}create {i} {(i + 1) * 2 * MIB} {device}"
@@ -113,7 +113,7 @@ int main(void)
 
 
 @PLAIN
-def test_names_of_other_libraries_that_begin_like_the_drivers(build, tmp_path):
+def test_names_that_begin_like_the_drivers_are_found_where_they_are(build, tmp_path):
     """16: cudnnCreate and its like are found where they are, wherever our file lies."""
     machine = Machine(build, tmp_path)
     machine.install("cuda-same")
@@ -159,7 +159,7 @@ int main(void)
 """
 
 
-def test_a_driver_that_lacks_newer_functions(sim, compile_c, tmp_path):
+def test_a_driver_that_lacks_newer_functions_is_limited_all_the_same(sim, compile_c, tmp_path):
     """19: a limited program starts and is limited; what the driver lacks is not found."""
     image = (sim.build.driver / "libcuda.so.1").read_bytes()
     for name in NEWER:
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("stream", ([], ["per-thread"]), ids=("legacy", "per-thread"))
-def test_a_program_that_finds_everything_by_cugetprocaddress(sim, compile_c, stream):
+def test_a_program_that_finds_everything_by_cugetprocaddress_is_limited(sim, compile_c, stream):
     """22: as the CUDA runtime does since 11.3, also for the per-thread default stream."""
     program = compile_c("program", BY_ADDRESS)
     for door in ({"preload": True}, {"shims": True}):

@@ -105,7 +105,7 @@ def test_without_a_limit_the_card_is_the_card(example):
     assert result.rc == OUT_OF_MEMORY and f"total {1024 * MIB}," in result.stdout, result
 
 
-def test_by_the_command(sim, example):
+def test_the_command_puts_the_stand_in_before_the_toolkit(sim, example):
     """As the page says: --sim puts the stand-in in the program's way, also before the toolkit's."""
     example("pools")
     program = sim.build.folder / "examples/nvcc/vector_add"
