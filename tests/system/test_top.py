@@ -11,6 +11,7 @@ import time
 import pytest
 
 from cli import UNSET, Command
+from daemon import Daemon
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -394,3 +395,26 @@ def test_a_node_of_300_sessions(cli, top, tenant, build):
     terminal.press("/")
     terminal.type(str(process.pid))
     assert names(terminal.wait(r"^filter: \d+_$")) == ["s000"]
+
+
+def test_sessions_of_a_daemon(cli, top):
+    """A GPU that was not granted is not shown; limits go through the daemon, and while that is away nothing
+    is changed and everything still shown."""
+    if "can ask no daemon" in cli("doctor").stdout:
+        pytest.skip("aliquot was built without libcurl or jansson")
+    daemon = Daemon(cli.sim).start()
+    assert cli("create", "s", "--memory", "1=1GiB").rc == 0
+    terminal = top("--all", columns=120)
+    screen = terminal.wait(r"^>- s +0 +0 B +1 GiB ")
+    assert "GPU 0" not in screen and "GPU 1" not in screen, screen
+    terminal.press("l")
+    terminal.type("1=2GiB")
+    terminal.press("Enter")
+    terminal.wait(r"^>- s +0 +0 B +2 GiB ")
+    assert str(2 * GIB) in daemon.get("/v1/sessions/s").text
+    daemon.kill()
+    terminal.press("l")
+    terminal.type("1=1GiB")
+    terminal.press("Enter")
+    screen = terminal.wait("daemon")
+    assert re.search(r"^>- s +0 +0 B +2 GiB ", screen, re.MULTILINE), screen
