@@ -231,12 +231,20 @@ static void key_store(struct sim_config *config, const struct key *key, uint64_t
         }
 }
 
-/* The keys whose value is a path. */
-static bool path_store(char *to, size_t to_bytes, const char *path)
+static const struct path_key {
+        const char *name;
+        size_t offset, bytes;
+        const char *expected;
+} path_keys[] = {
+        { "state", FIELD(state_dir), sizeof(((struct sim_config *)0)->state_dir), "a folder" },
+        { "kernels", FIELD(kernels), sizeof(((struct sim_config *)0)->kernels), "a shared object" },
+};
+
+static bool path_store(struct sim_config *config, const struct path_key *key, const char *path)
 {
-        if (path[0] == '\0' || strlen(path) >= to_bytes)
+        if (path[0] == '\0' || strlen(path) >= key->bytes)
                 return false;
-        memcpy(to, path, strlen(path) + 1);
+        memcpy((char *)config + key->offset, path, strlen(path) + 1);
         return true;
 }
 
@@ -251,16 +259,13 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
                 return -EINVAL;
         }
         *value++ = '\0';
-        if (strcmp(item, "state") == 0) {
-                if (path_store(config->state_dir, sizeof(config->state_dir), value))
+        for (size_t i = 0; i < sizeof(path_keys) / sizeof(path_keys[0]); i++) {
+                if (strcmp(path_keys[i].name, item) != 0)
+                        continue;
+                if (path_store(config, &path_keys[i], value))
                         return 0;
-                snprintf(ret_why, why_bytes, "state=%s: expected a folder", value);
-                return -EINVAL;
-        }
-        if (strcmp(item, "kernels") == 0) {
-                if (path_store(config->kernels, sizeof(config->kernels), value))
-                        return 0;
-                snprintf(ret_why, why_bytes, "kernels=%s: expected a shared object", value);
+                snprintf(ret_why, why_bytes, "%s=%s: expected %s", item, value,
+                         path_keys[i].expected);
                 return -EINVAL;
         }
         if (strcmp(item, "fail") == 0) {
@@ -310,28 +315,28 @@ static void model_defaults(struct sim_config *config)
                 config->device_rate = spec->device_rate;
 }
 
-int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes)
+static const struct sim_config defaults = {
+        .device_count = 1,
+        .model = MODEL_T4,
+        .memory_bytes = UNSET,
+        .seed = 1,
+        .driver_version = CUDA_VERSION,
+        .context_bytes = UNSET,
+        .pool_growth_bytes = 32ULL << 20,
+        .drain_ns = 50000000,
+        .slice_ns = 2000000,
+        .host_rate = UNSET,
+        .pageable_rate = UNSET,
+        .peer_rate = UNSET,
+        .device_rate = UNSET,
+        .ptx_ns = 10000,
+};
+
+/* An item ends at a comma or with its line, a comment with its line. */
+static int items_parse(struct sim_config *config, const char *text, char *ret_why, size_t why_bytes)
 {
-        struct sim_config config = {
-                .device_count = 1,
-                .model = MODEL_T4,
-                .memory_bytes = UNSET,
-                .seed = 1,
-                .driver_version = CUDA_VERSION,
-                .context_bytes = UNSET,
-                .pool_growth_bytes = 32ULL << 20,
-                .drain_ns = 50000000,
-                .slice_ns = 2000000,
-                .host_rate = UNSET,
-                .pageable_rate = UNSET,
-                .peer_rate = UNSET,
-                .device_rate = UNSET,
-                .ptx_ns = 10000,
-        };
         char item[512];
 
-        snprintf(config.state_dir, sizeof(config.state_dir), "/dev/shm/aliquot-sim-%u",
-                 (unsigned)getuid());
         while (*text) {
                 size_t length = strcspn(text, ",\n#");
                 size_t start = 0, end = length;
@@ -348,7 +353,7 @@ int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t
                 if (end > start) {
                         memcpy(item, text + start, end - start);
                         item[end - start] = '\0';
-                        int rc = item_parse(&config, item, ret_why, why_bytes);
+                        int rc = item_parse(config, item, ret_why, why_bytes);
                         if (rc < 0)
                                 return rc;
                 }
@@ -358,6 +363,19 @@ int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t
                 if (*text)
                         text++;
         }
+        return 0;
+}
+
+int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes)
+{
+        struct sim_config config = defaults;
+        int rc;
+
+        snprintf(config.state_dir, sizeof(config.state_dir), "/dev/shm/aliquot-sim-%u",
+                 (unsigned)getuid());
+        rc = items_parse(&config, text, ret_why, why_bytes);
+        if (rc < 0)
+                return rc;
         model_defaults(&config);
         *ret = config;
         return 0;
