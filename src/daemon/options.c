@@ -143,18 +143,40 @@ static void find_file(char ret[CONFIG_PATH_BYTES])
                 ret[0] = '\0';
 }
 
+/* What GPU Slice's server took from its environment; the file and the flags are stronger. */
+static int read_aliases(struct config *config, struct config_report *report)
+{
+        static const struct {
+                const char *variable;
+                const char *key;
+        } aliases[] = {
+                { "GPUSLICE_DEFAULT_TTL", "admission.ttl" },
+                { "GPUSLICE_METRICS_DEBUG", "metrics.sessions" },
+        };
+        int rc = 0;
+
+        for (unsigned i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+                const char *value = getenv(aliases[i].variable);
+
+                if (value &&
+                    config_set(config, aliases[i].key, value, aliases[i].variable, report) < 0)
+                        rc = -EINVAL;
+        }
+        return rc;
+}
+
 int options_config(const struct options *options, struct config *ret, struct config_report *report)
 {
         char path[CONFIG_PATH_BYTES];
         struct config config;
-        int rc = 0;
+        int rc;
 
         config_init(&config);
+        rc = read_aliases(&config, report);
         find_file(path);
-        if (options->config)
-                rc = config_read_file(&config, options->config, report);
-        else if (path[0])
-                rc = config_read_file(&config, path, report);
+        if ((options->config || path[0]) &&
+            config_read_file(&config, options->config ? options->config : path, report) < 0)
+                rc = -EINVAL;
         for (unsigned i = 0; i < options->flag_count; i++) {
                 const struct options_flag *flag = &options->flag[i];
 

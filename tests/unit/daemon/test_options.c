@@ -108,6 +108,28 @@ static void test_flags_are_stronger_than_the_file(void **state)
         assert_string_equal(config.http_address, "127.0.0.1:7"); /* untouched */
 }
 
+static void test_names_of_gpu_slice_are_weaker_than_the_file(void **state)
+{
+        char *argv[] = { "aliquotd", "--config", path, NULL };
+        FILE *file = fopen(path, "a");
+        struct options options;
+
+        assert_true(fputs("[admission]\nttl = 5m\n", file) > 0 && fclose(file) == 0);
+        setenv("GPUSLICE_DEFAULT_TTL", "120", 1);
+        setenv("GPUSLICE_METRICS_DEBUG", "1", 1);
+        memset(&report, 0, sizeof(report));
+        parse_options(&options, argv);
+        if (options_config(&options, &config, &report) < 0)
+                fail_msg("%s", report.text);
+        assert_int_equal(config.policy.ttl_ns, UINT64_C(300000000000));
+        assert_true(config.has_session_metrics);
+        setenv("GPUSLICE_DEFAULT_TTL", "soon", 1);
+        assert_true(options_config(&options, &config, &report) < 0);
+        assert_non_null(strstr(report.text, "GPUSLICE_DEFAULT_TTL: admission.ttl = soon"));
+        unsetenv("GPUSLICE_DEFAULT_TTL");
+        unsetenv("GPUSLICE_METRICS_DEBUG");
+}
+
 static void test_a_file_that_was_asked_for_must_be_there(void **state)
 {
         struct options options = { .config = "/nonexistent/aliquotd.conf" };
@@ -177,6 +199,8 @@ int main(void)
                 cmocka_unit_test(test_a_wrong_command_line_is_told_from_questions),
                 cmocka_unit_test_setup_teardown(test_flags_are_stronger_than_the_file, fresh_file,
                                                 drop_file),
+                cmocka_unit_test_setup_teardown(test_names_of_gpu_slice_are_weaker_than_the_file,
+                                                fresh_file, drop_file),
                 cmocka_unit_test(test_a_file_that_was_asked_for_must_be_there),
                 cmocka_unit_test(test_the_database_has_a_place_of_its_own),
                 cmocka_unit_test(test_a_users_daemon_has_places_of_its_own),
