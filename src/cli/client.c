@@ -8,12 +8,12 @@
 
 #include "cli/client_parts.h"
 #include "cli/presence.h"
-#include "common/scoped.h"
 #include "common/text.h"
 
 #define START_PAUSE_NS 20000000
 #define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
 #define SECOND_NS 1e9
+#define LABEL_KEY_BYTES 64u
 
 const bool client_is_built = true;
 
@@ -54,11 +54,14 @@ static json_t *memory_of(const struct client_wish *wish)
 static void put_label(json_t *labels, const char *label)
 {
         const char *equals = strchr(label, '=');
-        scoped_free char *key = strndup(label, (size_t)(equals - label));
+        char key[LABEL_KEY_BYTES];
 
-        if (key && equals[1])
+        /* A key that is too long goes as it is: the daemon says what is wrong with it. */
+        if (text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - label), label) < 0)
+                json_object_set_new(labels, label, json_string(""));
+        else if (equals[1])
                 json_object_set_new(labels, key, json_string(equals + 1));
-        else if (key)
+        else
                 json_object_del(labels, key);
 }
 
