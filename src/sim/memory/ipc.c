@@ -317,10 +317,48 @@ struct CUextMemory_st {
         struct range *range; /* the whole, unlisted: buffers are seen through it */
 };
 
+/* Takes what a descriptor stands for: a hold on a share, or bytes of our own for a plain file. */
+static CUresult external_take(uint64_t share, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc,
+                              unsigned unit, struct share_view *ret_view)
+{
+        struct stat st;
+
+        if (share) {
+                if (share_open(share, false, ret_view) != SHARE_OK)
+                        return CUDA_ERROR_INVALID_VALUE;
+                if (ret_view->length >= desc->size)
+                        return CUDA_SUCCESS;
+                close(ret_view->fd);
+                share_close(share);
+                return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (fstat(desc->handle.fd, &st) < 0 || (uint64_t)st.st_size < desc->size)
+                return CUDA_ERROR_INVALID_VALUE;
+        *ret_view = (struct share_view){ .fd = desc->handle.fd };
+        return node_grant(unit, FAMILY_IMPORT, desc->size) == GRANT_OK ? CUDA_SUCCESS
+                                                                       : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void external_give_back(uint64_t share, unsigned unit, uint64_t bytes)
+{
+        if (share)
+                share_close(share);
+        else
+                node_release(unit, FAMILY_IMPORT, bytes);
+}
+
+static void external_list(struct range *range, CUcontext context)
+{
+        range->device = context->device;
+        range->context = context;
+        pthread_mutex_lock(&ranges_lock);
+        range_insert(&outer_ranges, range);
+        pthread_mutex_unlock(&ranges_lock);
+}
+
 CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
-        struct share_view view = { .fd = -1 };
-        struct stat st;
+        struct share_view view;
 
         API_ENTER(cuImportExternalMemory);
         NEED_CONTEXT(context);
@@ -329,30 +367,18 @@ CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMOR
         if (desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD)
                 return CUDA_ERROR_NOT_SUPPORTED;
         uint64_t share = share_of_descriptor(desc->handle.fd);
-        if (share) {
-                if (share_open(share, false, &view) != SHARE_OK || view.length < desc->size) {
-                        if (view.fd >= 0)
-                                share_close(share);
-                        return CUDA_ERROR_INVALID_VALUE;
-                }
-        } else if (fstat(desc->handle.fd, &st) < 0 || (uint64_t)st.st_size < desc->size) {
-                return CUDA_ERROR_INVALID_VALUE;
-        } else if (node_grant(context->unit, FAMILY_IMPORT, desc->size) != GRANT_OK) {
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        }
+        CUresult result = external_take(share, desc, context->unit, &view);
+        if (result != CUDA_SUCCESS)
+                return result;
         CUexternalMemory memory = calloc(1, sizeof(*memory));
-        struct range *range = import_map(share ? view.fd : desc->handle.fd, view.offset, desc->size,
-                                         (struct import){ 0 });
+        struct range *range = import_map(view.fd, view.offset, desc->size, (struct import){ 0 });
         if (share)
                 close(view.fd);
         if (!memory || !range) {
                 free(memory);
                 if (range)
                         import_end(range);
-                if (share)
-                        share_close(share);
-                else
-                        node_release(context->unit, FAMILY_IMPORT, desc->size);
+                external_give_back(share, context->unit, desc->size);
                 return CUDA_ERROR_MAP_FAILED;
         }
         close(desc->handle.fd); /* the driver owns it from here on */
@@ -362,11 +388,7 @@ CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMOR
                                            .share = share,
                                            .context = context,
                                            .range = range };
-        range->device = context->device;
-        range->context = context;
-        pthread_mutex_lock(&ranges_lock);
-        range_insert(&outer_ranges, range);
-        pthread_mutex_unlock(&ranges_lock);
+        external_list(range, context);
         *ret = memory;
         return CUDA_SUCCESS;
 }
@@ -405,10 +427,7 @@ CUresult cuDestroyExternalMemory(CUexternalMemory memory)
         range_remove(&outer_ranges, memory->range);
         pthread_mutex_unlock(&ranges_lock);
         import_end(memory->range);
-        if (memory->share)
-                share_close(memory->share);
-        else
-                node_release(memory->unit, FAMILY_IMPORT, memory->bytes);
+        external_give_back(memory->share, memory->unit, memory->bytes);
         free(memory);
         return CUDA_SUCCESS;
 }

@@ -249,6 +249,41 @@ static int imports_a_file(int channel)
         return 0;
 }
 
+static int asks_for_more_than_there_is(int channel)
+{
+        CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = { .type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
+                                                  .size = 2 * SEGMENT };
+        CUmemGenericAllocationHandle handle;
+        CUexternalMemory memory;
+        int fd, next;
+
+        if (start() || cuMemCreate(&handle, SEGMENT, &exportable, 0))
+                return 1;
+        if (cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
+                return 2;
+        next = dup(fd);
+        close(next);
+        desc.handle.fd = fd;
+        if (cuImportExternalMemory(&memory, &desc) != CUDA_ERROR_INVALID_VALUE)
+                return 3;
+        if (dup(fd) != next)
+                return 4;
+        close(next);
+        close(fd);
+        return cuMemRelease(handle) ? 5 : 0;
+}
+
+/* The descriptor, which stays the caller's, and no other; the memory goes with its maker. */
+static void external_memory_that_is_refused_leaves_nothing_open(void **state)
+{
+        int channel;
+        pid_t child = child_start(asks_for_more_than_there_is, &channel);
+
+        child_ends(child);
+        close(channel);
+        assert_int_equal(stage_device_settles(0, 0), 0);
+}
+
 static void external_memory_counts_its_size(void **state)
 {
         int channel;
@@ -264,6 +299,7 @@ int main(void)
                 cmocka_unit_test(each_tag_counts_what_it_holds_and_the_device_once),
                 cmocka_unit_test(a_pointer_of_another_processs_pool_is_its_memory),
                 cmocka_unit_test(external_memory_counts_its_size),
+                cmocka_unit_test(external_memory_that_is_refused_leaves_nothing_open),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
