@@ -2,11 +2,12 @@
 #include "cli/names.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/client.h"
-#include "cli/presence.h"
 #include "common/text.h"
 
 static int add(const char *name, void *context)
@@ -35,36 +36,38 @@ static int by_name(const void *a, const void *b)
         return strcmp(a, b);
 }
 
-static void keep_one_each(struct names *names)
+/* A daemon of another user lets one go through the folder and not list it. */
+static bool is_listable(const struct store *store)
 {
-        size_t kept = 0;
+        char path[STORE_PATH_BYTES + 16];
 
-        if (names->count)
-                qsort(names->at, names->count, sizeof(*names->at), by_name);
-        for (size_t i = 0; i < names->count; i++) {
-                if (kept && strcmp(names->at[kept - 1], names->at[i]) == 0)
-                        continue;
-                memmove(names->at[kept++], names->at[i], sizeof(*names->at));
-        }
-        names->count = kept;
+        return text_put(path, sizeof(path), NULL, "%s/sessions", store->path) == 0 &&
+               (faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES);
+}
+
+static int ask(const struct store *store, struct names *names, struct error *err)
+{
+        int rc = client_find(store, err);
+
+        if (rc == 0)
+                return fail(err, CLIENT_AWAY,
+                            "only a daemon can list the sessions of %s, and none serves it; show "
+                            "and run --session work with a name",
+                            store->path);
+        return rc < 0 ? rc : client_list(store, add_told, names, err);
 }
 
 int names_read(const struct store *store, struct names *ret, struct error *err)
 {
         struct names names = { 0 };
-        int rc = store_list(store, add, &names, err);
+        int rc = is_listable(store) ? store_list(store, add, &names, err) : ask(store, &names, err);
 
-        /* What lies in the folder can be shown while the daemon does not answer. */
-        if ((rc == 0 || rc == -EACCES) && presence_look(store) == PRESENCE_LISTENS) {
-                int told = client_list(store, add_told, &names, rc < 0 ? err : NULL);
-
-                rc = rc < 0 ? told : rc;
-        }
         if (rc < 0) {
                 names_free(&names);
                 return rc;
         }
-        keep_one_each(&names);
+        if (names.count)
+                qsort(names.at, names.count, sizeof(*names.at), by_name);
         *ret = names;
         return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of all sessions that this user may know of: those in the folder, and those that the
- * daemon tells of where the folder is not this user's to list. Sorted, each once.
+ * The names of all sessions that this user may know of, sorted: those in the folder, or those that
+ * the daemon tells where the folder is not this user's to list (CLIENT_AWAY: it does not).
  */
 #ifndef ALIQUOT_CLI_NAMES_H
 #define ALIQUOT_CLI_NAMES_H

@@ -410,4 +410,9 @@ def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, bu
     assert "user       1234\n" in cli("show", "theirs").stdout
     assert cli("set", "theirs", "--memory", "32MiB").rc == 0
     assert served.session("theirs")["devices"][0]["memory_bytes"] == 32 * MIB
+    served.kill()
+    result = as_tenant("ls")
+    assert result.returncode == AWAY and "only a daemon can list" in result.stderr, result
+    assert as_tenant("show", "theirs").returncode == 0
+    served.start()
     assert as_tenant("rm", "theirs").returncode == 0 and served.names() == ["roots"]
