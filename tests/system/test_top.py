@@ -418,3 +418,10 @@ def test_sessions_of_a_daemon(cli, top):
     terminal.press("Enter")
     screen = terminal.wait("daemon")
     assert re.search(r"^>- s +0 +0 B +2 GiB ", screen, re.MULTILINE), screen
+
+
+def test_every_flag_is_in_the_manual(cli, build):
+    manual = (build.source / "docs/man/aliquot-top.1").read_text().split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
+    documented = set(re.findall(r"Fl -([a-z-]+)", manual))
+    listed = set(re.findall(r"^ +(?:-\S, )?--([a-z-]+)", cli("top", "--help", sim=False).stdout, re.MULTILINE))
+    assert documented == listed - {"help", "usage"}
