@@ -70,6 +70,8 @@ static int find_daemon(const struct attempt *attempt, const struct entrance *ent
 
         if (!wish && !enter_has_wishes(&attempt->request->settings))
                 return 0;
+        if (wish && !attempt->request->settings.memory.count)
+                return fail(err, -EINVAL, "%s: say how much memory too, as in --memory 4GiB", wish);
         rc = client_find(&entrance->store, err);
         if (rc != 0 || !wish)
                 return rc;

@@ -167,7 +167,8 @@ static void foreign_limits(struct table *table, const struct client_session *tol
         table_cell(table, "%s", line);
 }
 
-/* A session whose pages are another user's, as the daemon tells of it. */
+/* A session whose pages are another user's, or closed since it is ending, as the daemon tells of
+ * it. */
 static void add_foreign(struct listing *listing, const struct client_session *told)
 {
         struct table *table = &listing->table;
@@ -199,7 +200,8 @@ static void list_one(struct listing *listing, const char *name)
         struct error err = { 0 };
         int rc = store_join(listing->store, name, false, &session, &err);
 
-        if ((rc == -EACCES || rc == -EPERM) && presence_look(listing->store) == PRESENCE_LISTENS &&
+        if ((rc == -EACCES || rc == -EPERM || rc == -EBUSY) &&
+            presence_look(listing->store) == PRESENCE_LISTENS &&
             client_show(listing->store, name, &told, NULL) == 0) {
                 add_foreign(listing, &told);
                 return;

@@ -21,6 +21,9 @@ enum remote_owner remote_owner(const struct store *store, const char *name)
         enum remote_owner owner;
         int rc = store_join(store, name, false, &session, NULL);
 
+        /* It is ending, and not joined any more: of a daemon of this user it can be told. */
+        if (rc == -EBUSY)
+                rc = store_join_owned(store, name, &session, NULL) == 0 ? 0 : -EACCES;
         if (rc == -ENOENT || rc == -EACCES || rc == -EPERM)
                 return REMOTE_NOBODY;
         if (rc < 0)

@@ -196,7 +196,8 @@ static int show_pages(const struct store *store, const struct store_session *ses
         return rc;
 }
 
-/* -- One whose pages are another user's ------------------------------------------------------- */
+/* -- One whose pages are another user's, or closed
+ * ------------------------------------------------------- */
 
 static void print_shares(const struct client_session *terms, struct table *table)
 {
@@ -262,7 +263,7 @@ static int find(const struct store *store, const char *name, struct store_sessio
         int rc = store_join(store, name, false, ret, err);
         int asked;
 
-        if ((rc != -ENOENT && rc != -EACCES && rc != -EPERM) ||
+        if ((rc != -ENOENT && rc != -EACCES && rc != -EPERM && rc != -EBUSY) ||
             presence_look(store) != PRESENCE_LISTENS)
                 return rc;
         asked = client_show(store, name, ret_terms, rc == -ENOENT ? err : NULL);

@@ -212,6 +212,24 @@ def test_the_end_of_the_daemon_is_told_to_who_follows(cli, daemon):
     assert follower.returncode == AWAY and "does not answer" in error, error
 
 
+def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, live):
+    assert cli("create", "s", "--memory", "256MiB", "--ttl", "2s").rc == 0
+    process = live()
+    wait_for(lambda: daemon.session("s")["state"] == "ending")
+    assert "state      ending\n" in cli("show", "s").stdout
+    listed, = cli("ls", "--json").json
+    assert listed["name"] == "s" and listed["processes"] == 1 and listed["used_bytes"] >= 64 * MIB
+    assert cli.run("--session", "s", "--", "true").rc == 125
+    result = cli("rm", "s")
+    assert result.rc == 1 and "--force" in result.stderr, result
+    daemon.kill()
+    expect_away(cli("rm", "s", "--force"), "start aliquotd")
+    daemon.start()
+    assert cli("rm", "s", "--force").rc == 0
+    assert process.wait(60) == -signal.SIGKILL
+    wait_for(lambda: cli("ls", "--json").json == [])
+
+
 # -- Programs --------------------------------------------------------------------------------------
 
 def test_programs_see_the_gpus_that_their_session_has(cli, daemon):
