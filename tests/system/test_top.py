@@ -155,8 +155,8 @@ def test_two_sessions_at_work(top, tenant, stranger):
 def test_a_busy_card_has_a_history(top, tenant):
     tenant("train", "2GiB", GIB, "busy")
     terminal = top()
-    terminal.wait(r"^0 .* 1?\d\d% +[▆▇█] ")
-    terminal.wait(r"^>[+] train .* +[▁▂▃▄▅▆▇█] 0")
+    terminal.wait(r"^0 .* \d+% +[▂▃▄▅▆▇█]+ +\d+C ")
+    terminal.wait(r"^>[+] train .* +[▂▃▄▅▆▇█]+ 0$")
 
 
 def test_sort_and_reverse(top, tenant):
