@@ -196,8 +196,7 @@ static int show_pages(const struct store *store, const struct store_session *ses
         return rc;
 }
 
-/* -- One whose pages are another user's, or closed
- * ------------------------------------------------------- */
+/* -- One whose pages are another user's, or closed -------------------------------------------- */
 
 static void print_shares(const struct client_session *terms, struct table *table)
 {
