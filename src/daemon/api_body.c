@@ -17,8 +17,8 @@
 #define LABELS_MOST 16u
 #define LABEL_BYTES 63u
 #define SECOND_NS 1e9
-#define TTL_SECONDS_MOST 3153600000.0 /* a hundred years: an end that 63 bits of nanoseconds hold \
-                                       */
+/* A hundred years: an end that 63 bits of nanoseconds hold. */
+#define TTL_SECONDS_MOST 3153600000.0
 
 bool reading_refuse(struct reading *reading, const char *field, const char *expected)
 {
