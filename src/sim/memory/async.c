@@ -23,36 +23,61 @@
 #include "sim/node/share.h"
 
 #define GRAIN_BYTES 512ULL
+#define CROWD_NS 100000
 
 static uint64_t taken_bytes(uint64_t bytes)
 {
         return (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
 }
 
-/* Pool's lock held. The entry of a stream's pending frees; a free one when it has none; or -1. */
-static int pending_find(CUmemoryPool pool, uintptr_t stream)
-{
-        int free_entry = -1;
-
-        for (int i = 0; i < POOL_STREAMS; i++) {
-                if (pool->pending[i].bytes > 0 && pool->pending[i].stream == stream)
-                        return i;
-                if (pool->pending[i].bytes == 0)
-                        free_entry = i;
-        }
-        return free_entry;
-}
-
 /* Pool's lock held. Bytes of the reserve that this stream cannot use. */
 static uint64_t busy_bytes(CUmemoryPool pool, uintptr_t stream)
 {
-        int i = pending_find(pool, stream);
-        uint64_t own = i >= 0 && pool->pending[i].stream == stream ? pool->pending[i].bytes : 0;
+        uint64_t busy = pool->reserve.used_bytes + pool->pending_bytes;
 
-        return pool->reserve.used_bytes + pool->pending_bytes - own;
+        for (const struct pool_pending *at = pool->pending; at; at = at->next)
+                busy -= at->stream == stream ? at->bytes : 0;
+        return busy;
 }
 
-static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret)
+/* Pool's lock held. What the stream itself freed is the first to be used again. */
+static void pending_reuse(CUmemoryPool pool, uintptr_t stream, uint64_t bytes)
+{
+        struct pool_pending **link = &pool->pending;
+
+        while (*link && bytes > 0) {
+                struct pool_pending *at = *link;
+                uint64_t taken = at->bytes < bytes ? at->bytes : bytes;
+
+                if (at->stream == stream) {
+                        at->bytes -= taken;
+                        pool->pending_bytes -= taken;
+                        bytes -= taken;
+                }
+                if (at->bytes == 0)
+                        *link = at->next;
+                else
+                        link = &at->next;
+        }
+}
+
+/* Pool's lock held. */
+static void pending_end(CUmemoryPool pool, struct pool_pending *pending)
+{
+        struct pool_pending **link = &pool->pending;
+
+        pool->pending_bytes -= pending->bytes;
+        while (*link && *link != pending)
+                link = &(*link)->next;
+        if (*link)
+                *link = pending->next;
+}
+
+/* `*ret_is_crowded`: only addresses are missing, and some come back when streams get to their
+ * frees.
+ */
+static CUresult pool_try(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret,
+                         bool *ret_is_crowded)
 {
         struct block about = {
                 .bytes = bytes, .pool = pool, .id = block_next_id(), .kind = MEMORY_POOL
@@ -60,6 +85,7 @@ static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, C
         uint64_t taken = taken_bytes(bytes);
         CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
+        *ret_is_crowded = false;
         if (taken < bytes)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         pthread_mutex_lock(&pool->lock);
@@ -69,13 +95,28 @@ static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, C
                 CUdeviceptr address = arena_alloc(pool->reserve.unit, &about);
 
                 if (address) {
+                        pending_reuse(pool, stream, taken);
                         reserve_use(&pool->reserve, taken);
                         pool->live++;
                         *ret = address;
                         result = CUDA_SUCCESS;
                 }
+                *ret_is_crowded = !address && pool->freeing > 0;
         }
         pthread_mutex_unlock(&pool->lock);
+        return result;
+}
+
+/* The driver takes the address of a freed block again before its stream got there; here every block
+ * has its own until then. */
+static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret)
+{
+        bool is_crowded;
+        CUresult result;
+
+        while ((result = pool_try(pool, bytes, stream, ret, &is_crowded)) != CUDA_SUCCESS &&
+               is_crowded)
+                sim_spend(CROWD_NS);
         return result;
 }
 
@@ -104,8 +145,7 @@ static void memory_give_back(CUdeviceptr address)
 struct free_work {
         CUmemoryPool pool;
         CUdeviceptr address;
-        uint64_t taken;
-        int entry; /* of pending, or -1 */
+        struct pool_pending pending;
 };
 
 static void free_run(void *argument)
@@ -115,9 +155,8 @@ static void free_run(void *argument)
 
         memory_give_back(work->address);
         pthread_mutex_lock(&pool->lock);
-        if (work->entry >= 0)
-                pool->pending[work->entry].bytes -= work->taken;
-        pool->pending_bytes -= work->taken;
+        pending_end(pool, &work->pending);
+        pool->freeing--;
         pool_settle(pool);
         pthread_mutex_unlock(&pool->lock);
         free(work);
@@ -178,17 +217,15 @@ static CUresult free_submit(CUdeviceptr address, const struct block *block, CUst
 
         if (!work)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        *work = (struct free_work){ .pool = pool,
-                                    .address = address,
-                                    .taken = taken_bytes(block->bytes) };
+        *work = (struct free_work){ .pool = pool, .address = address };
+        work->pending.stream = (uintptr_t)stream;
+        work->pending.bytes = taken_bytes(block->bytes);
         pthread_mutex_lock(&pool->lock);
-        work->entry = pending_find(pool, (uintptr_t)stream);
-        if (work->entry >= 0) {
-                pool->pending[work->entry].stream = (uintptr_t)stream;
-                pool->pending[work->entry].bytes += work->taken;
-        }
-        pool->pending_bytes += work->taken;
-        pool->reserve.used_bytes -= work->taken;
+        work->pending.next = pool->pending;
+        pool->pending = &work->pending;
+        pool->pending_bytes += work->pending.bytes;
+        pool->freeing++;
+        pool->reserve.used_bytes -= work->pending.bytes;
         pthread_mutex_unlock(&pool->lock);
         CUresult result = exec_stream_submit(stream, is_per_thread, free_run, work, 0);
         if (result != CUDA_SUCCESS)

@@ -4,7 +4,8 @@
  *
  * A pool has reserved so much of its device, in steps of the configuration's pool_growth, and
  * counts that as its grant; allocations take from the reserve. What a stream freed but has not yet
- * reached may be taken again at once by the same stream, by others only afterwards.
+ * reached may be taken again at once by the same stream (then it waits for nobody any more), by
+ * others only afterwards.
  */
 #ifndef ALIQUOT_SIM_MEMORY_POOL_H
 #define ALIQUOT_SIM_MEMORY_POOL_H
@@ -17,7 +18,13 @@
 #include "sim/node/node.h"
 
 #define POOL_MAGIC 0x506f6f6cu
-#define POOL_STREAMS 64
+
+/* A block that the program freed and its stream has not yet reached: so many of its bytes wait. */
+struct pool_pending {
+        struct pool_pending *next;
+        uintptr_t stream;
+        uint64_t bytes; /* less what the same stream took again since */
+};
 
 struct reserve {
         unsigned unit;
@@ -40,12 +47,10 @@ struct CUmemPoolHandle_st {
         uint64_t release_threshold_bytes;
         int reuse[3]; /* the REUSE_* attributes, in order */
         uint32_t read_mask, write_mask;
-        uint64_t live; /* allocations, those being freed included */
-        struct {
-                uintptr_t stream;
-                uint64_t bytes; /* freed by the program, not yet by the stream */
-        } pending[POOL_STREAMS];
-        uint64_t pending_bytes;
+        uint64_t live;                /* allocations, those being freed included */
+        struct pool_pending *pending; /* those with bytes left */
+        uint64_t pending_bytes;       /* of all of them; used and pending are within the reserve */
+        uint64_t freeing;             /* blocks whose stream has not got to their free */
 };
 
 /* The reserve grows by what is missing for `wanted_bytes` in all, in steps; false: device full. */

@@ -90,6 +90,39 @@ static void a_stream_reuses_what_it_freed(void **state)
         assert_ok(cuStreamSynchronize(stream));
 }
 
+/* However often it was taken again, it is one block's bytes that wait for the stream. */
+static void what_another_stream_freed_many_times_is_in_the_way_once(void **state)
+{
+        CUdeviceptr a, b;
+        CUstream other;
+
+        assert_ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+        assert_ok(cuLaunchHostFunc(stream, take_a_while, NULL));
+        for (unsigned i = 0; i < 20; i++) {
+                assert_ok(cuMemAllocAsync(&a, 20 * MIB, stream));
+                assert_ok(cuMemFreeAsync(a, stream));
+        }
+        assert_ok(cuMemAllocAsync(&b, 20 * MIB, other));
+        assert_int_equal(stage_granted(0, FAMILY_POOL), 2 * STEP);
+        assert_ok(cuMemFreeAsync(b, other));
+        assert_ok(cuStreamSynchronize(other));
+        assert_ok(cuStreamSynchronize(stream));
+        assert_int_equal(stage_granted(0, FAMILY_POOL), 0);
+        assert_ok(cuStreamDestroy_v2(other));
+}
+
+/* A driver would use the addresses again. */
+static void blocks_that_wait_for_their_stream_do_not_use_up_the_addresses(void **state)
+{
+        CUdeviceptr a;
+
+        for (unsigned i = 0; i < 3000; i++) {
+                assert_ok(cuMemAllocAsync(&a, 200 * MIB, stream));
+                assert_ok(cuMemFreeAsync(a, stream));
+        }
+        assert_ok(cuStreamSynchronize(stream));
+}
+
 static void the_threshold_keeps_the_reserve_and_trimming_ends_it(void **state)
 {
         CUdeviceptr a;
@@ -168,6 +201,8 @@ int main(void)
                 cmocka_unit_test(the_reserve_is_the_grant),
                 cmocka_unit_test(memory_is_there_for_the_work_before_its_free),
                 cmocka_unit_test(a_stream_reuses_what_it_freed),
+                cmocka_unit_test(what_another_stream_freed_many_times_is_in_the_way_once),
+                cmocka_unit_test(blocks_that_wait_for_their_stream_do_not_use_up_the_addresses),
                 cmocka_unit_test(the_threshold_keeps_the_reserve_and_trimming_ends_it),
                 cmocka_unit_test(the_last_bytes_of_the_device_come_in_small_steps),
                 cmocka_unit_test(a_pool_of_ones_own_ends_with_its_last_block),
