@@ -158,6 +158,19 @@ def test_threads_at_the_limit(sim, seed, door):
     assert high <= 128 * MIB
 
 
+@DOORS
+@pytest.mark.parametrize("threads", (2, 4))
+def test_streams_that_share_a_pool(sim, threads, door):
+    """Each thread has a stream and one block at a time, and never waits: what fits is granted, though
+    what one stream freed may still be in the other's way, and every grant is an upper bound."""
+    result = sim.run([sim.build.program("hooks/streams"), threads, 20000, 100 * MIB],
+                     ALIQUOT_MEMORY=CONTEXT + 128 * MIB * (threads + 1), **door)
+    assert result.rc == 0, result
+    refused, high = (int(word) for word in result.stdout.split())
+    assert refused == 0
+    assert high <= CONTEXT + 128 * MIB * (threads + 1)
+
+
 def test_processes_at_the_limit(sim):
     """Six processes of one session, three threads each, in every way at once and by either door:
     together they never held more than the limit, and in the end nothing."""

@@ -61,6 +61,7 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         store_relaxed(&meter->freed_stream, 0);
                         meter->calls = 0;
                         meter->is_alone = false;
+                        meter->granted = 0;
                         meter->promised_bytes = 0;
                         meter->generation = 1;
                         meter->owed_bytes = 0;

@@ -7,7 +7,8 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-/* An allocation without a grant waits to be alone: 20 ms at most. */
+/* An allocation without a grant waits to be alone, and before a refusal for the calls of others: 20
+ * ms at most. */
 #define ENTER_SLEEP_NS 20000
 #define ENTER_TRIES 1000u
 
@@ -103,6 +104,7 @@ static void leave(struct growth *growth)
 
         lock_take(&meter->lock);
         meter->calls--;
+        meter->granted -= !growth->is_alone;
         meter->is_alone = false;
         lock_drop(&meter->lock);
         if (growth->is_alone)
@@ -118,14 +120,24 @@ static bool fits(const struct growth *growth)
                reserved >= used && reserved - used >= growth->bytes;
 }
 
+/* Under the meter's lock, so that a refusal knows who else had a grant at that instant. */
 static bool grant(struct growth *growth, uint64_t bytes)
 {
+        struct meter *meter = growth->meter;
+        bool is_granted;
+
         import_claim(growth->place.row);
-        if (!charge_begin(&growth->charge, load_relaxed(&growth->meter->row), bytes))
-                return false;
-        meter_add_pending(growth->meter, bytes);
-        enter(growth, false);
-        return true;
+        lock_take(&meter->lock);
+        is_granted = charge_begin(&growth->charge, load_relaxed(&meter->row), bytes);
+        growth->is_final = !is_granted && meter->granted == 0;
+        if (is_granted) {
+                meter->pending_bytes += bytes;
+                meter->granted++;
+        }
+        lock_drop(&meter->lock);
+        if (is_granted)
+                enter(growth, false);
+        return is_granted;
 }
 
 /* What was freed in another stream and not waited for does not serve this one. Asked after fits():
@@ -145,6 +157,20 @@ static bool do_without(struct growth *growth)
             charge_begin(&growth->charge, load_relaxed(&growth->meter->row), 0))
                 return true;
         leave(growth);
+        return false;
+}
+
+/* Grants are upper bounds, so those of other threads' calls may be what is in the way: they are
+ * waited for. */
+static bool grant_in_time(struct growth *growth, uint64_t bytes)
+{
+        for (unsigned i = 0; i < ENTER_TRIES; i++) {
+                if (grant(growth, bytes))
+                        return true;
+                if (growth->is_final)
+                        return false;
+                clock_sleep_ns(ENTER_SLEEP_NS);
+        }
         return false;
 }
 
@@ -168,6 +194,10 @@ static bool next_rung(struct growth *growth)
                 case 2:
                 case 4:
                         if (do_without(growth))
+                                return true;
+                        break;
+                case 5:
+                        if (grant_in_time(growth, most))
                                 return true;
                         break;
                 default:

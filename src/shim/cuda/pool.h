@@ -21,6 +21,7 @@ struct growth {
         uint64_t bytes;
         unsigned rung;
         bool is_alone;
+        bool is_final; /* the last refusal: no other thread's grant was in the way */
 };
 
 struct growth_request {

@@ -61,6 +61,7 @@ struct meter {
         uint64_t pending_bytes; /* granted to calls in flight */
         uint32_t calls;         /* allocations, or launches of graphs, in flight */
         bool is_alone;          /* one is, without a grant: no other may start */
+        uint32_t granted;       /* allocations that have a grant, until they settled */
 
         /* Graph memory only: see graph.c. */
         uint64_t promised_bytes; /* needed by the graphs launched since the last idle moment */
