@@ -3,7 +3,8 @@
  * Which runtime folder: the one that was asked for, or the first of the usual ones that works.
  *
  * A folder that was asked for and does not work is an error; of the usual ones only the last is,
- * since a folder of another user in the first places is no reason not to have one's own.
+ * since a folder of another user in the first places is no reason not to have one's own. Who only
+ * reads passes by what cannot be written as well, or would not see what was made further on.
  */
 #include "store/store.h"
 
@@ -17,13 +18,14 @@
 #include "common/text.h"
 #include "store/folder.h"
 
-static int try_folder(const struct store *store, bool make, struct error *err)
+static int try_folder(const struct store *store, bool make, bool must_be_writable,
+                      struct error *err)
 {
         scoped_fd int fd = folder_open_directory(AT_FDCWD, store->path, make, err);
 
         if (fd < 0)
                 return fd;
-        if (make && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        if (must_be_writable && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
                 return fail(err, -errno, "%s cannot be written: %m", store->path);
         return 0;
 }
@@ -37,10 +39,10 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
         if (asked && asked[0]) {
                 rc = text_put(store.path, sizeof(store.path) - 128, err, "%s", asked);
                 if (rc == 0)
-                        rc = try_folder(&store, make, err);
+                        rc = try_folder(&store, make, make, err);
                 /* A daemon's: there are sessions to join, and none to make. */
                 if (rc == -EACCES)
-                        rc = try_folder(&store, false, err);
+                        rc = try_folder(&store, false, false, err);
                 if (rc < 0) {
                         wrap(err, "runtime folder");
                         return rc;
@@ -50,13 +52,13 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
         }
 
         text_put(store.path, sizeof(store.path), NULL, "/run/aliquot");
-        rc = try_folder(&store, make, NULL);
+        rc = try_folder(&store, make, true, NULL);
         if (rc < 0 && xdg && xdg[0] == '/' &&
             text_put(store.path, sizeof(store.path) - 128, NULL, "%s/aliquot", xdg) == 0)
-                rc = try_folder(&store, make, NULL);
+                rc = try_folder(&store, make, true, NULL);
         if (rc < 0) {
                 text_put(store.path, sizeof(store.path), NULL, "/dev/shm/aliquot-%u", geteuid());
-                rc = try_folder(&store, make, err);
+                rc = try_folder(&store, make, true, err);
         }
         if (rc < 0) {
                 wrap(err, "no runtime folder (set ALIQUOT_RUNTIME_DIR to one)");
