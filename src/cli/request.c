@@ -316,6 +316,9 @@ int request_resolve(struct request *request, struct error *err)
                 rc = settings_resolve(&request->settings, &request->gpus, &request->limits, err);
         if (rc == 0)
                 rc = select_gpus(request, err);
+        if (rc == 0 && !request->is_daemons_choice)
+                rc = settings_check_selected(&request->settings, &request->gpus,
+                                             &request->selection, &request->limits, err);
         return rc;
 }
 

@@ -234,6 +234,45 @@ int settings_resolve(const struct settings *settings, const struct settings_gpus
         return 0;
 }
 
+static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < limits->count; i++) {
+                const struct settings_limit *limit = &limits->device[i];
+
+                if (limit->is_named && memcmp(limit->uuid, uuid, sizeof(limit->uuid)) == 0)
+                        return true;
+        }
+        return false;
+}
+
+int settings_check_selected(const struct settings *settings, const struct settings_gpus *gpus,
+                            const struct settings_selection *selection,
+                            const struct settings_limits *limits, struct error *err)
+{
+        const struct settings_memory *memory = &settings->memory;
+        char shown[SIZE_TEXT_BYTES], said[160];
+        struct text text;
+
+        if (!selection->count || !memory->count || limits->has_default)
+                return 0;
+        for (unsigned i = 0; i < selection->count; i++) {
+                if (is_named(limits, gpus->gpu[selection->at[i]].uuid))
+                        return 0;
+        }
+        text_begin(&text, said, sizeof(said));
+        for (unsigned i = 0; i < memory->count; i++) {
+                const struct settings_rule *rule = &memory->rule[i];
+
+                text_add(&text, "%s%s=%s", i ? "," : "", rule->selector,
+                         rule->size.bytes ? size_format(rule->size.bytes, shown)
+                                          : size_canonical(&rule->size, shown));
+        }
+        return fail(err, -EINVAL,
+                    "%s %s: limits none of the chosen GPUs (%s); expected a size for all of them "
+                    "or for one of those: an index is the physical one, as in aliquot gpus",
+                    memory->origin[0] ? memory->origin : "limits", said, text_shown(settings->gpu));
+}
+
 int settings_resolve_default(const struct settings_limits *limits, uint64_t card_bytes,
                              uint64_t *ret, struct error *err)
 {

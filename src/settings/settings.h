@@ -143,4 +143,9 @@ struct settings_selection {
 int settings_select(const char *list, const struct settings_gpus *gpus,
                     struct settings_selection *ret, struct error *err);
 
+/* Refuses limits that are all for GPUs outside the selection: they would limit nothing. */
+int settings_check_selected(const struct settings *settings, const struct settings_gpus *gpus,
+                            const struct settings_selection *selection,
+                            const struct settings_limits *limits, struct error *err);
+
 #endif

@@ -120,8 +120,15 @@ struct wish {
 
 static int resolve(struct wish *wish, session_gpu_lister *lister, struct error *err)
 {
-        int rc = settings_resolve(&self.settings, list_gpus(lister), &wish->limits, err);
+        const struct settings *settings = &self.settings;
+        const struct settings_gpus *gpus = list_gpus(lister);
+        struct settings_selection selection = { 0 };
+        int rc = settings_resolve(settings, gpus, &wish->limits, err);
 
+        if (rc == 0 && settings->gpu[0] && gpus->count >= 0)
+                rc = settings_select(settings->gpu, gpus, &selection, err);
+        if (rc == 0)
+                rc = settings_check_selected(settings, gpus, &selection, &wish->limits, err);
         wish->request.limits = rc < 0 ? NULL : &wish->limits;
         return rc;
 }
@@ -204,19 +211,17 @@ static int enter(session_gpu_lister *lister, struct error *err)
         return 0;
 }
 
-/* What the program was started with stands, also when it has tidied its environment since. */
+/* What the program was started with stands, also when it has tidied or changed its environment
+ * since; one that was started with nothing of ours may still say it itself. */
 static int read_settings(struct error *err)
 {
-        int rc = settings_read(&self.settings, environ, err);
-        char *const *initial;
+        char *const *initial = initial_environment();
+        int rc = initial ? settings_read(&self.settings, initial, err) : 0;
 
+        initial_free();
         if (rc < 0 || self.settings.is_asked || self.settings.gpu[0])
                 return rc;
-        initial = initial_environment();
-        if (initial)
-                rc = settings_read(&self.settings, initial, err);
-        initial_free();
-        return rc;
+        return settings_read(&self.settings, environ, err);
 }
 
 static enum session_state find_out(session_gpu_lister *lister)

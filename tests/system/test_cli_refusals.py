@@ -73,6 +73,7 @@ FLAGS = [
     (["--gpu", "0,0"], ["--gpu", "0,0", "named twice"]),
     (["--gpu", ""], ["--gpu", "expected"]),
     (["--gpu", "all"], ["--gpu", "all", "index"]),
+    (["--gpu", "1", "--memory", "0=64MiB"], ["--memory 0=64 MiB", "chosen GPUs (1)", "physical", "expected"]),
     (["--context", "maybe"], ["--context", "maybe", "charge or free"]),
     (["--device-name", ""], ["--device-name", "expected a name"]),
     (["--device-name", "a\nb"], ["--device-name", "control characters"]),
@@ -111,6 +112,8 @@ VARIABLES = [
     ({"ALIQUOT_SESSION": "-x"}, ["ALIQUOT_SESSION=-x", "no dot or dash first"]),
     ({"ALIQUOT_SESSION": "nobody-made-it"}, ["nobody-made-it", "does not exist"]),
     ({"ALIQUOT_GPU": "7"}, ["7", "no GPU"]),
+    ({"ALIQUOT_GPU": "1", "ALIQUOT_MEMORY": "0=64MiB"}, ["ALIQUOT_MEMORY 0=64 MiB", "chosen GPUs (1)"]),
+    ({"ALIQUOT_GPU": "1", "TENSOR_FUSION_CUDA_MEM_LIMIT": '{"0": 67108864}'}, ["TENSOR_FUSION_CUDA_MEM_LIMIT", "64 MiB"]),
     ({"ALIQUOT_COMPUTE": "50"}, ["ALIQUOT_COMPUTE=50", "not built yet"]),
     ({"ALIQUOT_RUNTIME_DIR": "relative"}, ["ALIQUOT_RUNTIME_DIR=relative", "absolute"]),
     ({"ALIQUOT_LOG": "loud"}, ["ALIQUOT_LOG=loud", "expected error, warn"]),
@@ -131,6 +134,16 @@ VARIABLES = [
 @pytest.mark.parametrize("variables,words", VARIABLES, ids=lambda v: str(v)[:50])
 def test_variables(refused, variables, words):
     refused(words=words, **variables)
+
+
+def test_limits_for_gpus_that_are_left_out_are_refused_by_everybody(cli, sim, build):
+    """Indices are physical, not positions among those chosen: this would limit nothing."""
+    result = cli("env", "--gpu", "1", "--memory", "0=64MiB")
+    assert result.rc == 125 and "chosen GPUs (1)" in result.stderr and result.stdout == "", result
+    result = sim.run([build.program("sim/hold"), 0, MIB], preload=True, CUDA_VISIBLE_DEVICES="1", ALIQUOT_GPU="1",
+                     ALIQUOT_MEMORY="0=64MiB")
+    assert result.rc == 1 and "limits none of the chosen GPUs" in result.stderr, result
+    assert cli.run("--gpu", "1", "--memory", "0=64MiB,1=32MiB", "--", "true").rc == 0
 
 
 def test_an_ambiguous_gpu(cli, refused):

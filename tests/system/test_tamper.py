@@ -142,6 +142,23 @@ def test_an_environment_tidied_before_the_first_call(run_python, folder, others)
     assert result.rc == 0 and result.stdout.split() == [str(GIB)], result
 
 
+@pytest.mark.parametrize("change", ['ALIQUOT_MEMORY="4GiB"', 'ALIQUOT_SESSION="other", ALIQUOT_MEMORY="4GiB"',
+                                    'ALIQUOT_RUNTIME_DIR="/nowhere"'])
+def test_an_environment_changed_before_the_first_call(run_python, folder, change):
+    result = run_python(f"""
+        import ctypes, os
+        os.environ.update({change})
+        cuda = ctypes.CDLL("libcuda.so.1")
+        context, total, free = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+        assert cuda.cuInit(0) == 0
+        assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+        assert cuda.cuCtxSetCurrent(context) == 0
+        assert cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
+        print(total.value)
+        """, ALIQUOT_SESSION="s")
+    assert result.rc == 0 and result.stdout.split() == [str(GIB)], result
+
+
 def test_closed_and_reused_descriptors_change_nothing(run_python, folder):
     result = run_python("""
         import ctypes, os
