@@ -204,19 +204,27 @@ static uint64_t current_limit(struct limits_page *page, const struct settings_li
         return bytes;
 }
 
-/* A daemon's session has its own GPUs alone, whatever the default that was asked for. */
+/* What no GPU here has of its own: for those that are not known, which a daemon's session never
+ * gets. Where all of them are known, what each has says it all. */
+static bool is_same_default(struct limits_page *page, const struct settings_limits *limits)
+{
+        struct settings_limits defaults = { 0 };
+
+        if (page->owner != PAGE_OWNER_USER || (limits->count > 0 && limits->count < PAGE_DEVICES))
+                return true;
+        read_default(page, &defaults);
+        return defaults.default_bytes == limits->default_bytes &&
+               defaults.default_micro_percent == limits->default_micro_percent;
+}
+
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
 {
         const struct settings_limits *limits = request->limits;
         const char *name = request->device_name ? request->device_name : "";
-        struct settings_limits defaults = { 0 };
 
-        read_default(page, &defaults);
         if (!limits || page->flags != request->flags ||
             strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
-            (page->owner == PAGE_OWNER_USER &&
-             (defaults.default_bytes != limits->default_bytes ||
-              defaults.default_micro_percent != limits->default_micro_percent)))
+            !is_same_default(page, limits))
                 return false;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes)
@@ -225,20 +233,59 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
         return true;
 }
 
+/* As settings_canonical() has it, of what holds now. */
+static void describe_now(struct limits_page *page, char *ret, size_t bytes)
+{
+        struct settings_limits defaults = { 0 };
+        char shown[SIZE_TEXT_BYTES], uuid_shown[UUID_TEXT_BYTES];
+        struct text text;
+
+        read_default(page, &defaults);
+        text_begin(&text, ret, bytes);
+        if (defaults.default_micro_percent || defaults.default_bytes != PAGE_UNLIMITED)
+                text_add(&text, "memory=%s",
+                         size_canonical(&(struct size){ defaults.default_micro_percent
+                                                                ? 0
+                                                                : defaults.default_bytes,
+                                                        defaults.default_micro_percent },
+                                        shown));
+        else
+                text_add(&text, "memory=card");
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct limits_device *row = &page->device[i];
+                uint64_t limit_bytes = load_acquire(shared_word(&row->limit_bytes)), usual = 0;
+                uint8_t uuid[16];
+
+                default_limit(page, load_relaxed(shared_word(&row->card_bytes)), &usual, NULL);
+                if (!limit_bytes || limit_bytes == usual)
+                        continue;
+                memcpy(uuid, row->uuid, sizeof(uuid));
+                uuid_format(uuid, false, uuid_shown);
+                if (limit_bytes == PAGE_UNLIMITED)
+                        text_add(&text, ",%s=card", uuid_shown);
+                else
+                        text_add(&text, ",%s=%llu", uuid_shown, (unsigned long long)limit_bytes);
+        }
+}
+
 int store_check_same(const struct store_session *session, const struct store_request *request,
                      struct error *err)
 {
         struct limits_page *page = session->limits;
-        char made[160], asked[160];
+        char now[SETTINGS_CANONICAL_BYTES], has[160], asked[160];
 
         if (strncmp(page->created_as, request->created_as, sizeof(page->created_as)) == 0 ||
             is_same_now(page, request))
                 return 0;
+        if (load_acquire(shared_half(&page->epoch)))
+                describe_now(page, now, sizeof(now));
+        else
+                memcpy(now, page->created_as, sizeof(now));
         return fail(
                 err, -EEXIST,
                 "session %s exists with other limits: it has %s, asked was %s; leave the limits "
                 "out to join it, change it with aliquot set, or name another with --session",
-                request->name, text_quote(page->created_as, made, sizeof(made)),
+                request->name, text_quote(now, has, sizeof(has)),
                 text_quote(request->created_as, asked, sizeof(asked)));
 }
 

@@ -303,6 +303,26 @@ def test_other_limits_are_refused_not_merged(cli):
         assert "aliquot set" in result.stderr, result
 
 
+@pytest.mark.parametrize("change,same", [
+    ("100%", ["1GiB", "0=1GiB,1=1GiB", "100%"]),
+    ("512MiB", ["50%", "0=512MiB,1=512MiB", "0=50%,1=512MiB"]),
+])
+def test_limits_that_come_to_what_it_has_now_are_the_same(cli, change, same):
+    assert cli("create", "s", "--memory", "256MiB").rc == 0
+    assert cli("set", "s", "--memory", change).rc == 0
+    for limits in same:
+        result = cli.run("--session", "s", "--memory", limits, "--", "true")
+        assert result.rc == 0, (limits, result)
+
+
+def test_the_refusal_says_what_the_session_has_now(cli):
+    assert cli("create", "s", "--memory", "256MiB").rc == 0
+    assert cli("set", "s", "--memory", "512MiB").rc == 0
+    result = cli.run("--session", "s", "--memory", "128MiB", "--", "true")
+    assert result.rc == 125 and f"it has memory={512 * MIB}," in result.stderr, result
+    assert f"asked was memory={128 * MIB};" in result.stderr, result
+
+
 def test_children_are_in_the_session(cli, hold):
     result = cli.run("--memory", "128MiB", "--", "sh", "-c",
                      f"(echo; sleep 5) | {hold} 0 {64 * MIB} & sleep 1; {hold} 0 {64 * MIB} </dev/null")

@@ -195,6 +195,9 @@ static void test_same_and_other_limits(void **state)
         assert_non_null(strstr(err.text, "memory=4294967296,1=8589934592"));
         other = two_gpus;
         other.default_bytes = 5 * GIB;
+        /* A default that no GPU here falls under says nothing; without GPUs it says all. */
+        assert_int_equal(store_check_same(&session, &request, NULL), 0);
+        other.count = 0;
         assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
         request.limits = NULL;
         assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
