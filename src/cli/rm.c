@@ -10,6 +10,7 @@
 
 #include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/sweep.h"
 #include "common/json_out.h"
 
 struct removal {
@@ -53,11 +54,29 @@ const struct argp argp_rm = {
         .children = children,
 };
 
+static int fail_in_use(const char *name, struct error *err)
+{
+        return fail(err, -EBUSY, "session %s is in use; end its programs, or use --force", name);
+}
+
+/* A program that has yet to touch the GPU holds nothing, and is known by its environment alone. */
+static bool is_waited_for(const struct store *store, const char *name)
+{
+        struct store_session session;
+
+        if (store_join(store, name, false, &session, NULL) < 0)
+                return false;
+        store_close(&session);
+        return sweep_is_named(store, name);
+}
+
 static int remove_session(const struct store *store, const char *name, bool is_forced,
                           struct error *err)
 {
         int rc = settings_check_name("session", name, err);
 
+        if (rc == 0 && !is_forced && is_waited_for(store, name))
+                rc = fail_in_use(name, err);
         if (rc == 0)
                 rc = remote_is_asked(store, name, err);
         if (rc < 0)
@@ -68,8 +87,7 @@ static int remove_session(const struct store *store, const char *name, bool is_f
         if (rc == -EBUSY && is_forced)
                 return rc;
         if (rc == -EBUSY)
-                return fail(err, rc, "session %s is in use; end its programs, or use --force",
-                            name);
+                return fail_in_use(name, err);
         return rc < 0 ? rc : 0;
 }
 

@@ -60,11 +60,17 @@ static bool is_kept(const struct store_session *session)
         return rc != 0;
 }
 
-/* Whether the environment of a process holds `entry`. */
-static bool has_entry(int proc, const char *pid, const char *entry, char *buffer)
+#define SESSION_IS "ALIQUOT_SESSION="
+#define FOLDER_IS "ALIQUOT_RUNTIME_DIR="
+
+/* Whether the environment of a process holds the session, in this folder or in none that it says.
+ */
+static bool names_session(int proc, const char *pid, const struct store *store, const char *name,
+                          char *buffer)
 {
-        char path[64];
+        bool has_name = false, has_other_folder = false;
         scoped_fd int fd = -1;
+        char path[64];
         size_t used = 0;
         ssize_t got;
 
@@ -78,27 +84,29 @@ static bool has_entry(int proc, const char *pid, const char *entry, char *buffer
                 used += (size_t)got;
         buffer[used] = '\0';
         for (size_t at = 0; at < used; at += strlen(buffer + at) + 1) {
-                if (strcmp(buffer + at, entry) == 0)
-                        return true;
+                const char *entry = buffer + at;
+
+                if (strncmp(entry, SESSION_IS, strlen(SESSION_IS)) == 0)
+                        has_name = strcmp(entry + strlen(SESSION_IS), name) == 0;
+                else if (strncmp(entry, FOLDER_IS, strlen(FOLDER_IS)) == 0)
+                        has_other_folder = strcmp(entry + strlen(FOLDER_IS), store->path) != 0;
         }
-        return false;
+        return has_name && !has_other_folder;
 }
 
-/* A process that does not show its environment counts as having none. */
-static bool is_named_by_a_process(const char *name)
+bool sweep_is_named(const struct store *store, const char *name)
 {
         scoped_dir DIR *proc = opendir("/proc");
         static char buffer[ENVIRON_BYTES];
-        char entry[PAGE_NAME_BYTES + 32];
         struct dirent *process;
         char *end;
 
-        if (!proc || text_put(entry, sizeof(entry), NULL, "ALIQUOT_SESSION=%s", name) < 0)
+        if (!proc)
                 return true;
         while ((process = readdir(proc))) {
                 if (strtol(process->d_name, &end, 10) == getpid() || *end)
                         continue;
-                if (has_entry(dirfd(proc), process->d_name, entry, buffer))
+                if (names_session(dirfd(proc), process->d_name, store, name, buffer))
                         return true;
         }
         return false;
@@ -122,7 +130,7 @@ static void remove_unused(const struct store *store, const char *name, bool is_o
                   (!is_ours && (is_young(&session) || is_kept(&session)));
         is_daemons = session.limits->owner == PAGE_OWNER_DAEMON;
         store_close(&session);
-        if (is_used || is_named_by_a_process(name))
+        if (is_used || sweep_is_named(store, name))
                 return;
         if (!is_daemons)
                 store_remove(store, name, false, NULL);

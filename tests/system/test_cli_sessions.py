@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions seen and changed from outside: create, ls, ps, show, set, rm, gpus; for people and as JSON."""
+import os
 import re
 
 import pytest
@@ -230,6 +231,53 @@ def test_a_session_in_use_is_not_removed_by_accident(cli, hold, live):
     assert cli("rm", "s", "--force").rc == 0 and cli.sessions() == []
     process.communicate("")
     assert process.returncode == 0
+
+
+def test_a_program_that_has_yet_to_touch_the_gpu_uses_its_session(cli):
+    process = cli.start("run", "--session", "s", "--memory", "64MiB", "--", "sh", "-c", "echo ready; exec cat")
+    assert process.stdout.readline() == "ready\n"
+    result = cli("rm", "s")
+    assert result.rc == 1 and "in use" in result.stderr and "--force" in result.stderr, result
+    assert cli.sessions() == ["s"] and cli("ls", "-o", "session,processes").rc == 0
+    process.communicate("")
+    assert cli("rm", "s").rc == 0 and cli.sessions() == []
+
+
+def test_a_session_of_this_name_elsewhere_is_another(cli, tmp_path):
+    other = tmp_path / "other"
+    process = cli.start("run", "--session", "s", "--memory", "64MiB", "--", "sh", "-c", "echo ready; exec cat",
+                        ALIQUOT_RUNTIME_DIR=other)
+    assert process.stdout.readline() == "ready\n"
+    assert cli("create", "s", "--memory", "64MiB").rc == 0 and cli("rm", "s").rc == 0
+    process.communicate("")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_what_reads_finds_the_folder_that_was_written_to(cli, sim, build):
+    """/run/aliquot is root's: another user's commands go on to the next folder, all of them."""
+    xdg = sim.folder / "xdg"
+    xdg.mkdir(mode=0o700)
+    sim.folder.chmod(0o711)
+    for folder in (xdg, sim.state):
+        os.chown(folder, 1234, 1234)
+    script = f"""
+        mount -t tmpfs x /run && mkdir -m 700 /run/aliquot || exit 77
+        become="setpriv --reuid 1234 --regid 1234 --clear-groups"
+        $become {build.aliquot} version >/dev/null || exit 77
+        exec $become sh -ec '
+            aliquot={build.aliquot}
+            $aliquot ls
+            $aliquot create s --memory 64MiB --sim={sim.spec}
+            $aliquot ls -o session
+            $aliquot show s
+            $aliquot ps
+            $aliquot rm s'
+        """
+    result = sim.run(["unshare", "-m", "sh", "-c", script], ALIQUOT_RUNTIME_DIR=None, XDG_RUNTIME_DIR=xdg,
+                     LD_LIBRARY_PATH=None)
+    if result.rc == 77 or "unshare" in result.stderr:
+        pytest.skip("no mounts here, or another user cannot execute the build folder")
+    assert result.rc == 0 and "s" in result.stdout.split() and "denied" not in result.stderr, result
 
 
 def test_a_session_that_is_not_there(cli):
