@@ -5,7 +5,7 @@
 #   make demo    the two-minute tour    make bench      the figures, beside the peers'
 #   make test    the tests          make gpu-check  the same on a real GPU, where there is one
 #   make install [PREFIX=/usr/local] [DESTDIR=]     make clean
-#   make dist    the release tarballs, in build/dist
+#   make dist    the release tarballs, in build/dist    make deb    Debian packages, in build/deb
 #
 # Each target first installs what it needs (root, or sudo when there is one; see tools/bootstrap).
 PREFIX ?= /usr/local
@@ -25,7 +25,7 @@ test:
 	@tools/test
 
 check:
-	@tools/bootstrap build test check
+	@tools/bootstrap build test check deb
 	@tools/build
 	@tools/check
 
@@ -48,7 +48,11 @@ dist:
 	@tools/bootstrap build dist
 	@tools/dist
 
+deb:
+	@tools/bootstrap build deb
+	@tools/deb
+
 clean:
 	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz build-aarch64
 
-.PHONY: all demo test check bench gpu-check install dist clean
+.PHONY: all demo test check bench gpu-check install dist deb clean
