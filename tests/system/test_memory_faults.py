@@ -171,6 +171,15 @@ def test_streams_that_share_a_pool(sim, threads, door):
     assert high <= CONTEXT + 128 * MIB * (threads + 1)
 
 
+@DOORS
+def test_contexts_end_with_all_that_is_in_them(sim, door):
+    """What a context took along is there for the others only when the card has it back."""
+    limit = 700 * MIB
+    result = sim.run([sim.build.program("hooks/contexts"), 3, 12000], ALIQUOT_MEMORY=limit, **door)
+    assert result.rc == 0, result
+    assert limit // 2 < int(result.stdout) <= limit
+
+
 def test_processes_at_the_limit(sim):
     """Six processes of one session, three threads each, in every way at once and by either door:
     together they never held more than the limit, and in the end nothing."""

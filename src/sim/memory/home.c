@@ -67,7 +67,7 @@ void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t byte
                 home_linger(home, share);
                 return;
         }
-        arena_free(home);
         if (!share)
                 node_release(unit, family, bytes);
+        arena_free(home);
 }

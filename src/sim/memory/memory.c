@@ -212,9 +212,10 @@ static void block_end(CUdeviceptr address, const struct block *block)
                 home_linger(address, share);
                 return;
         }
-        arena_free(address);
+        /* First the bytes: who is given the address again may take them for given back. */
         if (!share)
                 node_release(block->context->unit, family_of(block->kind), block->bytes);
+        arena_free(address);
 }
 
 bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret)
@@ -246,8 +247,8 @@ void memory_module_free(CUdeviceptr address)
 
         if (!arena_take(address, MEMORY_MODULE, &block))
                 return;
-        arena_free(address);
         node_release(block.context->unit, FAMILY_MODULE, block.bytes);
+        arena_free(address);
 }
 
 static bool belongs_to(const struct block *block, void *context)

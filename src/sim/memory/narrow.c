@@ -116,8 +116,8 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned 
 
 static void range_finish(struct range *range)
 {
-        munmap((void *)(uintptr_t)range->start, range->mapped_bytes);
         node_release(range->context->unit, FAMILY_ALLOC, range->end - range->start);
+        munmap((void *)(uintptr_t)range->start, range->mapped_bytes);
         free(range);
 }
 
