@@ -4,7 +4,7 @@
 #   make         build              make check      warnings, sanitizers, fuzzers, linters
 #   make demo    the two-minute tour    make bench      the figures, beside the peers'
 #   make test    the tests          make gpu-check  the same on a real GPU, where there is one
-#   make install [PREFIX=/usr/local] [DESTDIR=]     make clean
+#   make install [PREFIX=/usr/local] [DESTDIR=]     make uninstall      make clean
 #   make dist    the release tarballs, in build/dist    make deb    Debian packages, in build/deb
 #
 # Each target first installs what it needs (root, or sudo when there is one; see tools/bootstrap).
@@ -40,9 +40,15 @@ gpu-check:
 	@tools/gpu-check
 
 install:
+	@case "$(PREFIX)" in *[[:space:]:]*) \
+		echo "PREFIX is to be without space and colon, for LD_PRELOAD, not '$(PREFIX)'" >&2; exit 2 ;; esac
 	@tools/bootstrap build
 	@tools/build --prefix "$(PREFIX)"
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")
+
+# What the last make install put there.
+uninstall:
+	@ninja -C build uninstall
 
 dist:
 	@tools/bootstrap build dist
@@ -55,4 +61,4 @@ deb:
 clean:
 	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz build-aarch64
 
-.PHONY: all demo test check bench gpu-check install dist deb clean
+.PHONY: all demo test check bench gpu-check install uninstall dist deb clean

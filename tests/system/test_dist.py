@@ -8,6 +8,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import tarfile
 
@@ -179,6 +180,70 @@ def test_a_newer_version_replaces_an_older_one(unpacked, tmp_path):
     assert not (prefix / "lib/aliquot/gone.so").exists()
     assert install(unpacked, "--uninstall", f"PREFIX={prefix}").returncode == 0
     assert not prefix.exists()
+
+
+@pytest.fixture
+def small(build, tmp_path):
+    """A folder as the release unpacks to, of two files: for what install does, whatever it copies."""
+    folder = tmp_path / "small"
+    for path, mode in (("bin/aliquot", 0o700), ("lib/aliquot/libaliquot.so", 0o600)):
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_text("")
+        (folder / path).chmod(mode)
+    for path in ("include", "share"):
+        (folder / path).mkdir()
+    (folder / "VERSION").write_text(f"aliquot 1 linux {platform.machine()}\n")
+    shutil.copy(build.source / "deploy/tarball/install", folder)
+    return folder
+
+
+def test_others_can_use_it_whatever_the_umask(small, tmp_path):
+    prefix = tmp_path / "a/prefix"
+    before = os.umask(0o077)
+    try:
+        assert install(small, f"PREFIX={prefix}").returncode == 0
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in [prefix, *prefix.rglob("*")]}
+    assert modes.pop("libaliquot.so") == 0o644 and modes.pop("installed") == 0o644
+    assert set(modes.values()) == {0o755}, modes
+
+
+@pytest.mark.parametrize("name", ["with space", "with:colon"])
+def test_where_the_loader_could_not_find_it_nothing_is_installed(small, build, tmp_path, name):
+    """LD_PRELOAD is parted at both."""
+    done = install(small, f"PREFIX={tmp_path}/{name}")
+    assert done.returncode == 2 and "colon" in done.stderr and not (tmp_path / name).exists(), done
+    done = subprocess.run(["make", "install", f"PREFIX={tmp_path}/{name}"], cwd=build.source, capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode != 0 and "colon" in done.stderr, done
+
+
+def test_an_install_that_fails_leaves_nothing(small, tmp_path):
+    prefix = tmp_path / "a/prefix"
+    (prefix / "lib").mkdir(parents=True)
+    (prefix / "lib/aliquot").write_text("a file where a folder is to be")
+    before = tree(prefix)
+    assert install(small, f"PREFIX={prefix}").returncode != 0
+    assert tree(prefix) == before
+
+
+def test_install_says_how_it_is_used_and_finds_its_files_from_anywhere(small, tmp_path):
+    done = install(small, "--help")
+    assert done.returncode == 0 and "--uninstall" in done.stdout and done.stderr == "", done
+    link = tmp_path / "link/install"
+    link.parent.mkdir()
+    link.symlink_to(small / "install")
+    assert install(link.parent, f"PREFIX={tmp_path}/prefix").returncode == 0
+    done = install(small, "--uninstall", f"PREFIX={tmp_path}/prefix")
+    assert done.returncode == 0 and not (tmp_path / "prefix").exists(), done
+
+
+def test_files_of_another_kind_of_install_are_named_with_their_way_out(small, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/aliquot").write_text("built here")
+    done = install(small, f"PREFIX={tmp_path}")
+    assert done.returncode == 1 and "make uninstall" in done.stderr, done
 
 
 @pytest.mark.parametrize("words", (["PREFIX=relative"], ["--frobnicate"]))
