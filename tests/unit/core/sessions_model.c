@@ -71,7 +71,7 @@ static enum sessions_answer named(const struct model *model, const struct model_
 static bool can_place(const struct model_ask *ask, const uint64_t *room, unsigned at,
                       unsigned taken)
 {
-        if (at == ask->said.share_count)
+        if (at == ask->said.share_count || at == MODEL_SHARES)
                 return true;
         for (unsigned g = 0; g < MODEL_GPUS; g++) {
                 if (taken & 1u << g || room[g] < ask->said.share[at].gib ||
