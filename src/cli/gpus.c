@@ -19,6 +19,8 @@
 #include "common/text.h"
 #include "common/units.h"
 
+#define SESSIONS_SHOWN 8u /* of a card, in its line */
+
 struct gpus {
         struct view view;
         struct request_flags flags;
@@ -106,31 +108,44 @@ static void visit(struct shares *shares, const struct store *store, const char *
         store_close(&session);
 }
 
+/* The first few by name, the rest counted. */
+static void add_sessions(const struct shares *shares, unsigned card, struct table *table)
+{
+        char line[SESSIONS_SHOWN * (PAGE_NAME_BYTES + SIZE_TEXT_BYTES + 8)];
+        char size[SIZE_TEXT_BYTES];
+        size_t found = 0;
+        struct text text;
+
+        text_begin(&text, line, sizeof(line));
+        for (size_t i = 0; i < shares->count; i++) {
+                const struct share *share = &shares->at[i];
+
+                if (share->card != card || share->limit_bytes == PAGE_UNLIMITED)
+                        continue;
+                if (++found <= SESSIONS_SHOWN)
+                        text_add(&text, "%s%s %s", text.used ? ", " : "", share->name,
+                                 size_format(share->limit_bytes, size));
+        }
+        if (found > SESSIONS_SHOWN)
+                table_cell(table, "%s, +%zu more", line, found - SESSIONS_SHOWN);
+        else
+                table_cell(table, "%s", found ? line : "-");
+}
+
 static void print_table(const struct shares *shares, struct table *table)
 {
         const struct cards *cards = shares->cards;
-        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+        char uuid[UUID_TEXT_BYTES];
 
         for (unsigned i = 0; i < cards->count; i++) {
                 const struct card *card = &cards->card[i];
-                char line[512];
-                struct text text;
 
-                text_begin(&text, line, sizeof(line));
-                for (size_t j = 0; j < shares->count; j++) {
-                        const struct share *share = &shares->at[j];
-
-                        if (share->card != i || share->limit_bytes == PAGE_UNLIMITED)
-                                continue;
-                        text_add(&text, "%s%s %s", text.used ? ", " : "", share->name,
-                                 size_format(share->limit_bytes, size));
-                }
                 table_cell(table, card->is_instance ? "%u MIG" : "%u", card->index);
                 table_cell(table, "%s", cards_short_uuid(cards, i, uuid));
                 table_cell(table, "%s", card->name);
                 table_bytes(table, card->total_bytes);
                 table_bytes(table, card->used_bytes);
-                table_cell(table, "%s", text.used ? line : "-");
+                add_sessions(shares, i, table);
         }
         table_print(table);
 }

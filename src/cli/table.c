@@ -87,6 +87,12 @@ static unsigned find_column(const struct column *column, unsigned columns, const
 {
         unsigned i = 0;
 
+        while (length && field[0] == ' ') {
+                field++;
+                length--;
+        }
+        while (length && field[length - 1] == ' ')
+                length--;
         while (i < columns && (length != (size_t)column[i].title_width ||
                                strncasecmp(column[i].title, field, length) != 0))
                 i++;

@@ -141,6 +141,10 @@ static int read_indexed(const struct reading *reading, struct settings_memory *m
                 }
         }
         memcpy(memory->origin, INDEXED_NAME, stem + 1);
+        /* For one device: the name that said it. */
+        if (memory->count == 1 && memory->rule[0].selector[0])
+                text_put(memory->origin, sizeof(memory->origin), NULL, INDEXED_NAME "_%s",
+                         memory->rule[0].selector);
         return 0;
 }
 

@@ -152,6 +152,20 @@ def test_chosen_columns_of_a_list(cli, live):
         assert not re.search(r" $", result.stdout, re.MULTILINE), words
 
 
+def test_columns_with_spaces_between(cli):
+    assert cli("create", "s", "--memory", "64MiB").rc == 0
+    result = cli("ls", "-o", "session, used ,limits")
+    assert result.rc == 0 and result.stdout.split()[:3] == ["SESSION", "USED", "LIMITS"], result
+
+
+def test_a_card_with_many_sessions_names_the_first_and_counts_the_rest(cli):
+    for i in range(11):
+        assert cli("create", f"s{i:02}-{'x' * 56}", "--memory", "64MiB").rc == 0
+    lines = cli("gpus", "-o", "sessions").stdout.splitlines()[1:]
+    assert len(lines) == 2 and len(set(lines)) == 1, lines
+    assert lines[0].count("64 MiB") == 8 and lines[0].endswith(", +3 more"), lines
+
+
 FIELDS = {"ls": "session, processes, used, limits", "ps": "session, pid, command, gpu, memory",
           "gpus": "gpu, uuid, name, memory, used, sessions", "show": "gpu, limit, used, card"}
 
