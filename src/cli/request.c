@@ -264,7 +264,7 @@ static int read_cards(struct request *request, struct error *err)
         }
         if (request->is_sim)
                 return fail(err, rc,
-                            "--sim=%s: the simulated GPU does not start; "
+                            "--sim=%s: the simulated GPU does not start, see above; "
                             "expected such as gpus=2,memory=16GiB,model=h200",
                             text_shown(getenv("ALIQUOT_SIM")));
         return rc;

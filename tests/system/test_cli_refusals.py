@@ -123,6 +123,7 @@ VARIABLES = [
     ({"VCUDA_MEMORY_LIMIT": "1.5g"}, ["VCUDA_MEMORY_LIMIT=1.5g", "whole number"]),
     ({"VCUDA_MEMORY_LIMIT": "1m", "CUDA_DEVICE_MEMORY_LIMIT": "2m"}, ["different memory limits"]),
     ({"CUDA_DEVICE_MEMORY_LIMIT_x": "1m"}, ["CUDA_DEVICE_MEMORY_LIMIT_x", "index"]),
+    ({"CUDA_DEVICE_MEMORY_LIMIT_5": "1m"}, ["CUDA_DEVICE_MEMORY_LIMIT_5", "no GPU '5'"]),
     ({"CUDA_DEVICE_SM_LIMIT": "50"}, ["CUDA_DEVICE_SM_LIMIT=50", "not built"]),
     ({"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"}, ["NVSHARE_ENABLE_SINGLE_OVERSUB", "not built"]),
     ({"GPUSLICE_SESSION": "nobody-made-it"}, ["nobody-made-it", "does not exist"]),
@@ -169,6 +170,17 @@ def test_a_flag_against_the_environment(refused, cli):
 def test_no_command(cli):
     for arguments in ([], ["--"], ["--memory", "1MiB"]):
         expect_refused(cli.run(*arguments), ["no command", "aliquot run"])
+
+
+def test_a_simulator_that_cannot_start_says_why(cli, build, tmp_path):
+    """It is not the spec that is wrong: there is no descriptor left, or no place for its state."""
+    few = cli.sim.run(["sh", "-c", 'ulimit -n 5; exec "$@"', "sh", *cli.words("run", "--memory", "1MiB", "--", "true")])
+    expect_refused(few, ["--sim=", "see above"])
+    assert f"{cli.sim.state}: Too many open files" in few.stderr, few
+    cli.sim.state = tmp_path / "nowhere/state"
+    result = cli.run("--memory", "1MiB", "--", "true")
+    expect_refused(result, ["--sim=", "see above"])
+    assert f"{cli.sim.state}: No such file" in result.stderr, result
 
 
 def test_no_driver(refused):

@@ -8,6 +8,8 @@
  */
 #include "sim/nvml/nvml.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -109,8 +111,12 @@ static nvmlReturn_t node_find(void)
         if (!nvml.config)
                 return NVML_ERROR_DRIVER_NOT_LOADED;
         nvml.node = node_open();
-        if (!nvml.node)
+        if (!nvml.node) {
+                if (errno != EBUSY) /* that was said in more words */
+                        fprintf(stderr, "aliquot-sim: %s: %s\n", nvml.config->state_dir,
+                                strerror(errno));
                 return NVML_ERROR_DRIVER_NOT_LOADED;
+        }
         nvml.spec = model_spec(nvml.node->model);
         nvml.model = nvml_model(nvml.node->model);
         clock_gettime(CLOCK_REALTIME, &wall);
