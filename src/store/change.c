@@ -233,38 +233,48 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
         return true;
 }
 
+/* What holds now where no row says otherwise. A daemon's session has rows alone: as its first. */
+static void usual_now(struct limits_page *page, struct settings_limits *ret)
+{
+        read_default(page, ret);
+        if (page->owner == PAGE_OWNER_USER)
+                return;
+        ret->default_bytes = load_acquire(shared_word(&page->device[0].limit_bytes));
+        ret->default_micro_percent = 0;
+}
+
+static void add_limit(struct text *text, const char *gpu, uint64_t bytes, uint32_t micro_percent)
+{
+        const struct size size = { micro_percent ? 0 : bytes, micro_percent };
+        char shown[SIZE_TEXT_BYTES];
+
+        text_add(text, "%s=%s", gpu,
+                 !micro_percent && bytes == PAGE_UNLIMITED ? "card" : size_canonical(&size, shown));
+}
+
 /* As settings_canonical() has it, of what holds now. */
 static void describe_now(struct limits_page *page, char *ret, size_t bytes)
 {
-        struct settings_limits defaults = { 0 };
-        char shown[SIZE_TEXT_BYTES], uuid_shown[UUID_TEXT_BYTES];
+        struct settings_limits usual = { 0 };
         struct text text;
 
-        read_default(page, &defaults);
+        usual_now(page, &usual);
         text_begin(&text, ret, bytes);
-        if (defaults.default_micro_percent || defaults.default_bytes != PAGE_UNLIMITED)
-                text_add(&text, "memory=%s",
-                         size_canonical(&(struct size){ defaults.default_micro_percent
-                                                                ? 0
-                                                                : defaults.default_bytes,
-                                                        defaults.default_micro_percent },
-                                        shown));
-        else
-                text_add(&text, "memory=card");
+        add_limit(&text, "memory", usual.default_bytes, usual.default_micro_percent);
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 struct limits_device *row = &page->device[i];
-                uint64_t limit_bytes = load_acquire(shared_word(&row->limit_bytes)), usual = 0;
+                uint64_t limit_bytes = load_acquire(shared_word(&row->limit_bytes)), default_bytes;
+                char shown[UUID_TEXT_BYTES];
                 uint8_t uuid[16];
 
-                default_limit(page, load_relaxed(shared_word(&row->card_bytes)), &usual, NULL);
-                if (!limit_bytes || limit_bytes == usual)
-                        continue;
                 memcpy(uuid, row->uuid, sizeof(uuid));
-                uuid_format(uuid, false, uuid_shown);
-                if (limit_bytes == PAGE_UNLIMITED)
-                        text_add(&text, ",%s=card", uuid_shown);
-                else
-                        text_add(&text, ",%s=%llu", uuid_shown, (unsigned long long)limit_bytes);
+                if (!limit_bytes ||
+                    (settings_resolve_default(&usual, load_relaxed(shared_word(&row->card_bytes)),
+                                              &default_bytes, NULL) == 0 &&
+                     default_bytes == limit_bytes))
+                        continue;
+                text_add(&text, ",");
+                add_limit(&text, uuid_format(uuid, false, shown), limit_bytes, 0);
         }
 }
 
