@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/remote.h"
@@ -67,7 +68,8 @@ static bool is_waited_for(const struct store *store, const char *name)
         if (store_join(store, name, false, &session, NULL) < 0)
                 return false;
         store_close(&session);
-        return sweep_is_named(store, name);
+        /* A script of the session may end it. */
+        return sweep_is_named(store, name, getppid());
 }
 
 static int remove_session(const struct store *store, const char *name, bool is_forced,

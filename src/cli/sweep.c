@@ -94,7 +94,7 @@ static bool names_session(int proc, const char *pid, const struct store *store, 
         return has_name && !has_other_folder;
 }
 
-bool sweep_is_named(const struct store *store, const char *name)
+bool sweep_is_named(const struct store *store, const char *name, pid_t asker)
 {
         scoped_dir DIR *proc = opendir("/proc");
         static char buffer[ENVIRON_BYTES];
@@ -104,7 +104,9 @@ bool sweep_is_named(const struct store *store, const char *name)
         if (!proc)
                 return true;
         while ((process = readdir(proc))) {
-                if (strtol(process->d_name, &end, 10) == getpid() || *end)
+                long pid = strtol(process->d_name, &end, 10);
+
+                if (*end || pid == getpid() || pid == asker)
                         continue;
                 if (names_session(dirfd(proc), process->d_name, store, name, buffer))
                         return true;
@@ -130,7 +132,7 @@ static void remove_unused(const struct store *store, const char *name, bool is_o
                   (!is_ours && (is_young(&session) || is_kept(&session)));
         is_daemons = session.limits->owner == PAGE_OWNER_DAEMON;
         store_close(&session);
-        if (is_used || sweep_is_named(store, name))
+        if (is_used || sweep_is_named(store, name, 0))
                 return;
         if (!is_daemons)
                 store_remove(store, name, false, NULL);

@@ -11,12 +11,14 @@
 #define ALIQUOT_CLI_SWEEP_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "store/store.h"
 
-/* Whether a process besides this one carries the session's name in the environment that it was
- * started with. A process that does not show its environment counts as having none. */
-bool sweep_is_named(const struct store *store, const char *name);
+/* Whether a process besides this one and `asker` (0: nobody) carries the session's name in the
+ * environment that it was started with. A process that does not show its environment counts as
+ * having none. */
+bool sweep_is_named(const struct store *store, const char *name, pid_t asker);
 
 /* Removes a session of one run if it is unused. */
 void sweep_one(const struct store *store, const char *name);
