@@ -40,7 +40,8 @@ static int folder_of(const char *path, char ret[DATABASE_PATH_BYTES], struct err
                         slash == path ? 1 : (int)(slash - path), path);
 }
 
-/* Each folder on the way that is missing. Whether the last is good is seen later. */
+/* Each folder on the way that is missing, and the last for us alone. Whether it is good is seen
+ * later. */
 static void make_folders(const char *folder)
 {
         char path[DATABASE_PATH_BYTES];
@@ -48,7 +49,7 @@ static void make_folders(const char *folder)
         snprintf(path, sizeof(path), "%s", folder);
         for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
                 *at = '\0';
-                mkdir(path, 0700);
+                mkdir(path, 0755);
                 *at = '/';
         }
         mkdir(path, 0700);

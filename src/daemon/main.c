@@ -216,29 +216,11 @@ static int find_runtime(struct error *err)
         return rc < 0 ? rc : take_lock(err);
 }
 
-/* The folder and what is missing above it. */
-static int make_folders(const char *path, struct error *err)
-{
-        char part[CONFIG_PATH_BYTES];
-        int rc = text_put(part, sizeof(part), err, "%s", path);
-
-        for (char *slash = part; rc == 0 && (slash = strchr(slash + 1, '/'));) {
-                *slash = '\0';
-                mkdir(part, 0755);
-                *slash = '/';
-        }
-        if (rc == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
-                rc = fail(err, -errno, "%s: %m", path);
-        return rc;
-}
-
 static int open_database(struct error *err)
 {
         char folder[CONFIG_PATH_BYTES], path[DATABASE_PATH_BYTES], aside[DATABASE_PATH_BYTES];
         int rc = options_state_dir(&self.config, folder, err);
 
-        if (rc == 0)
-                rc = make_folders(folder, err);
         if (rc == 0)
                 rc = text_put(path, sizeof(path), err, "%s/" DATABASE_FILE, folder);
         if (rc == 0 && self.options.must_reset_database) {
