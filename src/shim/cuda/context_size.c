@@ -77,15 +77,17 @@ uint64_t context_bytes(struct place place)
         return is_sensible(measured) ? measured : estimate(place);
 }
 
-/* What NVML says of this process. */
+/* What NVML says of this process, for all. Who is not told never takes back what another was. */
 static uint64_t ask(struct place place)
 {
+        uint64_t known = 0;
         uint64_t bytes;
         CUuuid uuid;
 
         if (real.cuDeviceGetUuid_v2(&uuid, place.device) != CUDA_SUCCESS ||
             !cards_own_bytes((const uint8_t *)uuid.bytes, &bytes) || !is_sensible(bytes))
-                return NOT_TOLD;
+                return cas_acq_rel(measured_bytes(place), &known, NOT_TOLD) ? NOT_TOLD : known;
+        store_relaxed(measured_bytes(place), bytes);
         return bytes;
 }
 
@@ -96,10 +98,8 @@ bool context_measure(struct place place, uint64_t charged)
         if (!charged)
                 return false;
         measured = load_relaxed(measured_bytes(place));
-        if (!is_sensible(measured) && front_own_bytes(place.row) == charged) {
+        if (!is_sensible(measured) && front_own_bytes(place.row) == charged)
                 measured = ask(place);
-                store_relaxed(measured_bytes(place), measured);
-        }
         return is_sensible(measured) && measured != charged;
 }
 
