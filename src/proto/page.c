@@ -21,7 +21,15 @@
 AT(limits_device, uuid, 0);
 AT(limits_device, limit_bytes, 16);
 AT(limits_device, card_bytes, 24);
-AT(limits_device, reserved, 32);
+AT(limits_device, cap_ppm, 32);
+AT(limits_device, reserved, 36);
+AT(limits_device, lease, 64);
+
+AT(page_lease, turn, 0);
+AT(page_lease, mode, 4);
+AT(page_lease, end_ns, 8);
+AT(page_lease, target_ns, 16);
+AT(page_lease, reserved, 24);
 
 AT(limits_page, magic, 0);
 AT(limits_page, version, 8);
@@ -37,14 +45,33 @@ AT(limits_page, default_micro_percent, 1232);
 AT(limits_page, gate, 1280);
 AT(limits_page, epoch, 1284);
 AT(limits_page, removed, 1288);
+AT(limits_page, default_cap_ppm, 1292);
+AT(limits_page, scheduler_at_ns, 1296);
 AT(limits_page, device, 1344);
-_Static_assert(sizeof(struct limits_page) == 1344 + 64 * PAGE_DEVICES, "layout is protocol");
+_Static_assert(sizeof(struct limits_page) == 1344 + 128 * PAGE_DEVICES, "layout is protocol");
 
 AT(page_ledger, used_bytes, 0);
 AT(page_ledger, tag, 8);
 AT(page_ledger, reclaimed_at_ns, 16);
 AT(page_ledger, context_bytes, 24);
-AT(page_ledger, reserved, 32);
+AT(page_ledger, refused, 32);
+AT(page_ledger, reclaimed_bytes, 40);
+AT(page_ledger, drained, 48);
+AT(page_ledger, driver_refused, 56);
+
+AT(page_meter, bank_ns, 0);
+AT(page_meter, filled_at_ns, 8);
+AT(page_meter, busy_ns, 16);
+AT(page_meter, launches, 24);
+AT(page_meter, wanted_at_ns, 32);
+AT(page_meter, active_at_ns, 40);
+AT(page_meter, turn, 48);
+AT(page_meter, turn_bell, 56);
+AT(page_meter, window, 60);
+AT(page_meter, waits, 64);
+AT(page_meter, waited_ns, 72);
+AT(page_meter, escapes, 80);
+AT(page_meter, reserved, 88);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);
@@ -66,11 +93,13 @@ AT(slots_page, slot_count, 12);
 AT(slots_page, page_bytes, 16);
 AT(slots_page, session_id, 24);
 AT(slots_page, slots_high, 64);
+AT(slots_page, bell, 68);
 AT(slots_page, ledger, 128);
-AT(slots_page, slot, 128 + 64 * PAGE_DEVICES);
-AT(slots_page, row, 128 + 64 * PAGE_DEVICES + 64 * PAGE_SLOTS);
+AT(slots_page, meter, 128 + 64 * PAGE_DEVICES);
+AT(slots_page, slot, 128 + 192 * PAGE_DEVICES);
+AT(slots_page, row, 128 + 192 * PAGE_DEVICES + 64 * PAGE_SLOTS);
 _Static_assert(sizeof(struct slots_page) ==
-                       128 + 64 * PAGE_DEVICES + 64 * PAGE_SLOTS * (1 + PAGE_DEVICES),
+                       128 + 192 * PAGE_DEVICES + 64 * PAGE_SLOTS * (1 + PAGE_DEVICES),
                "layout is protocol");
 
 static int check_head(const char *what, uint64_t found, uint64_t expected, struct error *err)

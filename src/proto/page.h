@@ -21,11 +21,12 @@
 
 #include "common/error.h"
 
-#define PAGE_VERSION 1u
+#define PAGE_VERSION 2u
 #define PAGE_DEVICES 16u /* physical GPUs or MIG instances a session can name */
 #define PAGE_SLOTS 4096u /* processes alive at once in a session; fits the tag's 12 bits */
 #define PAGE_NAME_BYTES 64u
 #define PAGE_UNLIMITED UINT64_MAX /* a limit nobody asked for */
+#define PAGE_WHOLE_PPM 1000000u   /* a cap on compute time that is none */
 
 #define PAGE_LIMITS_MAGIC UINT64_C(0x314d494c514c41) /* "ALQLIM1" */
 #define PAGE_SLOTS_MAGIC UINT64_C(0x314f4c53514c41)  /* "ALQSLO1" */
@@ -38,6 +39,29 @@ enum page_flags {
         PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */
 };
 
+/* What a session may launch on a device now: limits_device.lease.mode. */
+enum page_mode {
+        PAGE_MODE_FREE = 0, /* open; the session keeps its hard cap by itself (slots_page.meter) */
+        PAGE_MODE_OPEN = 1, /* a lease: open until end_ns */
+        PAGE_MODE_CLOSED = 2, /* others have the device: wait */
+};
+
+/*
+ * The lease of a session on a device. The scheduler of the node (the daemon, no one else) writes
+ * the fields, then raises `turn` (release) and wakes it: odd while it writes, even when they hold.
+ * Who reads them reads `turn` before (acquire) and after. A session whose `scheduler_at_ns` is
+ * older than PAGE_SCHEDULER_SILENT_NS goes by PAGE_MODE_FREE whatever this says.
+ */
+struct page_lease {
+        _Alignas(64) uint32_t turn; /* a futex word; shims compare it before each launch */
+        uint32_t mode;              /* enum page_mode */
+        uint64_t end_ns;            /* CLOCK_MONOTONIC: of an open lease; nothing begins after it */
+        uint64_t target_ns;         /* GPU time that may be in flight; 0: as much as one likes */
+        uint8_t reserved[40];
+};
+
+#define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
+
 /*
  * One device of a session. A row is claimed by swapping its all-zero uuid for a real one in one
  * 16-byte operation (by the creator for every GPU it can see; by a tenant of a user-owned session
@@ -49,7 +73,11 @@ struct limits_device {
            first limit, which whoever wants the row may write (a swap from 0). */
         _Alignas(8) uint64_t limit_bytes;
         uint64_t card_bytes; /* the card's own total when the row was claimed; 0 unknown */
-        uint8_t reserved[32];
+        /* The hard cap: GPU time per million, 1..PAGE_WHOLE_PPM; 0 is PAGE_WHOLE_PPM too (nobody
+           asked). Owner writes, live. */
+        uint32_t cap_ppm;
+        uint8_t reserved[28];
+        struct page_lease lease;
 };
 
 struct limits_page {
@@ -75,6 +103,10 @@ struct limits_page {
            and ever after. Whoever has just locked a slot reads it (acquire) and, if it is set,
            lets go again: nothing is charged to a session that can no longer be joined. */
         uint32_t removed;
+        uint32_t default_cap_ppm; /* for a device that no rule names; as limits_device.cap_ppm */
+        /* The scheduler writes, ten times a second while it leases a device of this session or
+           watches it: CLOCK_MONOTONIC, ns. 0: the session has none. */
+        uint64_t scheduler_at_ns;
         _Alignas(64) struct limits_device device[PAGE_DEVICES];
 };
 
@@ -94,7 +126,43 @@ struct page_ledger {
          * checked for sense at use.
          */
         uint64_t context_bytes;
-        uint64_t reserved[4];
+        /* Counters, for views: any process adds (relaxed). */
+        uint64_t refused;         /* requests that were over the limit */
+        uint64_t reclaimed_bytes; /* taken back from the dead */
+        uint64_t drained;         /* requests that waited for the driver to drain */
+        uint64_t driver_refused;  /* requests within the limit for which the driver had no memory */
+};
+
+/*
+ * GPU time of a session on a device, as its processes measure it. All of them write; the scheduler
+ * and views read. A claim like everything in `slots`: checked for sense at use, and against what
+ * the device itself tells.
+ */
+struct page_meter {
+        /*
+         * The bucket of the hard cap, both words swapped together (16 bytes): what may still be
+         * used, two's complement, negative while in debt; and up to when (CLOCK_MONOTONIC) it was
+         * filled.
+         */
+        _Alignas(64) uint64_t bank_ns;
+        uint64_t filled_at_ns;
+        uint64_t busy_ns;  /* GPU time measured, all together; only ever raised */
+        uint64_t launches; /* pieces of work that were counted with it; only ever raised */
+        /* When somebody last stood before a closed gate, and when work was last seen in flight
+           (CLOCK_MONOTONIC). They end by growing old, so nobody has to clear up after the dead. */
+        uint64_t wanted_at_ns;
+        uint64_t active_at_ns;
+        /* Which process of the session launches now, and until when: 12 bits slot, 1 bit "taken",
+           51 bits CLOCK_MONOTONIC in us. Processes of a capped session take turns by it. */
+        uint64_t turn;
+        uint32_t turn_bell; /* futex word: raised when a turn is given up while others wait */
+        uint32_t window;    /* pieces of work that may be in flight, as last computed */
+        /* Counters, for views. Only ever raised. */
+        uint64_t waits;     /* launches that had to wait */
+        uint64_t waited_ns; /* for how long, all together */
+        uint64_t escapes;   /* times that a gate was opened because what ran waited for what stood
+                               before it */
+        uint64_t reserved[5];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */
@@ -126,7 +194,11 @@ struct slots_page {
         /* One above the highest slot ever taken: bounds every walk. Attachers raise it (acq_rel).
          */
         _Alignas(64) uint32_t slots_high;
+        /* Futex word of the scheduler: raised and woken by who wants to launch and finds the gate
+           closed, or its session unwatched, or is done before its lease is over. */
+        uint32_t bell;
         _Alignas(64) struct page_ledger ledger[PAGE_DEVICES];
+        _Alignas(64) struct page_meter meter[PAGE_DEVICES];
         _Alignas(64) struct page_slot slot[PAGE_SLOTS];
         _Alignas(64) struct page_row row[PAGE_SLOTS][PAGE_DEVICES];
 };
@@ -152,7 +224,9 @@ static inline _Atomic uint32_t *shared_half(const uint32_t *half)
 /* Held while somebody makes a context on a device and nobody knows yet what one takes there. */
 #define PAGE_LOCK_CONTEXT(device) (PAGE_LOCK_KEEPER + 1 + (device))
 
-_Static_assert(sizeof(struct limits_device) == 64, "layout is protocol");
+_Static_assert(sizeof(struct page_lease) == 64, "layout is protocol");
+_Static_assert(sizeof(struct limits_device) == 128, "layout is protocol");
+_Static_assert(sizeof(struct page_meter) == 128, "layout is protocol");
 _Static_assert(sizeof(struct page_ledger) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_row) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");

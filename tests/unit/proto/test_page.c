@@ -77,8 +77,8 @@ static void another_version_is_refused(void **state)
 {
         limits.version = PAGE_VERSION + 1;
         slots.version = PAGE_VERSION - 1;
-        expect_limits_refused("version is 2");
-        expect_slots_refused("version is 0");
+        expect_limits_refused("version is 3");
+        expect_slots_refused("version is 1");
 }
 
 static void sizes_that_the_page_says_of_itself_must_match(void **state)
