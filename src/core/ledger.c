@@ -41,7 +41,7 @@ static bool begin_reclaim(struct ledger_op *op, const struct ledger *ledger)
 
         if (held == 0)
                 return false;
-        ledger->ports->note_reclaim(ledger->context, op->device);
+        ledger->ports->note_reclaim(ledger->context, op->device, within(held));
         begin_operation(op, ledger, -within(held));
         return true;
 }

@@ -44,8 +44,9 @@ struct ledger_ports {
         void (*end_recover)(void *context, uint32_t slot);
         /* Takes the slot's live lock, for good. Only called under its recover lock. */
         bool (*take_live)(void *context, uint32_t slot);
-        /* Bytes of a dead slot are about to become available on `device`. */
-        void (*note_reclaim)(void *context, unsigned device);
+        /* `bytes` of a dead slot are about to become available on `device`; told again when who
+         * gives them back dies over it. */
+        void (*note_reclaim)(void *context, unsigned device, uint64_t bytes);
         /* A charge is over the limit, but a slot was busy being recovered (`is_busy`) or the word
          * changed meanwhile. True: look again (it may have slept a little); false: refuse now. */
         bool (*may_retry)(void *context, bool is_busy);

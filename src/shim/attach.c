@@ -108,11 +108,12 @@ static bool port_take_live(void *context, uint32_t slot)
         return liveness_lock(session_slots_file(), PAGE_LOCK_LIVE(slot), &world->live_pin) == 0;
 }
 
-static void port_note_reclaim(void *context, unsigned device)
+static void port_note_reclaim(void *context, unsigned device, uint64_t bytes)
 {
-        uint64_t *at = &session_slots()->ledger[device % PAGE_DEVICES].reclaimed_at_ns;
+        struct page_ledger *ledger = &session_slots()->ledger[device % PAGE_DEVICES];
 
-        store_relaxed(shared_word(at), clock_now_ns());
+        store_relaxed(shared_word(&ledger->reclaimed_at_ns), clock_now_ns());
+        add_relaxed(shared_word(&ledger->reclaimed_bytes), bytes);
 }
 
 static bool port_may_retry(void *context, bool is_busy)

@@ -189,8 +189,21 @@ uint64_t charge_held(enum charge_space space, uint64_t key)
         return block.bytes;
 }
 
+void charge_note_refused(int device)
+{
+        if (session_state() == SESSION_ACTIVE && device >= 0 && device < (int)PAGE_DEVICES)
+                add_relaxed(shared_word(&session_slots()->ledger[device].refused), 1);
+}
+
+void charge_note_driver_refused(const struct charge *c)
+{
+        if (is_ours(c) && c->bytes > 0)
+                add_relaxed(shared_word(&session_slots()->ledger[c->device].driver_refused), 1);
+}
+
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
 {
+        struct page_ledger *ledger;
         uint64_t reclaimed;
         bool is_late;
 
@@ -198,12 +211,15 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
                 return false;
         /* The limit may have had room without the dead, where the card has not. */
         process_reap((unsigned)c->device);
-        reclaimed = load_relaxed(shared_word(&session_slots()->ledger[c->device].reclaimed_at_ns));
+        ledger = &session_slots()->ledger[c->device];
+        reclaimed = load_relaxed(shared_word(&ledger->reclaimed_at_ns));
         if (reclaimed == 0)
                 return false;
         is_late = clock_now_ns() - reclaimed > DRAIN_NS;
         if (is_late && (attempt == 0 || attempt >= DRAIN_TRIES))
                 return false;
+        if (attempt == 0)
+                add_relaxed(shared_word(&ledger->drained), 1);
         clock_sleep_ns(DRAIN_SLEEP_NS);
         return true;
 }

@@ -89,6 +89,11 @@ uint64_t charge_held(enum charge_space space, uint64_t key);
  */
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 
+/* For the session's counters: what the program asked of the device was over the limit, for good; or
+ * was not, and the driver had no memory. */
+void charge_note_refused(int device);
+void charge_note_driver_refused(const struct charge *c);
+
 /* What the session has used and may use on a device, now; the dead are not counted. False without a
  * session or device. */
 struct charge_view {

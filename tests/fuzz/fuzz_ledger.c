@@ -86,7 +86,7 @@ static bool take_live(void *context, uint32_t slot)
         return world.live[slot];
 }
 
-static void note_reclaim(void *context, unsigned device)
+static void note_reclaim(void *context, unsigned device, uint64_t bytes)
 {
         check(device < PAGE_DEVICES);
 }

@@ -75,7 +75,7 @@ static bool take_live(void *context, uint32_t slot)
         return true;
 }
 
-static void note_reclaim(void *context, unsigned device)
+static void note_reclaim(void *context, unsigned device, uint64_t bytes)
 {
 }
 

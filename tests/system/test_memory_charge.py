@@ -5,6 +5,7 @@ The ledger's word is compared with what the simulator itself granted.
 """
 import contextlib
 import signal
+import struct
 import time
 
 import pytest
@@ -386,3 +387,32 @@ def test_who_is_stopped_while_it_makes_the_first_context_is_not_waited_for_forev
         assert [stuck.hear()[0] for _ in range(2)] == ["0", "0"]
         books = stuck.look()
         assert books.charged == books.granted_tag == 48 * MIB
+
+
+def counters(sim):
+    """refused, reclaimed_bytes, drained, driver_refused of the first card, as the page has them."""
+    slots, = sim.runtime.glob("sessions/*/slots")
+    return struct.unpack_from("=4Q", slots.read_bytes(), 128 + 32)
+
+
+def test_what_went_otherwise_than_asked_is_counted(sim):
+    """Once for each answer that the program got, however often the limit was asked underneath."""
+    sim.configure(memory="256MiB", context="4MiB", draining="200ms")
+    with Script(sim, ALIQUOT_MEMORY="250MiB") as one, Script(sim, ALIQUOT_MEMORY="250MiB") as two:
+        one.ready().do(f"alloc 1 {200 * MIB}")
+        two.ready()
+        assert counters(sim) == (0, 0, 0, 0)
+        assert two.code(f"alloc 1 {100 * MIB}") == OUT_OF_MEMORY
+        assert two.code(f"async 1 {100 * MIB} 0") == OUT_OF_MEMORY
+        assert counters(sim) == (2, 0, 0, 0)
+        one.kill()
+        two.do(f"alloc 1 {200 * MIB}")
+        assert counters(sim) == (2, 204 * MIB, 1, 0)
+
+
+def test_a_driver_without_memory_is_counted_apart(sim):
+    """The limit had room: what is missing is the card's."""
+    sim.configure(fail="cuMemAlloc:1:2")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        assert gpu.ready().code(f"alloc 1 {MIB}") == OUT_OF_MEMORY
+        assert counters(sim) == (0, 0, 0, 1)

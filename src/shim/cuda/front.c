@@ -319,11 +319,14 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                         return CUDA_SUCCESS;
                 }
         }
+        charge_note_refused(place.row);
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uint64_t key)
 {
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY)
+                charge_note_driver_refused(charge);
         if (rc == CUDA_SUCCESS)
                 charge_keep(charge, space, key);
         else

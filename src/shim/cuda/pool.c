@@ -201,6 +201,7 @@ static bool next_rung(struct growth *growth)
                                 return true;
                         break;
                 default:
+                        charge_note_refused(growth->place.row);
                         return false;
                 }
         }
