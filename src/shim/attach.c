@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "common/log.h"
-#include "shim/clock.h"
 #include "shim/session.h"
 #include "store/liveness.h"
 #include "store/store.h"

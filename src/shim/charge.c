@@ -7,8 +7,8 @@
 #include "shim/charge.h"
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "shim/attach.h"
-#include "shim/clock.h"
 #include "shim/session.h"
 
 /* How long the driver may take to free what a dead process held. */

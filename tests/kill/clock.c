@@ -3,7 +3,7 @@
  * A clock that stands still instead of the shim's own: the slots that a process tries first follow
  * from the time, and here every run must take the same way.
  */
-#include "shim/clock.h"
+#include "common/clock.h"
 
 #include <stddef.h>
 #include <time.h>

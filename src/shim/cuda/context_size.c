@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "shim/cards.h"
-#include "shim/clock.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/clock.h"
+#include "common/clock.h"
 #include "shim/cuda/orphan.h"
 #include "shim/cuda/state.h"
 #include "store/liveness.h"

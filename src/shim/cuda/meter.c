@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/meter.h"
 
-#include "shim/clock.h"
+#include "common/clock.h"
 #include "shim/cuda/graph.h"
 #include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"

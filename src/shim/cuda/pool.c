@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/pool.h"
 
-#include "shim/clock.h"
+#include "common/clock.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"

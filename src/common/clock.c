@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See clock.h. System calls are made without the C library: its wrappers are cancellation points.
+ */
+#include "common/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static const struct time_authority *_Atomic followed;
+
+void clock_follow(const struct time_authority *authority)
+{
+        if (authority)
+                store_release(&followed, authority);
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+        return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
+                                  .tv_nsec = (long)(ns % SECOND_NS) };
+}
+
+static uint64_t machine_now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static bool machine_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
+{
+        const struct timespec deadline = timespec_of(deadline_ns);
+        const struct timespec *until = deadline_ns == CLOCK_NEVER ? NULL : &deadline;
+
+        return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, expected, until, NULL,
+                       FUTEX_BITSET_MATCH_ANY) == 0 ||
+               errno != ETIMEDOUT;
+}
+
+uint64_t clock_now_ns(void)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        int saved = errno;
+        uint64_t now_ns = authority ? authority->now_ns() : machine_now_ns();
+
+        errno = saved;
+        return now_ns;
+}
+
+void clock_sleep_ns(uint64_t ns)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        const struct timespec time = timespec_of(ns);
+        int saved = errno;
+
+        if (authority)
+                authority->sleep_until(authority->now_ns() + ns);
+        else
+                syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+        errno = saved;
+}
+
+bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        int saved = errno;
+        bool is_early = authority ? authority->wait(word, expected, deadline_ns)
+                                  : machine_wait(word, expected, deadline_ns);
+
+        errno = saved;
+        return is_early;
+}
+
+void clock_wake(const _Atomic uint32_t *word, uint32_t count)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        int saved = errno;
+
+        if (authority)
+                authority->wake(word, count);
+        else
+                syscall(SYS_futex, word, FUTEX_WAKE, count < INT_MAX ? count : INT_MAX, NULL, NULL,
+                        0);
+        errno = saved;
+}
+
+void clock_join(enum time_role role)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        int saved = errno;
+
+        if (authority)
+                authority->join(role);
+        errno = saved;
+}
+
+void clock_leave(void)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        int saved = errno;
+
+        if (authority)
+                authority->leave();
+        errno = saved;
+}

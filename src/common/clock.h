@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one clock of the shim and the daemon, and the one way to wait for it: the machine's, or that
+ * of a driver which keeps its own (common/time_authority.h).
+ *
+ * Any thread. All keep errno; none is a cancellation point, as they are called with locks held.
+ */
+#ifndef ALIQUOT_COMMON_CLOCK_H
+#define ALIQUOT_COMMON_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/time_authority.h"
+
+#define CLOCK_NEVER TIME_NEVER
+
+/* From now on the clock is the authority's. Before the first look at the clock, since the two have
+ * nothing to do with each other. NULL does nothing. Lives as long as the process. */
+void clock_follow(const struct time_authority *authority);
+
+/* CLOCK_MONOTONIC, or the authority's: comparable between the processes of a machine. */
+uint64_t clock_now_ns(void);
+
+/* May end early, by a signal. */
+void clock_sleep_ns(uint64_t ns);
+
+/* A futex in memory that processes may share: sleeps while *word is `expected`, until clock_wake()
+ * or `deadline_ns` of clock_now_ns() (CLOCK_NEVER: no end). False: the deadline has passed. True:
+ * look at the word again; there may be no reason (a signal, another waiter's wake). */
+bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
+
+/* At least `count` of those who wait on the word, if there are so many. Change the word first. */
+void clock_wake(const _Atomic uint32_t *word, uint32_t count);
+
+/* The calling thread takes part in an authority's time until it leaves or ends; nothing on the
+ * machine's. For threads that must be on time although nobody waits for them. */
+void clock_join(enum time_role role);
+void clock_leave(void);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clock of the shim and the daemon: the machine's until an authority is followed, and then
+ * nobody else's. errno is as it was after each.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+
+#define MS_NS UINT64_C(1000000)
+
+static uint64_t monotonic_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void without_an_authority_time_is_the_machines(void **state)
+{
+        uint64_t before_ns = monotonic_ns();
+        uint64_t now_ns = clock_now_ns();
+
+        assert_in_range(now_ns, before_ns, monotonic_ns());
+        errno = ENOTTY;
+        clock_sleep_ns(2 * MS_NS);
+        assert_true(clock_now_ns() - now_ns >= 2 * MS_NS);
+        assert_int_equal(errno, ENOTTY);
+        clock_join(TIME_FOREGROUND); /* nothing to take part in */
+        clock_leave();
+}
+
+static void a_wait_ends_at_its_deadline(void **state)
+{
+        static _Atomic uint32_t word = 7;
+        uint64_t deadline_ns = clock_now_ns() + 3 * MS_NS;
+
+        errno = ENOTTY;
+        while (clock_wait(&word, 7, deadline_ns)) {
+        }
+        assert_true(clock_now_ns() >= deadline_ns);
+        assert_int_equal(errno, ENOTTY);
+        assert_false(clock_wait(&word, 7, 1));
+}
+
+static void a_word_that_has_changed_is_not_waited_for(void **state)
+{
+        static _Atomic uint32_t word = 8;
+
+        errno = ENOTTY;
+        assert_true(clock_wait(&word, 7, CLOCK_NEVER));
+        assert_int_equal(errno, ENOTTY);
+}
+
+static _Atomic uint32_t bell;
+
+static void *ringer(void *argument)
+{
+        clock_sleep_ns(2 * MS_NS);
+        store_release(&bell, 1);
+        clock_wake(&bell, UINT32_MAX);
+        return NULL;
+}
+
+static void a_change_of_the_word_wakes(void **state)
+{
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, ringer, NULL), 0);
+        while (load_acquire(&bell) == 0)
+                assert_true(clock_wait(&bell, 0, CLOCK_NEVER));
+        pthread_join(thread, NULL);
+}
+
+static uint64_t fake_now_ns = 5000;
+static unsigned fake_calls;
+
+static uint64_t fake_now(void)
+{
+        errno = EIO;
+        return fake_now_ns;
+}
+
+static void fake_sleep_until(uint64_t deadline_ns)
+{
+        errno = EIO;
+        fake_now_ns = deadline_ns;
+}
+
+static bool fake_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
+{
+        errno = EIO;
+        fake_calls++;
+        return *word != expected || deadline_ns == CLOCK_NEVER;
+}
+
+static void fake_wake(const _Atomic uint32_t *word, uint32_t count)
+{
+        errno = EIO;
+        fake_calls += count;
+}
+
+static void fake_join(enum time_role role)
+{
+        errno = EIO;
+        fake_calls += role == TIME_BACKGROUND ? 100 : 1000;
+}
+
+static void fake_leave(void)
+{
+        errno = EIO;
+        fake_calls += 10000;
+}
+
+/* The last story: there is no way back from an authority. */
+static void an_authority_is_followed_in_everything(void **state)
+{
+        static const struct time_authority fake = {
+                TIME_AUTHORITY_VERSION,
+                sizeof(fake),
+                fake_now,
+                fake_sleep_until,
+                fake_wait,
+                fake_wake,
+                fake_join,
+                fake_leave,
+        };
+        static _Atomic uint32_t word = 7;
+
+        clock_follow(NULL);
+        assert_true(clock_now_ns() > 5000);
+        clock_follow(&fake);
+        errno = ENOTTY;
+        assert_int_equal(clock_now_ns(), 5000);
+        clock_sleep_ns(60 * 1000 * MS_NS);
+        assert_int_equal(clock_now_ns(), 5000 + 60 * 1000 * MS_NS);
+        assert_false(clock_wait(&word, 7, 1));
+        clock_wake(&word, 3);
+        clock_join(TIME_BACKGROUND);
+        clock_leave();
+        assert_int_equal(fake_calls, 1 + 3 + 100 + 10000);
+        assert_int_equal(errno, ENOTTY);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(without_an_authority_time_is_the_machines),
+                cmocka_unit_test(a_wait_ends_at_its_deadline),
+                cmocka_unit_test(a_word_that_has_changed_is_not_waited_for),
+                cmocka_unit_test(a_change_of_the_word_wakes),
+                cmocka_unit_test(an_authority_is_followed_in_everything),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
