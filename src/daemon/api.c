@@ -322,8 +322,9 @@ int api_start(struct api **ret, const struct api_options *options, struct error 
         api->options = *options;
         api->started_ns = node_now_ns();
         api->subscribers = api_subscribers_new(api);
-        if (!api->subscribers) {
-                free(api);
+        api->texts = api_texts_new();
+        if (!api->subscribers || !api->texts) {
+                api_stop(api);
                 return fail(err, -ENOMEM, "out of memory");
         }
         *ret = api;
@@ -340,5 +341,6 @@ void api_stop(struct api *api)
         if (!api)
                 return;
         api_subscribers_free(api->subscribers);
+        api_texts_free(api->texts);
         free(api);
 }

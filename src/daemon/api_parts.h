@@ -22,12 +22,14 @@ enum api_class {
 };
 
 struct api_subscribers;
+struct api_texts;
 
 struct api {
         struct api_options options;
         const struct http *http;
         uint64_t started_ns;
         struct api_subscribers *subscribers;
+        struct api_texts *texts;
         uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
 };
 
@@ -85,6 +87,14 @@ json_t *api_view_session(const struct api *api, const struct sessions_one *sessi
 json_t *api_view_device(const struct api *api, const struct card *card);
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
 const char *api_state_name(const struct sessions_one *session);
+
+/* -- api_texts.c -- */
+
+struct api_texts *api_texts_new(void);
+void api_texts_free(struct api_texts *texts);
+
+/* A session in JSON, its use at most 100 ms old. NULL: out of memory. Valid until the next call. */
+const char *api_text_session(const struct api *api, const struct sessions_one *session);
 
 /* -- api_body.c: what is asked for -- */
 

@@ -90,8 +90,13 @@ static json_t *view_shares(const struct api *api, const struct sessions_one *ses
 
 static const char *id_text(const uint8_t id[16], char ret[33])
 {
-        for (unsigned i = 0; i < 16; i++)
-                snprintf(ret + (size_t)2 * i, 3, "%02x", id[i]);
+        static const char digits[] = "0123456789abcdef";
+
+        for (size_t i = 0; i < 16; i++) {
+                ret[2 * i] = digits[id[i] >> 4];
+                ret[2 * i + 1] = digits[id[i] & 15];
+        }
+        ret[32] = '\0';
         return ret;
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from build import SOURCE
 from daemon import Daemon, wait_for
-from script import MIB
+from script import MIB, Script
 
 SCHEMA = json.loads((SOURCE / "src/daemon/openapi.json").read_text())
 TOKEN = "correct-horse-battery-staple"
@@ -126,6 +126,27 @@ def test_pages_hold_every_session_once(daemon):
     odd = daemon.get("/v1/sessions?label=odd%3D1&label=all%3dyes").json["sessions"]
     assert [session["name"] for session in odd] == ["s1", "s3", "s5"]
     assert daemon.get("/v1/sessions?owner=12345").json["sessions"] == []
+
+
+def listed(daemon):
+    return {one["name"]: one for one in daemon.get("/v1/sessions").json["sessions"]}
+
+
+def test_a_list_is_as_the_sessions_are_and_their_use_soon(daemon, sim):
+    """Its texts are kept for a moment; what was changed, and who came in another's place, is never old."""
+    daemon.create("a", gpus=["0"])
+    assert listed(daemon) == {"a": daemon.session("a")}
+    for memory in ("400MiB", "300MiB"):
+        daemon.patch("/v1/sessions/a", {"memory": memory, "labels": {"now": memory}})
+        assert listed(daemon) == {"a": daemon.session("a")}
+    assert daemon.delete("/v1/sessions/a").status == 204
+    daemon.create("b", gpus=["0"])
+    assert listed(daemon) == {"b": daemon.session("b")}
+    with Script(sim, ALIQUOT_SESSION="b") as gpu:
+        gpu.ready().do(f"alloc 1 {100 * MIB}")
+        exact = daemon.session("b")
+        assert exact["processes"] == 1 and exact["devices"][0]["used_bytes"] >= 100 * MIB
+        wait_for(lambda: listed(daemon) == {"b": exact})
 
 
 def test_of_two_changes_by_the_same_version_one_is_refused(daemon):
