@@ -121,6 +121,17 @@ void cards_stop(void)
         nvml.shutdown();
 }
 
+bool cards_is_divided(const struct cards *cards, unsigned at)
+{
+        const struct card *card = &cards->card[at];
+
+        for (unsigned i = 0; !card->is_instance && i < cards->count; i++) {
+                if (cards->card[i].is_instance && cards->card[i].index == card->index)
+                        return true;
+        }
+        return false;
+}
+
 void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret)
 {
         ret->count = (int)cards->count;

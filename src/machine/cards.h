@@ -42,6 +42,9 @@ int cards_start(void *handle, const char *path, struct error *err);
 int cards_list(struct cards *ret, struct error *err);
 void cards_stop(void);
 
+/* A card that is cut into instances: not to be had whole. */
+bool cards_is_divided(const struct cards *cards, unsigned at);
+
 void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret);
 
 /* "GPU-3f9a1c22", or the whole where that would not tell it from the others. */

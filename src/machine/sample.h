@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One look at the GPUs through the driver's NVML: how full, how busy, how warm, and who is on them.
+ *
+ *      cards_start(handle, path, &err)                 see cards.h
+ *      sample_bind(handle, &sampler)                   the same handle
+ *      sample_take(&sampler, &cards, SAMPLE_WHOLE, &sample)
+ *      sample_release(&sample)
+ *
+ * What the driver does not tell is SAMPLE_NONE or -1, never 0: not every GPU, driver and instance
+ * tells everything. Devices are those of `cards`, in their order. A card that is cut into instances
+ * lists its processes with these alone. Processes are in the order of their pids, and one that is
+ * in several of the driver's lists is there once a GPU; the driver names it by its pid in the
+ * reader's PID namespace.
+ *
+ * Each call may block as long as the driver likes. One thread at a time.
+ */
+#ifndef ALIQUOT_MACHINE_SAMPLE_H
+#define ALIQUOT_MACHINE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/nvml.h"
+#include "machine/cards.h"
+
+#define SAMPLE_NONE UINT64_MAX
+#define SAMPLE_LISTS 3u
+
+/* Bits: which of the driver's lists a process is in. */
+enum sample_kind { SAMPLE_COMPUTE = 1, SAMPLE_GRAPHICS = 2, SAMPLE_MPS = 4 };
+
+struct sample_process {
+        uint32_t pid;
+        uint8_t device; /* its place in the sample */
+        uint8_t kinds;
+        int16_t busy_percent; /* of the GPU's time since the look before; -1 */
+        int16_t memory_percent;
+        uint64_t bytes; /* SAMPLE_NONE */
+};
+
+struct sample_device {
+        uint8_t uuid[16];
+        bool is_instance;
+        bool has_processes; /* the driver listed them, be it none */
+        int busy_percent, memory_percent;
+        int celsius;
+        int sm_mhz, memory_mhz;
+        int64_t power_mw, power_limit_mw; /* -1 */
+        uint64_t total_bytes, used_bytes, free_bytes;
+        uint64_t reserved_bytes; /* the driver's own, not in used_bytes; SAMPLE_NONE: it may be */
+        uint64_t ecc_corrected, ecc_uncorrected; /* since the driver was loaded */
+        uint64_t xids;                           /* critical errors since sample_bind() */
+        uint32_t xid_last;                       /* the number of the latest; of xids > 0 */
+};
+
+struct sample {
+        uint64_t listed_ns; /* CLOCK_BOOTTIME, before the processes were asked for */
+        uint64_t failures;  /* calls that failed in another way than "not here" */
+        unsigned device_count;
+        struct sample_device device[SETTINGS_GPUS];
+        unsigned process_count, process_room;
+        struct sample_process *process; /* owned */
+};
+
+/* NVML's functions; NULL: this driver has no such. */
+struct sample_nvml {
+        __typeof__(nvmlDeviceGetHandleByUUID) *by_uuid;
+        __typeof__(nvmlDeviceGetMemoryInfo) *memory;
+        __typeof__(nvmlDeviceGetMemoryInfo_v2) *memory_v2;
+        __typeof__(nvmlDeviceGetUtilizationRates) *utilization;
+        __typeof__(nvmlDeviceGetTemperature) *temperature;
+        __typeof__(nvmlDeviceGetPowerUsage) *power;
+        __typeof__(nvmlDeviceGetEnforcedPowerLimit) *power_limit;
+        __typeof__(nvmlDeviceGetClockInfo) *clock;
+        __typeof__(nvmlDeviceGetTotalEccErrors) *ecc;
+        __typeof__(nvmlDeviceGetComputeRunningProcesses_v3) *list[SAMPLE_LISTS];
+        __typeof__(nvmlDeviceGetProcessUtilization) *shares;
+        __typeof__(nvmlEventSetCreate) *event_set_create;
+        __typeof__(nvmlEventSetFree) *event_set_free;
+        __typeof__(nvmlDeviceRegisterEvents) *event_register;
+        __typeof__(nvmlEventSetWait_v2) *event_wait;
+};
+
+struct sampler_card {
+        uint8_t uuid[16];
+        nvmlDevice_t handle;
+        uint64_t seen_us; /* what of its processes' shares was read already */
+        uint64_t ecc_corrected, ecc_uncorrected;
+        uint64_t xids;
+        uint32_t xid_last;
+};
+
+/* To be filled by sample_bind(), or from zero with another table. */
+struct sampler {
+        struct sample_nvml nvml;
+        nvmlEventSet_t events;
+        unsigned looks;
+        unsigned count;
+        struct sampler_card card[SETTINGS_GPUS];
+};
+
+enum sample_extent {
+        SAMPLE_WHOLE,
+        SAMPLE_PROCESSES, /* only memory and the lists of processes, without their shares */
+};
+
+void sample_bind(void *handle, struct sampler *ret);
+
+/* Before cards_stop(). */
+void sample_unbind(struct sampler *sampler);
+
+/* -ENOMEM; what the driver refuses is left out, and counted. */
+int sample_take(struct sampler *sampler, const struct cards *cards, enum sample_extent extent,
+                struct sample *ret);
+void sample_release(struct sample *sample);
+
+#endif
