@@ -24,6 +24,7 @@
 
 #include "common/log.h"
 #include "core/sessions.h"
+#include "core/watch.h"
 
 #define CONFIG_PATH_BYTES 1024u
 #define CONFIG_NAME_BYTES 64u
@@ -51,6 +52,8 @@ struct config {
         char socket_group[CONFIG_NAME_BYTES]; /* name or number; "": the daemon's own */
 
         struct sessions_policy policy;
+        struct watch_policy watch;               /* without its grace_ns, which is the policy's */
+        char managed_cgroups[CONFIG_PATH_BYTES]; /* see identity_is_in(); "": none is */
         bool has_session_metrics;
         uint32_t audit_days; /* 0: for ever */
         uint64_t audit_rows; /* 0: any number */

@@ -84,6 +84,18 @@ const struct config_key config_keys[] = {
         KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "0", 0, SESSIONS_MOST,
             LIVE, "Sessions of one user; 0: any number"),
 
+        KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
+            "What comes over programs of no session that use a GPU; signals in managed_cgroups "
+            "only",
+            "ignore", "report", "term", "kill"),
+        KEY("watch", "managed_cgroups", CGROUPS, managed_cgroups, "", 0, 0, LIVE,
+            "Where strangers may be sent signals: in these cgroups and in what lies in them"),
+        KEY("watch", "forged", WORD, watch.forged, "report", 0, 0, LIVE,
+            "What comes over who holds more than its ledger says; clamp: no more for its session",
+            "ignore", "report", "term", "kill", "clamp"),
+        KEY("watch", "tolerance", SIZE, watch.tolerance_bytes, "1GiB", 0, TI, LIVE,
+            "What a process may hold of a GPU beyond its ledger: contexts, code, the driver's own"),
+
         KEY("metrics", "sessions", SWITCH, has_session_metrics, "no", 0, 0, LIVE,
             "Metrics of each session, under its name (one series each)"),
 

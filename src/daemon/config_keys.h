@@ -12,6 +12,7 @@ enum config_type {
         CONFIG_TEXT,
         CONFIG_FOLDER, /* absolute path or nothing; so is CONFIG_FILE */
         CONFIG_FILE,
+        CONFIG_CGROUPS, /* absolute paths, separated by commas, or nothing */
         CONFIG_ADDRESS, /* see daemon/address.h, or nothing */
         CONFIG_SWITCH,  /* yes or no */
         CONFIG_NUMBER,

@@ -163,6 +163,19 @@ static bool parse_number(const struct config_key *key, const char *text, uint64_
         }
 }
 
+/* Each from the root of the hierarchy, and none that leads up again. */
+static bool is_good_list(const char *text)
+{
+        for (const char *at = text; *at; at += strspn(at, ", ")) {
+                size_t length = strcspn(at, ", ");
+
+                if (*at != '/')
+                        return false;
+                at += length;
+        }
+        return !strstr(text, "/..");
+}
+
 /* Whatever the type: one line without the sign of a comment, within its room. */
 static bool is_good_text(const struct config_key *key, const char *text)
 {
@@ -178,6 +191,8 @@ static bool is_good_text(const struct config_key *key, const char *text)
                 return true;
         if (key->type == CONFIG_ADDRESS)
                 return address_parse(text, &address, NULL) == 0;
+        if (key->type == CONFIG_CGROUPS)
+                return is_good_list(text);
         return text[0] == '/';
 }
 
@@ -276,6 +291,7 @@ const char *config_key_expected(const struct config_key *key, char *ret, size_t 
                 [CONFIG_TEXT] = "a name",
                 [CONFIG_FOLDER] = "the absolute path of a folder",
                 [CONFIG_FILE] = "the absolute path of a file",
+                [CONFIG_CGROUPS] = "cgroups such as /kubepods.slice, separated by commas",
                 [CONFIG_ADDRESS] = ADDRESS_EXPECTED,
                 [CONFIG_SWITCH] = "yes or no",
                 [CONFIG_NUMBER] = "a whole number",

@@ -92,6 +92,8 @@ static void test_values_of_every_type_arrive(void **state)
                     "[admission]\novercommit = ratio\nratio = 150%\nreserve = 512MiB\n"
                     "choice = least-loaded\nttl = 2h\nttl_most = 1d\non_end = kill\ngrace = none\n"
                     "sessions_per_owner = 4\n"
+                    "[watch]\nstrangers = kill\nmanaged_cgroups = /kubepods.slice, /gpu/jobs\n"
+                    "forged = clamp\ntolerance = 512MiB\n"
                     "[metrics]\nsessions = yes\n[audit]\nkeep_days = 7\nkeep_rows = 0\n");
         assert_string_equal(config.runtime_dir, "/run/x");
         assert_int_equal(config.log_level, LOG_DEBUG);
@@ -110,6 +112,10 @@ static void test_values_of_every_type_arrive(void **state)
         assert_int_equal(config.policy.ending, SESSIONS_KILL);
         assert_int_equal(config.policy.grace_ns, 0);
         assert_int_equal(config.policy.owner_most, 4);
+        assert_int_equal(config.watch.strangers, WATCH_KILL);
+        assert_int_equal(config.watch.forged, WATCH_CLAMP);
+        assert_int_equal(config.watch.tolerance_bytes, 512 << 20);
+        assert_string_equal(config.managed_cgroups, "/kubepods.slice, /gpu/jobs");
         assert_true(config.has_session_metrics);
         assert_int_equal(config.audit_days, 7);
         assert_int_equal(config.audit_rows, 0);
@@ -123,6 +129,9 @@ static void test_a_bad_value_is_named_with_its_place_and_what_was_expected(void 
         expect_refused("[http]\n\nidle_timeout = none\n",
                        "a.conf:3: http.idle_timeout = none: expected a duration such as 30s or "
                        "1h30m, 1s to 1d");
+        expect_refused("[watch]\nmanaged_cgroups = /a, b\n",
+                       "a.conf:2: watch.managed_cgroups = /a, b: expected cgroups such as "
+                       "/kubepods.slice, separated by commas, or nothing");
         expect_refused("[daemon]\nlog = loud\n",
                        "a.conf:2: daemon.log = loud: expected off, error, warn, info or debug");
         expect_refused("[admission]\nratio = 99\n",
