@@ -107,22 +107,27 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         return body;
 }
 
-static void read_shares(const json_t *devices, struct client_session *ret)
+/* Returns how many. `used` is what the daemon calls the bytes in use. */
+static unsigned read_shares(const json_t *devices, const char *used,
+                            struct client_share ret[PAGE_DEVICES])
 {
+        unsigned count = 0;
         json_t *device;
         size_t at;
 
         json_array_foreach(devices, at, device)
         {
-                struct client_share *share = &ret->share[ret->share_count];
+                struct client_share *share = &ret[count];
 
-                if (ret->share_count == PAGE_DEVICES)
+                if (count == PAGE_DEVICES)
                         break;
                 text_put(share->uuid, sizeof(share->uuid), NULL, "%s", client_text(device, "uuid"));
                 share->memory_bytes = client_whole(device, "memory_bytes");
-                share->used_bytes = client_whole(device, "used_bytes");
-                ret->share_count++;
+                share->used_bytes = client_whole(device, used);
+                share->card_bytes = client_whole(device, "card_bytes");
+                count++;
         }
+        return count;
 }
 
 static void read_session(json_t *json, struct client_session *ret)
@@ -150,7 +155,7 @@ static void read_session(json_t *json, struct client_session *ret)
                              json_is_string(value) ? json_string_value(value) : "") == 0)
                         text_quote(label, ret->label[ret->label_count++], sizeof(label));
         }
-        read_shares(json_object_get(json, "devices"), ret);
+        ret->share_count = read_shares(json_object_get(json, "devices"), "used_bytes", ret->share);
 }
 
 int client_create(const struct store *store, const struct client_wish *wish, struct error *err)
@@ -211,6 +216,32 @@ int client_list(const struct store *store,
                 rc = list_page(store, after, each, context, err);
         } while (rc == 0 && after[0]);
         return rc;
+}
+
+int client_processes(const struct store *store, const char *name,
+                     void (*each)(const struct client_process *process, void *context),
+                     void *context, struct error *err)
+{
+        scoped_call struct call call = { .store = store, .method = "GET" };
+        json_t *one;
+        size_t at;
+        int rc = client_start_call(&call, err, "/v1/sessions/%s/processes", name);
+
+        if (rc == 0)
+                rc = client_perform(&call, err);
+        if (rc < 0)
+                return rc;
+        json_array_foreach(call.answer, at, one)
+        {
+                struct client_process process = { .pid = (uint32_t)client_whole(one, "pid"),
+                                                  .uid = (uint32_t)client_whole(one, "uid") };
+
+                text_quote(client_text(one, "command"), process.command, sizeof(process.command));
+                process.share_count =
+                        read_shares(json_object_get(one, "devices"), "bytes", process.share);
+                each(&process, context);
+        }
+        return 0;
 }
 
 int client_change(const struct store *store, const struct client_session *seen,

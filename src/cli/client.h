@@ -40,6 +40,7 @@ struct client_share {
         char uuid[UUID_TEXT_BYTES];
         uint64_t memory_bytes;
         uint64_t used_bytes;
+        uint64_t card_bytes; /* 0: not known */
 };
 
 /* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
@@ -83,6 +84,20 @@ int client_show(const struct store *store, const char *name, struct client_sessi
 int client_list(const struct store *store,
                 void (*each)(const struct client_session *session, void *context), void *context,
                 struct error *err);
+
+/* A process of a session as the daemon sees it; what it holds is each share's used_bytes. */
+struct client_process {
+        uint32_t pid; /* 0: in a PID namespace that the daemon does not see */
+        uint32_t uid;
+        char command[CLIENT_WORD_BYTES];
+        unsigned share_count;
+        struct client_share share[PAGE_DEVICES];
+};
+
+/* Calls `each` for every process of a session. `process` is borrowed for the call. */
+int client_processes(const struct store *store, const char *name,
+                     void (*each)(const struct client_process *process, void *context),
+                     void *context, struct error *err);
 
 /* Against the version that the session had when it was last looked at; labels are merged into those
  * it has. */

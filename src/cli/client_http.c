@@ -183,7 +183,8 @@ int client_perform(struct call *call, struct error *err)
         if (call->text)
                 call->answer = json_loads(call->text, 0, NULL);
         if (call->status >= 200 && call->status < 300) {
-                if (call->status == 204 || json_is_object(call->answer))
+                if (call->status == 204 || json_is_object(call->answer) ||
+                    json_is_array(call->answer))
                         return 0;
                 return client_away(call->store, "what it says is no JSON", err);
         }

@@ -41,6 +41,13 @@ int client_list(const struct store *store,
         return refuse(store, err);
 }
 
+int client_processes(const struct store *store, const char *name,
+                     void (*each)(const struct client_process *process, void *context),
+                     void *context, struct error *err)
+{
+        return refuse(store, err);
+}
+
 int client_change(const struct store *store, const struct client_session *seen,
                   const struct client_wish *wish, struct error *err)
 {

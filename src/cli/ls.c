@@ -10,7 +10,7 @@
 #include "cli/client.h"
 #include "cli/names.h"
 #include "cli/options.h"
-#include "cli/presence.h"
+#include "cli/remote.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
 #include "cli/views.h"
@@ -200,8 +200,7 @@ static void list_one(struct listing *listing, const char *name)
         struct error err = { 0 };
         int rc = store_join(listing->store, name, false, &session, &err);
 
-        if ((rc == -EACCES || rc == -EPERM || rc == -EBUSY) &&
-            presence_look(listing->store) == PRESENCE_LISTENS &&
+        if (remote_can_tell(listing->store, rc) &&
             client_show(listing->store, name, &told, NULL) == 0) {
                 add_foreign(listing, &told);
                 return;

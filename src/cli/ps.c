@@ -7,12 +7,13 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cli/client.h"
 #include "cli/names.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
 #include "cli/views.h"
-#include "common/uuid.h"
 
 #define SHORT_UUID 12 /* GPU- and 8 digits */
 
@@ -38,46 +39,42 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
+        const char *session; /* of the rows that come */
 };
 
-static void add_row(struct table *table, const struct store_session *session,
-                    const struct usage_process *process, int row)
+/* `share` NULL: it holds nothing. */
+static void add_row(struct listing *listing, const struct client_process *process,
+                    const struct client_share *share)
 {
-        uint32_t pid = usage_local_pid(process);
-        char uuid[UUID_TEXT_BYTES];
+        struct table *table = &listing->table;
 
-        table_cell(table, "%s", session->limits->name);
-        if (pid)
-                table_cell(table, "%u", pid);
+        table_cell(table, "%s", listing->session);
+        if (process->pid)
+                table_cell(table, "%u", process->pid);
         else
-                table_cell(table, "?"); /* in a PID namespace that we do not see */
+                table_cell(table, "?"); /* in a PID namespace that is not seen */
         table_cell(table, "%s", process->command);
-        if (row < 0) {
-                table_cell(table, "-");
-                table_bytes(table, 0);
-                return;
-        }
-        table_cell(table, "%.*s", SHORT_UUID, views_uuid(session, (unsigned)row, uuid));
-        table_bytes(table, process->bytes[row]);
+        table_cell(table, "%.*s", SHORT_UUID, share ? share->uuid : "-");
+        table_bytes(table, share ? share->used_bytes : 0);
 }
 
-static void add_process(struct listing *listing, const struct store_session *session,
-                        const struct usage_process *process)
+static void add_process(const struct client_process *process, void *context)
 {
+        struct listing *listing = context;
         unsigned rows = 0;
 
         if (listing->is_json) {
-                views_process(&listing->out, session, process);
+                views_process(&listing->out, listing->session, process);
                 return;
         }
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (!usage_has_row(session, i) || !process->bytes[i])
+        for (unsigned i = 0; i < process->share_count; i++) {
+                if (!process->share[i].used_bytes)
                         continue;
-                add_row(&listing->table, session, process, (int)i);
+                add_row(listing, process, &process->share[i]);
                 rows++;
         }
         if (!rows)
-                add_row(&listing->table, session, process, -1);
+                add_row(listing, process, NULL);
 }
 
 static int add_session(struct listing *listing, const struct store_session *session,
@@ -88,32 +85,40 @@ static int add_session(struct listing *listing, const struct store_session *sess
 
         if (rc < 0)
                 return rc;
-        for (unsigned i = 0; i < usage.count; i++)
-                add_process(listing, session, &usage.process[i]);
+        for (unsigned i = 0; i < usage.count; i++) {
+                const struct client_process seen = views_seen_process(session, &usage.process[i]);
+
+                add_process(&seen, listing);
+        }
         usage_free(&usage);
         return 0;
-}
-
-/* What cannot be read is the business of `ls`. */
-static void visit(struct listing *listing, const char *name)
-{
-        struct store_session session;
-
-        if (store_join(&listing->store, name, false, &session, NULL) == 0) {
-                add_session(listing, &session, NULL);
-                store_close(&session);
-        }
 }
 
 static int list_one(struct listing *listing, const char *name, struct error *err)
 {
         struct store_session session;
-        int rc = options_open_session(name, false, &session, err);
+        int rc = store_join(&listing->store, name, false, &session, err);
 
+        listing->session = name;
+        if (remote_can_tell(&listing->store, rc) &&
+            client_processes(&listing->store, name, add_process, listing, NULL) == 0)
+                return 0;
         if (rc < 0)
                 return rc;
         rc = add_session(listing, &session, err);
         store_close(&session);
+        return rc;
+}
+
+static int list_named(struct listing *listing, const char *name, struct error *err)
+{
+        int rc = settings_check_name("session", name, err);
+
+        if (rc == 0)
+                rc = options_find_store(&listing->store, err);
+        if (rc == 0)
+                rc = list_one(listing, name, err);
+        options_unknown(name, &listing->store, rc, err);
         return rc;
 }
 
@@ -131,7 +136,7 @@ static int list_all(struct listing *listing, struct error *err)
         if (rc < 0)
                 return rc;
         for (size_t i = 0; i < names.count; i++)
-                visit(listing, names.at[i]);
+                list_one(listing, names.at[i], NULL); /* what cannot be read, `ls` tells */
         names_free(&names);
         return 0;
 }
@@ -150,7 +155,7 @@ int command_ps(int argc, char **argv)
                 return command_fail("ps", STATUS_WRONG, &err);
         if (listing.is_json)
                 json_out_open(&listing.out, NULL, '[');
-        rc = view.count ? list_one(&listing, view.name[0], &err) : list_all(&listing, &err);
+        rc = view.count ? list_named(&listing, view.name[0], &err) : list_all(&listing, &err);
         if (rc < 0)
                 return command_fail("ps", STATUS_NO, &err);
         if (listing.is_json) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/presence.h"
 #include "cli/usage.h"
 #include "common/atomic.h"
 #include "common/text.h"
@@ -44,6 +45,12 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
                           "it (its limits hold meanwhile)",
                           name, store->path);
         return rc;
+}
+
+bool remote_can_tell(const struct store *store, int rc)
+{
+        return (rc == -EACCES || rc == -EPERM || rc == -EBUSY) &&
+               presence_look(store) == PRESENCE_LISTENS;
 }
 
 /* -- Wishes ----------------------------------------------------------------------------------- */

@@ -26,6 +26,10 @@ enum remote_owner remote_owner(const struct store *store, const char *name);
  * such a session nor a daemon. CLIENT_AWAY: it is the daemon's, and that does not answer. */
 int remote_is_asked(const struct store *store, const char *name, struct error *err);
 
+/* Whether a daemon can tell of a session that store_join() answered `rc` for: its pages are another
+ * user's, or closed since it is ending. */
+bool remote_can_tell(const struct store *store, int rc);
+
 /* Makes the session; its page is there when this returns. */
 int remote_create(const struct store *store, const struct request_flags *flags,
                   const struct request *request, const char *name, struct error *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/presence.h"
+#include "cli/remote.h"
 #include "common/atomic.h"
 #include "common/text.h"
 #include "common/uuid.h"
@@ -26,31 +27,43 @@ const char *views_uuid(const struct store_session *session, unsigned row, char r
         return uuid_format(uuid, false, ret);
 }
 
-void views_process(struct json_out *out, const struct store_session *session,
-                   const struct usage_process *process)
+void views_process(struct json_out *out, const char *session, const struct client_process *process)
 {
-        char uuid[UUID_TEXT_BYTES];
-        uint32_t pid = usage_local_pid(process);
-
         json_out_open(out, NULL, '{');
-        json_out_text(out, "session", session->limits->name);
-        if (pid)
-                json_out_u64(out, "pid", pid);
+        json_out_text(out, "session", session);
+        if (process->pid)
+                json_out_u64(out, "pid", process->pid);
         else
                 json_out_null(out, "pid");
         json_out_u64(out, "uid", process->uid);
         json_out_text(out, "command", process->command);
         json_out_open(out, "devices", '[');
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (!usage_has_row(session, i))
-                        continue;
+        for (unsigned i = 0; i < process->share_count; i++) {
                 json_out_open(out, NULL, '{');
-                json_out_text(out, "uuid", views_uuid(session, i, uuid));
-                json_out_u64(out, "bytes", process->bytes[i]);
+                json_out_text(out, "uuid", process->share[i].uuid);
+                json_out_u64(out, "bytes", process->share[i].used_bytes);
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');
         json_out_close(out, '}');
+}
+
+struct client_process views_seen_process(const struct store_session *session,
+                                         const struct usage_process *process)
+{
+        struct client_process seen = { .pid = usage_local_pid(process), .uid = process->uid };
+
+        text_put(seen.command, sizeof(seen.command), NULL, "%s", process->command);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct client_share *share = &seen.share[seen.share_count];
+
+                if (!usage_has_row(session, i))
+                        continue;
+                views_uuid(session, i, share->uuid);
+                share->used_bytes = process->bytes[i];
+                seen.share_count++;
+        }
+        return seen;
 }
 
 static void print_rows(const struct store_session *session, const struct usage *usage,
@@ -166,8 +179,11 @@ static int print_json(const struct store_session *session, const struct usage *u
         }
         json_out_close(&out, ']');
         json_out_open(&out, "processes", '[');
-        for (unsigned i = 0; i < usage->count; i++)
-                views_process(&out, session, &usage->process[i]);
+        for (unsigned i = 0; i < usage->count; i++) {
+                const struct client_process seen = views_seen_process(session, &usage->process[i]);
+
+                views_process(&out, page->name, &seen);
+        }
         json_out_close(&out, ']');
         json_out_close(&out, '}');
         return json_out_end(&out);
@@ -204,14 +220,30 @@ static void print_shares(const struct client_session *terms, struct table *table
                 table_cell(table, "%s", terms->share[i].uuid);
                 table_bytes(table, terms->share[i].memory_bytes);
                 table_bytes(table, terms->share[i].used_bytes);
-                table_cell(table, "?");
+                if (terms->share[i].card_bytes)
+                        table_bytes(table, terms->share[i].card_bytes);
+                else
+                        table_cell(table, "?"); /* its GPU is gone */
         }
         table_print(table);
 }
 
-static int foreign_json(const struct client_session *terms)
+struct told {
+        struct json_out *out;
+        const char *session;
+};
+
+static void add_told(const struct client_process *process, void *context)
+{
+        const struct told *told = context;
+
+        views_process(told->out, told->session, process);
+}
+
+static int foreign_json(const struct store *store, const struct client_session *terms)
 {
         struct json_out out = { .stream = stdout };
+        struct told told = { &out, terms->name };
 
         json_out_open(&out, NULL, '{');
         json_out_text(&out, "name", terms->name);
@@ -229,21 +261,27 @@ static int foreign_json(const struct client_session *terms)
                 json_out_text(&out, "uuid", terms->share[i].uuid);
                 json_out_u64(&out, "limit_bytes", terms->share[i].memory_bytes);
                 json_out_u64(&out, "used_bytes", terms->share[i].used_bytes);
-                json_out_null(&out, "card_bytes");
+                if (terms->share[i].card_bytes)
+                        json_out_u64(&out, "card_bytes", terms->share[i].card_bytes);
+                else
+                        json_out_null(&out, "card_bytes");
                 json_out_close(&out, '}');
         }
         json_out_close(&out, ']');
-        json_out_null(&out, "processes");
+        json_out_open(&out, "processes", '[');
+        client_processes(store, terms->name, add_told, &told, NULL);
+        json_out_close(&out, ']');
         json_out_close(&out, '}');
         return json_out_end(&out);
 }
 
-static int show_foreign(const struct client_session *terms, bool is_json, struct error *err)
+static int show_foreign(const struct store *store, const struct client_session *terms, bool is_json,
+                        struct error *err)
 {
         struct table table = { .titles = VIEWS_TITLES };
 
         if (is_json)
-                return foreign_json(terms) < 0 ? fail(err, -EIO, "standard output: %m") : 0;
+                return foreign_json(store, terms) < 0 ? fail(err, -EIO, "standard output: %m") : 0;
         printf("session    %s\n", terms->name);
         printf("user       %u\n", terms->owner);
         printf("processes  %u\n", terms->processes);
@@ -262,8 +300,8 @@ static int find(const struct store *store, const char *name, struct store_sessio
         int rc = store_join(store, name, false, ret, err);
         int asked;
 
-        if ((rc != -ENOENT && rc != -EACCES && rc != -EPERM && rc != -EBUSY) ||
-            presence_look(store) != PRESENCE_LISTENS)
+        /* A daemon may know of one whose folder was taken away. */
+        if (!remote_can_tell(store, rc == -ENOENT ? -EACCES : rc))
                 return rc;
         asked = client_show(store, name, ret_terms, rc == -ENOENT ? err : NULL);
         return asked == 0 ? 1 : rc;
@@ -276,7 +314,7 @@ int views_named(const struct store *store, const char *name, bool is_json, struc
         int rc = find(store, name, &session, &terms, err);
 
         if (rc > 0)
-                return show_foreign(&terms, is_json, err);
+                return show_foreign(store, &terms, is_json, err);
         if (rc == 0) {
                 rc = show_pages(store, &session, is_json, err);
                 store_close(&session);

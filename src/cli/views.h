@@ -16,8 +16,11 @@ void views_limit(struct json_out *out, const char *key, uint64_t bytes);
 /* The UUID of a row; GPU- also where it is an instance, which a page does not tell. */
 const char *views_uuid(const struct store_session *session, unsigned row, char ret[]);
 
-void views_process(struct json_out *out, const struct store_session *session,
-                   const struct usage_process *process);
+/* As it is shown: of what its session's pages tell. The daemon tells of others in the same form. */
+struct client_process views_seen_process(const struct store_session *session,
+                                         const struct usage_process *process);
+
+void views_process(struct json_out *out, const char *session, const struct client_process *process);
 
 /*
  * The whole session on standard output: what its pages say, and what the daemon that made it says

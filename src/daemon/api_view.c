@@ -65,12 +65,14 @@ static json_int_t whole(uint64_t value)
 static json_t *view_share(const struct api *api, const struct sessions_share *share,
                           const struct folder_use *use)
 {
+        const struct card *card = card_of(api, share->uuid);
         char uuid[UUID_TEXT_BYTES];
 
         return json_pack(
-                "{s:s, s:I, s:I, s:o, s:o}", "uuid", api_uuid(api, share->uuid, uuid),
+                "{s:s, s:I, s:I, s:o, s:o, s:o}", "uuid", api_uuid(api, share->uuid, uuid),
                 "memory_bytes", whole(share->memory_bytes), "used_bytes",
-                whole(folder_used_bytes(use, share->uuid)), "compute_percent",
+                whole(folder_used_bytes(use, share->uuid)), "card_bytes",
+                card ? json_integer(whole(card->total_bytes)) : json_null(), "compute_percent",
                 share->compute_milli_percent ? json_real(share->compute_milli_percent / 1000.0)
                                              : json_null(),
                 "guarantee_percent",
