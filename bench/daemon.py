@@ -1,97 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node's daemon with 1,000 sessions: what it costs when nothing happens, and how fast it answers."""
-import contextlib
-import http.client
-import json
-import os
-import pathlib
-import selectors
-import socket
-import subprocess
-import tempfile
+"""The node's daemon with 1,000 sessions and 5,000 processes: what it costs when nothing happens, and how
+fast it answers, also while programs work."""
 import time
 
+from aliquotd import begun, daemon, end, read_all
 from report import Report, percentile
-from stage import BUILD
 
 SESSIONS = 1000
+PROCESSES = 5  # of each session
 CONNECTIONS = 64
 READS = 40000
 CHANGES = 500
-IDLE_SECONDS = 10
+IDLE_SECONDS = 30
+WORKING = 100
+NAP_US = 10000
 SPEC = "gpus=8,memory=80GiB,model=h200"
-REQUEST = b"GET /v1/sessions/s%04d HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 report = Report("daemon", f"aliquotd with {SESSIONS} sessions on 8 simulated GPUs, its database on tmpfs; "
-                          f"{IDLE_SECONDS} s of rest; {READS} reads of one session each over {CONNECTIONS} connections "
-                          f"of the socket, each asking again when answered, by one Python client on the same machine; "
-                          f"{CHANGES} changes of a limit, one after the other, each read from the page when it is answered")
+                          f"{IDLE_SECONDS} s of rest, without programs and with {PROCESSES} in each session that hold "
+                          f"memory of a toy driver; {READS} reads of one session each over {CONNECTIONS} connections "
+                          f"of the socket, each asking again when answered, by one Python client on the same machine, at "
+                          f"rest and while a program in each of {WORKING} sessions takes and gives back memory every "
+                          f"{NAP_US // 1000} ms; {CHANGES} changes of a limit, one after the other, each read from the page "
+                          f"when it is answered")
 
 
-class Client(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost")
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-
-    def ask(self, method, path, body=None):
-        self.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
-        answer = self.getresponse()
-        text = answer.read()
-        assert answer.status < 300, text
-        return json.loads(text)
-
-
-@contextlib.contextmanager
-def daemon(folder):
-    config = folder / "conf"
-    config.write_text("[daemon]\nlog = warn\n[admission]\novercommit = none\n")
-    config.chmod(0o600)
-    (folder / "sim").mkdir(exist_ok=True)
-    process = subprocess.Popen([BUILD / "src/daemon/aliquotd", "--config", config, "--runtime-dir", folder / "run",
-                                "--state-dir", folder / "state", f"--sim={SPEC},state={folder / 'sim'}"])
-    try:
-        while not (folder / "run/aliquotd.sock").exists():
-            assert process.poll() is None
-            time.sleep(0.01)
-        yield process
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def cpu_seconds(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(process):
-    pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def read_all(path):
-    """Milliseconds that each read took, and seconds for all."""
-    selector, samples, started = selectors.DefaultSelector(), [], {}
-    for i in range(CONNECTIONS):
-        raw = socket.socket(socket.AF_UNIX)
-        raw.connect(str(path))
-        selector.register(raw, selectors.EVENT_READ)
-        started[raw] = time.perf_counter()
-        raw.sendall(REQUEST % i)
-    begun = time.perf_counter()
-    while len(samples) < READS:
-        for key, _ in selector.select():
-            answer = key.fileobj.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"}")
-            now = time.perf_counter()
-            samples.append((now - started[key.fileobj]) * 1e3)
-            started[key.fileobj] = now
-            key.fileobj.sendall(REQUEST % (len(samples) % SESSIONS))
-    return samples, time.perf_counter() - begun
+def request(number):
+    return b"GET /v1/sessions/s%04d HTTP/1.1\r\nHost: localhost\r\n\r\n" % (number % SESSIONS)
 
 
 def change_all(client, limits):
@@ -100,32 +35,52 @@ def change_all(client, limits):
     with open(limits, "rb") as page:
         for i in range(CHANGES):
             mib = 100 + i % 100
-            begun = time.perf_counter()
+            begin = time.perf_counter()
             client.ask("PATCH", "/v1/sessions/s0000", {"memory": f"{mib}MiB"})
-            samples.append((time.perf_counter() - begun) * 1e3)
+            samples.append((time.perf_counter() - begin) * 1e3)
             page.seek(0)
             assert (mib << 20).to_bytes(8, "little") in page.read()
     return samples
 
 
-with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-    folder = pathlib.Path(name)
-    (folder / "run").mkdir(mode=0o700)
-    with daemon(folder) as process:
-        client = Client(folder / "run/aliquotd.sock")
-        for number in range(SESSIONS):
-            client.ask("POST", "/v1/sessions", {"name": f"s{number:04}", "memory": "100MiB", "ttl": "1h"})
-        before = cpu_seconds(process)
-        time.sleep(IDLE_SECONDS)
-        report.row("at rest, of one core", 100 * (cpu_seconds(process) - before) / IDLE_SECONDS, "%", 1)
-        reads, seconds = read_all(folder / "run/aliquotd.sock")
-        report.row("a read of one session, all connections together", seconds / READS * 1e6, "us", 100, "10,000 a second")
-        report.row("a read of one session, p99", percentile(reads, 0.99), "ms", 5)
-        changes = change_all(client, folder / "run/sessions/s0000/limits")
-        report.row("a live change of a limit, p99", percentile(changes, 0.99), "ms", 5, "XPUShare 5 s", changes)
-        report.row("memory of the daemon", resident_mib(process), "MiB", 64)
-    begun = time.perf_counter()
-    with daemon(folder):
-        Client(folder / "run/aliquotd.sock").ask("GET", "/v1/sessions/s0999")
-        report.row("from its start until it answers again", (time.perf_counter() - begun) * 1e3, "ms")
+def create_all(client):
+    """The card of each session."""
+    made = [client.ask("POST", "/v1/sessions", {"name": f"s{number:04}", "memory": "100MiB", "ttl": "1h"})
+            for number in range(SESSIONS)]
+    return {one["name"]: one["devices"][0]["uuid"] for one in made}
+
+
+def report_reads(node, when):
+    reads, seconds = read_all(node.socket, request, CONNECTIONS, READS)
+    report.row(f"a read of one session, all connections, {when}", seconds / READS * 1e6, "us", 100, "10,000 a second")
+    report.row(f"a read of one session, p99, {when}", percentile(reads, 0.99), "ms", 5)
+
+
+def report_processes(node, cards):
+    programs = [begun(node.program(name, "hold", PROCESSES, uuid=uuid)) for name, uuid in cards.items()]
+    alive = [node.client().ask("GET", f"/v1/sessions/{name}")["processes"] for name in cards]
+    assert alive == [PROCESSES] * SESSIONS, alive
+    report.row(f"at rest with {sum(alive)} processes, of one core", node.percent_of_a_core(IDLE_SECONDS), "%", 1,
+               "vcuda-hook 8 processes")
+    report.row(f"memory of the daemon with {sum(alive)} processes", node.resident_mib(), "MiB", 64)
+    end(programs)
+
+
+with daemon(SPEC, "[admission]\novercommit = none\n") as node:
+    client = node.client()
+    cards = create_all(client)
+    report.row("at rest, of one core", node.percent_of_a_core(IDLE_SECONDS), "%", 1)
+    report_reads(node, "at rest")
+    programs = [begun(node.program(name, "work", 1, NAP_US, uuid=uuid)) for name, uuid in list(cards.items())[:WORKING]]
+    report_reads(node, f"{WORKING} sessions work")
+    end(programs)
+    changes = change_all(client, node.runtime / "sessions/s0000/limits")
+    report.row("a live change of a limit, p99", percentile(changes, 0.99), "ms", 5, "XPUShare 5 s", changes)
+    report.row("memory of the daemon", node.resident_mib(), "MiB", 64)
+    report_processes(node, cards)
+    node.stop()
+    began = time.perf_counter()
+    node.start()
+    node.client().ask("GET", "/v1/sessions/s0999")
+    report.row("from its start until it answers again", (time.perf_counter() - began) * 1e3, "ms")
 report.finish()

@@ -3,6 +3,8 @@
 
 A row is a figure with what it should reach and what the peers publish beside it. The JSON goes to
 the folder that ALIQUOT_BENCH_JSON names, with the raw samples, the machine and the date.
+
+    report.py FOLDER    all that is there as one JSON object, by name
 """
 import datetime
 import json
@@ -10,6 +12,7 @@ import os
 import pathlib
 import platform
 import statistics
+import sys
 
 
 def percentile(values, part):
@@ -53,3 +56,8 @@ class Report:
                                "gpu": "none: simulated or toy driver",
                                "date": datetime.date.today().isoformat()}, indent=1)
             pathlib.Path(folder, f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    print(json.dumps({file.stem: json.loads(file.read_text(encoding="utf-8"))
+                      for file in sorted(pathlib.Path(sys.argv[1]).glob("*.json"))}, indent=1))
