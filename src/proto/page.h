@@ -152,8 +152,9 @@ struct page_meter {
            (CLOCK_MONOTONIC). They end by growing old, so nobody has to clear up after the dead. */
         uint64_t wanted_at_ns;
         uint64_t active_at_ns;
-        /* Which process of the session launches now, and until when: 12 bits slot, 1 bit "taken",
-           51 bits CLOCK_MONOTONIC in us. Processes of a capped session take turns by it. */
+        /* Which process of the session launches now, and until when (PAGE_TURN_...). Processes of a
+           session with a cap or a scheduler take turns by it, also a process that is alone: while
+           it is taken and its time not over, work may be in flight; else none is. */
         uint64_t turn;
         uint32_t turn_bell; /* futex word: raised when a turn is given up while others wait */
         uint32_t window;    /* pieces of work that may be in flight, as last computed */
@@ -174,6 +175,12 @@ struct page_row {
         uint64_t done; /* anyone, only ever raised */
         uint64_t reserved[2];
 };
+
+/* page_meter.turn: the slot in the 12 bits above, then whether it is taken, then CLOCK_MONOTONIC in
+ * us. */
+#define PAGE_TURN_SLOT_SHIFT 52
+#define PAGE_TURN_TAKEN (UINT64_C(1) << 51)
+#define PAGE_TURN_US (PAGE_TURN_TAKEN - 1)
 
 /* What a slot's owner says of itself, for `aliquot ps` and process lists only: never trusted. */
 struct page_slot {
