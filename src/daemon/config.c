@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <ini.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -246,6 +247,11 @@ int config_check(const struct config *config, struct config_report *report)
         if (config->is_token_required && !config->token_file[0])
                 rc = complain(report,
                               "http.token_required = yes: expected http.token_file as well");
+        /* Or in the environment, as GPU Slice's server has it. */
+        if (config->is_join_token_required && !config->join_token_file[0] &&
+            !getenv("GPUSLICE_IPC_TOKEN"))
+                rc = complain(report,
+                              "join.token_required = yes: expected join.token_file as well");
         if (policy->ttl_most_ns && policy->ttl_ns > policy->ttl_most_ns)
                 rc = complain(report, "admission.ttl: is longer than admission.ttl_most");
         if (policy->ttl_most_ns && !policy->ttl_ns)

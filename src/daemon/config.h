@@ -51,6 +51,14 @@ struct config {
         uint32_t socket_mode;
         char socket_group[CONFIG_NAME_BYTES]; /* name or number; "": the daemon's own */
 
+        char join_token_file[CONFIG_PATH_BYTES]; /* "": nothing is asked of who joins */
+        bool is_join_token_required;
+        uint32_t join_connections_most;
+        uint32_t join_peer_connections_most;
+        uint32_t join_rate_per_second; /* joins of one user; 0: any number */
+        uint32_t join_rate_burst;
+        uint64_t join_timeout_ns; /* for a HELLO to arrive */
+
         struct sessions_policy policy;
         struct watch_policy watch;               /* without its grace_ns, which is the policy's */
         char managed_cgroups[CONFIG_PATH_BYTES]; /* see identity_is_in(); "": none is */

@@ -23,6 +23,7 @@
 #include "daemon/api.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
+#include "daemon/tenant.h"
 #include "machine/place.h"
 
 #define LOCK_FILE "daemon.lock"
@@ -43,6 +44,7 @@ static struct {
         struct event_base *base;
         struct database *database;
         struct node *node;
+        struct tenants *tenants;
         struct api *api;
         struct http *http;
         struct event *events[5];
@@ -108,6 +110,14 @@ static void apply_policy(void)
                 log_tell("aliquotd: the policy is as before");
 }
 
+static void reload_tenants(void)
+{
+        struct error err = { 0 };
+
+        if (tenants_reload(self.tenants, &err) < 0)
+                log_tell("aliquotd: %s; the token of joins is as before", err.text);
+}
+
 /* -- Signals and timers ----------------------------------------------------------------------- */
 
 static void on_end(evutil_socket_t number, short what, void *context)
@@ -121,6 +131,7 @@ static void on_reload(evutil_socket_t number, short what, void *context)
         notify("RELOADING=1");
         reload();
         apply_policy();
+        reload_tenants();
         node_look_again(self.node);
         log_line(LOG_INFO, "config read again");
         notify("READY=1");
@@ -266,6 +277,15 @@ static int start_node(struct error *err)
         return rc < 0 ? rc : node_open(&self.node, &options, err);
 }
 
+static int start_tenants(struct error *err)
+{
+        const struct tenants_options options = { .base = self.base,
+                                                 .node = self.node,
+                                                 .config = &self.config };
+
+        return tenants_start(&self.tenants, &options, err);
+}
+
 static int listen_tcp(struct error *err)
 {
         struct address address;
@@ -321,6 +341,8 @@ static int start(struct error *err)
         rc = add_events(err);
         if (rc == 0)
                 rc = start_node(err);
+        if (rc == 0)
+                rc = start_tenants(err);
         return rc < 0 ? rc : start_http(err);
 }
 
@@ -328,6 +350,7 @@ static void end(void)
 {
         http_stop(self.http);
         api_stop(self.api);
+        tenants_stop(self.tenants);
         node_close(self.node);
         for (unsigned i = 0; i < 5; i++) {
                 if (self.events[i])

@@ -148,6 +148,16 @@ static int make(struct node *node, const struct work *work, const struct session
         return folder_make(&node->store, session, &node->cards.cards, err);
 }
 
+static int make_and_show(struct node *node, const struct work *work,
+                         const struct sessions_one *session, struct error *err)
+{
+        int rc = make(node, work, session, err);
+
+        if (rc == 0 && node->folder_watcher)
+                node->folder_watcher(session, true, node->folder_context);
+        return rc;
+}
+
 static int signal_all(struct node *node, struct work *work, const struct sessions_one *session,
                       int number, struct error *err)
 {
@@ -165,7 +175,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         switch (action->type) {
         case SESSIONS_MAKE:
         case SESSIONS_LIMIT:
-                return make(node, work, action->session, err);
+                return make_and_show(node, work, action->session, err);
         case SESSIONS_SHUT:
                 work->must_look = true;
                 return folder_shut(&node->store, action->session, err);
@@ -174,6 +184,8 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         case SESSIONS_SIGKILL:
                 return signal_all(node, work, action->session, SIGKILL, err);
         case SESSIONS_REMOVE:
+                if (node->folder_watcher)
+                        node->folder_watcher(action->session, false, node->folder_context);
                 return folder_remove(&node->store, action->session, err);
         default:
                 tell(node, work, action);
@@ -245,6 +257,14 @@ static void look_after(struct node *node, const struct sessions_one *session)
         memcpy(name, session->name, sizeof(name));
         if (folder_is_live(&node->store, session, NULL) == 0)
                 node_note_empty(node, name);
+}
+
+void node_look(struct node *node, const char *name)
+{
+        const struct sessions_one *session = sessions_find(node->sessions, name);
+
+        if (session && session->state != SESSIONS_OPEN)
+                look_after(node, session);
 }
 
 static void count(struct node *node, const struct sessions_event *event,
@@ -331,6 +351,12 @@ struct database *node_database(struct node *node)
 const struct node_counts *node_counts(const struct node *node)
 {
         return &node->counts;
+}
+
+void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context)
+{
+        node->folder_watcher = watcher;
+        node->folder_context = context;
 }
 
 void node_listen(struct node *node, node_listener *listener, void *context)

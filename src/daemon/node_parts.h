@@ -20,6 +20,8 @@ struct node {
         struct node_counts counts;
         node_listener *listener;
         void *listener_context;
+        node_folder_watcher *folder_watcher;
+        void *folder_context;
 
         struct node_cards cards;
         const char *nvml;

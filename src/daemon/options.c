@@ -151,6 +151,7 @@ static int read_aliases(struct config *config, struct config_report *report)
                 const char *key;
         } aliases[] = {
                 { "GPUSLICE_DEFAULT_TTL", "admission.ttl" },
+                { "GPUSLICE_IPC_TOKEN_REQUIRED", "join.token_required" },
                 { "GPUSLICE_METRICS_DEBUG", "metrics.sessions" },
         };
         int rc = 0;

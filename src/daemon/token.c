@@ -92,6 +92,18 @@ int token_read(const char *path, struct token *ret, struct error *err)
         return rc < 0 ? wrap(err, "token file") : 0;
 }
 
+int token_take(const char *text, const char *origin, struct token *ret, struct error *err)
+{
+        size_t length = strlen(text);
+        int rc = check_text(origin, text, length, err);
+
+        if (rc < 0)
+                return rc;
+        ret->length = length;
+        memcpy(ret->text, text, length);
+        return 0;
+}
+
 bool token_is(const struct token *token, const char *said, size_t length)
 {
         unsigned char difference = length != token->length || !token->length;

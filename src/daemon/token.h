@@ -29,6 +29,9 @@ struct token {
 /* -EPERM: its owner or mode; -EINVAL: what it holds; else open's and read's. */
 int token_read(const char *path, struct token *ret, struct error *err);
 
+/* The same of a text that `origin` says. */
+int token_take(const char *text, const char *origin, struct token *ret, struct error *err);
+
 /* How long it takes tells nothing about the token but its length. Never true of an empty token. */
 bool token_is(const struct token *token, const char *said, size_t length);
 

@@ -46,6 +46,14 @@ static uint64_t start_of(const char *stat_path)
         return field ? strtoull(field, NULL, 10) : 0;
 }
 
+uint64_t usage_start_ticks(uint32_t pid)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+        return start_of(path);
+}
+
 static uint64_t own_namespace(void)
 {
         struct stat st;
@@ -60,6 +68,24 @@ static void copy_printable(char *to, const char *from, size_t size)
         for (; i + 1 < size && from[i] != '\0' && from[i] != '\n'; i++)
                 to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
         memset(to + i, 0, size - i);
+}
+
+/* Lines such as 0::/user.slice, or of version 1 4:memory:/docker/7f3e: the path stands last. */
+void usage_cgroup(uint32_t pid, char ret[USAGE_CGROUP_BYTES])
+{
+        char path[64], text[4096];
+        const char *line, *group;
+
+        memset(ret, 0, USAGE_CGROUP_BYTES);
+        snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
+        if (!read_small(path, text, sizeof(text)))
+                return;
+        line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::/");
+        line = line ? line + (*line == '\n') : text;
+        group = strchr(line, ':');
+        group = group ? strchr(group + 1, ':') : NULL;
+        if (group)
+                copy_printable(ret, group + 1, USAGE_CGROUP_BYTES);
 }
 
 void usage_describe_self(struct page_slot *slot)

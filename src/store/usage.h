@@ -17,6 +17,8 @@
 #include "proto/page.h"
 #include "store/liveness.h"
 
+#define USAGE_CGROUP_BYTES 256u
+
 struct usage_process {
         uint32_t slot;
         uint32_t pid; /* in its own PID namespace; see usage_local_pid() */
@@ -41,6 +43,13 @@ int usage_list(const struct slots_page *slots, const struct liveness_file *file,
 /* The pid by which this process may name it: its own if the namespace is ours; else, from the
  * namespace of an ancestor, what /proc says of a process with that start; 0 when there is none. */
 uint32_t usage_local_pid(const struct usage_process *process);
+
+/* When a process of this namespace started: field 22 of its stat. 0: there is none such. */
+uint64_t usage_start_ticks(uint32_t pid);
+
+/* Its control group (of version 2, else the first that is said); printable, "" when it cannot be
+ * told. One bounded read. */
+void usage_cgroup(uint32_t pid, char ret[USAGE_CGROUP_BYTES]);
 
 /* Whether the process with this pid here started when the slot says, under the pid that it says. */
 bool usage_is_process(const struct usage_process *process, uint32_t pid);

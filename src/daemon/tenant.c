@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A door for each session: made with its folder, made again after a restart, gone with it.
+ *
+ * The socket is bound under another name and renamed, so that one that can be seen can be connected
+ * to, and by its owner alone. It is left where it is when the daemon ends: that nobody listens is
+ * what a joiner waits for, while a name that is missing means that there is no such session. Paths
+ * of sockets are short (sun_path), those of sessions are not: they are named from their folder.
+ */
+#include "daemon/tenant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/tenant_parts.h"
+
+#define BACKLOG 512
+#define ACCEPTS 64u /* of one door in a row: the others wait meanwhile */
+#define CLOCK_USEC 500000
+#define MISSING_BEATS 60u /* of the clock */
+#define SOCKET_NAME "socket"
+#define MADE_NAME ".socket"
+
+uint64_t tenant_now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+const struct tenants_counts *tenants_counts(const struct tenants *tenants)
+{
+        return &tenants->counts;
+}
+
+bool tenants_use_mounts(const struct tenants *tenants)
+{
+        return tenants->uses_mounts;
+}
+
+/* -- A door ----------------------------------------------------------------------------------- */
+
+static void door_close(struct tenant_door *door)
+{
+        struct tenant_visit *visit = TAILQ_FIRST(&door->tenants->visits);
+
+        while (visit) {
+                struct tenant_visit *next = TAILQ_NEXT(visit, entry);
+
+                if (visit->door == door)
+                        tenant_visit_end(visit);
+                visit = next;
+        }
+        tenant_forget_all(door);
+        LIST_REMOVE(door, entry);
+        door->tenants->door_count--;
+        if (door->event)
+                event_free(door->event);
+        if (door->fd >= 0)
+                close(door->fd);
+        if (door->limits >= 0)
+                close(door->limits);
+        free(door);
+}
+
+/* Out of descriptors: those who wait would wake us again at once. on_clock() goes on. */
+static void pause_door(struct tenant_door *door)
+{
+        static uint64_t told_ns;
+        uint64_t now_ns = tenant_now_ns();
+
+        if (!told_ns || now_ns - told_ns > UINT64_C(10000000000)) {
+                log_line(LOG_WARN, "session %s: accept: %s", door->name, strerror(errno));
+                told_ns = now_ns;
+        }
+        event_del(door->event);
+        door->is_paused = true;
+}
+
+static void on_connect(evutil_socket_t listener, short what, void *context)
+{
+        struct tenant_door *door = context;
+
+        for (unsigned i = 0; i < ACCEPTS; i++) {
+                int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+                if (fd >= 0)
+                        tenant_visit_begin(door, fd);
+                else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                        return pause_door(door);
+                else if (errno != EINTR && errno != ECONNABORTED)
+                        return;
+        }
+}
+
+/* Nobody but its owner can connect, from the first moment on: until it listens, nobody can. */
+static int bind_in(int folder, int fd, uint32_t owner_uid, struct error *err)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" MADE_NAME, folder);
+        if (unlinkat(folder, MADE_NAME, 0) < 0 && errno != ENOENT)
+                return fail(err, -errno, "%s: %m", MADE_NAME);
+        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return fail(err, -errno, "bind: %m");
+        if (fchmodat(folder, MADE_NAME, 0600, 0) < 0)
+                return fail(err, -errno, "its mode: %m");
+        if (owner_uid != geteuid() &&
+            fchownat(folder, MADE_NAME, owner_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(err, -errno, "give it to user %u: %m", owner_uid);
+        if (listen(fd, BACKLOG) < 0)
+                return fail(err, -errno, "listen: %m");
+        return renameat(folder, MADE_NAME, folder, SOCKET_NAME) < 0 ? fail(err, -errno, "%m") : 0;
+}
+
+static int open_folder(const struct tenants *tenants, const char *name, struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s",
+                          node_store(tenants->options.node)->path, name);
+        int fd;
+
+        if (rc < 0)
+                return rc;
+        fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
+}
+
+static int door_listen(struct tenant_door *door, struct error *err)
+{
+        scoped_fd int folder = open_folder(door->tenants, door->name, err);
+        struct stat st;
+        int rc;
+
+        if (folder < 0)
+                return folder;
+        door->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (door->fd < 0)
+                return fail(err, -errno, "a socket: %m");
+        rc = bind_in(folder, door->fd, door->owner_uid, err);
+        if (rc < 0)
+                return rc;
+        if (fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(err, -errno, "%m");
+        door->device = (uint64_t)st.st_dev;
+        door->inode = (uint64_t)st.st_ino;
+        door->event = event_new(door->tenants->options.base, door->fd, EV_READ | EV_PERSIST,
+                                on_connect, door);
+        if (!door->event || event_add(door->event, NULL) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        return 0;
+}
+
+static void door_open(struct tenants *tenants, const struct sessions_one *session)
+{
+        struct tenant_door *door = calloc(1, sizeof(*door));
+        struct error err = { 0 };
+
+        if (!door)
+                return;
+        *door = (struct tenant_door){
+                .tenants = tenants, .owner_uid = session->owner_uid, .fd = -1, .limits = -1
+        };
+        memcpy(door->name, session->name, sizeof(door->name));
+        memcpy(door->id, session->id, sizeof(door->id));
+        LIST_INIT(&door->residents);
+        LIST_INSERT_HEAD(&tenants->doors, door, entry);
+        tenants->door_count++;
+        if (door_listen(door, &err) == 0)
+                return;
+        log_line(LOG_WARN, "the socket of session %s: %s; it is joined by its files meanwhile",
+                 session->name, err.text);
+        door_close(door);
+}
+
+/* -- As sessions come and go ------------------------------------------------------------------ */
+
+static struct tenant_door *door_find(struct tenants *tenants, const char *name)
+{
+        struct tenant_door *door;
+
+        LIST_FOREACH(door, &tenants->doors, entry)
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                if (strcmp(door->name, name) == 0)
+                        return door;
+        }
+        return NULL;
+}
+
+/* Whether its name still leads to it: a folder can have been made anew. */
+static bool door_is_there(const struct tenant_door *door, const struct sessions_one *session)
+{
+        scoped_fd int folder = open_folder(door->tenants, door->name, NULL);
+        struct stat st;
+
+        return folder >= 0 && memcmp(door->id, session->id, sizeof(door->id)) == 0 &&
+               fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               (uint64_t)st.st_dev == door->device && (uint64_t)st.st_ino == door->inode;
+}
+
+static void on_folder(const struct sessions_one *session, bool is_there, void *context)
+{
+        struct tenants *tenants = context;
+        struct tenant_door *door = door_find(tenants, session->name);
+
+        if (door && is_there && door_is_there(door, session))
+                return;
+        if (door)
+                door_close(door);
+        if (is_there)
+                door_open(tenants, session);
+}
+
+/* Also what could not be made before, for want of descriptors say. */
+static void open_missing(struct tenants *tenants)
+{
+        const struct sessions *all = node_sessions(tenants->options.node);
+
+        for (unsigned i = 0; tenants->door_count < all->count && i < all->places; i++) {
+                if (all->session[i].state != SESSIONS_FREE &&
+                    !door_find(tenants, all->session[i].name))
+                        door_open(tenants, &all->session[i]);
+        }
+}
+
+static void on_clock(evutil_socket_t fd, short what, void *context)
+{
+        struct tenants *tenants = context;
+        const struct config *config = tenants->options.config;
+        const struct peers_rate rate = { config->join_rate_per_second, config->join_rate_burst };
+        struct tenant_door *door;
+
+        peers_tidy(&tenants->peers, &rate, tenant_now_ns());
+        LIST_FOREACH(door, &tenants->doors, entry)
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                if (door->is_paused && event_add(door->event, NULL) == 0)
+                        door->is_paused = false;
+        }
+        if (++tenants->beats % MISSING_BEATS == 0)
+                open_missing(tenants);
+}
+
+/* -- Start and stop --------------------------------------------------------------------------- */
+
+int tenants_reload(struct tenants *tenants, struct error *err)
+{
+        const char *file = tenants->options.config->join_token_file;
+        const char *said = getenv("GPUSLICE_IPC_TOKEN");
+        struct token token = { 0 };
+        int rc = 0;
+
+        if (file[0])
+                rc = token_read(file, &token, err);
+        else if (said)
+                rc = token_take(said, "GPUSLICE_IPC_TOKEN", &token, err);
+        if (rc == 0)
+                tenants->token = token;
+        token_wipe(&token);
+        return rc;
+}
+
+int tenants_start(struct tenants **ret, const struct tenants_options *options, struct error *err)
+{
+        const struct timeval every = { .tv_usec = CLOCK_USEC };
+        struct tenants *tenants = calloc(1, sizeof(*tenants));
+        int rc;
+
+        if (!tenants)
+                return fail(err, -ENOMEM, "out of memory");
+        tenants->options = *options;
+        LIST_INIT(&tenants->peers);
+        LIST_INIT(&tenants->doors);
+        TAILQ_INIT(&tenants->visits);
+        rc = tenants_reload(tenants, err);
+        tenants->clock = event_new(options->base, -1, EV_PERSIST, on_clock, tenants);
+        if (rc == 0 && (!tenants->clock || event_add(tenants->clock, &every) < 0))
+                rc = fail(err, -ENOMEM, "out of memory");
+        if (rc < 0) {
+                tenants_stop(tenants);
+                return rc;
+        }
+        tenants->uses_mounts = tenant_can_mount(node_store(options->node)->path);
+        node_watch_folders(options->node, on_folder, tenants);
+        open_missing(tenants);
+        *ret = tenants;
+        return 0;
+}
+
+void tenants_stop(struct tenants *tenants)
+{
+        struct tenant_door *door;
+
+        if (!tenants)
+                return;
+        node_watch_folders(tenants->options.node, NULL, NULL);
+        while ((door = LIST_FIRST(&tenants->doors)))
+                door_close(door);
+        if (tenants->clock)
+                event_free(tenants->clock);
+        peers_free(&tenants->peers);
+        token_wipe(&tenants->token);
+        free(tenants);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sockets of sessions: who may join by them, and the pages that are handed out.
+ *
+ *      tenants_start(&tenants, &options, &err)     a door for each session there is
+ *      ...                                         and from then on as sessions come and go
+ *      tenants_stop(tenants)                       the sockets stay, for the next daemon
+ *
+ * A door is a listening socket at sessions/NAME/socket that belongs to the session's owner, mode
+ * 0600. Who connects is known by the kernel's word before anything is read: user and process; says
+ * one message (proto/message.h), gets one answer and is gone. The process is then held by a
+ * descriptor that tells its death at once: a hint to look at the session's locks, never the reason
+ * to free anything.
+ *
+ * What is bounded: connections in all and of each user (the oldest makes room), the time until a
+ * HELLO, joins of a user a second, the processes that are watched. Whoever is slow, silent or
+ * malicious ends their own connection. One thread.
+ */
+#ifndef ALIQUOT_DAEMON_TENANT_H
+#define ALIQUOT_DAEMON_TENANT_H
+
+#include <event2/event.h>
+
+#include "daemon/config.h"
+#include "daemon/node.h"
+#include "proto/message.h"
+
+struct tenants;
+
+struct tenants_options {
+        struct event_base *base;
+        struct node *node;           /* borrowed; whose one watcher of folders this is */
+        const struct config *config; /* borrowed; read anew at each use */
+};
+
+int tenants_start(struct tenants **ret, const struct tenants_options *options, struct error *err);
+
+/* Reads the token again; what is wrong leaves the old one in force. */
+int tenants_reload(struct tenants *tenants, struct error *err);
+
+/* NULL is fine. */
+void tenants_stop(struct tenants *tenants);
+
+struct tenants_counts {
+        uint64_t joined;
+        uint64_t refused[MESSAGE_TROUBLE + 1]; /* by enum message_code */
+        uint64_t silent; /* ended without a HELLO: too slow, or to make room */
+        uint64_t left;   /* processes that joined and are gone */
+        unsigned connections;
+        unsigned watched; /* processes */
+};
+const struct tenants_counts *tenants_counts(const struct tenants *tenants);
+
+/* Whether `limits` goes out through a read-only mount (else as a plain read-only descriptor). */
+bool tenants_use_mounts(const struct tenants *tenants);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the tenants share, and nobody else.
+ *
+ * tenant.c keeps a door for each session; tenant_visit.c has one connection from its beginning to
+ * its end; tenant_peer.c says who is on its other side and watches who joined; tenant_pages.c opens
+ * what is handed out.
+ */
+#ifndef ALIQUOT_DAEMON_TENANT_PARTS_H
+#define ALIQUOT_DAEMON_TENANT_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/peers.h"
+#include "daemon/tenant.h"
+#include "daemon/token.h"
+#include "store/usage.h"
+
+/* A process that connected, by the kernel's word. */
+struct tenant_peer {
+        uint32_t uid;
+        int32_t pid;
+        int held;             /* pidfd; -1: it is gone, or the kernel gave none */
+        uint64_t start_ticks; /* 0: not to be known */
+        char cgroup[USAGE_CGROUP_BYTES];
+};
+
+/* One that joined, until it dies. */
+struct tenant_resident {
+        LIST_ENTRY(tenant_resident) entry;
+        struct tenant_door *door; /* NULL: the session is gone already */
+        struct tenants *tenants;
+        struct event *event; /* on peer.held */
+        struct tenant_peer peer;
+        char session[SESSIONS_NAME_BYTES];
+};
+
+struct tenant_door {
+        LIST_ENTRY(tenant_door) entry;
+        struct tenants *tenants;
+        struct event *event;
+        char name[SESSIONS_NAME_BYTES];
+        uint8_t id[16];
+        uint32_t owner_uid;
+        int fd;
+        uint64_t device, inode; /* of the socket's name */
+        int limits;             /* what is handed out, once it was; -1 */
+        bool is_mounted;        /* through a read-only mount */
+        bool is_paused;         /* out of descriptors */
+        LIST_HEAD(, tenant_resident) residents;
+};
+
+/* A connection that has not got its answer. */
+struct tenant_visit {
+        TAILQ_ENTRY(tenant_visit) entry;
+        struct tenants *tenants;
+        struct tenant_door *door;
+        struct event *event;
+        struct peer *counted;
+        struct tenant_peer peer;
+        int fd;
+};
+
+struct tenants {
+        struct tenants_options options;
+        struct token token;
+        struct tenants_counts counts;
+        struct peers peers;
+        LIST_HEAD(, tenant_door) doors;
+        unsigned door_count;
+        TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
+        struct event *clock;
+        unsigned beats; /* of the clock */
+        bool uses_mounts;
+};
+
+/* tenant_visit.c: takes the descriptor over. */
+void tenant_visit_begin(struct tenant_door *door, int fd);
+void tenant_visit_end(struct tenant_visit *visit);
+
+/* tenant_peer.c. False: nobody is there any more. */
+bool tenant_peer_read(int socket, struct tenant_peer *ret);
+void tenant_peer_end(struct tenant_peer *peer);
+/* Watches the process of a visit that was let in; takes its `held` over. */
+void tenant_watch(struct tenant_visit *visit);
+void tenant_forget_all(struct tenant_door *door);
+
+/* tenant_pages.c. Whether read-only mounts can be had. */
+bool tenant_can_mount(const char *folder);
+/* `limits` is kept by the door; `slots` is fresh and the caller's. */
+int tenant_open_pages(struct tenant_door *door, int *ret_slots, struct error *err);
+
+/* http.c has the same clock for its own: monotonic nanoseconds. */
+uint64_t tenant_now_ns(void);
+
+#endif

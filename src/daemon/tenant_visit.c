@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection: a HELLO, an answer, the end. What is not said in time is not waited for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/tenant_parts.h"
+
+#define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
+#define BUSY_MS 20u          /* when to come again, where no rate says so */
+
+/* An answer being made. */
+struct reply {
+        struct tenant_visit *visit;
+        unsigned version; /* 0: none was agreed on */
+        int code;         /* enum message_code; 0: come in */
+        uint32_t retry_ms;
+        struct error err; /* why */
+};
+
+static struct peers_rate rate_of(const struct tenants *tenants)
+{
+        return (struct peers_rate){ tenants->options.config->join_rate_per_second,
+                                    tenants->options.config->join_rate_burst };
+}
+
+void tenant_visit_end(struct tenant_visit *visit)
+{
+        struct tenants *tenants = visit->tenants;
+
+        TAILQ_REMOVE(&tenants->visits, visit, entry);
+        tenants->counts.connections--;
+        peers_leave(visit->counted);
+        event_free(visit->event);
+        close(visit->fd);
+        tenant_peer_end(&visit->peer);
+        free(visit);
+}
+
+/* -- The answer ------------------------------------------------------------------------------- */
+
+static int refuse(struct reply *reply, enum message_code code, const char *why)
+{
+        fail(&reply->err, -EPERM, "%s", why);
+        return (int)code;
+}
+
+static int check_token(struct reply *reply, const struct message_asked *asked)
+{
+        const struct tenants *tenants = reply->visit->tenants;
+        const struct token *token = &tenants->token;
+
+        if (!token->length)
+                return 0;
+        if (!asked->token)
+                return tenants->options.config->is_join_token_required
+                               ? refuse(reply, MESSAGE_BAD_TOKEN,
+                                        "the daemon wants a token; say it in "
+                                        "ALIQUOT_SESSION_TOKEN")
+                               : 0;
+        if (token_is(token, asked->token, asked->token_bytes))
+                return 0;
+        return refuse(reply, MESSAGE_BAD_TOKEN, "this is not the daemon's token");
+}
+
+static int check_session(struct reply *reply, const struct message_asked *asked)
+{
+        const struct tenant_door *door = reply->visit->door;
+        const struct sessions_one *session =
+                sessions_find(node_sessions(door->tenants->options.node), door->name);
+
+        if (!session || memcmp(session->id, door->id, sizeof(door->id)) != 0 ||
+            session->state != SESSIONS_OPEN) {
+                fail(&reply->err, -EBUSY, "session %s has ended", door->name);
+                return MESSAGE_ENDED;
+        }
+        if (asked->has_session_id && memcmp(asked->session_id, door->id, sizeof(door->id)) != 0) {
+                fail(&reply->err, -ENOENT,
+                     "this is the socket of session %s, and not of the one "
+                     "asked for",
+                     door->name);
+                return MESSAGE_OTHER_SESSION;
+        }
+        return 0;
+}
+
+static int check_rate(struct reply *reply)
+{
+        struct tenant_visit *visit = reply->visit;
+        const struct peers_rate rate = rate_of(visit->tenants);
+        unsigned seconds;
+
+        if (peers_take(visit->counted, &rate, tenant_now_ns(), &seconds))
+                return 0;
+        reply->retry_ms = rate.per_second > 1000 / BUSY_MS ? BUSY_MS : 1000 / rate.per_second + 1;
+        fail(&reply->err, -EBUSY, "more than %u joins a second", rate.per_second);
+        return MESSAGE_TOO_MANY;
+}
+
+/* Whatever is wrong with the message, the rate is asked first: guessing tokens costs as well. */
+static void judge(struct reply *reply, const void *message, size_t bytes, struct message_asked *ret)
+{
+        const struct tenant_visit *visit = reply->visit;
+        int malformed = message_read_hello(message, bytes, ret, &reply->err);
+
+        reply->version = malformed ? 0 : ret->version;
+        reply->code = check_rate(reply);
+        if (!reply->code)
+                reply->code = malformed;
+        if (!reply->code && visit->peer.uid != visit->door->owner_uid && visit->peer.uid != 0)
+                reply->code = refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
+        if (!reply->code)
+                reply->code = check_token(reply, ret);
+        if (!reply->code)
+                reply->code = check_session(reply, ret);
+}
+
+/* One that does not read has room for one message all the same: it has had none. */
+static bool deliver(int fd, const void *message, size_t bytes, const int *descriptors,
+                    unsigned count)
+{
+        union {
+                struct cmsghdr head;
+                char room[CMSG_SPACE(MESSAGE_DESCRIPTORS * sizeof(int))];
+        } control = { 0 };
+        struct iovec part = { (void *)message, bytes };
+        struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+
+        if (count) {
+                header.msg_control = &control;
+                header.msg_controllen = sizeof(control.room);
+                control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
+                                                 .cmsg_level = SOL_SOCKET,
+                                                 .cmsg_type = SCM_RIGHTS };
+                memcpy(CMSG_DATA(&control.head), descriptors, count * sizeof(int));
+        }
+        return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
+}
+
+static void let_in(struct reply *reply, const struct message_asked *asked)
+{
+        struct tenant_visit *visit = reply->visit;
+        struct tenant_door *door = visit->door;
+        struct message_welcome welcome;
+        scoped_fd int slots = -1;
+
+        if (tenant_open_pages(door, &slots, &reply->err) < 0) {
+                log_line(LOG_WARN, "session %s: %s", door->name, reply->err.text);
+                reply->code = refuse(reply, MESSAGE_TROUBLE,
+                                     "the session's pages cannot be opened; see the daemon's log");
+                return;
+        }
+        message_write_welcome(&welcome, reply->version, door->id, door->name,
+                              door->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
+        if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ door->limits, slots },
+                     MESSAGE_DESCRIPTORS))
+                return;
+        visit->tenants->counts.joined++;
+        log_line(LOG_DEBUG, "pid %d (%s) of uid %u in %s joined session %s", visit->peer.pid,
+                 asked->command, visit->peer.uid, visit->peer.cgroup[0] ? visit->peer.cgroup : "-",
+                 door->name);
+        tenant_watch(visit);
+}
+
+static void answer(struct tenant_visit *visit, const void *message, size_t bytes)
+{
+        struct reply reply = { .visit = visit };
+        struct message_refused refused;
+        struct message_asked asked = { 0 };
+
+        judge(&reply, message, bytes, &asked);
+        if (!reply.code)
+                let_in(&reply, &asked);
+        if (!reply.code)
+                return;
+        visit->tenants->counts.refused[reply.code]++;
+        /* A line each would let a peer fill the log; metrics count them. */
+        log_line(LOG_DEBUG, "session %s: pid %d of uid %u was refused: %s", visit->door->name,
+                 visit->peer.pid, visit->peer.uid, reply.err.text);
+        message_write_refused(&refused, reply.version, (enum message_code)reply.code,
+                              reply.retry_ms, reply.err.text);
+        deliver(visit->fd, &refused, sizeof(refused), NULL, 0);
+}
+
+static void on_message(evutil_socket_t fd, short what, void *context)
+{
+        struct tenant_visit *visit = context;
+        char message[MESSAGE_MOST + 1];
+        ssize_t got;
+
+        if (what & EV_TIMEOUT) {
+                visit->tenants->counts.silent++;
+                tenant_visit_end(visit);
+                return;
+        }
+        /* Without room for descriptors: the kernel closes what a peer sends along. */
+        got = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (got > 0)
+                answer(visit, message, (size_t)got);
+        else
+                visit->tenants->counts.silent++;
+        explicit_bzero(message, sizeof(message));
+        tenant_visit_end(visit);
+}
+
+/* -- Who is let to the door ------------------------------------------------------------------- */
+
+/* However many the config allows, descriptors for files have to be left. */
+static unsigned connections_most(const struct tenants *tenants)
+{
+        unsigned most = tenants->options.config->join_connections_most;
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+                return most;
+        if (limit.rlim_cur <= DESCRIPTORS_KEPT + 1)
+                return 1;
+        return limit.rlim_cur - DESCRIPTORS_KEPT < most
+                       ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
+                       : most;
+}
+
+/* The oldest, of this peer (NULL: of all), has had the most time. */
+static void end_oldest(struct tenants *tenants, const struct peer *peer)
+{
+        struct tenant_visit *visit;
+
+        TAILQ_FOREACH(visit, &tenants->visits, entry)
+        {
+                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
+                if (peer && visit->counted != peer)
+                        continue;
+                tenants->counts.silent++;
+                tenant_visit_end(visit);
+                return;
+        }
+}
+
+/* NULL: out of memory. */
+static struct tenant_visit *make(struct tenant_door *door, int fd)
+{
+        struct tenants *tenants = door->tenants;
+        const struct peers_rate rate = rate_of(tenants);
+        struct tenant_visit *visit = calloc(1, sizeof(*visit));
+        struct peer_key key;
+
+        if (!visit || !tenant_peer_read(fd, &visit->peer)) {
+                free(visit);
+                return NULL;
+        }
+        *visit = (struct tenant_visit){
+                .tenants = tenants, .door = door, .peer = visit->peer, .fd = fd
+        };
+        key = peers_user(visit->peer.uid);
+        visit->counted = peers_enter(&tenants->peers, &key, &rate, tenant_now_ns());
+        visit->event =
+                event_new(tenants->options.base, fd, EV_READ | EV_PERSIST, on_message, visit);
+        if (visit->counted && visit->event)
+                return visit;
+        if (visit->counted)
+                peers_leave(visit->counted);
+        if (visit->event)
+                event_free(visit->event);
+        tenant_peer_end(&visit->peer);
+        free(visit);
+        return NULL;
+}
+
+void tenant_visit_begin(struct tenant_door *door, int fd)
+{
+        struct tenants *tenants = door->tenants;
+        const struct config *config = tenants->options.config;
+        const uint64_t wait_us = config->join_timeout_ns / 1000;
+        const struct timeval wait = { .tv_sec = (time_t)(wait_us / 1000000),
+                                      .tv_usec = (suseconds_t)(wait_us % 1000000) };
+        struct tenant_visit *visit = make(door, fd);
+
+        if (!visit) {
+                close(fd);
+                return;
+        }
+        if (visit->counted->connections > config->join_peer_connections_most)
+                end_oldest(tenants, visit->counted);
+        else if (tenants->counts.connections >= connections_most(tenants))
+                end_oldest(tenants, NULL);
+        TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
+        tenants->counts.connections++;
+        if (event_add(visit->event, &wait) < 0)
+                tenant_visit_end(visit);
+}
