@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A door for each session: made with its folder, made again after a restart, gone with it.
+ * A listener for each session: made with its folder, again after a restart, gone with it.
  *
  * The socket is bound under another name and renamed, so that one that can be seen can be connected
  * to, and by its owner alone. It is left where it is when the daemon ends: that nobody listens is
@@ -26,7 +26,7 @@
 #include "daemon/tenant_parts.h"
 
 #define BACKLOG 512
-#define ACCEPTS 64u /* of one door in a row: the others wait meanwhile */
+#define ACCEPTS 64u /* of one listener in a row: the others wait meanwhile */
 #define CLOCK_USEC 500000
 #define MISSING_BEATS 60u /* of the clock */
 #define SOCKET_NAME "socket"
@@ -50,56 +50,56 @@ bool tenants_use_mounts(const struct tenants *tenants)
         return tenants->uses_mounts;
 }
 
-/* -- A door ----------------------------------------------------------------------------------- */
+/* -- A listener ------------------------------------------------------------------------------- */
 
-static void door_close(struct tenant_door *door)
+static void listener_close(struct tenant_listener *listener)
 {
-        struct tenant_visit *visit = TAILQ_FIRST(&door->tenants->visits);
+        struct tenant_visit *visit = TAILQ_FIRST(&listener->tenants->visits);
 
         while (visit) {
                 struct tenant_visit *next = TAILQ_NEXT(visit, entry);
 
-                if (visit->door == door)
+                if (visit->listener == listener)
                         tenant_visit_end(visit);
                 visit = next;
         }
-        tenant_forget_all(door);
-        LIST_REMOVE(door, entry);
-        door->tenants->door_count--;
-        if (door->event)
-                event_free(door->event);
-        if (door->fd >= 0)
-                close(door->fd);
-        if (door->limits >= 0)
-                close(door->limits);
-        free(door);
+        tenant_forget_all(listener);
+        LIST_REMOVE(listener, entry);
+        listener->tenants->listener_count--;
+        if (listener->event)
+                event_free(listener->event);
+        if (listener->fd >= 0)
+                close(listener->fd);
+        if (listener->limits >= 0)
+                close(listener->limits);
+        free(listener);
 }
 
 /* Out of descriptors: those who wait would wake us again at once. on_clock() goes on. */
-static void pause_door(struct tenant_door *door)
+static void pause_listener(struct tenant_listener *listener)
 {
         static uint64_t told_ns;
         uint64_t now_ns = tenant_now_ns();
 
         if (!told_ns || now_ns - told_ns > UINT64_C(10000000000)) {
-                log_line(LOG_WARN, "session %s: accept: %s", door->name, strerror(errno));
+                log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(errno));
                 told_ns = now_ns;
         }
-        event_del(door->event);
-        door->is_paused = true;
+        event_del(listener->event);
+        listener->is_paused = true;
 }
 
-static void on_connect(evutil_socket_t listener, short what, void *context)
+static void on_connect(evutil_socket_t listening, short what, void *context)
 {
-        struct tenant_door *door = context;
+        struct tenant_listener *listener = context;
 
         for (unsigned i = 0; i < ACCEPTS; i++) {
-                int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+                int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
                 if (fd >= 0)
-                        tenant_visit_begin(door, fd);
+                        tenant_visit_begin(listener, fd);
                 else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                        return pause_door(door);
+                        return pause_listener(listener);
                 else if (errno != EINTR && errno != ECONNABORTED)
                         return;
         }
@@ -138,90 +138,91 @@ static int open_folder(const struct tenants *tenants, const char *name, struct e
         return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
 }
 
-static int door_listen(struct tenant_door *door, struct error *err)
+static int listener_listen(struct tenant_listener *listener, struct error *err)
 {
-        scoped_fd int folder = open_folder(door->tenants, door->name, err);
+        scoped_fd int folder = open_folder(listener->tenants, listener->name, err);
         struct stat st;
         int rc;
 
         if (folder < 0)
                 return folder;
-        door->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (door->fd < 0)
+        listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (listener->fd < 0)
                 return fail(err, -errno, "a socket: %m");
-        rc = bind_in(folder, door->fd, door->owner_uid, err);
+        rc = bind_in(folder, listener->fd, listener->owner_uid, err);
         if (rc < 0)
                 return rc;
         if (fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return fail(err, -errno, "%m");
-        door->device = (uint64_t)st.st_dev;
-        door->inode = (uint64_t)st.st_ino;
-        door->event = event_new(door->tenants->options.base, door->fd, EV_READ | EV_PERSIST,
-                                on_connect, door);
-        if (!door->event || event_add(door->event, NULL) < 0)
+        listener->device = (uint64_t)st.st_dev;
+        listener->inode = (uint64_t)st.st_ino;
+        listener->event = event_new(listener->tenants->options.base, listener->fd,
+                                    EV_READ | EV_PERSIST, on_connect, listener);
+        if (!listener->event || event_add(listener->event, NULL) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
 }
 
-static void door_open(struct tenants *tenants, const struct sessions_one *session)
+static void listener_open(struct tenants *tenants, const struct sessions_one *session)
 {
-        struct tenant_door *door = calloc(1, sizeof(*door));
+        struct tenant_listener *listener = calloc(1, sizeof(*listener));
         struct error err = { 0 };
 
-        if (!door)
+        if (!listener)
                 return;
-        *door = (struct tenant_door){
+        *listener = (struct tenant_listener){
                 .tenants = tenants, .owner_uid = session->owner_uid, .fd = -1, .limits = -1
         };
-        memcpy(door->name, session->name, sizeof(door->name));
-        memcpy(door->id, session->id, sizeof(door->id));
-        LIST_INIT(&door->residents);
-        LIST_INSERT_HEAD(&tenants->doors, door, entry);
-        tenants->door_count++;
-        if (door_listen(door, &err) == 0)
+        memcpy(listener->name, session->name, sizeof(listener->name));
+        memcpy(listener->id, session->id, sizeof(listener->id));
+        LIST_INIT(&listener->residents);
+        LIST_INSERT_HEAD(&tenants->listeners, listener, entry);
+        tenants->listener_count++;
+        if (listener_listen(listener, &err) == 0)
                 return;
         log_line(LOG_WARN, "the socket of session %s: %s; it is joined by its files meanwhile",
                  session->name, err.text);
-        door_close(door);
+        listener_close(listener);
 }
 
 /* -- As sessions come and go ------------------------------------------------------------------ */
 
-static struct tenant_door *door_find(struct tenants *tenants, const char *name)
+static struct tenant_listener *listener_find(struct tenants *tenants, const char *name)
 {
-        struct tenant_door *door;
+        struct tenant_listener *listener;
 
-        LIST_FOREACH(door, &tenants->doors, entry)
+        LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
-                if (strcmp(door->name, name) == 0)
-                        return door;
+                if (strcmp(listener->name, name) == 0)
+                        return listener;
         }
         return NULL;
 }
 
 /* Whether its name still leads to it: a folder can have been made anew. */
-static bool door_is_there(const struct tenant_door *door, const struct sessions_one *session)
+static bool listener_is_there(const struct tenant_listener *listener,
+                              const struct sessions_one *session)
 {
-        scoped_fd int folder = open_folder(door->tenants, door->name, NULL);
+        scoped_fd int folder = open_folder(listener->tenants, listener->name, NULL);
         struct stat st;
 
-        return folder >= 0 && memcmp(door->id, session->id, sizeof(door->id)) == 0 &&
+        return folder >= 0 && memcmp(listener->id, session->id, sizeof(listener->id)) == 0 &&
                fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-               (uint64_t)st.st_dev == door->device && (uint64_t)st.st_ino == door->inode;
+               (uint64_t)st.st_dev == listener->device && (uint64_t)st.st_ino == listener->inode;
 }
 
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         struct tenants *tenants = context;
-        struct tenant_door *door = door_find(tenants, session->name);
+        struct tenant_listener *listener = listener_find(tenants, session->name);
 
-        if (door && is_there && door_is_there(door, session))
+        if (listener && is_there && listener_is_there(listener, session))
                 return;
-        if (door)
-                door_close(door);
+        if (listener)
+                listener_close(listener);
         if (is_there)
-                door_open(tenants, session);
+                listener_open(tenants, session);
 }
 
 /* Also what could not be made before, for want of descriptors say. */
@@ -229,10 +230,10 @@ static void open_missing(struct tenants *tenants)
 {
         const struct sessions *all = node_sessions(tenants->options.node);
 
-        for (unsigned i = 0; tenants->door_count < all->count && i < all->places; i++) {
+        for (unsigned i = 0; tenants->listener_count < all->count && i < all->places; i++) {
                 if (all->session[i].state != SESSIONS_FREE &&
-                    !door_find(tenants, all->session[i].name))
-                        door_open(tenants, &all->session[i]);
+                    !listener_find(tenants, all->session[i].name))
+                        listener_open(tenants, &all->session[i]);
         }
 }
 
@@ -241,14 +242,14 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         struct tenants *tenants = context;
         const struct config *config = tenants->options.config;
         const struct peers_rate rate = { config->join_rate_per_second, config->join_rate_burst };
-        struct tenant_door *door;
+        struct tenant_listener *listener;
 
         peers_tidy(&tenants->peers, &rate, tenant_now_ns());
-        LIST_FOREACH(door, &tenants->doors, entry)
+        LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
-                if (door->is_paused && event_add(door->event, NULL) == 0)
-                        door->is_paused = false;
+                if (listener->is_paused && event_add(listener->event, NULL) == 0)
+                        listener->is_paused = false;
         }
         if (++tenants->beats % MISSING_BEATS == 0)
                 open_missing(tenants);
@@ -283,7 +284,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
                 return fail(err, -ENOMEM, "out of memory");
         tenants->options = *options;
         LIST_INIT(&tenants->peers);
-        LIST_INIT(&tenants->doors);
+        LIST_INIT(&tenants->listeners);
         TAILQ_INIT(&tenants->visits);
         rc = tenants_reload(tenants, err);
         tenants->clock = event_new(options->base, -1, EV_PERSIST, on_clock, tenants);
@@ -302,13 +303,13 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
 
 void tenants_stop(struct tenants *tenants)
 {
-        struct tenant_door *door;
+        struct tenant_listener *listener;
 
         if (!tenants)
                 return;
         node_watch_folders(tenants->options.node, NULL, NULL);
-        while ((door = LIST_FIRST(&tenants->doors)))
-                door_close(door);
+        while ((listener = LIST_FIRST(&tenants->listeners)))
+                listener_close(listener);
         if (tenants->clock)
                 event_free(tenants->clock);
         peers_free(&tenants->peers);

@@ -2,13 +2,13 @@
 /*
  * The sockets of sessions: who may join by them, and the pages that are handed out.
  *
- *      tenants_start(&tenants, &options, &err)     a door for each session there is
+ *      tenants_start(&tenants, &options, &err)     a socket for each session there is
  *      ...                                         and from then on as sessions come and go
  *      tenants_stop(tenants)                       the sockets stay, for the next daemon
  *
- * A door is a listening socket at sessions/NAME/socket that belongs to the session's owner, mode
- * 0600. Who connects is known by the kernel's word before anything is read: user and process; says
- * one message (proto/message.h), gets one answer and is gone. The process is then held by a
+ * The socket sessions/NAME/socket belongs to the session's owner, mode 0600. Who connects is known
+ * by the kernel's word before anything is read: user and process; says one message
+ * (proto/message.h), gets one answer and is gone. The process is then held by a
  * descriptor that tells its death at once: a hint to look at the session's locks, never the reason
  * to free anything.
  *

@@ -64,11 +64,12 @@ bool tenant_can_mount(const char *folder)
         return tree >= 0;
 }
 
-static int open_one(const struct tenant_door *door, const char *file, int flags, struct error *err)
+static int open_one(const struct tenant_listener *listener, const char *file, int flags,
+                    struct error *err)
 {
-        const struct store *store = node_store(door->tenants->options.node);
+        const struct store *store = node_store(listener->tenants->options.node);
         char path[STORE_PATH_BYTES];
-        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s/%s", store->path, door->name,
+        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s/%s", store->path, listener->name,
                           file);
         int fd;
 
@@ -79,38 +80,40 @@ static int open_one(const struct tenant_door *door, const char *file, int flags,
 }
 
 /* The folder is only ours to write, but it can be another by now. */
-static int check_id(int fd, const struct tenant_door *door, size_t offset, struct error *err)
+static int check_id(int fd, const struct tenant_listener *listener, size_t offset,
+                    struct error *err)
 {
         uint8_t id[16];
 
         if (pread(fd, id, sizeof(id), (off_t)offset) != (ssize_t)sizeof(id) ||
-            memcmp(id, door->id, sizeof(id)) != 0)
-                return fail(err, -ESTALE, "the pages of %s are another session's", door->name);
+            memcmp(id, listener->id, sizeof(id)) != 0)
+                return fail(err, -ESTALE, "the pages of %s are another session's", listener->name);
         return 0;
 }
 
-static int open_limits(struct tenant_door *door, struct error *err)
+static int open_limits(struct tenant_listener *listener, struct error *err)
 {
-        scoped_fd int fd = open_one(door, "limits", O_RDONLY, err);
-        int rc = fd < 0 ? fd : check_id(fd, door, offsetof(struct limits_page, session_id), err);
+        scoped_fd int fd = open_one(listener, "limits", O_RDONLY, err);
+        int rc =
+                fd < 0 ? fd : check_id(fd, listener, offsetof(struct limits_page, session_id), err);
         int mounted;
 
         if (rc < 0)
                 return rc;
         mounted = open_through_mount(fd);
-        door->is_mounted = mounted >= 0;
-        door->limits = mounted >= 0 ? mounted : steal_fd(&fd);
+        listener->is_mounted = mounted >= 0;
+        listener->limits = mounted >= 0 ? mounted : steal_fd(&fd);
         return 0;
 }
 
-int tenant_open_pages(struct tenant_door *door, int *ret_slots, struct error *err)
+int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct error *err)
 {
         scoped_fd int slots = -1;
-        int rc = door->limits < 0 ? open_limits(door, err) : 0;
+        int rc = listener->limits < 0 ? open_limits(listener, err) : 0;
 
         if (rc < 0)
                 return rc;
-        slots = open_one(door, "slots", O_RDWR, err);
+        slots = open_one(listener, "slots", O_RDWR, err);
         if (slots < 0)
                 return slots;
         *ret_slots = steal_fd(&slots);

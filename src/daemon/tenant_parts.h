@@ -2,8 +2,8 @@
 /*
  * What the files of the tenants share, and nobody else.
  *
- * tenant.c keeps a door for each session; tenant_visit.c has one connection from its beginning to
- * its end; tenant_peer.c says who is on its other side and watches who joined; tenant_pages.c opens
+ * tenant.c keeps a listener for each session; tenant_visit.c has one connection from beginning to
+ * end; tenant_peer.c says who is on its other side and watches who joined; tenant_pages.c opens
  * what is handed out.
  */
 #ifndef ALIQUOT_DAEMON_TENANT_PARTS_H
@@ -30,15 +30,15 @@ struct tenant_peer {
 /* One that joined, until it dies. */
 struct tenant_resident {
         LIST_ENTRY(tenant_resident) entry;
-        struct tenant_door *door; /* NULL: the session is gone already */
+        struct tenant_listener *listener; /* NULL: the session is gone already */
         struct tenants *tenants;
         struct event *event; /* on peer.held */
         struct tenant_peer peer;
         char session[SESSIONS_NAME_BYTES];
 };
 
-struct tenant_door {
-        LIST_ENTRY(tenant_door) entry;
+struct tenant_listener {
+        LIST_ENTRY(tenant_listener) entry;
         struct tenants *tenants;
         struct event *event;
         char name[SESSIONS_NAME_BYTES];
@@ -56,7 +56,7 @@ struct tenant_door {
 struct tenant_visit {
         TAILQ_ENTRY(tenant_visit) entry;
         struct tenants *tenants;
-        struct tenant_door *door;
+        struct tenant_listener *listener;
         struct event *event;
         struct peer *counted;
         struct tenant_peer peer;
@@ -68,8 +68,8 @@ struct tenants {
         struct token token;
         struct tenants_counts counts;
         struct peers peers;
-        LIST_HEAD(, tenant_door) doors;
-        unsigned door_count;
+        LIST_HEAD(, tenant_listener) listeners;
+        unsigned listener_count;
         TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
         struct event *clock;
         unsigned beats; /* of the clock */
@@ -77,7 +77,7 @@ struct tenants {
 };
 
 /* tenant_visit.c: takes the descriptor over. */
-void tenant_visit_begin(struct tenant_door *door, int fd);
+void tenant_visit_begin(struct tenant_listener *listener, int fd);
 void tenant_visit_end(struct tenant_visit *visit);
 
 /* tenant_peer.c. False: nobody is there any more. */
@@ -85,12 +85,12 @@ bool tenant_peer_read(int socket, struct tenant_peer *ret);
 void tenant_peer_end(struct tenant_peer *peer);
 /* Watches the process of a visit that was let in; takes its `held` over. */
 void tenant_watch(struct tenant_visit *visit);
-void tenant_forget_all(struct tenant_door *door);
+void tenant_forget_all(struct tenant_listener *listener);
 
 /* tenant_pages.c. Whether read-only mounts can be had. */
 bool tenant_can_mount(const char *folder);
-/* `limits` is kept by the door; `slots` is fresh and the caller's. */
-int tenant_open_pages(struct tenant_door *door, int *ret_slots, struct error *err);
+/* `limits` is kept by the listener; `slots` is fresh and the caller's. */
+int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct error *err);
 
 /* http.c has the same clock for its own: monotonic nanoseconds. */
 uint64_t tenant_now_ns(void);

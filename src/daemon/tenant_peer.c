@@ -121,11 +121,11 @@ static void on_death(evutil_socket_t fd, short what, void *context)
 }
 
 /* Who asks again, because it closed what it had, is watched already. */
-static bool is_watched(const struct tenant_door *door, const struct tenant_peer *peer)
+static bool is_watched(const struct tenant_listener *listener, const struct tenant_peer *peer)
 {
         const struct tenant_resident *resident;
 
-        LIST_FOREACH(resident, &door->residents, entry)
+        LIST_FOREACH(resident, &listener->residents, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
                 if (resident->peer.pid == peer->pid &&
@@ -141,14 +141,14 @@ void tenant_watch(struct tenant_visit *visit)
         struct tenant_resident *resident;
 
         if (visit->peer.held < 0 || tenants->counts.watched >= WATCHED_MOST ||
-            is_watched(visit->door, &visit->peer))
+            is_watched(visit->listener, &visit->peer))
                 return;
         resident = calloc(1, sizeof(*resident));
         if (!resident)
                 return;
         resident->tenants = tenants;
         resident->peer = visit->peer;
-        memcpy(resident->session, visit->door->name, sizeof(resident->session));
+        memcpy(resident->session, visit->listener->name, sizeof(resident->session));
         resident->event =
                 event_new(tenants->options.base, visit->peer.held, EV_READ, on_death, resident);
         if (!resident->event || event_add(resident->event, NULL) < 0) {
@@ -158,14 +158,14 @@ void tenant_watch(struct tenant_visit *visit)
                 return;
         }
         visit->peer.held = -1;
-        LIST_INSERT_HEAD(&visit->door->residents, resident, entry);
+        LIST_INSERT_HEAD(&visit->listener->residents, resident, entry);
         tenants->counts.watched++;
 }
 
-void tenant_forget_all(struct tenant_door *door)
+void tenant_forget_all(struct tenant_listener *listener)
 {
         struct tenant_resident *resident;
 
-        while ((resident = LIST_FIRST(&door->residents)))
+        while ((resident = LIST_FIRST(&listener->residents)))
                 forget(resident);
 }

@@ -73,20 +73,21 @@ static int check_token(struct reply *reply, const struct message_asked *asked)
 
 static int check_session(struct reply *reply, const struct message_asked *asked)
 {
-        const struct tenant_door *door = reply->visit->door;
+        const struct tenant_listener *listener = reply->visit->listener;
         const struct sessions_one *session =
-                sessions_find(node_sessions(door->tenants->options.node), door->name);
+                sessions_find(node_sessions(listener->tenants->options.node), listener->name);
 
-        if (!session || memcmp(session->id, door->id, sizeof(door->id)) != 0 ||
+        if (!session || memcmp(session->id, listener->id, sizeof(listener->id)) != 0 ||
             session->state != SESSIONS_OPEN) {
-                fail(&reply->err, -EBUSY, "session %s has ended", door->name);
+                fail(&reply->err, -EBUSY, "session %s has ended", listener->name);
                 return MESSAGE_ENDED;
         }
-        if (asked->has_session_id && memcmp(asked->session_id, door->id, sizeof(door->id)) != 0) {
+        if (asked->has_session_id &&
+            memcmp(asked->session_id, listener->id, sizeof(listener->id)) != 0) {
                 fail(&reply->err, -ENOENT,
                      "this is the socket of session %s, and not of the one "
                      "asked for",
-                     door->name);
+                     listener->name);
                 return MESSAGE_OTHER_SESSION;
         }
         return 0;
@@ -115,7 +116,7 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
         reply->code = check_rate(reply);
         if (!reply->code)
                 reply->code = malformed;
-        if (!reply->code && visit->peer.uid != visit->door->owner_uid && visit->peer.uid != 0)
+        if (!reply->code && visit->peer.uid != visit->listener->owner_uid && visit->peer.uid != 0)
                 reply->code = refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
         if (!reply->code)
                 reply->code = check_token(reply, ret);
@@ -148,25 +149,25 @@ static bool deliver(int fd, const void *message, size_t bytes, const int *descri
 static void let_in(struct reply *reply, const struct message_asked *asked)
 {
         struct tenant_visit *visit = reply->visit;
-        struct tenant_door *door = visit->door;
+        struct tenant_listener *listener = visit->listener;
         struct message_welcome welcome;
         scoped_fd int slots = -1;
 
-        if (tenant_open_pages(door, &slots, &reply->err) < 0) {
-                log_line(LOG_WARN, "session %s: %s", door->name, reply->err.text);
+        if (tenant_open_pages(listener, &slots, &reply->err) < 0) {
+                log_line(LOG_WARN, "session %s: %s", listener->name, reply->err.text);
                 reply->code = refuse(reply, MESSAGE_TROUBLE,
                                      "the session's pages cannot be opened; see the daemon's log");
                 return;
         }
-        message_write_welcome(&welcome, reply->version, door->id, door->name,
-                              door->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
-        if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ door->limits, slots },
+        message_write_welcome(&welcome, reply->version, listener->id, listener->name,
+                              listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
+        if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ listener->limits, slots },
                      MESSAGE_DESCRIPTORS))
                 return;
         visit->tenants->counts.joined++;
         log_line(LOG_DEBUG, "pid %d (%s) of uid %u in %s joined session %s", visit->peer.pid,
                  asked->command, visit->peer.uid, visit->peer.cgroup[0] ? visit->peer.cgroup : "-",
-                 door->name);
+                 listener->name);
         tenant_watch(visit);
 }
 
@@ -183,7 +184,7 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
                 return;
         visit->tenants->counts.refused[reply.code]++;
         /* A line each would let a peer fill the log; metrics count them. */
-        log_line(LOG_DEBUG, "session %s: pid %d of uid %u was refused: %s", visit->door->name,
+        log_line(LOG_DEBUG, "session %s: pid %d of uid %u was refused: %s", visit->listener->name,
                  visit->peer.pid, visit->peer.uid, reply.err.text);
         message_write_refused(&refused, reply.version, (enum message_code)reply.code,
                               reply.retry_ms, reply.err.text);
@@ -213,7 +214,7 @@ static void on_message(evutil_socket_t fd, short what, void *context)
         tenant_visit_end(visit);
 }
 
-/* -- Who is let to the door ------------------------------------------------------------------- */
+/* -- Who may say something -------------------------------------------------------------------- */
 
 /* However many the config allows, descriptors for files have to be left. */
 static unsigned connections_most(const struct tenants *tenants)
@@ -247,9 +248,9 @@ static void end_oldest(struct tenants *tenants, const struct peer *peer)
 }
 
 /* NULL: out of memory. */
-static struct tenant_visit *make(struct tenant_door *door, int fd)
+static struct tenant_visit *make(struct tenant_listener *listener, int fd)
 {
-        struct tenants *tenants = door->tenants;
+        struct tenants *tenants = listener->tenants;
         const struct peers_rate rate = rate_of(tenants);
         struct tenant_visit *visit = calloc(1, sizeof(*visit));
         struct peer_key key;
@@ -259,7 +260,7 @@ static struct tenant_visit *make(struct tenant_door *door, int fd)
                 return NULL;
         }
         *visit = (struct tenant_visit){
-                .tenants = tenants, .door = door, .peer = visit->peer, .fd = fd
+                .tenants = tenants, .listener = listener, .peer = visit->peer, .fd = fd
         };
         key = peers_user(visit->peer.uid);
         visit->counted = peers_enter(&tenants->peers, &key, &rate, tenant_now_ns());
@@ -276,14 +277,14 @@ static struct tenant_visit *make(struct tenant_door *door, int fd)
         return NULL;
 }
 
-void tenant_visit_begin(struct tenant_door *door, int fd)
+void tenant_visit_begin(struct tenant_listener *listener, int fd)
 {
-        struct tenants *tenants = door->tenants;
+        struct tenants *tenants = listener->tenants;
         const struct config *config = tenants->options.config;
         const uint64_t wait_us = config->join_timeout_ns / 1000;
         const struct timeval wait = { .tv_sec = (time_t)(wait_us / 1000000),
                                       .tv_usec = (suseconds_t)(wait_us % 1000000) };
-        struct tenant_visit *visit = make(door, fd);
+        struct tenant_visit *visit = make(listener, fd);
 
         if (!visit) {
                 close(fd);

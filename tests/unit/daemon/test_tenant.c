@@ -382,7 +382,7 @@ static void test_too_many_joins_are_told_when_to_come_again(void **state)
         expect_refused(say("a", "x", 1), MESSAGE_TOO_MANY, "");
 }
 
-static void test_a_door_comes_and_goes_with_its_session(void **state)
+static void test_a_socket_comes_and_goes_with_its_session(void **state)
 {
         assert_int_equal(connect_to("b"), -ENOENT);
         create("b");
@@ -393,7 +393,7 @@ static void test_a_door_comes_and_goes_with_its_session(void **state)
         assert_int_equal(join("a"), MESSAGE_WELCOME);
 }
 
-static void test_a_name_made_anew_is_another_door(void **state)
+static void test_a_name_made_anew_is_another_socket(void **state)
 {
         assert_int_equal(join("a"), MESSAGE_WELCOME);
         step(&(struct sessions_event){ .type = SESSIONS_RELEASE, .name = "a", .is_admin = true });
@@ -401,7 +401,7 @@ static void test_a_name_made_anew_is_another_door(void **state)
         assert_int_equal(join("a"), MESSAGE_WELCOME);
 }
 
-static void test_the_next_daemon_opens_the_doors_again(void **state)
+static void test_the_next_daemon_listens_again(void **state)
 {
         tenants_stop(tenants);
         assert_int_equal(connect_to("a"), -ECONNREFUSED); /* which says: wait */
@@ -496,9 +496,9 @@ int main(void)
                 story(test_who_says_nothing_is_not_waited_for),
                 story(test_of_a_crowd_that_says_nothing_the_oldest_makes_room),
                 story(test_too_many_joins_are_told_when_to_come_again),
-                story(test_a_door_comes_and_goes_with_its_session),
-                story(test_a_name_made_anew_is_another_door),
-                story(test_the_next_daemon_opens_the_doors_again),
+                story(test_a_socket_comes_and_goes_with_its_session),
+                story(test_a_name_made_anew_is_another_socket),
+                story(test_the_next_daemon_listens_again),
                 story(test_a_death_is_known_at_once),
                 story(test_a_peer_is_known_by_the_kernels_word),
                 story(test_who_asks_twice_is_watched_once),
