@@ -2,8 +2,8 @@
 /*
  * Driver calls by a script on standard input, one a line; prints what each answered.
  *
- *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below and in
- * script_views.c)
+ *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below, in
+ * script_graphs.c and script_views.c)
  *
  * Numbers name slots of the script (memory, handles, streams...). "-" for a slot passes a NULL
  * pointer. A line that begins with "thread" is done in a new thread, which has no context; "look D"
@@ -22,11 +22,9 @@
 #include "script.h"
 #include "watch.h"
 
-#define SLOTS 512
-
-static CUdeviceptr memory[SLOTS];
+CUdeviceptr memory[SLOTS];
+CUstream streams[SLOTS];
 static CUcontext contexts[SLOTS];
-static CUstream streams[SLOTS];
 static CUmemoryPool pools[SLOTS];
 static CUarray arrays[SLOTS];
 static CUmipmappedArray mipmaps[SLOTS];
@@ -37,16 +35,6 @@ static CUdeviceptr mapped[SLOTS];
 static size_t mapped_bytes[SLOTS];
 static CUipcMemHandle ipc[SLOTS];
 static int descriptors[SLOTS];
-static CUgraphExec execs[SLOTS];
-
-static unsigned slot(const struct command *c, unsigned at)
-{
-        return (unsigned)number(c, at) % SLOTS;
-}
-
-/* &table[slot], or NULL when the script says so. */
-#define AT(table, c, n) \
-        ((n) < (c)->count && strcmp((c)->word[n], "-") == 0 ? NULL : &table[slot(c, n)])
 
 static void do_init(const struct command *c)
 {
@@ -197,16 +185,6 @@ static void do_current_pool(const struct command *c)
         cuDeviceGetDefaultMemPool(&first, (CUdevice)number(c, 1));
         say_values((int)cuDeviceGetMemPool(&now, (CUdevice)number(c, 1)),
                    (uint64_t[]){ now == first }, 1);
-}
-
-static void do_stream(const struct command *c)
-{
-        say(cuStreamCreate(AT(streams, c, 1), CU_STREAM_NON_BLOCKING));
-}
-
-static void do_sync(const struct command *c)
-{
-        say(c->count > 1 ? cuStreamSynchronize(streams[slot(c, 1)]) : cuCtxSynchronize());
 }
 
 static void do_create(const struct command *c)
@@ -404,65 +382,6 @@ static void do_ipc_close(const struct command *c)
         say(cuIpcCloseMemHandle(memory[slot(c, 1)]));
 }
 
-static void do_graph(const struct command *c)
-{
-        CUDA_MEM_ALLOC_NODE_PARAMS params = {
-                .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) } },
-                .bytesize = number(c, 2)
-        };
-        CUDA_GRAPH_INSTANTIATE_PARAMS at_once = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD };
-        CUgraphNode node, end;
-        CUgraph graph;
-        CUresult rc = cuGraphCreate(&graph, 0);
-
-        if (rc == CUDA_SUCCESS)
-                rc = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
-        if (rc == CUDA_SUCCESS)
-                rc = cuGraphAddMemFreeNode(&end, graph, &node, 1, params.dptr);
-        if (rc == CUDA_SUCCESS && c->count > 4) /* uploaded at once */
-                rc = cuGraphInstantiateWithParams(AT(execs, c, 1), graph, &at_once);
-        else if (rc == CUDA_SUCCESS)
-                rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, 0);
-        say(rc);
-}
-
-/* A graph whose block is still there when it is over: its address becomes that of a block. */
-static void do_graph_block(const struct command *c)
-{
-        CUDA_MEM_ALLOC_NODE_PARAMS params = {
-                .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
-                .bytesize = number(c, 3)
-        };
-        CUgraphNode node;
-        CUgraph graph;
-        CUresult rc = cuGraphCreate(&graph, 0);
-
-        if (rc == CUDA_SUCCESS)
-                rc = cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
-        if (rc == CUDA_SUCCESS)
-                rc = cuGraphInstantiateWithFlags(AT(execs, c, 1), graph, number(c, 4));
-        if (rc == CUDA_SUCCESS)
-                memory[slot(c, 2)] = params.dptr;
-        say(rc);
-}
-
-static void do_launch(const struct command *c)
-{
-        say(cuGraphLaunch(execs[slot(c, 1)], streams[slot(c, 2)]));
-}
-
-static void do_end_graph(const struct command *c)
-{
-        say(cuGraphExecDestroy(execs[slot(c, 1)]));
-}
-
-static void do_graph_trim(const struct command *c)
-{
-        say(cuDeviceGraphMemTrim((CUdevice)number(c, 1)));
-}
-
 static void do_info(const struct command *c)
 {
         size_t left = 7, total = 7;
@@ -555,8 +474,6 @@ static const struct verb commands[] = {
         { "end-pool", do_end_pool },
         { "use-pool", do_use_pool },
         { "current-pool", do_current_pool },
-        { "stream", do_stream },
-        { "sync", do_sync },
         { "create", do_create },
         { "release-handle", do_release_handle },
         { "map", do_map },
@@ -580,11 +497,6 @@ static const struct verb commands[] = {
         { "ipc-parse", do_ipc_parse },
         { "ipc-open", do_ipc_open },
         { "ipc-close", do_ipc_close },
-        { "graph", do_graph },
-        { "graph-block", do_graph_block },
-        { "launch", do_launch },
-        { "end-graph", do_end_graph },
-        { "graph-trim", do_graph_trim },
         { "info", do_info },
         { "info-old", do_info_old },
         { "attributes", do_attributes },
@@ -605,6 +517,7 @@ static bool obey_one_of(const struct verb *verbs, size_t count, const struct com
 static void obey(const struct command *c)
 {
         if (obey_one_of(commands, sizeof(commands) / sizeof(commands[0]), c) ||
+            obey_one_of(graph_verbs, graph_verb_count, c) ||
             obey_one_of(view_verbs, view_verb_count, c))
                 return;
         fprintf(stderr, "%s: no such command\n", c->word[0]);
