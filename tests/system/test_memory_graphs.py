@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that outlive the graph which made them: charged until they are freed, whoever frees them.
+"""Memory of graphs: blocks that outlive their graph, and graphs that nobody waits for.
 
 A block without a free node stays in use after its graph is over, so the card's graph memory may not
-be promised to the next graph once more.
+be promised to the next graph once more: it is charged until it is freed, whoever frees it. A graph
+that frees what it took is promised its memory until it is over, however the program learns of that.
 """
+import time
+
 import pytest
 
-from script import MIB, OUT_OF_MEMORY, Script
+from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
+NOT_READY = 600
 LIMIT = 256 * MIB
+CONTEXT = 16 * MIB  # of the simulated card
 BLOCK = 60 * MIB
+BIG = 100 * MIB  # twice fits, three times does not
 AUTO_FREE = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
 
 
@@ -78,3 +84,222 @@ def test_graphs_that_free_beside_a_block_that_stays(sim):
             assert gpu.code("launch 3 0") == OUT_OF_MEMORY
         gpu.do("free 1", "launch 3 0", "sync 0")
         assert gpu.look().high <= LIMIT
+
+
+def ask(gpu, line):
+    """Asks the driver until it says that all is over; the answers in between are `not ready`."""
+    until = time.monotonic() + 60
+    while (answer := gpu.code(line)) != SUCCESS:
+        assert answer == NOT_READY and time.monotonic() < until
+        time.sleep(0.001)
+
+
+def launch(gpu, index, stream, bytes_=BIG):
+    """The answer to the launch of a new graph that frees what it takes."""
+    gpu.do(f"graph {index} {bytes_} 0")
+    return gpu.code(f"launch {index} {stream}")
+
+
+def check(gpu):
+    """No more than the limit was ever granted, and no more is granted than is charged."""
+    books = gpu.look()
+    assert books.granted <= books.charged
+    assert books.high <= LIMIT
+
+
+@pytest.mark.parametrize("after_launch, wait, after_wait", (
+    ("pid", "wait-event {i}", "pid"),
+    ("pid", "ask-event {i}", "pid"),
+    ("pid", "ask-stream {i}", "pid"),
+    ("end-stream {i}", "wait-event {i}", "pid"),
+    ("end-stream {i}", "ask-event {i}", "end-graph {i}"),
+    ("end-graph {i}", "ask-event {i}", "pid"),
+    ("end-graph {i}", "ask-stream {i}", "end-stream {i}"),
+))
+def test_graphs_in_ever_new_streams_run_for_ever(sim, after_launch, wait, after_wait):
+    """What they were promised ends when they are over, though nobody waits for the context."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready()
+        for i in range(1, 25):
+            gpu.do(f"stream {i}", f"event {i}")
+            assert launch(gpu, i, i) == SUCCESS, i
+            gpu.do(f"record {i} {i}")
+            gpu.say(after_launch.format(i=i))
+            ask(gpu, wait.format(i=i))
+            gpu.say(after_wait.format(i=i))
+            check(gpu)
+        gpu.do("sync")
+        books = gpu.look()
+        assert books.charged == books.granted
+
+
+def test_other_memory_has_the_room_of_graphs_that_are_over(sim):
+    """A plain allocation is refused only for what still runs."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("stream 1", "stream 2", "event 1", "event 2")
+        for i in (1, 2):
+            assert launch(gpu, i, i) == SUCCESS
+            gpu.do(f"record {i} {i}")
+        for i in (1, 2):
+            ask(gpu, f"ask-event {i}")
+        gpu.do(f"alloc 1 {140 * MIB}")
+        check(gpu)
+
+
+def test_blocks_that_stay_are_charged_whatever_stream_they_are_of(sim):
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready()
+        for i in range(1, 9):
+            gpu.do(f"stream {i}", f"event {i}", f"graph-block {i} {i} {BLOCK}")
+            assert gpu.code(f"launch {i} {i}") == (SUCCESS if i < 4 else OUT_OF_MEMORY)
+            gpu.do(f"record {i} {i}")
+            ask(gpu, f"ask-event {i}")
+            check(gpu)
+        gpu.do("free 2")
+        assert launch(gpu, 9, 1, BLOCK) == SUCCESS
+        gpu.do("sync")
+        check(gpu)
+
+
+def test_what_runs_stays_promised_and_is_not_waited_for(sim):
+    """A graph that cannot be over is counted, one that is over is not; a launch beside it that does
+    not fit is refused at once, since what it would wait for waits for this very program."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("gates", "stream 1", "stream 2", "event 1", "event 2", "gate 1 1")
+        assert launch(gpu, 1, 1) == SUCCESS
+        gpu.do("record 1 1")
+        for i in range(2, 12):
+            assert launch(gpu, i, 2) == SUCCESS
+            gpu.do("record 2 2")
+            ask(gpu, "ask-event 2")
+            check(gpu)
+        assert launch(gpu, 20, 2, 200 * MIB) == OUT_OF_MEMORY
+        assert gpu.code("ask-event 1") == NOT_READY
+        gpu.do("open 1")
+        ask(gpu, "ask-event 1")
+        gpu.do("launch 20 2", "sync")
+        check(gpu)
+
+
+def test_a_destroyed_graph_that_runs_stays_promised(sim):
+    """Its handle may be the next graph's at once: that one's runs say nothing of it."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("gates", "stream 1", "stream 2", "event 1", "event 2", "gate 1 1")
+        assert launch(gpu, 1, 1) == SUCCESS
+        gpu.do("record 1 1", "end-graph 1", "end-stream 1")
+        for _ in range(5):
+            assert launch(gpu, 1, 2) == SUCCESS
+            gpu.do("record 2 2", "end-graph 1")
+            ask(gpu, "ask-event 2")
+            assert launch(gpu, 2, 2, 200 * MIB) == OUT_OF_MEMORY
+            gpu.do("end-graph 2")
+            check(gpu)
+        gpu.do("open 1")
+        ask(gpu, "ask-event 1")
+        assert launch(gpu, 2, 2, 200 * MIB) == SUCCESS
+        gpu.do("sync")
+        check(gpu)
+
+
+def test_the_last_run_of_a_graph_counts(sim):
+    """A graph that was over and runs again is promised its memory again."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("gates", "stream 1", "stream 2", "event 1", "event 2")
+        assert launch(gpu, 1, 1) == SUCCESS
+        gpu.do("record 1 1")
+        ask(gpu, "ask-event 1")
+        assert launch(gpu, 2, 2, 200 * MIB) == SUCCESS
+        gpu.do("record 2 2")
+        ask(gpu, "ask-event 2")
+        gpu.do("gate 1 1", "launch 1 1", "record 1 1")
+        assert gpu.code("launch 2 2") == OUT_OF_MEMORY
+        gpu.do("open 1")
+        ask(gpu, "ask-event 1")
+        gpu.do("launch 2 2", "sync")
+        check(gpu)
+
+
+def test_an_upload_is_promised_until_it_is_over(sim):
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("gates", "stream 1", "stream 2", "event 1", f"graph 1 {BIG}", "gate 1 1",
+                       "upload 1 1", "record 1 1")
+        assert launch(gpu, 2, 2, 200 * MIB) == OUT_OF_MEMORY
+        gpu.do("launch 1 2")
+        gpu.do("sync 2")
+        assert gpu.code("launch 2 2") == OUT_OF_MEMORY
+        gpu.do("open 1")
+        ask(gpu, "ask-event 1")
+        gpu.do("launch 2 2", "sync")
+        check(gpu)
+
+
+def test_a_capture_goes_on_while_it_is_asked_what_is_over(sim):
+    """Neither a launch beside a capture nor the question before a refusal is seen by it."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("stream 1", "stream 2", "stream 3", "event 1", f"graph 2 {200 * MIB}")
+        assert launch(gpu, 1, 1) == SUCCESS
+        gpu.do("record 1 1")
+        ask(gpu, "ask-event 1")
+        gpu.do("capture 3", "launch 2 2", "end-capture 3", "sync")
+        check(gpu)
+
+
+def test_a_launch_into_a_capture_promises_nothing(sim):
+    """A graph with memory cannot become part of another: the driver's answer is the program's."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("stream 1", f"graph 1 {BIG} 0", "capture 1")
+        before = gpu.look()
+        assert gpu.code("launch 1 1") not in (SUCCESS, OUT_OF_MEMORY)
+        assert gpu.look() == before
+
+
+@pytest.mark.parametrize("make, end", (("context 2 0", "destroy 2"), ("retain 2 0", "release 0"),
+                                       ("retain 2 0", "reset 0")))
+def test_a_context_takes_its_graphs_along(sim, make, end):
+    """Nobody can ask for the events of a context that is gone, nor need anybody."""
+    with Script(sim, ALIQUOT_MEMORY="512MiB", ALIQUOT_CONTEXT="free") as gpu:
+        gpu.ready().do(make, "stream 2")
+        for i in (1, 2, 3, 4):
+            assert launch(gpu, i, 2) == SUCCESS
+        gpu.do(end, "current 0")
+        assert launch(gpu, 5, 0, 400 * MIB) == SUCCESS
+        gpu.do("sync")
+        assert gpu.look().high <= 512 * MIB
+
+
+def test_a_graph_may_run_in_one_context_after_the_other(sim):
+    """The event behind it is of the context of each run's stream, which need not be current."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB", ALIQUOT_CONTEXT="free") as gpu:
+        gpu.ready().do("stream 1", f"graph 1 {BIG}", "context 2 0", "stream 2", "event 2")
+        for _ in range(3):
+            gpu.do("launch 1 1", "launch 1 2", "record 2 2")
+            ask(gpu, "ask-event 2")
+            assert launch(gpu, 2, 2, 200 * MIB) == SUCCESS
+            gpu.do("record 2 2")
+            ask(gpu, "ask-event 2")
+        books = gpu.look()
+        assert books.charged >= books.granted - 2 * CONTEXT
+
+
+@pytest.mark.parametrize("call", ("cuEventRecord", "cuEventCreate"))
+def test_without_its_event_a_graph_is_over_when_the_context_was_waited_for(sim, call):
+    """It is launched all the same; that it is over can then only be seen by who waits."""
+    sim.configure(fail=f"{call}:1:999")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("stream 1", "stream 2")
+        assert launch(gpu, 1, 1) == SUCCESS
+        ask(gpu, "ask-stream 1")
+        assert launch(gpu, 2, 2, 200 * MIB) == OUT_OF_MEMORY
+        gpu.do("sync", "launch 2 2", "sync")
+        check(gpu)
+
+
+@pytest.mark.parametrize("seed", (1, 2))
+def test_threads_that_only_ask_never_exceed_the_limit(sim, seed):
+    """Graphs, streams and contexts end while others are asked about; all of it is given back."""
+    result = sim.run([sim.build.program("hooks/graphs"), 6, 300, seed], preload=True,
+                     ALIQUOT_MEMORY="256MiB")
+    assert result.rc == 0, result
+    charged, granted, high = map(int, result.stdout.split())
+    assert charged == granted
+    assert high <= LIMIT

@@ -15,6 +15,7 @@
 
 #include "common/atomic.h"
 #include "shim/cuda/context_size.h"
+#include "shim/cuda/graph_mark.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
@@ -104,7 +105,15 @@ CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned
         return making_end(&making, rc, made(ret));
 }
 
-/* A context that is being destroyed: found by nobody from begin on. */
+/* What was made in the context went with it. */
+static void owner_gone(uint32_t owner)
+{
+        marks_owner_gone(owner);
+        import_owner_gone(owner);
+        charge_drop_owner(owner);
+}
+
+/* A context that is being destroyed, under marks_lock: found by nobody from begin on. */
 struct ending {
         CUcontext context;
         struct place place;
@@ -121,44 +130,46 @@ static struct ending ending_begin(CUcontext context)
 
 static CUresult ending_end(struct ending *ending, CUresult rc)
 {
-        if (rc == CUDA_SUCCESS) {
-                import_owner_gone(ending->place.owner);
-                charge_drop_owner(ending->place.owner);
-        } else {
+        if (rc == CUDA_SUCCESS)
+                owner_gone(ending->place.owner);
+        else
                 place_restore(ending->context, ending->place);
-        }
         return settle_free(&ending->charge, rc, SPACE_CONTEXT, key_of(ending->context));
 }
 
-CUresult hook_cuCtxDestroy(CUcontext context)
-{
-        struct ending ending = ending_begin(context);
+#define ENDS_CONTEXT(symbol)                                    \
+        CUresult hook_##symbol(CUcontext context)               \
+        {                                                       \
+                struct ending ending;                           \
+                CUresult rc;                                    \
+                                                                \
+                lock_take(&state.marks_lock);                   \
+                ending = ending_begin(context);                 \
+                rc = ending_end(&ending, real.symbol(context)); \
+                lock_drop(&state.marks_lock);                   \
+                return rc;                                      \
+        }
 
-        return ending_end(&ending, real.cuCtxDestroy(context));
-}
-
-CUresult hook_cuCtxDestroy_v2(CUcontext context)
-{
-        struct ending ending = ending_begin(context);
-
-        return ending_end(&ending, real.cuCtxDestroy_v2(context));
-}
+ENDS_CONTEXT(cuCtxDestroy)
+ENDS_CONTEXT(cuCtxDestroy_v2)
 
 /* One user less; the last one ends it, which the driver tells by not knowing it any more. */
 CUresult hook_cuCtxDetach(CUcontext context)
 {
-        CUresult rc = real.cuCtxDetach(context);
-        CUresult alive;
+        CUresult alive = CUDA_SUCCESS;
         unsigned version;
+        CUresult rc;
 
-        if (rc != CUDA_SUCCESS || !front_is_on())
-                return rc;
-        alive = real.cuCtxGetApiVersion(context, &version);
+        lock_take(&state.marks_lock);
+        rc = real.cuCtxDetach(context);
+        if (rc == CUDA_SUCCESS && front_is_on())
+                alive = real.cuCtxGetApiVersion(context, &version);
         if (alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
                 struct ending ending = ending_begin(context);
 
                 ending_end(&ending, CUDA_SUCCESS);
         }
+        lock_drop(&state.marks_lock);
         return rc;
 }
 
@@ -193,10 +204,7 @@ static bool primary_settle(struct place place, CUcontext context, struct charge 
         struct charge old;
 
         if (*known && (!is_alive || (context && *known != key_of(context)))) {
-                uint32_t owner = place_forget((CUcontext)(uintptr_t)*known).owner;
-
-                import_owner_gone(owner);
-                charge_drop_owner(owner);
+                owner_gone(place_forget((CUcontext)(uintptr_t)*known).owner);
                 if (charge_take(&old, SPACE_CONTEXT, primary_key(place)))
                         charge_drop(&old);
                 *known = 0;
@@ -303,8 +311,10 @@ static void primary_less(struct place place, CUresult rc)
                 if (place.row < 0)                            \
                         return real.symbol(device);           \
                 lock_take(&state.primary_lock);               \
+                lock_take(&state.marks_lock);                 \
                 rc = real.symbol(device);                     \
                 primary_less(place, rc);                      \
+                lock_drop(&state.marks_lock);                 \
                 lock_drop(&state.primary_lock);               \
                 return rc;                                    \
         }

@@ -246,6 +246,14 @@ uint64_t stream_key(CUstream stream)
         return stream == CU_STREAM_PER_THREAD ? key_of(&thread) : key_of(stream);
 }
 
+bool stream_is_capturing(CUstream stream)
+{
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+        return real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+               status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 struct place place_of_stream(CUstream stream)
 {
         CUcontext context = NULL;

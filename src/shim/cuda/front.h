@@ -89,6 +89,10 @@ CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space,
  * handle for all threads, and a number for each. Never 0. */
 uint64_t stream_key(CUstream stream);
 
+/* Being captured: what is given to it becomes a node of a graph. False if the driver does not say.
+ */
+bool stream_is_capturing(CUstream stream);
+
 /* What the driver left at `ret`, after it said yes (`rc`), as a handle or as a key. A driver that
  * says yes to nowhere to leave it is not believed. */
 #define made(ret) (rc == CUDA_SUCCESS && (ret) ? *(ret) : NULL)

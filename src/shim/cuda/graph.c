@@ -10,6 +10,7 @@
 #include "interpose/gate.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/graph_launch.h"
+#include "shim/cuda/graph_mark.h"
 #include "shim/cuda/graph_need.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
@@ -18,8 +19,8 @@
 #include "shim/cuda/state.h"
 
 /* A node of state.graphs, one for each card: key = executable graph, extent = need, count =
- * generation and value = era in which it was last launched, row and id = place. */
-static CUresult note(CUgraphExec exec, uint64_t need, struct place place)
+ * generation and value = era in which it was last launched, row and id = place, pin = its mark. */
+static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32_t mark)
 {
         struct node *node;
 
@@ -32,6 +33,7 @@ static CUresult note(CUgraphExec exec, uint64_t need, struct place place)
                 node->extent = need;
                 node->row = place.row;
                 node->id = (uint64_t)place.device;
+                node->pin = mark;
                 table_put(&state.graphs, node);
                 add_relaxed(&state.graphs_with_memory, 1u);
         }
@@ -44,18 +46,21 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
         unsigned parts = 0;
+        uint32_t mark;
 
         if (rc != CUDA_SUCCESS || !exec || !front_is_on())
                 return rc;
         if (!graph_need(graph, &need))
                 rc = CUDA_ERROR_NOT_PERMITTED;
+        mark = need.total_bytes ? mark_make(key_of(*exec)) : 0;
         for (CUdevice device = 0; need.total_bytes && device < STATE_DEVICES; device++) {
                 if (rc == CUDA_SUCCESS && need.bytes[device])
-                        rc = parts++ < GRAPH_DEVICES
-                                     ? note(*exec, need.bytes[device], place_of_device(device))
-                                     : CUDA_ERROR_NOT_PERMITTED;
+                        rc = parts++ < GRAPH_DEVICES ? note(*exec, need.bytes[device],
+                                                            place_of_device(device), mark)
+                                                     : CUDA_ERROR_NOT_PERMITTED;
         }
         if (rc != CUDA_SUCCESS) {
+                mark_drop(mark, key_of(*exec));
                 hook_cuGraphExecDestroy(*exec);
                 *exec = NULL;
         }
@@ -163,7 +168,7 @@ static CUresult upload_settle(struct upload *upload, CUresult rc, CUgraphExec *e
                 upload_undo(upload);
                 return rc;
         }
-        launch = (struct launch){ .exec = *exec };
+        launch = (struct launch){ .exec = *exec, .run = { .kind = RUN_UPLOAD } };
         launch_find_parts(&launch);
         upload_pay(&launch, upload);
         rc = launch_grant(&launch, stream);
@@ -210,7 +215,7 @@ CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
         struct launch launch;
-        CUresult rc = launch_begin(&launch, exec, legacy(stream));
+        CUresult rc = upload_begin(&launch, exec, legacy(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -220,7 +225,7 @@ CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
         struct launch launch;
-        CUresult rc = launch_begin(&launch, exec, per_thread(stream));
+        CUresult rc = upload_begin(&launch, exec, per_thread(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -251,40 +256,63 @@ CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
         return launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
 }
 
-/* Takes the parts out, as a list. */
-static struct node *take_parts(CUgraphExec exec)
+/* Under graphs_lock: the parts and their mark get another key. Returns how many parts there are. */
+static uint32_t rename_parts(uint64_t key, uint64_t new_key)
 {
         struct node *list = NULL;
         struct node *node;
+        uint32_t count = 0;
 
-        if (!load_relaxed(&state.graphs_with_memory))
-                return NULL;
-        lock_take(&state.graphs_lock);
-        while ((node = table_find(&state.graphs, key_of(exec)))) {
+        while ((node = table_find(&state.graphs, key))) {
                 table_remove(&state.graphs, node);
                 node->next = list;
                 list = node;
         }
-        lock_drop(&state.graphs_lock);
-        return list;
+        for (struct node *next; list; list = next, count++) {
+                next = list->next;
+                list->key = new_key;
+                table_put(&state.graphs, list);
+                if (list->pin)
+                        state.marks[list->pin - 1].key = new_key;
+        }
+        return count;
 }
 
-/* What it promised stays promised until the next idle moment: it may still be running. */
+/* Under graphs_lock, of a graph that is destroyed: those with a mark stay until it says that all is
+ * over. */
+static void end_parts(uint64_t key, uint32_t count)
+{
+        struct node *node = table_find(&state.graphs, key);
+
+        add_relaxed(&state.graphs_with_memory, -count);
+        if (node && node->pin)
+                add_relaxed(&state.marks_gone, 1u);
+        for (; node && !node->pin; node = table_find(&state.graphs, key)) {
+                table_remove(&state.graphs, node);
+                table_node_free(&state.graphs, node);
+        }
+}
+
+/* What it promised stays promised, since it may still be running. Its handle may be another graph's
+ * at once. */
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
 {
-        struct node *list = take_parts(exec);
-        CUresult rc = real.cuGraphExecDestroy(exec);
+        uint64_t gone;
+        uint32_t count;
+        CUresult rc;
 
+        if (!load_relaxed(&state.graphs_with_memory))
+                return real.cuGraphExecDestroy(exec);
         lock_take(&state.graphs_lock);
-        for (struct node *next; list; list = next) {
-                next = list->next;
-                if (rc == CUDA_SUCCESS) {
-                        table_node_free(&state.graphs, list);
-                        add_relaxed(&state.graphs_with_memory, -1u);
-                } else {
-                        table_put(&state.graphs, list);
-                }
-        }
+        gone = (state.graphs_last_gone += 2) + 1;
+        count = rename_parts(key_of(exec), gone);
+        lock_drop(&state.graphs_lock);
+        rc = real.cuGraphExecDestroy(exec);
+        lock_take(&state.graphs_lock);
+        if (rc == CUDA_SUCCESS)
+                end_parts(gone, count);
+        else
+                rename_parts(gone, key_of(exec));
         lock_drop(&state.graphs_lock);
         return rc;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moments at which no graph can be running, told by those who wait for the device.
+ * Moments at which no graph can be running, told by those who wait for the device, or asked for.
  *
  *      struct idle idle = idle_begin(stream);          // or POOL_CONTEXT
  *      rc = real.cuStreamSynchronize(stream);
  *      idle_end(&idle, rc);
+ *
+ *      graph_look(meter);                              // before a refusal: which graphs are over?
  */
 #ifndef ALIQUOT_SHIM_CUDA_GRAPH_H
 #define ALIQUOT_SHIM_CUDA_GRAPH_H
@@ -27,7 +29,22 @@ struct idle {
 struct idle idle_begin(CUstream stream);
 void idle_end(const struct idle *idle, CUresult rc);
 
-/* The driver's word on a device's graph memory becomes the charge, if nothing can be running. */
-void graph_refresh(struct meter *meter);
+/* Ends the promises to graphs that are over, as the driver says when asked, and if nothing can be
+ * running its word on the device's graph memory becomes the charge. Never waits for the device. */
+void graph_look(struct meter *meter);
+
+/* The same for every card that has promised anything. */
+void graphs_look(void);
+
+/* What graphs use on a card, as the driver said before the meter's lock was taken: a free may make
+ * it less meanwhile, a launch counts in the promise. */
+struct graph_use {
+        uint64_t generation;
+        uint64_t bytes; /* UINT64_MAX: it does not say */
+};
+struct graph_use graph_use_read(struct meter *meter);
+
+/* Under graphs_lock: the part of an executable graph on a device; NULL if it has none. */
+struct node *graph_part(uint64_t key, CUdevice device);
 
 #endif

@@ -4,23 +4,6 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/state.h"
 
-/* What the driver said before the meter's lock was taken: a free may make it less meanwhile, and a
- * launch shows by its generation. */
-struct reading {
-        uint64_t generation;
-        uint64_t used_bytes;
-};
-
-/* Under graphs_lock. */
-static struct node *find_part(CUgraphExec exec, CUdevice device)
-{
-        struct node *node = table_find(&state.graphs, key_of(exec));
-
-        while (node && node->id != (uint64_t)device)
-                node = table_next(node);
-        return node;
-}
-
 /* Under the meter's lock: what a launch would add to both sums. Each counts a graph once: its
  * blocks have their addresses for good, so it cannot hold them twice. */
 static void find_need(struct promise *part, CUgraphExec exec)
@@ -28,7 +11,7 @@ static void find_need(struct promise *part, CUgraphExec exec)
         struct node *node;
 
         lock_take(&state.graphs_lock);
-        node = find_part(exec, part->place.device);
+        node = graph_part(key_of(exec), part->place.device);
         part->added = node && node->count != part->meter->generation ? node->extent : 0;
         part->owed = node && node->value != part->meter->era ? node->extent : 0;
         lock_drop(&state.graphs_lock);
@@ -39,7 +22,7 @@ static void mark_launch(CUgraphExec exec, CUdevice device, uint64_t generation, 
         struct node *node;
 
         lock_take(&state.graphs_lock);
-        node = find_part(exec, device);
+        node = graph_part(key_of(exec), device);
         if (node) {
                 node->count = generation;
                 node->value = era;
@@ -53,6 +36,7 @@ void launch_find_parts(struct launch *launch)
 
         lock_take(&state.graphs_lock);
         node = table_find(&state.graphs, key_of(launch->exec));
+        launch->run.mark = node ? (uint32_t)node->pin : 0;
         for (; node && launch->count < GRAPH_DEVICES; node = table_next(node))
                 launch->part[launch->count++].place =
                         (struct place){ .row = (int)node->row, .device = (CUdevice)node->id };
@@ -62,18 +46,6 @@ void launch_find_parts(struct launch *launch)
 static uint64_t sum(uint64_t a, uint64_t b)
 {
         return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static struct reading read_used(struct meter *meter)
-{
-        struct reading reading;
-
-        lock_take(&meter->lock);
-        reading.generation = meter->generation;
-        lock_drop(&meter->lock);
-        if (!meter_read_used(meter, &reading.used_bytes))
-                reading.used_bytes = UINT64_MAX;
-        return reading;
 }
 
 /* Under the meter's lock. */
@@ -90,7 +62,7 @@ static void note_launch(struct meter *meter, CUstream stream, uint32_t owner)
 
 /* Under the meter's lock: what must be granted beside the part's charge to cover what may be in use
  * once the graph runs. */
-static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struct reading *reading)
+static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struct graph_use *use)
 {
         struct meter *meter = part->meter;
         uint64_t covered =
@@ -98,9 +70,9 @@ static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struc
         uint64_t since_idle, since_empty, most, missing;
 
         if (meter->promised_bytes == 0) {
-                bool is_known = reading->generation == meter->generation;
+                bool is_known = use->generation == meter->generation;
 
-                meter->base_bytes = is_known ? reading->used_bytes : UINT64_MAX;
+                meter->base_bytes = is_known ? use->bytes : UINT64_MAX;
                 if (meter->base_bytes == 0) {
                         meter->owed_bytes = 0;
                         meter->era++;
@@ -126,33 +98,48 @@ static void promise(struct promise *part, CUgraphExec exec, CUstream stream, uin
         meter->promised_bytes += part->added;
         meter->owed_bytes += part->owed;
         meter->pending_bytes += part->charge.bytes;
+        store_relaxed(&meter->is_dirty, 1);
         mark_launch(exec, part->place.device, meter->generation, meter->era);
 }
 
-/* Only what was granted is promised, so that nobody rests on a grant that is refused. */
+static uint64_t endings_of(struct meter *meter)
+{
+        uint64_t endings;
+
+        lock_take(&meter->lock);
+        endings = meter->endings;
+        lock_drop(&meter->lock);
+        return endings;
+}
+
+/* Only what was granted is promised, so that nobody rests on a grant that is refused. A refusal
+ * counts only if what was promised to others is the same after it: reserve_at() asked which of
+ * their graphs are over. */
 static CUresult part_begin(struct promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
 {
-        CUresult rc = CUDA_SUCCESS;
-        uint64_t missing = 0;
+        CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
+        uint64_t missing, endings;
 
         part->meter = meter_of_graphs(part->place);
         if (!part->meter)
-                rc = CUDA_ERROR_OUT_OF_MEMORY;
-        while (rc == CUDA_SUCCESS) {
-                struct reading reading = read_used(part->meter);
+                goto out;
+        do {
+                struct graph_use use = graph_use_read(part->meter);
                 struct charge more;
 
                 lock_take(&part->meter->lock);
-                missing = find_missing(part, exec, &reading);
+                endings = part->meter->endings;
+                missing = find_missing(part, exec, &use);
                 if (!missing)
                         promise(part, exec, stream, owner);
                 lock_drop(&part->meter->lock);
                 if (!missing)
-                        return rc;
+                        return CUDA_SUCCESS;
                 rc = reserve_at(&more, part->place, missing);
                 if (rc == CUDA_SUCCESS)
                         charge_join(&part->charge, &more);
-        }
+        } while (rc == CUDA_SUCCESS || endings != endings_of(part->meter));
+out:
         charge_drop(&part->charge);
         return rc;
 }
@@ -182,6 +169,7 @@ static void part_break(struct promise *part, CUgraphExec exec)
         is_last = meter->launches == part->launch;
         if (is_last) {
                 meter->calls--;
+                meter->endings++;
                 meter->promised_bytes -= part->added;
                 meter->owed_bytes -= part->owed;
                 meter->pending_bytes -= part->charge.bytes;
@@ -198,29 +186,50 @@ static void part_break(struct promise *part, CUgraphExec exec)
 
 CUresult launch_grant(struct launch *launch, CUstream stream)
 {
-        uint32_t owner = launch->count ? place_here().owner : 0;
+        uint32_t owner = launch->count ? place_of_stream(stream).owner : 0;
         CUresult rc = CUDA_SUCCESS;
 
+        if (launch->count)
+                mark_begin(&launch->run, stream, owner);
         for (unsigned i = 0; i < launch->count && rc == CUDA_SUCCESS; i++) {
                 rc = part_begin(&launch->part[i], launch->exec, stream, owner);
                 for (unsigned j = 0; rc != CUDA_SUCCESS && j < i; j++)
                         part_break(&launch->part[j], launch->exec);
         }
+        if (launch->count && rc != CUDA_SUCCESS)
+                mark_end(&launch->run, rc);
         return rc;
 }
 
-CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
+/* What is captured does not run: if the driver takes it at all, it becomes part of another graph,
+ * whose need is found when that is made. */
+static CUresult begin(struct launch *ret, CUgraphExec exec, CUstream stream, unsigned kind)
 {
         ret->count = 0;
         if (!load_relaxed(&state.graphs_with_memory))
                 return CUDA_SUCCESS;
-        *ret = (struct launch){ .exec = exec };
+        *ret = (struct launch){ .exec = exec, .run = { .kind = kind } };
         launch_find_parts(ret);
+        if (ret->count && stream_is_capturing(stream))
+                ret->count = 0;
         return launch_grant(ret, stream);
 }
 
+CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
+{
+        return begin(ret, exec, stream, RUN_LAUNCH);
+}
+
+CUresult upload_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
+{
+        return begin(ret, exec, stream, RUN_UPLOAD);
+}
+
+/* What was promised is taken back before the run is over, so that nobody else ends the promise. */
 CUresult launch_end(struct launch *launch, CUresult rc)
 {
+        if (launch->count && rc == CUDA_SUCCESS)
+                mark_end(&launch->run, rc);
         for (unsigned i = 0; i < launch->count; i++) {
                 struct promise *part = &launch->part[i];
 
@@ -229,5 +238,7 @@ CUresult launch_end(struct launch *launch, CUresult rc)
                 else
                         part_break(part, launch->exec);
         }
+        if (launch->count && rc != CUDA_SUCCESS)
+                mark_end(&launch->run, rc);
         return rc;
 }

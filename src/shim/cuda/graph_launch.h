@@ -15,8 +15,17 @@
  * synchronisation after which nothing launched can be running) the charge becomes what the driver
  * has reserved, above the limit if need be (meter_follow).
  *
- * Idle is known only if all those launches went to one stream and that stream, or the context, was
- * waited for. A graph without memory nodes is not noted, and its launch costs one load more.
+ * Idle is known at once if all those launches went to one stream and that stream, or the context,
+ * was waited for. Before a refusal, and at other waits, the driver is asked which launches are over
+ * (graph_mark.h): if all, it is an idle moment too; if some, the first sum may be counted again,
+ *
+ *      in use now + needs of the graphs that still run
+ *
+ * where those count twice, since what they use now is not told apart. A launch that does not fit is
+ * refused though the graphs before it would be over in time: the driver's launch does not wait for
+ * them either, and what they wait for may be the thread that launches.
+ *
+ * A graph without memory nodes is not noted, and its launch costs one load more.
  *
  *      rc = launch_begin(&launch, exec, stream);
  *      if (rc == CUDA_SUCCESS)
@@ -26,6 +35,7 @@
 #define ALIQUOT_SHIM_CUDA_GRAPH_LAUNCH_H
 
 #include "shim/cuda/graph.h"
+#include "shim/cuda/graph_mark.h"
 #include "shim/cuda/meter.h"
 
 /* What a launch that is being made was granted on one card, and promised of it. */
@@ -40,12 +50,14 @@ struct promise {
 
 struct launch {
         CUgraphExec exec;
+        struct run run;
         unsigned count; /* 0: the graph has no memory */
         struct promise part[GRAPH_DEVICES];
 };
 
 /* `stream` with the default stream spelt out. */
 CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream);
+CUresult upload_begin(struct launch *ret, CUgraphExec exec, CUstream stream);
 
 /* `rc` is the driver's answer, and what is returned. */
 CUresult launch_end(struct launch *launch, CUresult rc);

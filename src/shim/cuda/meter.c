@@ -299,7 +299,7 @@ static void refresh(struct meter *meter)
         else if (load_relaxed(&meter->space) == SPACE_POOL)
                 meter_follow(meter);
         else
-                graph_refresh(meter);
+                graph_look(meter);
 }
 
 void meters_refresh(int row, bool is_dirty_only)

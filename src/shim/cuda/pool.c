@@ -12,15 +12,6 @@
 #define ENTER_SLEEP_NS 20000
 #define ENTER_TRIES 1000u
 
-/* An allocation in a stream that is being captured becomes a node: charged when it is launched. */
-static bool is_capturing(CUstream stream)
-{
-        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-        return real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-               status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 /* False: the driver does not say. A device without pools has none, which says it too. */
 static bool pool_of(CUmemoryPool *ret, CUdevice device,
                     CUresult (*ask)(CUmemoryPool *ret, CUdevice device))
@@ -218,7 +209,9 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request)
                 return CUDA_SUCCESS;
         if (ret->place.row == SESSION_NO_ROW)
                 return refusal(ret->place);
-        if (ret->place.row < 0 || is_capturing(request->stream))
+        /* While the stream is captured an allocation becomes a node: charged when it is launched.
+         */
+        if (ret->place.row < 0 || stream_is_capturing(request->stream))
                 return CUDA_SUCCESS;
         rc = find_meter(ret, request->pool);
         if (!ret->meter)

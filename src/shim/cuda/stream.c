@@ -27,8 +27,10 @@ static struct wait wait_begin(CUstream stream)
 static CUresult wait_end(const struct wait *wait, CUresult rc)
 {
         idle_end(&wait->idle, rc);
-        if (rc == CUDA_SUCCESS)
+        if (rc == CUDA_SUCCESS) {
                 pool_synchronised(wait->stream, wait->frees);
+                graphs_look();
+        }
         return rc;
 }
 
