@@ -420,6 +420,47 @@ def test_sessions_of_a_daemon(cli, top):
     assert re.search(r"^>- s +0 +0 B +2 GiB ", screen, re.MULTILINE), screen
 
 
+def test_what_only_a_daemon_knows_of_a_session(cli, top, tenant):
+    """Until when it lives, its labels, and that it ends though a program still runs."""
+    if "can ask no daemon" in cli("doctor").stdout:
+        pytest.skip("aliquot was built without libcurl or jansson")
+    daemon = Daemon(cli.sim).start()
+    daemon.create("s", "1GiB", ttl="1h", on_end="deny-new", labels={"owner": "ann", "job": "7"})
+    daemon.create("t", "1GiB")
+    process = tenant("s", "1GiB", MIB)
+    terminal = top("--sort=name", columns=120)
+    terminal.wait(r"^>[+] s +1 .* 59m\d\ds$")
+    terminal.press("Enter")
+    terminal.wait(r"^ +ends in 59m\d\ds, then deny-new  job=7 owner=ann$")
+    terminal.press("/")
+    terminal.type("ann")
+    assert names(terminal.wait("^filter: ann_")) == ["s"]
+    assert daemon.delete("/v1/sessions/s?force=true").status == 202
+    screen = terminal.wait(r"^>- s +1 .* ending$")
+    assert "ending: deny-new  job=7 owner=ann" in screen, screen
+    terminal.press("Enter", "K")
+    terminal.wait("cannot end the processes of s")
+    assert process.poll() is None
+    daemon.kill()
+    terminal.press("Escape")
+    terminal.wait(r"^.[+-] t +0 .* 1 GiB ")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees other users' sessions")
+def test_another_users_session_is_shown_as_the_daemon_tells_of_it(cli):
+    if "can ask no daemon" in cli("doctor").stdout:
+        pytest.skip("aliquot was built without libcurl or jansson")
+    daemon = Daemon(cli.sim).start()
+    daemon.create("theirs", "1GiB", owner=1234, labels={"for": "them"})
+    once = ["top", "--once", "--all", "--ascii", f"--sim={cli.sim.spec}"]
+    shown = cli(*once, sim=False).stdout
+    assert re.search(r"^ - theirs +0 +0 B +1 GiB \[\.+\] +0% -", shown, re.MULTILINE), shown
+    assert "for=them" in shown, shown
+    daemon.kill()
+    shown = cli(*once, sim=False).stdout
+    assert re.search(r"^ - theirs +another user's", shown, re.MULTILINE), shown
+
+
 def test_every_flag_is_in_the_manual(cli, build):
     manual = (build.source / "docs/man/aliquot-top.1").read_text().split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
     documented = set(re.findall(r"Fl -([a-z-]+)", manual))

@@ -104,6 +104,9 @@ static int ask_signal(struct keys *keys, const struct model *model, int signal)
         const struct snapshot_session *session = selected_session(model);
         unsigned first = 0, count = 1;
 
+        if (session && session->hidden_count)
+                return complain(keys, "top cannot end the processes of %s: see aliquot ps",
+                                session->name);
         if (!session || session->process_count == 0)
                 return complain(keys, "no process is there to be ended");
         if (row->kind == MODEL_PROCESS)

@@ -88,7 +88,8 @@ static int add_row(struct model *model, enum model_kind kind, size_t session, un
 
 static bool session_matches(const struct model *model, const struct snapshot_session *session)
 {
-        return strcasestr(session->name, model->filter) != NULL;
+        return strcasestr(session->name, model->filter) ||
+               strcasestr(session->labels, model->filter);
 }
 
 static bool process_matches(const struct model *model, const struct snapshot_process *process)
@@ -118,6 +119,8 @@ static int add_parts(struct model *model, size_t at)
         bool is_whole = session_matches(model, session);
         int rc = 0;
 
+        if (snapshot_has_terms(session))
+                rc = add_row(model, MODEL_TERMS, at, 0);
         for (unsigned i = 0; rc == 0 && session->share_count > 1 && i < session->share_count; i++)
                 rc = add_row(model, MODEL_SHARE, at, i);
         for (unsigned i = 0; rc == 0 && i < session->process_count; i++) {
@@ -133,7 +136,7 @@ static uint64_t sort_value(const struct snapshot_session *session, enum model_so
 
         switch (sort) {
         case SORT_PROCESSES:
-                return session->process_count;
+                return snapshot_processes(session);
         case SORT_USED:
                 return session->used_bytes;
         case SORT_FILL:
@@ -173,7 +176,7 @@ static uint64_t id_of(const struct model *model, const struct model_row *row)
 
         if (row->kind == MODEL_SHARE)
                 return session->share[row->at].row;
-        if (row->kind == MODEL_SESSION)
+        if (row->kind != MODEL_PROCESS)
                 return 0;
         said = &session->process[row->at].said;
         return (uint64_t)said->slot << 48 ^ said->start_ticks;

@@ -23,7 +23,7 @@ enum model_sort { SORT_NAME, SORT_PROCESSES, SORT_USED, SORT_LIMIT, SORT_FILL, S
 /* Their words, for people. */
 extern const char *const model_sort_names[SORT_KEYS];
 
-enum model_kind { MODEL_SESSION, MODEL_SHARE, MODEL_PROCESS };
+enum model_kind { MODEL_SESSION, MODEL_TERMS, MODEL_SHARE, MODEL_PROCESS };
 
 struct model_row {
         enum model_kind kind;
@@ -47,7 +47,7 @@ struct model {
         /* For the caller to change; then model_arrange(). */
         enum model_sort sort;
         bool is_reversed;
-        char filter[MODEL_FILTER_BYTES]; /* of names, commands, users, pids; "": everything */
+        char filter[MODEL_FILTER_BYTES]; /* of names, labels, commands, users, pids; "": all */
 
         const struct snapshot *now;  /* borrowed until the next one */
         struct model_memory *memory; /* owned; as now->session */

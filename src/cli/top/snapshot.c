@@ -29,6 +29,16 @@ unsigned snapshot_fill(const struct snapshot_session *session)
         return most;
 }
 
+unsigned snapshot_processes(const struct snapshot_session *session)
+{
+        return session->process_count + session->hidden_count;
+}
+
+bool snapshot_has_terms(const struct snapshot_session *session)
+{
+        return session->left_seconds >= 0 || session->is_ending || session->labels[0];
+}
+
 bool snapshot_limit(const struct snapshot_session *session, uint64_t *ret_bytes)
 {
         uint64_t first =

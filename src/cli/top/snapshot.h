@@ -36,6 +36,8 @@ struct snapshot_share {
         unsigned row; /* of the session's page, and of usage_process.bytes */
 };
 
+#define SNAPSHOT_LABELS_BYTES 1024u
+
 struct snapshot_session {
         char name[PAGE_NAME_BYTES];
         char broken[160]; /* why nothing else is known of it; "": all is */
@@ -47,6 +49,12 @@ struct snapshot_session {
         struct snapshot_share share[PAGE_DEVICES];
         unsigned process_count;
         struct snapshot_process *process;
+        unsigned hidden_count; /* processes that we know nothing else of */
+        /* As a daemon says; -1, false and "" where none does. */
+        int64_t left_seconds; /* until its time is over; -1: it has no end */
+        bool is_ending;
+        char on_end[16];
+        char labels[SNAPSHOT_LABELS_BYTES]; /* "key=value key=value" */
 };
 
 struct snapshot_device {
@@ -77,6 +85,11 @@ uint64_t snapshot_share_whole(const struct snapshot_share *share);
 
 /* Of the GPU on which the session is nearest to what it can have. */
 unsigned snapshot_fill(const struct snapshot_session *session);
+
+unsigned snapshot_processes(const struct snapshot_session *session);
+
+/* Whether a daemon says more of it than its figures. */
+bool snapshot_has_terms(const struct snapshot_session *session);
 
 /* Its limit where all its GPUs have the same; false: they have not. */
 bool snapshot_limit(const struct snapshot_session *session, uint64_t *ret_bytes);

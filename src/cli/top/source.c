@@ -24,7 +24,8 @@
 struct source_entry {
         char name[PAGE_NAME_BYTES];
         bool is_joined;
-        bool is_gone; /* between its listing and our look */
+        bool is_gone;   /* between its listing and our look */
+        bool is_ending; /* and so not to be joined */
         struct store_session session;
         struct error broken;
         struct snapshot_process *process; /* owned */
@@ -146,14 +147,15 @@ static void look_at(struct source *source, struct source_entry *entry)
         int rc = 0;
 
         entry->broken = (struct error){ 0 };
-        entry->is_gone = false;
+        entry->is_gone = entry->is_ending = false;
         if (entry->is_joined && !is_current(entry))
                 leave(entry);
         if (!entry->is_joined) {
                 rc = store_join(&source->store, entry->name, false, &entry->session,
                                 &entry->broken);
                 entry->is_joined = rc == 0;
-                entry->is_gone = rc == -ENOENT || rc == -EBUSY;
+                entry->is_gone = rc == -ENOENT;
+                entry->is_ending = rc == -EBUSY;
         }
         if (rc == 0)
                 read_processes(source, entry);
@@ -199,7 +201,8 @@ static void fill_session(struct source *source, struct source_entry *entry)
         struct snapshot_session *session = &snapshot->session[snapshot->session_count];
         const struct limits_page *page = entry->session.limits;
 
-        *session = (struct snapshot_session){ .slots_inode = entry->session.slots_file.inode };
+        *session = (struct snapshot_session){ .slots_inode = entry->session.slots_file.inode,
+                                              .left_seconds = -1 };
         memcpy(session->name, entry->name, sizeof(session->name));
         if (entry->broken.code < 0)
                 return;
@@ -220,6 +223,12 @@ static void fill_session(struct source *source, struct source_entry *entry)
         }
 }
 
+/* Its pages are another user's, or nobody's any more. */
+static bool is_closed(const struct source_entry *entry)
+{
+        return entry->broken.code == -EACCES || entry->broken.code == -EPERM || entry->is_ending;
+}
+
 static void tell_broken(const struct error *why, char *ret, size_t bytes)
 {
         char text[128];
@@ -234,15 +243,21 @@ static void add_session(struct source *source, struct source_entry *entry)
 {
         struct snapshot *snapshot = &source->snapshot;
         struct snapshot_session *session = &snapshot->session[snapshot->session_count];
+        const struct client_session *told = source_terms_find(&source->terms, entry->name);
 
-        if (entry->is_gone)
+        if (entry->is_gone || (entry->is_ending && !told))
                 return;
         guarded(source, entry, fill_session);
         if (entry->broken.code < 0) {
                 session->process_count = session->share_count = 0;
                 session->used_bytes = 0;
-                tell_broken(&entry->broken, session->broken, sizeof(session->broken));
         }
+        if (told)
+                source_terms_fill(told, session);
+        if (told && is_closed(entry))
+                source_terms_fill_figures(told, session);
+        else if (entry->broken.code < 0)
+                tell_broken(&entry->broken, session->broken, sizeof(session->broken));
         for (unsigned i = 0; i < session->share_count; i++)
                 source_devices_add(snapshot, &session->share[i]);
         snapshot->session_count++;
@@ -286,7 +301,10 @@ static int find_sessions(struct source *source, struct names *names, struct erro
                 rc = options_find_store(&source->store, err);
         if (rc == -ENOENT)
                 return 0;
-        return rc < 0 ? rc : names_read(&source->store, names, err);
+        if (rc < 0)
+                return rc;
+        source_terms_read(&source->terms, &source->store);
+        return names_read(&source->store, names, err);
 }
 
 int source_open(struct source *source, const struct request_flags *flags, struct error *err)
@@ -334,6 +352,7 @@ void source_close(struct source *source)
         free(source->entry);
         free(source->snapshot.session);
         free(source->scratch);
+        source_terms_close(&source->terms);
         source_devices_close(source);
         *source = (struct source){ 0 };
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots from the pages of the sessions and from the driver's NVML; no daemon is asked.
+ * Snapshots from the pages of the sessions and from the driver's NVML; a daemon is asked for what
+ * only it knows, and is not needed.
  *
  * Sessions stay mapped from one look to the next, as long as the folder still holds the same files;
  * so a look at hundreds of them is some milliseconds. Both files are other people's: one that is
@@ -12,6 +13,7 @@
 
 #include "cli/request.h"
 #include "cli/top/snapshot.h"
+#include "cli/top/source_terms.h"
 #include "store/store.h"
 
 struct source_entry;
@@ -23,6 +25,7 @@ struct source {
         struct store store;         /* path "" as long as there is none */
         struct source_entry *entry; /* owned; in the order of their names */
         size_t count;
+        struct source_terms terms;
         struct usage_process *scratch; /* owned: PAGE_SLOTS of them */
         struct snapshot snapshot;
 };

@@ -13,11 +13,11 @@
 
 static const char *const help[] = {
         "up down j k         select; also page up, page down, home, end",
-        "enter               open the session: its GPUs and processes (again: close)",
+        "enter               open or close the session: end, labels, GPUs, processes",
         "a                   open all, close all",
         "n p u m f           sort by name, processes, used, limit, how full",
         "s r                 sort by the next one; reverse the order",
-        "/                   filter by session, command, user or pid; Esc: all again",
+        "/                   filter by session, label, command, user, pid; Esc: all again",
         "l                   change the memory limit, as aliquot set does",
         "t K                 end the process, or all of the session: SIGTERM, SIGKILL",
         "space               hold the picture still; again: go on",
@@ -54,7 +54,7 @@ static void draw_header(struct grid *grid, const struct view_frame *frame, const
         int length;
 
         for (size_t i = 0; i < now->session_count; i++)
-                processes += now->session[i].process_count;
+                processes += snapshot_processes(&now->session[i]);
         length = snprintf(right, sizeof(right), "%s%s", keys->is_paused ? "held still  " : "",
                           frame->clock);
         grid_text(grid, &place, "aliquot top  %zu session%s, %u process%s  %s", now->session_count,

@@ -9,8 +9,11 @@
 #define FULL_PERMILLE 950u
 #define NEAR_PERMILLE 800u
 #define SHORT_UUID 12 /* GPU- and 8 digits */
+#define HOUR_SECONDS 3600u
+#define DAY_SECONDS 86400u
+#define LEFT_BYTES 16
 
-enum { MARKS, SESSION, PROCESSES, USED, LIMIT, MEMORY, FILL, LINE, GPUS, STATE, COLUMNS };
+enum { MARKS, SESSION, PROCESSES, USED, LIMIT, MEMORY, FILL, LINE, GPUS, LEFT, STATE, COLUMNS };
 
 static const struct column columns_of_sessions[COLUMNS] = {
         [MARKS] = { "", .least = 2 },
@@ -22,6 +25,7 @@ static const struct column columns_of_sessions[COLUMNS] = {
         [FILL] = { "FULL", .least = 5, .is_right = true, .rank = 3 },
         [LINE] = { "", .least = 6, .most = 48, .weight = 2, .rank = 6 },
         [GPUS] = { "GPU", .least = 5, .most = 12, .weight = 1, .rank = 5 },
+        [LEFT] = { "LEFT", .least = 6, .is_right = true, .rank = 7 },
         [STATE] = { "STATE", .least = 6, .rank = 4 },
 };
 
@@ -99,6 +103,27 @@ static void draw_gpus(const struct line *line, const struct snapshot_session *se
         grid_text(line->grid, &place, "%s", text.used ? buffer : "-");
 }
 
+/* Six characters at most, of the two largest units; "" without an end. */
+static const char *left_text(int64_t seconds, char ret[LEFT_BYTES])
+{
+        unsigned s = seconds > UINT32_MAX ? UINT32_MAX : seconds > 0 ? (unsigned)seconds : 0;
+
+        if (seconds < 0)
+                ret[0] = '\0';
+        else if (s < 60)
+                snprintf(ret, LEFT_BYTES, "%us", s);
+        else if (s < HOUR_SECONDS)
+                snprintf(ret, LEFT_BYTES, "%um%02us", s / 60, s % 60);
+        else if (s < DAY_SECONDS)
+                snprintf(ret, LEFT_BYTES, "%uh%02um", s / HOUR_SECONDS, s % HOUR_SECONDS / 60);
+        else if (s < 100 * DAY_SECONDS)
+                snprintf(ret, LEFT_BYTES, "%ud%02uh", s / DAY_SECONDS,
+                         s % DAY_SECONDS / HOUR_SECONDS);
+        else
+                snprintf(ret, LEFT_BYTES, "%ud", s / DAY_SECONDS);
+        return ret;
+}
+
 static void draw_session(const struct line *line, size_t at)
 {
         const struct snapshot_session *session = &line->frame->model->now->session[at];
@@ -107,9 +132,10 @@ static void draw_session(const struct line *line, size_t at)
         struct grid_place processes = place_of(line, PROCESSES, GRID_PLAIN);
         struct grid_place limit = place_of(line, LIMIT, GRID_PLAIN);
         struct grid_place history = place_of(line, LINE, GRID_GREEN);
+        struct grid_place left = place_of(line, LEFT, GRID_PLAIN);
         struct grid_place state = place_of(line, STATE, GRID_YELLOW);
+        char count[16], time_left[LEFT_BYTES];
         uint64_t limit_bytes;
-        char count[16];
 
         grid_text(line->grid, &name, "%s", session->name);
         if (session->broken[0]) {
@@ -119,7 +145,7 @@ static void draw_session(const struct line *line, size_t at)
                 grid_text(line->grid, &why, "%s", session->broken);
                 return;
         }
-        snprintf(count, sizeof(count), "%u", session->process_count);
+        snprintf(count, sizeof(count), "%u", snapshot_processes(session));
         grid_right(line->grid, &processes, count);
         draw_bytes(line, USED, session->used_bytes);
         if (snapshot_limit(session, &limit_bytes))
@@ -129,7 +155,11 @@ static void draw_session(const struct line *line, size_t at)
         draw_fill(line, snapshot_fill(session));
         grid_history(line->grid, &history, &memory->used);
         draw_gpus(line, session);
-        grid_text(line->grid, &state, "%s", session->is_held ? "held" : "");
+        grid_right(line->grid, &left, left_text(session->left_seconds, time_left));
+        grid_text(line->grid, &state, "%s",
+                  session->is_ending ? "ending"
+                  : session->is_held ? "held"
+                                     : "");
 }
 
 /* "GPU 1", or the beginning of its UUID where it has no index here. */
@@ -145,6 +175,21 @@ static const char *gpu_name(const struct line *line, const struct snapshot_share
         uuid_format(share->uuid, false, ret);
         ret[SHORT_UUID] = '\0';
         return ret;
+}
+
+/* "ends in 7h59m, then deny-new  owner=ann team=b" */
+static void draw_terms(const struct line *line, const struct snapshot_session *session)
+{
+        int begin = line->columns->begin[SESSION];
+        struct grid_place place = { line->row, begin, line->grid->columns - begin, GRID_DIM };
+        char left[LEFT_BYTES], end[64] = "";
+
+        if (session->is_ending)
+                snprintf(end, sizeof(end), "ending: %s  ", session->on_end);
+        else if (session->left_seconds >= 0)
+                snprintf(end, sizeof(end), "ends in %s, then %s  ",
+                         left_text(session->left_seconds, left), session->on_end);
+        grid_text(line->grid, &place, "   %s%s", end, session->labels);
 }
 
 static void draw_share(const struct line *line, const struct snapshot_share *share)
@@ -217,6 +262,8 @@ static void draw_row(const struct line *line, size_t at)
 
         if (row->kind == MODEL_SESSION)
                 draw_session(line, row->session);
+        else if (row->kind == MODEL_TERMS)
+                draw_terms(line, session);
         else if (row->kind == MODEL_SHARE)
                 draw_share(line, &session->share[row->at]);
         else
@@ -255,6 +302,15 @@ static void draw_titles(const struct line *line, const struct column *column)
                 grid_text(line->grid, &place, "%s", text);
 }
 
+static bool has_ends(const struct snapshot *now)
+{
+        for (size_t i = 0; i < now->session_count; i++) {
+                if (now->session[i].left_seconds >= 0)
+                        return true;
+        }
+        return false;
+}
+
 void sessions_draw(struct grid *grid, const struct view_frame *frame, int row, int rows,
                    size_t first)
 {
@@ -266,6 +322,8 @@ void sessions_draw(struct grid *grid, const struct view_frame *frame, int row, i
                 column[i] = columns_of_sessions[i];
         if (frame->is_once)
                 column[LINE].most = column[LINE].least = 0;
+        if (!has_ends(frame->model->now))
+                column[LEFT].least = 0;
         columns_fit(&columns, column, COLUMNS, grid->columns);
         draw_titles(&line, column);
         line.row++;

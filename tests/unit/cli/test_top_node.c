@@ -29,7 +29,9 @@ static struct snapshot_share share_of(int device, uint64_t limit_bytes, uint64_t
 
 struct snapshot_session test_session(const char *name, uint64_t limit_bytes, uint64_t used_bytes)
 {
-        struct snapshot_session session = { .share_count = 1, .used_bytes = used_bytes };
+        struct snapshot_session session = { .share_count = 1,
+                                            .used_bytes = used_bytes,
+                                            .left_seconds = -1 };
 
         snprintf(session.name, sizeof(session.name), "%s", name);
         session.share[0] = share_of(0, limit_bytes, used_bytes);

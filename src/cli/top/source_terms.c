@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/source_terms.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/presence.h"
+#include "common/text.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PAUSE_NS (30 * SECOND_NS) /* after one that does not answer */
+
+static uint64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Without memory for it a session is left out. */
+static void add(const struct client_session *session, void *context)
+{
+        struct source_terms *terms = context;
+
+        if (terms->count == terms->room) {
+                size_t room = terms->room ? 2 * terms->room : 16;
+                void *grown = reallocarray(terms->session, room, sizeof(*terms->session));
+
+                if (!grown)
+                        return;
+                terms->session = grown;
+                terms->room = room;
+        }
+        terms->session[terms->count++] = *session;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        const struct client_session *first = a, *second = b;
+
+        return strcmp(first->name, second->name);
+}
+
+void source_terms_read(struct source_terms *terms, const struct store *store)
+{
+        uint64_t now = now_ns();
+        bool is_there = presence_look(store) == PRESENCE_LISTENS;
+
+        if (!is_there)
+                terms->count = 0;
+        if (!is_there || now < terms->next_ns)
+                return;
+        terms->count = 0;
+        terms->next_ns = now + SECOND_NS;
+        if (client_list(store, add, terms, NULL) < 0) {
+                terms->count = 0;
+                terms->next_ns = now_ns() + PAUSE_NS;
+        }
+        if (terms->count)
+                qsort(terms->session, terms->count, sizeof(*terms->session), by_name);
+}
+
+void source_terms_close(struct source_terms *terms)
+{
+        free(terms->session);
+        *terms = (struct source_terms){ 0 };
+}
+
+static int is_named(const void *name, const void *session)
+{
+        return strcmp(name, ((const struct client_session *)session)->name);
+}
+
+const struct client_session *source_terms_find(const struct source_terms *terms, const char *name)
+{
+        return terms->count ? bsearch(name, terms->session, terms->count, sizeof(*terms->session),
+                                      is_named)
+                            : NULL;
+}
+
+/* Seconds until an ISO 8601 time of UTC; -1: there is none. */
+static int64_t seconds_until(const char *text)
+{
+        struct tm tm = { 0 };
+        time_t end, now = time(NULL);
+
+        if (!strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
+                return -1;
+        end = timegm(&tm);
+        return end > now ? end - now : 0;
+}
+
+void source_terms_fill(const struct client_session *told, struct snapshot_session *ret)
+{
+        struct text text;
+
+        ret->is_ending = strcmp(told->state, "open") != 0;
+        ret->left_seconds = ret->is_ending ? -1 : seconds_until(told->expires_at);
+        text_put(ret->on_end, sizeof(ret->on_end), NULL, "%s", told->on_end);
+        text_begin(&text, ret->labels, sizeof(ret->labels));
+        for (unsigned i = 0; i < told->label_count; i++)
+                text_add(&text, "%s%s", i ? " " : "", told->label[i]);
+}
+
+void source_terms_fill_figures(const struct client_session *told, struct snapshot_session *ret)
+{
+        ret->hidden_count = told->processes;
+        for (unsigned i = 0; i < told->share_count; i++) {
+                struct snapshot_share *share = &ret->share[ret->share_count];
+                const struct client_share *of = &told->share[i];
+
+                *share = (struct snapshot_share){ .row = i,
+                                                  .device = -1,
+                                                  .card_bytes = of->card_bytes,
+                                                  .limit_bytes = of->memory_bytes,
+                                                  .used_bytes = of->used_bytes };
+                if (!uuid_parse(of->uuid, share->uuid))
+                        continue;
+                ret->used_bytes += share->used_bytes;
+                ret->share_count++;
+        }
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `aliquot top` draws while it is used, to the cell: questions, help, filters, the selection.
+ */
+#include "test_top_scene.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void a_filter_that_nothing_matches(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene_press(&scene, '/');
+        scene_press(&scene, 'x');
+        scene_press(&scene, 'y');
+        scene_draw(&scene, 10, 60);
+        scene_expect(&scene, "aliquot top  3 sessions, 3 processes  /run/a        12:34:56\n"
+                             "GPU   NAME      MEMORY                  USED       CARD BUSY\n"
+                             "0     Tesla T4  [###====........]   7.50 GiB     16 GiB  37%\n"
+                             "1     Tesla T4  [#..............]    512 MiB     16 GiB    -\n"
+                             "\n"
+                             "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL\n"
+                             "   nothing here matches xy\n"
+                             "\n"
+                             "\n"
+                             "filter: xy_\n");
+        scene_end(&scene);
+}
+
+static void a_question_about_a_limit(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene_press(&scene, KEY_OF_DOWN);
+        scene_press(&scene, 'l');
+        scene_press(&scene, '8');
+        scene_draw(&scene, 10, 80);
+        scene_expect(
+                &scene,
+                "aliquot top  3 sessions, 3 processes  /run/a                            12:34:56\n"
+                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
+                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
+                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
+                "\n"
+                "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
+                " + serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
+                ">+ train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
+                " + idle              0        0 B          - [.......]    0%      _ -\n"
+                "memory of train, as 4GiB, 25% or 0=4GiB,1=8GiB: 8_\n");
+        scene_end(&scene);
+}
+
+static void a_question_about_a_signal(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene_press(&scene, KEY_OF_DOWN);
+        scene_press(&scene, 'K');
+        scene_draw(&scene, 10, 60);
+        scene_expect(&scene, "aliquot top  3 sessions, 3 processes  /run/a        12:34:56\n"
+                             "GPU   NAME      MEMORY                  USED       CARD BUSY\n"
+                             "0     Tesla T4  [###====........]   7.50 GiB     16 GiB  37%\n"
+                             "1     Tesla T4  [#..............]    512 MiB     16 GiB    -\n"
+                             "\n"
+                             "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL\n"
+                             " + serve             1      2 GiB      2 GiB [#######]  100%\n"
+                             ">+ train             2      2 GiB      4 GiB [###....]   37%\n"
+                             " + idle              0        0 B          - [.......]    0%\n"
+                             "SIGKILL to all 2 processes of train? y or n\n");
+        scene_end(&scene);
+}
+
+static void its_help(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene_press(&scene, '?');
+        scene_draw(&scene, 15, 80);
+        scene_expect(
+                &scene,
+                "aliquot top: its keys (any key goes back)\n"
+                "up down j k         select; also page up, page down, home, end\n"
+                "enter               open or close the session: end, labels, GPUs, processes\n"
+                "a                   open all, close all\n"
+                "n p u m f           sort by name, processes, used, limit, how full\n"
+                "s r                 sort by the next one; reverse the order\n"
+                "/                   filter by session, label, command, user, pid; Esc: all again\n"
+                "l                   change the memory limit, as aliquot set does\n"
+                "t K                 end the process, or all of the session: SIGTERM, SIGKILL\n"
+                "space               hold the picture still; again: go on\n"
+                "q                   quit\n"
+                "\n"
+                "[######=====.....]  of a GPU: sessions, others, free\n"
+                "\n"
+                "\n");
+        scene_end(&scene);
+}
+
+static void no_driver_and_no_session(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene.node.snapshot.device_count = 0;
+        scene.node.snapshot.session_count = 0;
+        snprintf(scene.node.snapshot.note, sizeof(scene.node.snapshot.note), "no driver here");
+        assert_int_equal(model_take(&scene.model, &scene.node.snapshot), 0);
+        scene_draw(&scene, 10, 80);
+        scene_expect(
+                &scene,
+                "aliquot top  0 sessions, 0 processes  /run/a                            12:34:56\n"
+                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
+                "no driver here\n"
+                "\n"
+                "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
+                "   no session; aliquot run --memory 4GiB -- program makes one\n"
+                "\n"
+                "\n"
+                "\n"
+                "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+        scene_end(&scene);
+}
+
+static void every_size_is_drawn_within_its_grid(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene_press(&scene, 'a');
+        for (int question = 0; question < 4; question++) {
+                scene_press(&scene, "?/lt"[question]);
+                for (int rows = 1; rows <= 40; rows++) {
+                        for (int columns = 1; columns <= 130; columns++)
+                                scene_draw(&scene, rows, columns);
+                }
+                scene.keys.question = ASKS_NOTHING;
+        }
+        scene_end(&scene);
+}
+
+static void the_selected_row_is_on_the_screen_wherever_it_is(void **state)
+{
+        static struct snapshot_session session[300];
+        struct scene scene;
+
+        scene_begin(&scene);
+        for (unsigned i = 0; i < 300; i++) {
+                char name[32];
+
+                snprintf(name, sizeof(name), "s%03u", i);
+                session[i] = test_session(name, GIB, 0);
+        }
+        scene.node.snapshot.session = session;
+        scene.node.snapshot.session_count = 300;
+        model_take(&scene.model, &scene.node.snapshot);
+        for (unsigned step = 0; step < 700; step++) {
+                scene_press(&scene, step < 350 ? KEY_OF_DOWN : KEY_OF_UP);
+                scene_draw(&scene, 10 + (int)step % 20, 80);
+                assert_true(scene.model.selected >= scene.first);
+                assert_true(scene.model.selected < scene.first + (size_t)scene.keys.page_rows);
+        }
+        scene_press(&scene, KEY_OF_END);
+        scene_draw(&scene, 24, 80);
+        assert_int_equal(grid_at(&scene.grid, 22, 0)->character, '>');
+        assert_int_equal(grid_at(&scene.grid, 22, 6)->character, '9'); /* s299 */
+        scene_end(&scene);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_filter_that_nothing_matches),
+                cmocka_unit_test(a_question_about_a_limit),
+                cmocka_unit_test(a_question_about_a_signal),
+                cmocka_unit_test(its_help),
+                cmocka_unit_test(no_driver_and_no_session),
+                cmocka_unit_test(every_size_is_drawn_within_its_grid),
+                cmocka_unit_test(the_selected_row_is_on_the_screen_wherever_it_is),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
