@@ -113,6 +113,7 @@ CUresult api_enter(const char *function)
                 return CUDA_SUCCESS;
         if (load_acquire(&api_is_plain) != STATE_WATCHED)
                 return CUDA_ERROR_NOT_INITIALIZED;
+        sim_take_part();
         loss_check();
         return api_fault(function);
 }
@@ -158,7 +159,8 @@ CUresult cuInit(unsigned int flags)
                 attached = attach();
                 if (attached == CUDA_SUCCESS) {
                         const struct sim_config *config = config_get();
-                        bool is_watched = config->fault_count > 0 || config->lost_ns > 0;
+                        bool is_watched =
+                                config->fault_count > 0 || config->lost_ns > 0 || clock_authority();
 
                         if (config->lost_ns > 0)
                                 lost_at_ns = sim_now_ns() + config->lost_ns;
@@ -172,6 +174,8 @@ CUresult cuInit(unsigned int flags)
         if (result == CUDA_SUCCESS && device_count() == 0)
                 result = CUDA_ERROR_NO_DEVICE;
         pthread_mutex_unlock(&init_lock);
+        if (result == CUDA_SUCCESS)
+                sim_take_part();
         return result;
 }
 

@@ -148,6 +148,7 @@ static CUresult copy_now(CUstream stream, const struct op_copy *copy)
         op_copy(&run, copy);
         if (mark.end_ns > load_acquire(&stream->end_ns))
                 store_release(&stream->end_ns, mark.end_ns);
+        progress_announce();
         return (CUresult)load_acquire(&stream->context->error);
 }
 

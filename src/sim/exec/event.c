@@ -282,6 +282,7 @@ CUresult cuEventQuery(CUevent event)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
+        sim_spend_call(0);
         if (!event_is_complete(event, load_acquire(&event->state->recorded)))
                 return CUDA_ERROR_NOT_READY;
         return context_check(event->context);

@@ -9,11 +9,8 @@
 #include "sim/module/module.h"
 #include "sim/node/clock.h"
 
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* All that ever were made. A closed one stays in its place, so that whoever walks the list meets
  * no surprise, and serves the next context. */
@@ -77,7 +74,7 @@ static void drop_stream(CUstream stream)
         store_release(&stream->is_dropping, 1);
         store_release(&stream->is_closing, 1);
         add_acq_rel(&stream->bell, 1);
-        syscall(SYS_futex, &stream->bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        sim_wake(&stream->bell, 1, REACH_PROCESS);
 }
 
 void exec_context_close(CUcontext context)
@@ -99,6 +96,8 @@ void exec_context_close(CUcontext context)
                 CUstream next = stream->next;
 
                 if (stream->has_worker) {
+                        while (!load_acquire(&stream->has_ended))
+                                sim_wait(&stream->has_ended, 0, SIM_NEVER, REACH_PROCESS);
                         pthread_join(stream->worker, NULL);
                         munmap(stream->ring, STREAM_RING_BYTES);
                         stream->ring = NULL;

@@ -13,11 +13,6 @@
 #include "sim/node/fault.h"
 
 #include <errno.h>
-#include <linux/futex.h>
-#include <limits.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Longest sleep in one go: how soon a long kernel hears of its end, and the meters of it. */
 #define NAP_NS 20000000ULL
@@ -56,7 +51,7 @@ static void announce(struct exec_device *device)
 {
         add_acq_rel(&device->turn, 1);
         if (load_acquire(&device->waiters))
-                syscall(SYS_futex, &device->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+                sim_wake(&device->turn, UINT32_MAX, REACH_NODE);
 }
 
 /* Ends the hold at `end_ns` and gives the engine to the next seat that wants it. */
@@ -240,20 +235,10 @@ static void report(struct exec_place *place, uint64_t now_ns)
 /* Sleeps, without the lock, until the holder changes or `deadline_ns`. */
 static void await_turn(struct exec_device *device, uint32_t seen, uint64_t deadline_ns)
 {
-        const struct sim_config *config = config_get();
-        uint64_t now_ns = sim_now_ns();
-        struct timespec span;
-
-        if (deadline_ns <= now_ns)
+        if (deadline_ns <= sim_now_ns())
                 return;
-        if (config && config->is_clock_virtual) {
-                sim_sleep_until(deadline_ns < now_ns + 100000 ? deadline_ns : now_ns + 100000);
-                return;
-        }
-        span.tv_sec = (time_t)((deadline_ns - now_ns) / 1000000000ULL);
-        span.tv_nsec = (long)((deadline_ns - now_ns) % 1000000000ULL);
         add_acq_rel(&device->waiters, 1);
-        syscall(SYS_futex, &device->turn, FUTEX_WAIT, seen, &span, NULL, 0);
+        sim_wait(&device->turn, seen, deadline_ns, REACH_NODE);
         add_acq_rel(&device->waiters, (uint32_t)-1);
 }
 

@@ -16,17 +16,15 @@
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 /* How long a waiter looks before it sleeps; longer than a wake-up would cost is no use. */
 #define SPIN_NS 5000
+/* Everything that matters to a waiter is announced, except that a context failed: in real time it
+ * looks so often. In virtual time a failure that is not announced must be one of lost=. */
+#define NAP_NS 20000000
 
 static _Atomic uint32_t progress_word;
 static _Atomic uint32_t progress_waiters;
@@ -37,18 +35,23 @@ void progress_announce(void)
         if (!load_relaxed(&progress_waiters))
                 return;
         add_acq_rel(&progress_word, 1);
-        syscall(SYS_futex, &progress_word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+        sim_wake(&progress_word, UINT32_MAX, REACH_PROCESS);
+}
+
+static uint64_t nap_end_ns(void)
+{
+        if (clock_authority() && !config_get()->lost_ns)
+                return SIM_NEVER;
+        return sim_now_ns() + NAP_NS;
 }
 
 void progress_wait(bool (*check)(void *argument), void *argument)
 {
-        /* Everything that matters is announced, except that a context failed. */
-        const struct timespec nap = { .tv_nsec = 20000000 };
         uint64_t spin_end_ns;
 
         if (check(argument))
                 return;
-        spin_end_ns = sim_now_ns() + SPIN_NS;
+        spin_end_ns = sim_spin_end_ns(SPIN_NS);
         while (sim_now_ns() < spin_end_ns)
                 if (check(argument))
                         return;
@@ -59,7 +62,7 @@ void progress_wait(bool (*check)(void *argument), void *argument)
                 fence_seq_cst();
                 if (check(argument))
                         break;
-                syscall(SYS_futex, &progress_word, FUTEX_WAIT_PRIVATE, seen, &nap, NULL, 0);
+                sim_wait(&progress_word, seen, nap_end_ns(), REACH_PROCESS);
                 if (config_get()->lost_ns)
                         loss_check();
         }
@@ -69,7 +72,7 @@ void progress_wait(bool (*check)(void *argument), void *argument)
 /* Waits for a command; false when the stream is closing and empty. */
 static bool await_command(CUstream stream, uint64_t head)
 {
-        uint64_t spin_end_ns = sim_now_ns() + SPIN_NS;
+        uint64_t spin_end_ns = sim_spin_end_ns(SPIN_NS);
 
         while (load_acquire(&stream->published) == head) {
                 uint32_t seen;
@@ -82,7 +85,7 @@ static bool await_command(CUstream stream, uint64_t head)
                 if (load_acquire(&stream->published) == head) {
                         if (load_acquire(&stream->is_closing))
                                 return false;
-                        syscall(SYS_futex, &stream->bell, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+                        sim_wait(&stream->bell, seen, SIM_NEVER, REACH_PROCESS);
                 }
                 store_relaxed(&stream->is_asleep, 0);
         }
@@ -167,8 +170,11 @@ static void end_stream(CUstream stream)
                 }
         }
         pthread_mutex_unlock(&exec->lock);
-        if (!was_listed)
+        if (!was_listed) {
+                store_release(&stream->has_ended, 1);
+                sim_wake(&stream->has_ended, 1, REACH_PROCESS);
                 return;
+        }
         pthread_detach(pthread_self());
         munmap(stream->ring, STREAM_RING_BYTES);
         stream->ring = NULL;
@@ -182,6 +188,7 @@ void *stream_worker(void *argument)
         uint64_t head = 0;
 
         prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+        sim_thread_begin(stream->party);
         for (;;) {
                 struct command *command;
 
@@ -199,5 +206,6 @@ void *stream_worker(void *argument)
         }
         leave_engine(stream, &mark);
         end_stream(stream);
+        sim_thread_end();
         return NULL;
 }

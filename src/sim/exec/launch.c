@@ -135,8 +135,7 @@ static CUresult launch_in(CUstream stream, struct op_launch *shape,
                 return rc;
         if (__builtin_expect(stream_is_capturing(stream), 0))
                 return capture_launch(stream, shape, params);
-        if (config_get()->launch_ns)
-                sim_spend(config_get()->launch_ns);
+        sim_spend_call(config_get()->launch_ns);
         command = stream_begin(stream, COMMAND_LAUNCH, sizeof(*command) + function->param_bytes);
         if (!command)
                 return CUDA_ERROR_OUT_OF_MEMORY;

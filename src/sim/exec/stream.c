@@ -6,14 +6,10 @@
 
 #include "sim/node/clock.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* One per-thread default stream for each context that the thread used. */
 struct thread_stream {
@@ -114,6 +110,7 @@ static bool start_worker(CUstream stream)
         if (ring == MAP_FAILED)
                 return false;
         stream->ring = ring;
+        stream->party = sim_thread_expect();
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         pthread_attr_init(&attributes);
@@ -126,6 +123,7 @@ static bool start_worker(CUstream stream)
                 stream->has_worker = true;
                 return true;
         }
+        sim_thread_forget(stream->party);
         stream->ring = NULL;
         munmap(ring, STREAM_RING_BYTES);
         return false;
@@ -151,6 +149,21 @@ static bool has_room(void *argument)
                        room->pending_max;
 }
 
+static bool try_lock(void *argument)
+{
+        return pthread_mutex_trylock(&((CUstream)argument)->lock) == 0;
+}
+
+/* Its holder may be waiting for room, which takes modelled time: whoever makes room announces it,
+ * and so does the command that the holder then puts in, in the end. */
+static void lock_stream(CUstream stream)
+{
+        if (clock_authority())
+                progress_wait(try_lock, stream);
+        else
+                pthread_mutex_lock(&stream->lock);
+}
+
 void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
 {
         struct room room = { .stream = stream,
@@ -159,7 +172,7 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
         struct command *command;
         size_t offset;
 
-        pthread_mutex_lock(&stream->lock);
+        lock_stream(stream);
         if (__builtin_expect(!stream->has_worker, 0) && !start_worker(stream)) {
                 pthread_mutex_unlock(&stream->lock);
                 return NULL;
@@ -193,7 +206,7 @@ void stream_commit(CUstream stream)
         fence_seq_cst();
         if (load_relaxed(&stream->is_asleep)) {
                 add_acq_rel(&stream->bell, 1);
-                syscall(SYS_futex, &stream->bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+                sim_wake(&stream->bell, 1, REACH_PROCESS);
         }
         pthread_mutex_unlock(&stream->lock);
 }
@@ -333,7 +346,7 @@ void stream_retire(CUstream stream)
 {
         bool has_worker;
 
-        pthread_mutex_lock(&stream->lock);
+        lock_stream(stream);
         stream->magic = 0;
         has_worker = stream->has_worker;
         pthread_mutex_unlock(&stream->lock);
@@ -344,7 +357,7 @@ void stream_retire(CUstream stream)
         }
         store_release(&stream->is_closing, 1);
         add_acq_rel(&stream->bell, 1);
-        syscall(SYS_futex, &stream->bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        sim_wake(&stream->bell, 1, REACH_PROCESS);
 }
 
 CUresult stream_create(struct exec_context *exec, enum stream_kind kind, unsigned flags,

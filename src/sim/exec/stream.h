@@ -104,8 +104,10 @@ struct CUstream_st {
         _Atomic uint32_t is_asleep;
         _Atomic uint32_t is_closing;  /* destroyed: end when drained */
         _Atomic uint32_t is_dropping; /* context destroyed: run nothing more */
+        _Atomic uint32_t has_ended;   /* the worker has, all but its thread; a futex word */
         pthread_t worker;
         bool has_worker; /* guarded by lock */
+        uint32_t party;  /* the worker's, see sim_thread_expect(); constant once it is made */
 
         /* Guarded by graph_lock (graph/graph.h). */
         struct capture *_Atomic capture;
@@ -195,7 +197,7 @@ void command_drop(struct command *command);
 /* Work anywhere in the process went on: wakes those in progress_wait(). */
 void progress_announce(void);
 
-/* Blocks until check(argument) holds. */
+/* Blocks until check(argument) holds. The caller may hold a stream's lock, and no other. */
 void progress_wait(bool (*check)(void *argument), void *argument);
 
 #endif

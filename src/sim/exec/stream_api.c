@@ -7,6 +7,7 @@
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
+#include "sim/node/clock.h"
 
 #include <string.h>
 
@@ -94,6 +95,7 @@ static CUresult query(bool is_per_thread, CUstream handle)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
+        sim_spend_call(0);
         if (stream->kind == STREAM_LEGACY
                     ? !stream_is_idle(stream)
                     : load_acquire(&stream->completed) != load_acquire(&stream->enqueued))

@@ -10,6 +10,7 @@
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
+#include "sim/node/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,7 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
         pthread_mutex_unlock(&graph_lock);
         if (!command.program)
                 return CUDA_ERROR_OUT_OF_MEMORY;
+        sim_spend_call(0);
         rc = stream_push(stream, COMMAND_GRAPH, &command, sizeof(command));
         if (rc != CUDA_SUCCESS) {
                 graph_program_release(command.program);

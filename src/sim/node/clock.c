@@ -1,41 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real time. A sleep ends by spinning, since a timer on a busy machine is 50 us late.
+ * Real time, or the node's. A real sleep ends by spinning, since a timer on a busy machine is 50 us
+ * late.
  */
 #include "sim/node/clock.h"
 
-#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "sim/node/authority_internal.h"
+#include "sim/node/config.h"
 
 #define SECOND_NS 1000000000ULL
 #define SPIN_NS 60000
+#define CALL_NS 1000
+
+static struct authority *_Atomic followed;
+
+void clock_follow_node(struct authority *authority)
+{
+        store_release(&followed, authority);
+}
+
+struct authority *clock_authority(void)
+{
+        return load_acquire(&followed);
+}
 
 uint64_t sim_now_ns(void)
 {
-        struct timespec now;
+        struct authority *authority = clock_authority();
 
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+        return __builtin_expect(authority != NULL, 0) ? authority_now(authority) : machine_now_ns();
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+        return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
+                                  .tv_nsec = (long)(ns % SECOND_NS) };
 }
 
 void sim_sleep_until(uint64_t deadline_ns)
 {
-        uint64_t now_ns = sim_now_ns();
+        struct authority *authority = clock_authority();
+        uint64_t now_ns;
 
+        if (authority) {
+                authority_wait(authority, NULL, 0, 0, deadline_ns);
+                return;
+        }
+        now_ns = machine_now_ns();
         while (now_ns + SPIN_NS < deadline_ns) {
-                uint64_t wake_ns = deadline_ns - SPIN_NS;
-                struct timespec wake = { .tv_sec = (time_t)(wake_ns / SECOND_NS),
-                                         .tv_nsec = (long)(wake_ns % SECOND_NS) };
+                struct timespec wake = timespec_of(deadline_ns - SPIN_NS);
 
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
-                now_ns = sim_now_ns();
+                now_ns = machine_now_ns();
         }
         while (now_ns < deadline_ns)
-                now_ns = sim_now_ns();
+                now_ns = machine_now_ns();
 }
 
 void sim_spend(uint64_t duration_ns)
 {
         if (duration_ns > 0)
                 sim_sleep_until(sim_now_ns() + duration_ns);
+}
+
+void sim_spend_call(uint64_t least_ns)
+{
+        if (clock_authority() && least_ns < CALL_NS)
+                least_ns = CALL_NS;
+        sim_spend(least_ns);
+}
+
+void sim_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns,
+              enum sim_reach reach)
+{
+        struct authority *authority = clock_authority();
+        struct timespec deadline = timespec_of(deadline_ns);
+
+        if (authority)
+                authority_wait(authority, word, expected,
+                               authority_word(word, reach == REACH_PROCESS), deadline_ns);
+        else
+                syscall(SYS_futex, word,
+                        FUTEX_WAIT_BITSET | (reach == REACH_PROCESS ? FUTEX_PRIVATE_FLAG : 0),
+                        expected, deadline_ns == SIM_NEVER ? NULL : &deadline, NULL,
+                        FUTEX_BITSET_MATCH_ANY);
+}
+
+void sim_wake(const _Atomic uint32_t *word, uint32_t count, enum sim_reach reach)
+{
+        struct authority *authority = clock_authority();
+
+        if (authority)
+                authority_wake(authority, authority_word(word, reach == REACH_PROCESS), count);
+        else
+                syscall(SYS_futex, word,
+                        FUTEX_WAKE | (reach == REACH_PROCESS ? FUTEX_PRIVATE_FLAG : 0),
+                        count < INT_MAX ? count : INT_MAX, NULL, NULL, 0);
+}
+
+uint64_t sim_spin_end_ns(uint64_t spin_ns)
+{
+        return sim_now_ns() + (clock_authority() ? 0 : spin_ns);
+}
+
+void sim_take_part(void)
+{
+        struct authority *authority = clock_authority();
+
+        if (authority)
+                authority_join(authority, TIME_FOREGROUND, config_get()->begin_with);
+}
+
+uint32_t sim_thread_expect(void)
+{
+        struct authority *authority = clock_authority();
+
+        return authority ? authority_expect(authority) : AUTHORITY_NOBODY;
+}
+
+void sim_thread_forget(uint32_t party)
+{
+        if (party != AUTHORITY_NOBODY)
+                authority_forget(clock_authority(), party);
+}
+
+void sim_thread_begin(uint32_t party)
+{
+        if (party != AUTHORITY_NOBODY)
+                authority_begin(clock_authority(), party);
+}
+
+void sim_thread_end(void)
+{
+        struct authority *authority = clock_authority();
+
+        if (authority)
+                authority_leave(authority);
 }

@@ -212,6 +212,8 @@ static const struct key keys[] = {
         { "fatbin", noop_parse, FIELD(is_fatbin_noop), WIDTH_BOOL, ANY, "noop or off" },
         { "ptx_time", time_parse, FIELD(ptx_ns), WIDTH_64, ANY, "a time such as 100us" },
         { "clock", clock_parse, FIELD(is_clock_virtual), WIDTH_BOOL, ANY, "real or virtual" },
+        { "begin_with", number_parse, FIELD(begin_with), WIDTH_32, 1, 1000,
+          "processes, 1 to 1000" },
 };
 
 static void key_store(struct sim_config *config, const struct key *key, uint64_t value)
@@ -330,6 +332,7 @@ static const struct sim_config defaults = {
         .peer_rate = UNSET,
         .device_rate = UNSET,
         .ptx_ns = 10000,
+        .begin_with = 1,
 };
 
 /* An item ends at a comma or with its line, a comment with its line. */

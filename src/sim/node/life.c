@@ -24,6 +24,7 @@
 #include "common/scoped.h"
 #include "sim/node/clock.h"
 #include "sim/node/node_internal.h"
+#include "sim/node/proc_stat.h"
 #include "sim/node/share.h"
 
 #define PF_EXITING 0x4
@@ -57,47 +58,19 @@ struct node_row *node_self(void)
         return self_row < 0 ? NULL : &the_node->row[self_row];
 }
 
-/* Fields of a stat file of /proc: flags (9th) and start time (22nd). False when it is gone. */
-static bool stat_read(const char *path, uint64_t *ret_flags, uint64_t *ret_start)
-{
-        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-        char text[1024];
-
-        if (fd < 0)
-                return false;
-        ssize_t n = read(fd, text, sizeof(text) - 1);
-        if (n <= 0)
-                return false;
-        text[n] = '\0';
-        char *at = strrchr(text, ')');
-        if (!at)
-                return false;
-        at += 2;
-        for (unsigned field = 3; field <= 22 && at; field++) {
-                if (field == 9)
-                        *ret_flags = strtoull(at, NULL, 10);
-                if (field == 22)
-                        *ret_start = strtoull(at, NULL, 10);
-                at = strchr(at, ' ');
-                if (at)
-                        at++;
-        }
-        return true;
-}
-
 /* Every thread of the row's process is past the point of no return. */
 static bool process_is_exiting(const struct node_row *row)
 {
         char path[320];
-        uint64_t flags = 0, start = 0;
+        struct proc_stat is = { 0 };
         struct stat st;
 
         if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != row->pid_namespace)
                 return false;
         snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
-        if (!stat_read(path, &flags, &start) || start != row->start_ticks)
+        if (!proc_stat_read(path, &is) || is.start_ticks != row->start_ticks)
                 return true;
-        if (!(flags & PF_EXITING))
+        if (!(is.flags & PF_EXITING))
                 return false;
         snprintf(path, sizeof(path), "/proc/%d/task", row->pid);
         scoped_dir DIR *tasks = opendir(path);
@@ -107,7 +80,7 @@ static bool process_is_exiting(const struct node_row *row)
                 if (task->d_name[0] == '.')
                         continue;
                 snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", row->pid, task->d_name);
-                if (stat_read(path, &flags, &start) && !(flags & PF_EXITING))
+                if (proc_stat_read(path, &is) && !(is.flags & PF_EXITING))
                         return false;
         }
         return true;
@@ -161,6 +134,15 @@ bool node_row_is_alive(struct node *node, unsigned row)
         return load_acquire(&node->row[row].state) == ROW_LIVE && life_is_alive(node, row, -1);
 }
 
+/* Virtual time may stand for want of anybody who waits: the dead do not, and then who looks does.
+ */
+static uint64_t settling_time_ns(struct node *node)
+{
+        if (node->is_clock_virtual)
+                authority_look(&node->time);
+        return sim_now_ns();
+}
+
 void life_settle_device(struct node *node, unsigned device, int tag)
 {
         unsigned high = load_acquire(&node->row_high);
@@ -177,7 +159,7 @@ void life_settle_device(struct node *node, unsigned device, int tag)
                 if (column->state == COLUMN_LIVE && life_is_alive(node, row, -1))
                         continue;
                 if (now_ns == 0)
-                        now_ns = sim_now_ns();
+                        now_ns = settling_time_ns(node);
                 if (column->state == COLUMN_LIVE) {
                         column_drop_from_tag(node, device, row);
                         column->drained_at_ns = now_ns + node->drain_ns;
@@ -261,14 +243,14 @@ static int liveness_take(unsigned row)
 
 static void row_fill(struct node_row *row)
 {
-        uint64_t flags;
+        struct proc_stat own = { 0 };
         struct stat st = { 0 };
         char path[256];
         const char *tag = getenv("ALIQUOT_SESSION");
 
         row->pid = getpid();
-        row->start_ticks = 0;
-        stat_read("/proc/self/stat", &flags, &row->start_ticks);
+        proc_stat_read("/proc/self/stat", &own);
+        row->start_ticks = own.start_ticks;
         stat("/proc/self/ns/pid", &st);
         row->pid_namespace = st.st_ino;
         row->attached_ns = sim_now_ns();

@@ -41,6 +41,7 @@ static uint64_t shape_of(const struct sim_config *config)
         hash = hash_mix(hash, config->memory_bytes);
         hash = hash_mix(hash, config->seed);
         hash = hash_mix(hash, config->mig);
+        hash = hash_mix(hash, config->is_clock_virtual);
         return hash_mix(hash, config->model);
 }
 
@@ -98,6 +99,12 @@ static struct node *node_map(int fd)
         return address == MAP_FAILED ? NULL : address;
 }
 
+/* What this process calls time from now on. */
+static void clock_of_node(struct node *node)
+{
+        clock_follow_node(node->is_clock_virtual ? &node->time : NULL);
+}
+
 static struct node *node_make(const struct sim_config *config, int folder)
 {
         char name[64];
@@ -118,6 +125,9 @@ static struct node *node_make(const struct sim_config *config, int folder)
         node->file_bytes = sizeof(struct node);
         node->shape = shape_of(config);
         node->model = config->model;
+        node->is_clock_virtual = config->is_clock_virtual;
+        authority_make(&node->time);
+        clock_of_node(node);
         node->made_ns = sim_now_ns();
         node->drain_ns = config->drain_ns;
         node->tag_count = 1;
@@ -190,14 +200,16 @@ struct node *node_open(void)
         }
 
         struct node *node = node_find(folder);
-        if (node && node->shape == shape_of(config))
+        if (node && node->shape == shape_of(config)) {
+                clock_of_node(node);
                 return node;
+        }
         if (node ? node_is_lived_in(node, folder) : life_is_inhabited(folder)) {
                 if (node)
                         munmap(node, sizeof(*node));
                 fprintf(stderr,
                         "aliquot-sim: %s: other processes use this node with other gpus, memory, "
-                        "model, seed or mig, or with another version of the simulator\n",
+                        "model, seed, mig or clock, or with another version of the simulator\n",
                         config->state_dir);
                 errno = EBUSY;
                 return NULL;
@@ -211,5 +223,9 @@ struct node *node_open_existing(const char *state_dir)
 {
         scoped_fd int folder = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        return folder < 0 ? NULL : node_find(folder);
+        struct node *node = folder < 0 ? NULL : node_find(folder);
+
+        if (node)
+                clock_of_node(node);
+        return node;
 }

@@ -7,6 +7,7 @@
  *      columns    what a row was granted of a device, and its engine time there (meter)
  *      tags       the same by session tag (ALIQUOT_SESSION), with exact high-water marks
  *      objects    memory that several processes may hold (exports and IPC), see share.h
+ *      time       who waits for what, when the clock is virtual, see authority.h
  *
  * Locks, all robust and process-shared, taken in this order: node.lock (rows, tags, objects come
  * and go), then one device.lock (all numbers of that device: its own, and the columns of its
@@ -27,10 +28,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/node/authority.h"
 #include "sim/node/config.h"
 
 #define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
-#define NODE_VERSION 2
+#define NODE_VERSION 3
 #define NODE_PROCESSES 4096
 #define NODE_TAGS 1024
 #define NODE_OBJECTS 4096
@@ -158,6 +160,7 @@ struct node {
         uint64_t shape; /* hash of the configuration's shape part */
         uint32_t device_count;
         uint32_t model; /* enum sim_model */
+        uint32_t is_clock_virtual;
         uint64_t made_ns;
         uint64_t drain_ns;
         pthread_mutex_t lock;
@@ -172,6 +175,7 @@ struct node {
         /* By device, then by row: whoever adds up a device walks one stretch. */
         struct node_column column[SIM_DEVICES][NODE_PROCESSES];
         struct node_meter meter[NODE_PROCESSES][SIM_DEVICES][ENGINE_COUNT];
+        struct authority time; /* with a virtual clock */
 };
 
 /* Maps the node of config_get(), making it when nobody lives in it. NULL: see errno. */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's virtual time, offered to others in the process: common/time_authority.h.
+ *
+ * The node may not be mapped yet when somebody asks for the time, since nobody has initialised the
+ * driver: it is found or made then. Where that fails time stays the machine's, as nothing of the
+ * simulator will work.
+ */
+#include "common/time_authority.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
+#include "sim/node/node.h"
+
+static void find_node(void)
+{
+        if (!clock_authority())
+                (void)node_open();
+}
+
+static struct authority *authority(void)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&once, find_node);
+        return clock_authority();
+}
+
+static uint64_t now_ns(void)
+{
+        (void)authority();
+        return sim_now_ns();
+}
+
+static void sleep_until(uint64_t deadline_ns)
+{
+        (void)authority();
+        sim_sleep_until(deadline_ns);
+}
+
+static bool wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
+{
+        struct authority *time = authority();
+
+        if (time)
+                return authority_wait(time, word, expected, authority_word(word, false),
+                                      deadline_ns);
+        sim_wait(word, expected, deadline_ns, REACH_NODE);
+        return sim_now_ns() < deadline_ns;
+}
+
+static void wake(const _Atomic uint32_t *word, uint32_t count)
+{
+        (void)authority();
+        sim_wake(word, count, REACH_NODE);
+}
+
+static void join(enum time_role role)
+{
+        struct authority *time = authority();
+
+        if (time)
+                authority_join(time, role, config_get()->begin_with);
+}
+
+static void leave(void)
+{
+        if (authority())
+                sim_thread_end();
+}
+
+__attribute__((visibility("default"))) time_authority_find aliquot_sim_time_authority;
+
+const struct time_authority *aliquot_sim_time_authority(uint32_t version)
+{
+        static const struct time_authority table = {
+                TIME_AUTHORITY_VERSION, sizeof(table), now_ns, sleep_until, wait, wake, join, leave,
+        };
+        const struct sim_config *config = config_get();
+
+        if (version != TIME_AUTHORITY_VERSION || !config || !config->is_clock_virtual)
+                return NULL;
+        return &table;
+}

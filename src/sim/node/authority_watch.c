@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking after the party that runs. See authority.h.
+ *
+ * What it does is the kernel's word again: the state of its thread in /proc. It is absent when it
+ * sleeps where the authority knows of no sleep, and it is the same sleep for a while (a short one
+ * is a lock, or a page fault) or one nap after the other; when it is stopped; and when it has
+ * computed for half a second of its own processor's time, so that a program may spin until its
+ * kernel writes a word. Who is runnable and does not get the processor is not absent: a busy
+ * machine changes nothing.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/scoped.h"
+#include "sim/node/authority_internal.h"
+#include "sim/node/proc_stat.h"
+
+/* The same sleep for so long. */
+#define BLOCKED_NS UINT64_C(30000000)
+/* Never seen but asleep for so long: it naps. */
+#define NAPPING_NS UINT64_C(200000000)
+/* A thread that cannot be looked at (another PID namespace) runs for so long. */
+#define UNSEEN_NS UINT64_C(1000000000)
+/* So much processor time without a call, in parts of a second. */
+#define COMPUTES_PER_SECOND 2
+
+void party_sign(struct party *party)
+{
+        struct proc_stat own = { 0 };
+        struct stat st = { 0 };
+
+        stat("/proc/self/ns/pid", &st);
+        proc_stat_read("/proc/self/stat", &own);
+        party->pid = getpid();
+        party->pid_namespace = st.st_ino;
+        party->process_start = own.start_ticks;
+}
+
+bool party_is_in_sight(const struct party *party)
+{
+        struct stat st;
+
+        return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == party->pid_namespace;
+}
+
+/* How often the thread has gone to sleep of its own accord; 0 when it cannot be told. */
+static uint64_t switches_of(const struct party *party)
+{
+        static const char name[] = "\nvoluntary_ctxt_switches:";
+        char path[64], text[4096];
+        const char *at;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/status", party->pid, party->tid);
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return 0;
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return 0;
+        text[n] = '\0';
+        at = strstr(text, name);
+        return at ? strtoull(at + sizeof(name) - 1, NULL, 10) : 0;
+}
+
+static bool is_asleep_elsewhere(struct party *party)
+{
+        uint64_t switches = switches_of(party), now_ns = machine_now_ns();
+
+        if (!party->seen_idle_ns)
+                party->seen_idle_ns = now_ns;
+        if (now_ns - party->seen_idle_ns >= NAPPING_NS)
+                return true;
+        if (party->seen_ns && party->seen_switches == switches)
+                return now_ns - party->seen_ns >= BLOCKED_NS;
+        party->seen_ns = now_ns;
+        party->seen_switches = switches;
+        return false;
+}
+
+static bool is_out_of_sight_for_long(struct party *party)
+{
+        uint64_t now_ns = machine_now_ns();
+
+        if (!party->seen_ns)
+                party->seen_ns = now_ns;
+        return now_ns - party->seen_ns >= UNSEEN_NS;
+}
+
+static bool is_elsewhere(struct party *party)
+{
+        struct proc_stat thread;
+        char path[64];
+
+        if (load_acquire(&party->is_calling))
+                return false;
+        if (!party_is_in_sight(party))
+                return is_out_of_sight_for_long(party);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", party->pid, party->tid);
+        if (!proc_stat_read(path, &thread))
+                return false;
+        if (!party->seen_ticks)
+                party->seen_ticks = thread.cpu_ticks + 1;
+        if (thread.cpu_ticks + 1 - party->seen_ticks >=
+            (uint64_t)sysconf(_SC_CLK_TCK) / COMPUTES_PER_SECOND)
+                return true;
+        if (strchr("STt", thread.state))
+                return is_asleep_elsewhere(party);
+        party->seen_ns = 0;
+        party->seen_idle_ns = 0;
+        return false;
+}
+
+/* The process that was to make a party's thread is gone. */
+static bool is_maker_gone(const struct party *party)
+{
+        struct proc_stat process;
+        char path[64];
+
+        if (!party_is_in_sight(party))
+                return false;
+        snprintf(path, sizeof(path), "/proc/%d/stat", party->pid);
+        return !proc_stat_read(path, &process) || process.start_ticks != party->process_start ||
+               strchr("ZX", process.state);
+}
+
+void authority_watch(struct authority *authority)
+{
+        if (authority->running != AUTHORITY_NOBODY) {
+                struct party *party = &authority->party[authority->running];
+
+                if (party->is_expected ? is_maker_gone(party) : !party_is_alive(party)) {
+                        party_drop(authority, party);
+                } else if (!party->is_expected && is_elsewhere(party)) {
+                        party->state = PARTY_ABSENT;
+                        authority->running = AUTHORITY_NOBODY;
+                }
+        }
+        authority_dispatch(authority);
+}
