@@ -120,9 +120,17 @@ struct client_event {
         const char *detail; /* what people want of it: "key=value key=value" */
 };
 
-/* Follows the events from now on, or those after number `since` (>= 0), until `each` answers false
+/* Which events; zeroed: all that come from now on. */
+struct client_hearing {
+        const char *session; /* NULL: of all */
+        bool has_since, has_last;
+        int64_t since; /* also those after this number */
+        int64_t last;  /* also those among the last so many of all */
+};
+
+/* Follows events until `each` answers false
  * (0) or the daemon ends (CLIENT_AWAY). */
-int client_events(const struct store *store, int64_t since, const char *session,
+int client_events(const struct store *store, const struct client_hearing *hearing,
                   bool (*each)(const struct client_event *event, void *context), void *context,
                   struct error *err);
 

@@ -129,7 +129,7 @@ static int follow(struct stream *stream, struct error *err)
                            err);
 }
 
-int client_events(const struct store *store, int64_t since, const char *session,
+int client_events(const struct store *store, const struct client_hearing *hearing,
                   bool (*each)(const struct client_event *event, void *context), void *context,
                   struct error *err)
 {
@@ -137,10 +137,13 @@ int client_events(const struct store *store, int64_t since, const char *session,
         char from[32] = "";
         int rc;
 
-        if (since >= 0)
-                snprintf(from, sizeof(from), "&since=%lld", (long long)since);
-        rc = client_start_call(&stream.call, err, "/v1/events?%s%s%s", session ? "session=" : "",
-                               session ? session : "", from);
+        if (hearing->has_since)
+                snprintf(from, sizeof(from), "&since=%lld", (long long)hearing->since);
+        else if (hearing->has_last)
+                snprintf(from, sizeof(from), "&last=%lld", (long long)hearing->last);
+        rc = client_start_call(&stream.call, err, "/v1/events?%s%s%s",
+                               hearing->session ? "session=" : "",
+                               hearing->session ? hearing->session : "", from);
         if (rc == 0)
                 rc = follow(&stream, err);
         client_end_call(&stream.call);

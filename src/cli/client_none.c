@@ -65,7 +65,7 @@ int client_remove(const struct store *store, const char *name, bool is_forced, s
         return refuse(store, err);
 }
 
-int client_events(const struct store *store, int64_t since, const char *session,
+int client_events(const struct store *store, const struct client_hearing *hearing,
                   bool (*each)(const struct client_event *event, void *context), void *context,
                   struct error *err)
 {

@@ -15,7 +15,7 @@
 
 struct following {
         struct view view;
-        int64_t since; /* -1: from now on */
+        struct client_hearing hearing;
         uint64_t most; /* 0: no end */
         uint64_t seen;
 };
@@ -38,7 +38,16 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 state->child_inputs[0] = &following->view;
                 return 0;
         case 's':
-                following->since = read_number(state, "--since", value);
+                following->hearing.since = read_number(state, "--since", value);
+                following->hearing.has_since = true;
+                return 0;
+        case 'l':
+                following->hearing.last = read_number(state, "--last", value);
+                following->hearing.has_last = true;
+                return 0;
+        case ARGP_KEY_END:
+                if (following->hearing.has_since && following->hearing.has_last)
+                        argp_error(state, "--since and --last are two beginnings");
                 return 0;
         case 'n':
                 following->most = (uint64_t)read_number(state, "--count", value);
@@ -52,6 +61,7 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } 
 
 static const struct argp_option argp_options[] = {
         { "since", 's', "ID", 0, "Also those that were, after this number; 0: all there are", 0 },
+        { "last", 'l', "N", 0, "Also those among the last N events of all", 0 },
         { "count", 'n', "N", 0, "End after so many", 0 },
         { 0 },
 };
@@ -81,15 +91,15 @@ static bool print_event(const struct client_event *event, void *context)
 
 int command_events(int argc, char **argv)
 {
-        struct following following = { .view.most = 1, .since = -1 };
+        struct following following = { .view.most = 1 };
         struct store store = { 0 };
         struct error err = { 0 };
-        const char *session;
+        const char **session = &following.hearing.session;
         int rc;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_events, 0, &following);
-        session = following.view.count ? following.view.name[0] : NULL;
-        rc = session ? settings_check_name("session", session, &err) : 0;
+        *session = following.view.count ? following.view.name[0] : NULL;
+        rc = *session ? settings_check_name("session", *session, &err) : 0;
         if (rc < 0)
                 return command_fail("events", STATUS_WRONG, &err);
         rc = options_find_store(&store, &err);
@@ -100,6 +110,6 @@ int command_events(int argc, char **argv)
                           "events are a daemon's, and none serves %s; start aliquotd",
                           store.path[0] ? store.path : "this user");
         if (rc > 0)
-                rc = client_events(&store, following.since, session, print_event, &following, &err);
+                rc = client_events(&store, &following.hearing, print_event, &following, &err);
         return rc < 0 ? command_fail("events", STATUS_NO, &err) : STATUS_YES;
 }

@@ -156,11 +156,27 @@ static void on_event(const struct database_event *event, void *context)
 
 /* -- Who wants to hear ------------------------------------------------------------------------ */
 
+/* The number of the event before the last `count`. */
+static bool before_last(struct api_call *call, uint64_t count, uint64_t *ret)
+{
+        struct error err = { 0 };
+        int64_t oldest, latest;
+
+        if (database_event_range(node_database(call->api->options.node), &oldest, &latest, &err) <
+            0) {
+                api_refuse(call, 503, "unavailable", NULL, "%s", err.text);
+                return false;
+        }
+        *ret = (uint64_t)latest > count ? (uint64_t)latest - count : 0;
+        return true;
+}
+
 static bool read_wishes(struct api_call *call, struct subscriber *ret)
 {
-        const char *last = request_header(call->exchange->request, "Last-Event-ID");
+        const char *seen = request_header(call->exchange->request, "Last-Event-ID");
         struct api_query query;
-        uint64_t since = 0;
+        uint64_t since = 0, last = 0;
+        bool has_last = false;
 
         api_query_begin(call, &query);
         while (api_query_next(call, &query)) {
@@ -168,6 +184,10 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
                         if (!api_whole(query.value, INT64_MAX, &since))
                                 api_query_refuse(call, &query, "the number of an event");
                         ret->is_behind = true;
+                } else if (strcmp(query.name, "last") == 0) {
+                        if (!api_whole(query.value, INT64_MAX, &last))
+                                api_query_refuse(call, &query, "how many events");
+                        has_last = true;
                 } else if (strcmp(query.name, "session") == 0) {
                         if (settings_check_name("", query.value, NULL) < 0)
                                 api_query_refuse(call, &query, "the name of a session");
@@ -180,11 +200,13 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
         }
         if (query.has_failed)
                 return false;
-        if (last && !api_whole(last, INT64_MAX, &since)) {
+        if (has_last && !before_last(call, last, &since))
+                return false;
+        if (seen && !api_whole(seen, INT64_MAX, &since)) {
                 api_refuse(call, 400, "bad-field", "Last-Event-ID", "it is the number of no event");
                 return false;
         }
-        ret->is_behind = ret->is_behind || last;
+        ret->is_behind = ret->is_behind || has_last || seen;
         ret->last = (int64_t)since;
         return true;
 }

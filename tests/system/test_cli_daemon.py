@@ -192,6 +192,9 @@ def test_events_as_they_happen(cli, daemon):
         "gpu-here", "gpu-here", "created", "changed", "released"], out
     mine = cli("events", "s", "--since", "0", "--count", "1").stdout.split()
     assert mine[2:4] == ["created", "s"] and mine[4:6] == ["uid", str(os.getuid())], mine
+    last = [line.split()[2] for line in cli("events", "--last", "2", "--count", "2").stdout.splitlines()]
+    assert last == ["released", "gone"] and cli("events", "--last", "9", "--count", "1").stdout.startswith("1 ")
+    assert cli("events", "--last", "1", "--since", "1").rc == 2
     told, _ = follower.communicate(timeout=60)
     assert [json.loads(line)["type"] for line in told.splitlines()] == ["created", "changed", "released"], told
     assert follower.returncode == 0

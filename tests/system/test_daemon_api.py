@@ -250,7 +250,7 @@ EXPECTED = [  # method, path, body, headers, status: every answer that the descr
     ("POST", "/v1/sessions/{name}/renew", {"ttl": "1h"}, {}, 200), ("POST", "/v1/sessions/{name}/renew", {"ttl": None}, {}, 400),
     ("POST", "/v1/sessions/none/renew", {}, {}, 404), ("GET", "/v1/sessions/{name}/processes", None, {}, 200),
     ("GET", "/v1/sessions/none/processes", None, {}, 404), ("GET", "/v1/sessions/none", None, {}, 404), ("GET", "/v1/devices/none", None, {}, 404),
-    ("GET", "/v1/events?since=x", None, {}, 400), ("GET", "/v1/events", None, {"Last-Event-ID": "x"}, 400),
+    ("GET", "/v1/events?since=x", None, {}, 400), ("GET", "/v1/events?last=-1", None, {}, 400), ("GET", "/v1/events", None, {"Last-Event-ID": "x"}, 400),
     ("DELETE", "/v1/sessions/{name}?force=yes", None, {}, 400), ("DELETE", "/v1/sessions/{name}", None, {"If-Match": '"9"'}, 412),
     ("DELETE", "/v1/sessions/none", None, {}, 404), ("DELETE", "/v1/sessions/{name}", None, {}, 204),
 ]
