@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of the scheduler: each event finds its function, then each device decides.
+ *
+ * See sched.h for what they promise, sched_parts.h for which file does what, and
+ * docs/scheduling.md for why.
+ */
+#include "core/sched.h"
+
+#include <string.h>
+
+#include "core/sched_parts.h"
+
+#define WAKE_FIRST_NS (50 * SCHED_US) /* until it is measured: that of a futex */
+#define PASSES 4                      /* of decisions in a step; what is left is for the next */
+
+/* Of the sum of weights, an eighth goes to the new one. */
+static int64_t smoothed(int64_t old_ns, int64_t new_ns)
+{
+        return old_ns + (new_ns - old_ns) / 8;
+}
+
+/* -- rt comes and goes ------------------------------------------------------------------------ */
+
+static bool rt_wants(const struct sched *sched, unsigned device)
+{
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].terms.class == SCHED_RT && sched->member[i].is_wanting)
+                        return true;
+        }
+        return false;
+}
+
+/* If it usually comes back soon, the device is kept for it; what that loses is accounted for. */
+static void rt_leaves(const struct step *step, unsigned i)
+{
+        const struct sched_member *member = &step->sched->member[i];
+        struct sched_device *device = &step->sched->device[member->device];
+        int64_t hold_ns;
+
+        if (member->terms.class != SCHED_RT || rt_wants(step->sched, member->device))
+                return;
+        device->rt_idle_ns = step->now_ns;
+        if (device->rt_gap_ns > SCHED_HOLD_MOST_NS)
+                return;
+        hold_ns = least_of(2 * device->rt_gap_ns, SCHED_HOLD_MOST_NS);
+        if (device->hold_fine < hold_ns * FINE)
+                return;
+        device->hold_fine -= hold_ns * FINE;
+        device->hold_ns = step->now_ns + hold_ns;
+}
+
+static void rt_comes(const struct step *step, unsigned i)
+{
+        const struct sched_member *member = &step->sched->member[i];
+        struct sched_device *device = &step->sched->device[member->device];
+        int64_t gap_ns = step->now_ns - device->rt_idle_ns;
+
+        if (member->terms.class != SCHED_RT || device->rt_idle_ns == SCHED_NEVER)
+                return;
+        device->rt_idle_ns = SCHED_NEVER;
+        if (device->rt_gap_ns == SCHED_NEVER)
+                device->rt_gap_ns = gap_ns;
+        else /* one long gap is not to hide many short ones */
+                device->rt_gap_ns =
+                        smoothed(device->rt_gap_ns, least_of(gap_ns, 4 * SCHED_HOLD_MOST_NS));
+        if (device->hold_ns > step->now_ns) {
+                device->hold_fine += (device->hold_ns - step->now_ns) * FINE;
+                device->hold_ns = step->now_ns;
+        }
+}
+
+/* -- Who comes and goes ----------------------------------------------------------------------- */
+
+static void list_add(struct sched *sched, unsigned member)
+{
+        struct sched_device *device = &sched->device[sched->member[member].device];
+
+        sched->member[member].next = device->first;
+        device->first = (uint16_t)member;
+}
+
+static void list_take(struct sched *sched, unsigned member)
+{
+        uint16_t *link = &sched->device[sched->member[member].device].first;
+
+        while (*link != member)
+                link = &sched->member[*link].next;
+        *link = sched->member[member].next;
+}
+
+static void add(const struct step *step)
+{
+        unsigned i = step->event->member;
+        struct sched_member *member = &step->sched->member[i];
+        unsigned device = step->event->device;
+
+        *member = (struct sched_member){
+                .terms = step->event->terms,
+                .device = (uint8_t)device,
+                .mode = step->event->terms.is_shut ? SCHED_MODE_SHUT : SCHED_MODE_CLOSED,
+                .idle_ns = step->now_ns - SCHED_QUIET_NS,
+                .wake_ns = WAKE_FIRST_NS,
+                .vtime = step->sched->device[device].vtime[step->event->terms.class],
+        };
+        list_add(step->sched, i);
+        gang_link(step->sched, i);
+}
+
+static void terms_set(const struct step *step, unsigned i)
+{
+        struct sched_member *member = &step->sched->member[i];
+        const struct sched_terms *terms = &step->event->terms;
+        bool is_moved = terms->gang != member->terms.gang;
+        int64_t most_fine = (int64_t)terms->cap_ppm * SCHED_BANK_SPAN_NS;
+
+        if (terms->class != member->terms.class)
+                member->vtime = step->sched->device[member->device].vtime[terms->class];
+        if (is_moved)
+                gang_unlink(step->sched, i);
+        member->terms = *terms;
+        member->bank_fine = least_of(member->bank_fine, most_fine);
+        if (terms->guarantee_ppm == 0)
+                member->owed_fine = least_of(member->owed_fine, 0);
+        if (is_moved)
+                gang_link(step->sched, i);
+}
+
+static void change(struct step *step)
+{
+        unsigned i = step->event->member;
+        struct sched_member *member = &step->sched->member[i];
+        const struct sched_terms *terms = &step->event->terms;
+
+        if (terms->is_shut != member->terms.is_shut || terms->gang != member->terms.gang)
+                turn_close(step, i);
+        if (terms->is_shut && !member->terms.is_shut)
+                turn_shut(step, i);
+        terms_set(step, i);
+        if (!terms->is_shut && member->mode == SCHED_MODE_SHUT) {
+                member->mode = SCHED_MODE_CLOSED;
+                act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = (uint16_t)i });
+        }
+}
+
+static void removed(struct step *step)
+{
+        unsigned i = step->event->member, mate = step->sched->member[i].mate;
+        struct sched_member *member = &step->sched->member[i];
+
+        if (member->is_wanting) {
+                member->is_wanting = false;
+                rt_leaves(step, i);
+        }
+        gang_unlink(step->sched, i);
+        list_take(step->sched, i);
+        *member = (struct sched_member){ .mode = SCHED_MODE_NONE };
+        if (mate != i)
+                turn_close(step, mate); /* a gang opens whole, or not at all */
+}
+
+/* -- What members do -------------------------------------------------------------------------- */
+
+static void want(const struct step *step)
+{
+        unsigned i = step->event->member;
+        struct sched_member *member = &step->sched->member[i];
+
+        member->is_stopped = false;
+        if (member->is_wanting)
+                return;
+        account_level(step->sched, member->device); /* before it counts */
+        rt_comes(step, i);
+        member->is_wanting = true;
+        account_wake(step->sched, i);
+}
+
+static void idle(const struct step *step)
+{
+        unsigned i = step->event->member;
+        struct sched_member *member = &step->sched->member[i];
+
+        if (!member->is_wanting)
+                return;
+        member->is_wanting = false;
+        member->idle_ns = step->now_ns;
+        member->untold_ns = member->silent_ns = 0;
+        rt_leaves(step, i);
+}
+
+static bool is_anybody_draining(const struct sched *sched, unsigned device)
+{
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].is_draining)
+                        return true;
+        }
+        return false;
+}
+
+/* The gap is measured where the device passed from one to the other: who begins while the other
+ * still drains leaves none; who opened long after it has not made it. */
+static void began(const struct step *step)
+{
+        struct sched_member *member = &step->sched->member[step->event->member];
+        struct sched_device *device = &step->sched->device[member->device];
+
+        if (!is_open(member) || member->is_begun)
+                return;
+        member->is_begun = true;
+        member->wake_ns = smoothed(member->wake_ns, step->now_ns - member->open_ns);
+        if (is_anybody_draining(step->sched, member->device))
+                device->gap_ns = smoothed(device->gap_ns, 0);
+        else if (device->drained_ns >= member->open_ns)
+                device->gap_ns = smoothed(device->gap_ns, step->now_ns - device->drained_ns);
+}
+
+static void drained(const struct step *step)
+{
+        struct sched_member *member = &step->sched->member[step->event->member];
+
+        member->is_stopped = false;
+        if (!member->is_draining)
+                return;
+        member->is_draining = false;
+        member->untold_ns = member->silent_ns = 0;
+        member->overrun_ns += step->now_ns - member->close_ns;
+        step->sched->device[member->device].drained_ns = step->now_ns;
+}
+
+static void residual(const struct step *step)
+{
+        struct sched_member *member = &step->sched->member[step->event->member];
+
+        if (member->is_draining)
+                member->empty_ns = time_after(step->now_ns, most_of(step->event->ns, 0));
+}
+
+static void late(const struct step *step)
+{
+        struct sched_member *member = &step->sched->member[step->event->member];
+
+        if (!member->is_draining)
+                return;
+        member->is_passed = true;
+        member->is_stopped = step->event->is_stopped;
+}
+
+/* -- A step ----------------------------------------------------------------------------------- */
+
+static const char *refusal(const struct sched *sched, const struct sched_event *event)
+{
+        const struct sched_member *member;
+
+        if (event->type > SCHED_TICK)
+                return "type";
+        if (event->type == SCHED_TICK)
+                return NULL;
+        if (event->member >= SCHED_MEMBERS)
+                return "member";
+        member = &sched->member[event->member];
+        if ((member->mode == SCHED_MODE_NONE) != (event->type == SCHED_ADD))
+                return "member";
+        if (event->type == SCHED_ADD)
+                return sched_check(sched, SCHED_MEMBERS, event->device, &event->terms);
+        if (event->type == SCHED_CHANGE)
+                return sched_check(sched, event->member, member->device, &event->terms);
+        return NULL;
+}
+
+static void take(struct step *step)
+{
+        switch (step->event->type) {
+        case SCHED_ADD:
+                add(step);
+                break;
+        case SCHED_CHANGE:
+                change(step);
+                break;
+        case SCHED_REMOVE:
+                removed(step);
+                break;
+        case SCHED_WANT:
+                want(step);
+                break;
+        case SCHED_IDLE:
+                idle(step);
+                break;
+        case SCHED_BEGAN:
+                began(step);
+                break;
+        case SCHED_USED:
+                account_use(step, step->event->member);
+                break;
+        case SCHED_RESIDUAL:
+                residual(step);
+                break;
+        case SCHED_DRAINED:
+                drained(step);
+                break;
+        case SCHED_LATE:
+                late(step);
+                break;
+        case SCHED_TICK:
+                break;
+        }
+}
+
+static void alarm_raise(struct step *step)
+{
+        unsigned i = step->event->member;
+        struct sched_member *member = &step->sched->member[i];
+
+        if (step->event->type != SCHED_USED)
+                return;
+        if (member->bank_fine >= 0)
+                member->is_alarmed = false;
+        if (member->is_alarmed || member->bank_fine >= -SCHED_ALARM_NS * FINE)
+                return;
+        member->is_alarmed = true;
+        act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = (uint16_t)i });
+}
+
+static void decide(struct step *step)
+{
+        for (unsigned pass = 0; pass < PASSES; pass++) {
+                step->is_again = false;
+                gang_sweep(step->sched);
+                for (unsigned d = 0; d < SCHED_DEVICES; d++)
+                        turn_decide(step, d);
+                if (!step->is_again)
+                        return;
+        }
+}
+
+void sched_init(struct sched *ret)
+{
+        memset(ret, 0, sizeof(*ret));
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                ret->device[d] = (struct sched_device){ .first = NOBODY,
+                                                        .claim = NOBODY,
+                                                        .rt_idle_ns = SCHED_NEVER,
+                                                        .rt_gap_ns = SCHED_NEVER,
+                                                        .due_ns = SCHED_NEVER };
+        }
+}
+
+void sched_step(struct sched *sched, const struct sched_event *event, int64_t now_ns,
+                struct sched_actions *ret)
+{
+        struct step step = { .sched = sched, .event = event, .ret = ret };
+
+        ret->count = 0;
+        ret->refused = refusal(sched, event);
+        if (ret->refused)
+                return;
+        sched->now_ns = most_of(sched->now_ns, now_ns);
+        step.now_ns = sched->now_ns;
+        for (unsigned d = 0; d < SCHED_DEVICES; d++)
+                account_settle(sched, d, step.now_ns);
+        take(&step);
+        alarm_raise(&step);
+        decide(&step);
+}
+
+int64_t sched_next_ns(const struct sched *sched)
+{
+        int64_t next_ns = SCHED_NEVER;
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++)
+                next_ns = least_of(next_ns, sched->device[d].due_ns);
+        return next_ns;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may use a GPU now, and until when. Decisions only; docs/scheduling.md says why.
+ *
+ *      sched_init(&sched);
+ *      sched_step(&sched, &event, now, &actions);      // for every event, in order
+ *      sched_next_ns(&sched)                           // SCHED_TICK is due then, at the latest
+ *
+ * A member is a session on one device. Its gate stands open or closed; what it has launched while
+ * the gate was open runs to its end. One member of a device at a time has the gate open, but for
+ * overlaps that are short or meant (below). Actions come out in the order in which they are to be
+ * carried out:
+ *
+ *      FREE      open without an end: nobody else wants the device. The member keeps its hard cap
+ *                itself, from .rate_ppm and .bank_ns; told again whenever one of its words changes
+ *      OPEN      open until .end_ns; also what turns FREE into a lease, and prolongs one
+ *      CLOSE     closed. To be answered with RESIDUAL, if that is known, and with DRAINED as soon
+ *                as nothing is submitted any more: at once if nothing is
+ *      SHUT      closed for good (.is_shut); answered likewise
+ *      ALARM     its debt has passed SCHED_ALARM_NS, once; it is carried all the same
+ *
+ * A new member is closed until told otherwise. An action may be repeated; the last one holds.
+ *
+ * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED, seen by who calls, so nobody
+ * can forge it; where k members are on a device together each gets 1/k. Turns are dealt out by it.
+ * *Busy*: what the member measured and USED tells; never more than it held. Its hard cap is kept by
+ * it. Nothing that was used above a cap is ever forgiven.
+ *
+ * A gang is several members that open and close together: on different devices (one program on many
+ * GPUs), or on the same one (sessions that fit beside each other). It takes its devices in their
+ * order, so two gangs never wait for each other.
+ *
+ * What is told may come late, and costs accuracy only: WANT late by so much opens so much later,
+ * and in FREE both WANT and IDLE do nothing but keep the books, so a look now and then is enough
+ * there as long as nobody else is on the device.
+ *
+ * Time is monotonic, nanoseconds; one that goes back counts as standing still. All memory is the
+ * caller's (struct sched: 110 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
+ * One step is a few walks over the members. One thread.
+ */
+#ifndef ALIQUOT_CORE_SCHED_H
+#define ALIQUOT_CORE_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCHED_DEVICES 16u
+#define SCHED_MEMBERS 512u /* of a node */
+#define SCHED_ACTIONS (2u * SCHED_MEMBERS)
+#define SCHED_WHOLE_PPM 1000000u
+#define SCHED_WEIGHT_MOST 10000u
+#define SCHED_NEVER INT64_MAX
+
+#define SCHED_US INT64_C(1000)
+#define SCHED_MS INT64_C(1000000)
+
+/* The constants of the policy; docs/scheduling.md has the reasons. */
+#define SCHED_LEASE_LEAST_NS (2 * SCHED_MS)
+#define SCHED_LEASE_MOST_NS (10 * SCHED_MS)
+#define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device */
+#define SCHED_LEASE_GAPS 64              /* a lease is at least so many hand-over gaps */
+#define SCHED_TARGET_FREE_NS (20 * SCHED_MS)
+#define SCHED_TARGET_LEASED_NS (2 * SCHED_MS)
+#define SCHED_TARGET_RT_NS (170 * SCHED_US) /* want to yield: a kernel and 200 us */
+#define SCHED_BANK_SPAN_NS (20 * SCHED_MS)  /* what a hard cap lets pile up: so much time of it */
+#define SCHED_BANK_WAIT_NS (100 * SCHED_MS) /* the same while others keep it waiting */
+#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the same of a guarantee */
+#define SCHED_FLOOR_PPM 10000u            /* of a device, for those who would otherwise never run */
+#define SCHED_QUIET_NS (100 * SCHED_MS)   /* others idle for so long: the last one is FREE */
+#define SCHED_PATIENCE_NS (50 * SCHED_MS) /* for a drain; then the next one opens beside it */
+#define SCHED_HOLD_MOST_NS (500 * SCHED_US)
+#define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
+#define SCHED_WAKE_MOST_NS (100 * SCHED_US) /* so much earlier a gate opens, at most */
+#define SCHED_ALARM_NS (10000 * SCHED_MS)
+
+/* In the order of rank; the numbers of sessions_one.priority. */
+enum sched_class { SCHED_BATCH, SCHED_NORMAL, SCHED_RT };
+
+/* What was promised to a member, and what it must not pass. */
+struct sched_terms {
+        uint32_t cap_ppm;       /* of the device's time; SCHED_WHOLE_PPM: none */
+        uint32_t guarantee_ppm; /* not above the cap; 0: none */
+        uint32_t weight;        /* 1..SCHED_WEIGHT_MOST; 100 is usual */
+        uint32_t gang;          /* members with the same number are one; 0: alone */
+        uint8_t class;          /* enum sched_class; for a whole gang, changed one by one */
+        bool is_shut;           /* gets nothing more: its session ends, or was caught cheating */
+        int64_t turn_ns; /* > 0: its leases last so long, and nobody opens until it has drained */
+};
+
+enum sched_mode {
+        SCHED_MODE_NONE, /* the place is nobody's */
+        SCHED_MODE_SHUT,
+        SCHED_MODE_CLOSED,
+        SCHED_MODE_OPEN,
+        SCHED_MODE_FREE,
+};
+
+/* Why a member has its turn. */
+enum sched_turn {
+        SCHED_TURN_FAIR,  /* it has had least, by weight */
+        SCHED_TURN_OWED,  /* its guarantee is behind */
+        SCHED_TURN_FLOOR, /* it would starve */
+};
+
+struct sched_member {
+        struct sched_terms terms;
+        uint8_t device;
+        uint8_t mode;      /* enum sched_mode */
+        uint8_t turn;      /* enum sched_turn; of the last time it opened */
+        bool is_wanting;   /* launches are blocked, submitted or to come at once */
+        bool is_draining;  /* closed, and what it submitted may still run */
+        bool is_passed;    /* draining; nobody waits for it any more */
+        bool is_stopped;   /* passed, and nothing of it runs: not charged */
+        bool is_protected; /* its turn outranks rt */
+        bool is_alarmed;   /* the debt was told */
+        bool is_begun;     /* it has launched since it opened */
+        uint32_t told_rate_ppm;
+        int64_t told_target_ns;
+        int64_t open_ns;  /* when it last opened */
+        int64_t end_ns;   /* of its lease */
+        int64_t close_ns; /* when it last closed */
+        int64_t empty_ns; /* draining: when it is believed to be done; SCHED_NEVER: unknown */
+        int64_t idle_ns;  /* since when it wants nothing */
+        int64_t wake_ns;  /* from OPEN to its first launch, smoothed */
+        /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
+        int64_t bank_fine;  /* what its cap lets it use; below 0: debt */
+        int64_t owed_fine;  /* what its guarantee is behind */
+        int64_t floor_fine; /* the same of the floor */
+        int64_t untold_ns;  /* held, and not yet told as busy: so much can still be told */
+        int64_t silent_ns;  /* held since anything was told */
+        uint64_t vtime;     /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
+        int64_t vtime_rest;
+        /* For who shows them: since it was added. */
+        int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
+        uint64_t leases;
+        /* Rings and lists, by place. */
+        uint16_t next; /* on its device; SCHED_MEMBERS: the last */
+        uint16_t mate; /* of its gang; itself if alone */
+};
+
+struct sched_device {
+        uint16_t first;     /* its members; SCHED_MEMBERS: none */
+        uint16_t claim;     /* the head of the gang that waits to open here; SCHED_MEMBERS: none */
+        uint64_t vtime[3];  /* by class: of who is next; never back */
+        int64_t at_ns;      /* accounts are settled until then */
+        int64_t gap_ns;     /* from DRAINED to the next one's first launch, smoothed */
+        int64_t drained_ns; /* when it was last told that somebody has */
+        int64_t rt_idle_ns; /* since when no rt member wants it; SCHED_NEVER: one does */
+        int64_t rt_gap_ns;  /* how long that usually lasts; SCHED_NEVER: not known */
+        int64_t hold_ns;    /* kept for rt until then */
+        int64_t hold_fine;  /* what may still be lost by that */
+        int64_t due_ns;     /* something is to be decided then */
+};
+
+/* To be read by anybody and written by sched_step() alone. A member keeps its place. */
+struct sched {
+        struct sched_device device[SCHED_DEVICES];
+        struct sched_member member[SCHED_MEMBERS];
+        int64_t now_ns; /* the latest time it was told */
+};
+
+enum sched_event_type {
+        SCHED_ADD,    /* .device, .terms; .member is a place that is free */
+        SCHED_CHANGE, /* .terms */
+        SCHED_REMOVE, /* it has ended, or died: nothing of it runs */
+        SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
+        SCHED_IDLE,   /* nothing submitted, nothing blocked; for long enough, says who watches */
+        SCHED_BEGAN,  /* its first launch since OPEN has gone out */
+        /* .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
+         * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
+        SCHED_USED,
+        SCHED_RESIDUAL, /* closed: what it submitted will take .ns more, it is believed */
+        SCHED_DRAINED,  /* closed: nothing submitted runs any more */
+        /* Closed, and does not drain: not waited for. .is_stopped: nothing of it runs either (its
+         * process is stopped): not charged until it wants or drains. */
+        SCHED_LATE,
+        SCHED_TICK, /* time has passed; also implied in every other event */
+};
+
+struct sched_event {
+        enum sched_event_type type;
+        uint16_t member;
+        uint8_t device;
+        bool is_stopped;
+        int64_t ns;
+        int64_t bank_ns;
+        struct sched_terms terms;
+};
+
+enum sched_action_type { SCHED_FREE, SCHED_OPEN, SCHED_CLOSE, SCHED_SHUT, SCHED_ALARM };
+
+struct sched_action {
+        enum sched_action_type type;
+        uint16_t member;
+        uint32_t rate_ppm; /* FREE; SCHED_WHOLE_PPM: no cap */
+        int64_t bank_ns;   /* FREE */
+        int64_t end_ns;    /* OPEN */
+        int64_t target_ns; /* FREE, OPEN: submit no more than takes so long */
+};
+
+struct sched_actions {
+        const char *refused; /* NULL, or which field of the event makes no sense (static) */
+        unsigned count;      /* 0 if refused; nothing has changed then */
+        struct sched_action action[SCHED_ACTIONS];
+};
+
+/* NULL, or which of the terms makes no sense on the device, by the API's name: "compute",
+ * "guarantee" (also: with those of the others more than the whole), "weight", "priority", "turn",
+ * "device". `member`: whose terms they replace, or SCHED_MEMBERS. */
+const char *sched_check(const struct sched *sched, uint16_t member, unsigned device,
+                        const struct sched_terms *terms);
+
+void sched_init(struct sched *ret);
+
+void sched_step(struct sched *sched, const struct sched_event *event, int64_t now_ns,
+                struct sched_actions *ret);
+
+/* Always later than the last step; SCHED_NEVER: nothing is due. */
+int64_t sched_next_ns(const struct sched *sched);
+
+/* What the member may still use under its cap, now; less than 0: debt. */
+int64_t sched_bank_ns(const struct sched *sched, uint16_t member);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each member has used, is owed, and may still use.
+ *
+ * Three accounts fill with time and are emptied by use: the bank of a hard cap (by busy time), what
+ * a guarantee is behind, and what the floor is behind (both by held time, and only while the member
+ * wants something that its cap allows). A fourth, the virtual time, only grows. Every nanosecond
+ * that somebody is on a device is charged to exactly one member.
+ */
+#include "core/sched_parts.h"
+
+#define LAG_LEASES 2
+/* Further ahead than any kernel explains: it has not been looked at for days and has wrapped. */
+#define STALE (INT64_C(1) << 50)
+
+static int64_t lag_most(const struct sched *sched, const struct sched_member *member)
+{
+        return LAG_LEASES * turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MOST /
+               member->terms.weight;
+}
+
+/* -- What fills with time --------------------------------------------------------------------- */
+
+static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
+{
+        return least_of(fine + (int64_t)ppm * ns, most_of(fine, most_fine));
+}
+
+/* Who does not want anything saves little. Who waits for others saves more, and uses it up: a cap
+ * would else deliver less than it says where kernels are long. For the same reason what was held
+ * since anything was told counts as used here: the end of a long kernel tells all of it at once. */
+static void bank_fill(struct sched_member *member, int64_t ns)
+{
+        int64_t cap = member->terms.cap_ppm;
+        bool is_waiting = member->is_wanting && !is_on(member);
+        int64_t most_fine = cap * (is_waiting ? SCHED_BANK_WAIT_NS : SCHED_BANK_SPAN_NS);
+
+        if (member->is_wanting)
+                most_fine += member->silent_ns * FINE;
+        else
+                member->bank_fine = least_of(member->bank_fine, most_fine);
+        member->bank_fine = filled(member->bank_fine, member->terms.cap_ppm, ns, most_fine);
+}
+
+static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm)
+{
+        const int64_t lease = SCHED_LEASE_MOST_NS * FINE; /* a whole turn can always be owed */
+        uint32_t promised = member->terms.guarantee_ppm;
+
+        if (!member->is_wanting || member->terms.is_shut || !account_may(member))
+                return;
+        if (promised > 0)
+                member->owed_fine = filled(member->owed_fine, promised, ns,
+                                           promised * SCHED_PROMISE_SPAN_NS + lease);
+        member->floor_fine = filled(member->floor_fine, floor_ppm, ns,
+                                    floor_ppm * SCHED_PROMISE_SPAN_NS + lease);
+}
+
+/* The floor is divided among those below rt who want something. */
+static uint32_t floor_of(const struct sched *sched, unsigned device)
+{
+        uint32_t wanting = 0;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next)
+                wanting += sched->member[i].is_wanting && sched->member[i].terms.class < SCHED_RT;
+        return SCHED_FLOOR_PPM / (wanting > 0 ? wanting : 1);
+}
+
+/* -- What use takes --------------------------------------------------------------------------- */
+
+/* A turn that was given because of a promise pays it, to the last nanosecond and beyond: what it
+ * overruns is not promised again. Any other use pays what is behind, and no more. */
+static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
+{
+        if (is_its_turn)
+                return most_of(fine - ns * FINE, -SCHED_ALARM_NS * FINE);
+        return fine > 0 ? most_of(fine - ns * FINE, 0) : fine;
+}
+
+/* What a guarantee gives runs ahead of the others a little at most: else they would be served
+ * alone, for as long, when the guarantee ends. */
+static void vtime_charge(const struct sched *sched, struct sched_member *member, int64_t ns)
+{
+        const struct sched_device *device = &sched->device[member->device];
+        uint64_t mark = device->vtime[member->terms.class] + (uint64_t)lag_most(sched, member);
+        int64_t scaled = ns * SCHED_WEIGHT_MOST + member->vtime_rest;
+        uint64_t before = member->vtime;
+
+        member->vtime += (uint64_t)(scaled / member->terms.weight);
+        member->vtime_rest = scaled % member->terms.weight;
+        if (member->turn == SCHED_TURN_OWED && vtime_ahead(member->vtime, mark) > 0)
+                member->vtime = vtime_ahead(before, mark) > 0 ? before : mark;
+}
+
+/* Held, and perhaps used. */
+static void untold_add(struct sched_member *member, int64_t ns)
+{
+        member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
+        member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
+}
+
+static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
+{
+        vtime_charge(sched, member, ns);
+        member->owed_fine = paid(member->owed_fine, ns, member->turn == SCHED_TURN_OWED);
+        member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
+        member->held_ns += ns;
+        if (member->mode != SCHED_MODE_FREE)
+                untold_add(member, ns);
+}
+
+static void wait_count(struct sched_member *member, int64_t ns)
+{
+        /* In FREE what it may not use it waits for by itself, and says so by being idle. */
+        if (is_open(member) || !member->is_wanting)
+                return;
+        member->wait_ns += ns;
+        if (!account_may(member))
+                member->throttled_ns += ns;
+}
+
+void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
+{
+        struct sched_device *here = &sched->device[device];
+        int64_t ns = least_of(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
+        uint32_t floor_ppm = floor_of(sched, device);
+
+        here->at_ns = now_ns;
+        here->hold_fine =
+                least_of(here->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
+                on += is_on(&sched->member[i]);
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
+                struct sched_member *member = &sched->member[i];
+
+                bank_fill(member, ns);
+                promises_fill(member, ns, floor_ppm);
+                wait_count(member, ns);
+                if (is_on(member))
+                        charge(sched, member, ns / on + (nth++ < ns % on));
+                /* In FREE it may work before anybody has noticed that it wants to. */
+                if (member->mode == SCHED_MODE_FREE)
+                        untold_add(member, ns);
+        }
+}
+
+/* -- The hard cap ----------------------------------------------------------------------------- */
+
+bool account_may(const struct sched_member *member)
+{
+        return member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bank_fine > 0;
+}
+
+int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
+{
+        int64_t cap = member->terms.cap_ppm;
+
+        if (account_may(member))
+                return now_ns;
+        return time_after(now_ns, -member->bank_fine / cap + 1);
+}
+
+void account_use(const struct step *step, unsigned place)
+{
+        struct sched_member *member = &step->sched->member[place];
+        int64_t ns = least_of(most_of(step->event->ns, 0), member->untold_ns);
+        int64_t said = step->event->bank_ns;
+
+        member->untold_ns -= ns;
+        member->silent_ns = 0;
+        member->billed_ns += ns;
+        member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
+        if (member->mode == SCHED_MODE_FREE && said < member->bank_fine / FINE)
+                member->bank_fine = most_of(said, -NS_MOST) * FINE;
+}
+
+int64_t sched_bank_ns(const struct sched *sched, uint16_t member)
+{
+        return sched->member[member].bank_fine / FINE;
+}
+
+/* -- Virtual time ----------------------------------------------------------------------------- */
+
+static void lift(struct sched *sched, struct sched_member *member)
+{
+        uint64_t vtime = sched->device[member->device].vtime[member->terms.class];
+        int64_t ahead = vtime_ahead(member->vtime, vtime), most = lag_most(sched, member);
+
+        if (ahead < -most)
+                member->vtime = vtime - (uint64_t)most;
+        else if (ahead > STALE)
+                member->vtime = vtime;
+}
+
+void account_wake(struct sched *sched, unsigned member)
+{
+        account_level(sched, sched->member[member].device);
+        lift(sched, &sched->member[member]);
+}
+
+/* A gang has its place in the order of one device; in that of the others it only rides along. */
+static bool counts(const struct sched *sched, unsigned i)
+{
+        const struct sched_member *member = &sched->member[i];
+
+        return member->is_wanting && !member->terms.is_shut && account_may(member) &&
+               unit_decider(sched, i) == member->device;
+}
+
+static void level_class(struct sched *sched, unsigned device, unsigned class)
+{
+        struct sched_device *here = &sched->device[device];
+        int64_t least = INT64_MAX;
+
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
+                const struct sched_member *member = &sched->member[i];
+
+                if (member->terms.class == class && counts(sched, i))
+                        least = least_of(least, vtime_ahead(member->vtime, here->vtime[class]));
+        }
+        if (least > 0 && least < INT64_MAX)
+                here->vtime[class] += (uint64_t)least;
+}
+
+void account_level(struct sched *sched, unsigned device)
+{
+        for (unsigned class = SCHED_BATCH; class <= SCHED_RT; class ++)
+                level_class(sched, device, class);
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].is_wanting)
+                        lift(sched, &sched->member[i]);
+        }
+}

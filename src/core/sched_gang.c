@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units: members that open and close together.
+ *
+ * A unit waits in the order of one device only, its decider: the one where the others that want
+ * weigh most, so that it gets there what is fair and takes no more anywhere. When its turn comes,
+ * it claims its devices one after the other, in their order; a device that another gang has claimed
+ * stops it there. Whoever holds a claim waits only for later devices, so no two wait for each
+ * other. A claim alone keeps nobody off: when the unit has all of them, those who are open on its
+ * devices are closed at the same instant, drain at the same time, and the unit opens everywhere.
+ */
+#include "core/sched_parts.h"
+
+static unsigned mate_of(const struct sched *sched, unsigned i)
+{
+        return sched->member[i].mate;
+}
+
+/* The member that stands for its unit in claims. */
+static unsigned head_of(const struct sched *sched, unsigned member)
+{
+        unsigned head = member;
+
+        for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i))
+                head = i < head ? i : head;
+        return head;
+}
+
+bool unit_is_same(const struct sched *sched, unsigned a, unsigned b)
+{
+        const struct sched_member *one = &sched->member[a], *other = &sched->member[b];
+
+        return a == b || (one->terms.gang != 0 && one->terms.gang == other->terms.gang);
+}
+
+bool unit_wants(const struct sched *sched, unsigned member)
+{
+        unsigned i = member;
+
+        do {
+                if (sched->member[i].is_wanting)
+                        return true;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return false;
+}
+
+bool unit_may(const struct sched *sched, unsigned member)
+{
+        unsigned i = member;
+
+        do {
+                const struct sched_member *one = &sched->member[i];
+
+                if (one->terms.is_shut || one->is_stopped || !account_may(one))
+                        return false;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return true;
+}
+
+/* -- Its devices ------------------------------------------------------------------------------ */
+
+static uint64_t rivals_weigh(const struct sched *sched, unsigned member)
+{
+        unsigned device = sched->member[member].device;
+        uint64_t sum = 0;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].is_wanting && !unit_is_same(sched, i, member))
+                        sum += sched->member[i].terms.weight;
+        }
+        return sum;
+}
+
+unsigned unit_decider(const struct sched *sched, unsigned member)
+{
+        unsigned found = sched->member[member].device;
+        uint64_t most;
+
+        if (mate_of(sched, member) == member)
+                return found;
+        most = rivals_weigh(sched, member);
+        for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i)) {
+                unsigned device = sched->member[i].device;
+                uint64_t sum = rivals_weigh(sched, i);
+
+                if (sum > most || (sum == most && device < found)) {
+                        found = device;
+                        most = sum;
+                }
+        }
+        return found;
+}
+
+static bool has_way_here(const struct sched *sched, unsigned member)
+{
+        const struct sched_member *one = &sched->member[member];
+
+        for (unsigned i = sched->device[one->device].first; i != NOBODY;
+             i = sched->member[i].next) {
+                const struct sched_member *other = &sched->member[i];
+
+                if (other->terms.class > one->terms.class && other->is_wanting &&
+                    !unit_is_same(sched, i, member) && !other->terms.is_shut && account_may(other))
+                        return false;
+        }
+        return true;
+}
+
+bool unit_has_way(const struct sched *sched, unsigned member)
+{
+        unsigned i = member;
+
+        do {
+                if (!has_way_here(sched, i))
+                        return false;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return true;
+}
+
+static bool is_alone_here(const struct sched *sched, unsigned member, int64_t now_ns,
+                          int64_t *due_ns)
+{
+        bool is_alone = true;
+
+        for (unsigned i = sched->device[sched->member[member].device].first; i != NOBODY;
+             i = sched->member[i].next) {
+                const struct sched_member *other = &sched->member[i];
+                int64_t quiet_ns = time_after(other->idle_ns, SCHED_QUIET_NS);
+
+                if (unit_is_same(sched, i, member))
+                        continue;
+                if (other->is_draining || (other->is_wanting && !other->terms.is_shut))
+                        return false;
+                if (!other->terms.is_shut && quiet_ns > now_ns) {
+                        *due_ns = least_of(*due_ns, quiet_ns);
+                        is_alone = false;
+                }
+        }
+        return is_alone;
+}
+
+bool unit_is_alone(const struct sched *sched, unsigned member, int64_t now_ns, int64_t *due_ns)
+{
+        unsigned i = member;
+
+        do {
+                if (!is_alone_here(sched, i, now_ns, due_ns))
+                        return false;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return true;
+}
+
+/* -- Claims ----------------------------------------------------------------------------------- */
+
+static bool is_on_device(const struct sched *sched, unsigned member, unsigned device)
+{
+        unsigned i = member;
+
+        do {
+                if (sched->member[i].device == device)
+                        return true;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return false;
+}
+
+bool gang_gather(struct step *step, unsigned member)
+{
+        unsigned head = head_of(step->sched, member);
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                struct sched_device *device = &step->sched->device[d];
+
+                if (device->claim == head || !is_on_device(step->sched, head, d))
+                        continue;
+                if (device->claim != NOBODY)
+                        return false;
+                device->claim = (uint16_t)head;
+                step->is_again = true; /* who is open there is to close */
+        }
+        return true;
+}
+
+bool gang_has_all(const struct sched *sched, unsigned member)
+{
+        unsigned head = head_of(sched, member), i = member;
+
+        do {
+                if (sched->device[sched->member[i].device].claim != head)
+                        return false;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return true;
+}
+
+void gang_release(struct sched *sched, unsigned member)
+{
+        unsigned head = head_of(sched, member);
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                if (sched->device[d].claim == head)
+                        sched->device[d].claim = NOBODY;
+        }
+}
+
+void gang_sweep(struct sched *sched)
+{
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                unsigned head = sched->device[d].claim;
+
+                if (head != NOBODY && !(unit_wants(sched, head) && unit_may(sched, head) &&
+                                        unit_has_way(sched, head)))
+                        gang_release(sched, head);
+        }
+}
+
+/* -- The ring of a gang ----------------------------------------------------------------------- */
+
+void gang_link(struct sched *sched, unsigned member)
+{
+        struct sched_member *one = &sched->member[member];
+
+        one->mate = (uint16_t)member;
+        for (unsigned i = 0; one->terms.gang != 0 && i < SCHED_MEMBERS; i++) {
+                struct sched_member *other = &sched->member[i];
+
+                if (i == member || other->mode == SCHED_MODE_NONE ||
+                    other->terms.gang != one->terms.gang)
+                        continue;
+                gang_release(sched, i); /* its head may be another now */
+                one->mate = other->mate;
+                other->mate = (uint16_t)member;
+                return;
+        }
+}
+
+void gang_unlink(struct sched *sched, unsigned member)
+{
+        unsigned before = member;
+
+        gang_release(sched, member);
+        while (mate_of(sched, before) != member)
+                before = mate_of(sched, before);
+        sched->member[before].mate = sched->member[member].mate;
+        sched->member[member].mate = (uint16_t)member;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of core/sched share, and nobody else.
+ *
+ *      sched.c             an event finds its function; who comes and goes
+ *      sched_account.c     what each has used, is owed, and may still use
+ *      sched_pick.c        whose turn is next
+ *      sched_turn.c        turns begin and end; when something is due
+ *      sched_gang.c        units: members that open and close together
+ *      sched_check.c       what makes sense at all
+ *
+ * A *unit* is a gang, or a member that is in none; any of its members stands for it. Each event
+ * first settles every device's accounts up to now, then changes what it is about, then lets each
+ * device decide anew from what is; so no decision is ever planned and overtaken.
+ */
+#ifndef ALIQUOT_CORE_SCHED_PARTS_H
+#define ALIQUOT_CORE_SCHED_PARTS_H
+
+#include "core/sched.h"
+
+#define NOBODY SCHED_MEMBERS
+#define FINE INT64_C(1000000)
+/* Longer times are cut to this, so that no product with FINE or a weight leaves 64 bits. */
+#define NS_MOST (INT64_MAX / FINE / 4)
+
+/* One call of sched_step(). */
+struct step {
+        struct sched *sched;
+        const struct sched_event *event;
+        int64_t now_ns;
+        struct sched_actions *ret;
+        bool is_again; /* what one device decided may matter to another: each looks once more */
+};
+
+static inline int64_t least_of(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
+static inline int64_t most_of(int64_t a, int64_t b)
+{
+        return a > b ? a : b;
+}
+
+/* Times stop at the end of what 64 bits hold: there they mean "never". Both are at least 0. */
+static inline int64_t time_after(int64_t at_ns, int64_t ns)
+{
+        return at_ns > SCHED_NEVER - ns ? SCHED_NEVER : at_ns + ns;
+}
+
+/* Virtual times wrap around; what lies between two that matter is far less than half of the range.
+ */
+static inline int64_t vtime_ahead(uint64_t a, uint64_t b)
+{
+        return (int64_t)(a - b);
+}
+
+static inline bool is_open(const struct sched_member *member)
+{
+        return member->mode == SCHED_MODE_OPEN || member->mode == SCHED_MODE_FREE;
+}
+
+/* What it launches or has launched uses the device now. */
+static inline bool is_on(const struct sched_member *member)
+{
+        if (member->is_draining && !member->is_stopped)
+                return true;
+        return is_open(member) && member->is_wanting;
+}
+
+/* -- sched_account.c -------------------------------------------------------------------------- */
+
+void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
+void account_use(const struct step *step, unsigned member);
+/* A member that wants again, or is new: it does not get what it did not want before. */
+void account_wake(struct sched *sched, unsigned member);
+/* The virtual times of a device: that of each class moves up to who has had least, and nobody who
+ * wants lags behind it by more than two leases. */
+void account_level(struct sched *sched, unsigned device);
+/* Its cap lets it run. */
+bool account_may(const struct sched_member *member);
+/* When it will, if nothing is told meanwhile. */
+int64_t account_may_ns(const struct sched_member *member, int64_t now_ns);
+
+/* -- sched_pick.c ----------------------------------------------------------------------------- */
+
+/* Whose turn it is, and why. */
+struct pick {
+        unsigned member; /* NOBODY */
+        enum sched_turn turn;
+        bool is_urgent; /* outranks the classes */
+};
+
+struct pick pick_next(struct step *step, unsigned device);
+/* An rt member that could open now and has not. */
+bool pick_has_rt(struct step *step, unsigned device);
+
+/* -- sched_gang.c ----------------------------------------------------------------------------- */
+
+bool unit_is_same(const struct sched *sched, unsigned a, unsigned b);
+/* Somebody of it wants; all of it may. */
+bool unit_wants(const struct sched *sched, unsigned member);
+bool unit_may(const struct sched *sched, unsigned member);
+/* The device whose order decides when the unit opens: the one where most want. */
+unsigned unit_decider(const struct sched *sched, unsigned member);
+/* Nobody of a higher class wants one of its devices. */
+bool unit_has_way(const struct sched *sched, unsigned member);
+/* On all of its devices nobody else wants anything, nor has for SCHED_QUIET_NS. `due_ns` is
+ * lowered to when that could be so. */
+bool unit_is_alone(const struct sched *sched, unsigned member, int64_t now_ns, int64_t *due_ns);
+
+/* Claims as many of its devices as it can, in their order; whether it has all of them. */
+bool gang_gather(struct step *step, unsigned member);
+bool gang_has_all(const struct sched *sched, unsigned member);
+void gang_release(struct sched *sched, unsigned member);
+/* Claims of who cannot use them any more. */
+void gang_sweep(struct sched *sched);
+
+void gang_link(struct sched *sched, unsigned member);
+void gang_unlink(struct sched *sched, unsigned member);
+
+/* -- sched_turn.c ----------------------------------------------------------------------------- */
+
+/* The unit's gates close. */
+void turn_close(struct step *step, unsigned member);
+/* The member's gate closes for good, and those of its gang. */
+void turn_shut(struct step *step, unsigned member);
+/* What is due on a device is done. */
+void turn_decide(struct step *step, unsigned device);
+bool turn_has_rt(const struct sched *sched, unsigned device);
+int64_t turn_lease_ns(const struct sched *sched, unsigned device);
+
+void act(struct step *step, const struct sched_action *action);
+
+#endif

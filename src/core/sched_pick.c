@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose turn is next on a device.
+ *
+ * First who would starve (the floor); then whose guarantee is a whole turn behind; then by class.
+ * Within a class first whose guarantee is behind at all, by how long it has waited for it; then
+ * who has had least by weight. Whoever is above a hard cap is not asked, whatever it is owed.
+ */
+#include "core/sched_parts.h"
+
+struct rank {
+        unsigned member;
+        unsigned urgency; /* 2: the floor, 1: a guarantee that is a whole turn behind */
+        unsigned class;
+        int64_t owed_ns; /* for so long it should have had the device; 0: nothing is owed */
+        int64_t ahead;   /* of the virtual time of its class */
+};
+
+static int64_t owed_ns(const struct sched_member *member)
+{
+        if (member->owed_fine <= 0 || member->terms.guarantee_ppm == 0)
+                return 0;
+        return most_of(member->owed_fine / member->terms.guarantee_ppm, 1);
+}
+
+static struct rank rank_of(const struct sched *sched, unsigned i)
+{
+        const struct sched_member *member = &sched->member[i];
+        int64_t turn_fine = turn_lease_ns(sched, member->device) * FINE;
+        const struct sched_device *device = &sched->device[member->device];
+        struct rank rank = {
+                .member = i,
+                .class = member->terms.class,
+                .owed_ns = owed_ns(member),
+                .ahead = vtime_ahead(member->vtime, device->vtime[member->terms.class]),
+        };
+
+        if (member->floor_fine >= turn_fine)
+                rank.urgency = 2;
+        else if (member->owed_fine >= turn_fine)
+                rank.urgency = 1;
+        return rank;
+}
+
+static bool is_before(const struct rank *a, const struct rank *b)
+{
+        if (a->urgency != b->urgency)
+                return a->urgency > b->urgency;
+        if (a->urgency == 0 && a->class != b->class)
+                return a->class > b->class;
+        if (a->owed_ns != b->owed_ns)
+                return a->owed_ns > b->owed_ns;
+        if (a->ahead != b->ahead)
+                return a->ahead < b->ahead;
+        return a->member < b->member;
+}
+
+static bool is_alone(const struct sched *sched, unsigned i)
+{
+        return sched->member[i].mate == i;
+}
+
+/* It waits in the order of this device, and could run. */
+static bool is_candidate(const struct sched *sched, unsigned i)
+{
+        const struct sched_member *member = &sched->member[i];
+
+        if (!unit_wants(sched, i) || !unit_may(sched, i))
+                return false;
+        return is_alone(sched, i) ||
+               (unit_decider(sched, i) == member->device && unit_has_way(sched, i));
+}
+
+/* After rt has run, the device is kept for it for a moment. */
+static bool is_held_off(const struct step *step, const struct rank *rank, unsigned device)
+{
+        return rank->class < SCHED_RT && rank->urgency == 0 &&
+               step->now_ns < step->sched->device[device].hold_ns;
+}
+
+/* Of a gang that has not all of its devices there is no use; the next best has the turn. */
+static bool is_usable(struct step *step, unsigned i)
+{
+        return is_alone(step->sched, i) || gang_gather(step, i);
+}
+
+static bool rank_best(struct step *step, unsigned device, const struct rank *after,
+                      struct rank *ret)
+{
+        const struct sched *sched = step->sched;
+        bool is_found = false;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                struct rank rank;
+
+                if (!is_candidate(sched, i))
+                        continue;
+                rank = rank_of(sched, i);
+                if (is_held_off(step, &rank, device) || (after && !is_before(after, &rank)))
+                        continue;
+                if (!is_found || is_before(&rank, ret))
+                        *ret = rank;
+                is_found = true;
+        }
+        return is_found;
+}
+
+static enum sched_turn turn_of(const struct rank *rank)
+{
+        if (rank->urgency == 2)
+                return SCHED_TURN_FLOOR;
+        return rank->owed_ns > 0 ? SCHED_TURN_OWED : SCHED_TURN_FAIR;
+}
+
+struct pick pick_next(struct step *step, unsigned device)
+{
+        unsigned claim = step->sched->device[device].claim;
+        struct rank rank, last;
+        const struct rank *after = NULL;
+
+        if (claim != NOBODY && gang_has_all(step->sched, claim))
+                return (struct pick){ .member = claim, .turn = SCHED_TURN_FAIR };
+        while (rank_best(step, device, after, &rank)) {
+                if (is_usable(step, rank.member))
+                        return (struct pick){ .member = rank.member,
+                                              .turn = turn_of(&rank),
+                                              .is_urgent = rank.urgency > 0 };
+                last = rank;
+                after = &last;
+        }
+        return (struct pick){ .member = NOBODY };
+}
+
+bool pick_has_rt(struct step *step, unsigned device)
+{
+        const struct sched *sched = step->sched;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].terms.class == SCHED_RT && !is_open(&sched->member[i]) &&
+                    is_candidate(sched, i) && is_usable(step, i))
+                        return true;
+        }
+        return false;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns begin and end.
+ *
+ *      nobody else wants        FREE, until somebody does
+ *      the lease is over        the next one is picked; if it is another, CLOSE
+ *      the holder is done       the same, at once
+ *      rt comes                 the same, at once, but for a turn that outranks it
+ *
+ * After CLOSE the next one waits until what runs is done; or until that is believed to be so near
+ * that its gate is better opened now, since waking up takes as long. An rt member does not wait.
+ * Nobody waits longer than SCHED_PATIENCE_NS. Whatever is told wrongly or never, the next one opens
+ * then at the latest: only for somebody with turns of its own (.turn_ns) LATE must be told.
+ */
+#include "core/sched_parts.h"
+
+static void due_at(struct sched_device *device, const struct step *step, int64_t at_ns)
+{
+        if (at_ns > step->now_ns)
+                device->due_ns = least_of(device->due_ns, at_ns);
+}
+
+/* One action a member and a step, the latest; an alarm besides. */
+void act(struct step *step, const struct sched_action *action)
+{
+        struct sched_actions *ret = step->ret;
+        unsigned kept = 0;
+
+        for (unsigned i = 0; i < ret->count; i++) {
+                if (ret->action[i].member != action->member ||
+                    (ret->action[i].type == SCHED_ALARM) != (action->type == SCHED_ALARM))
+                        ret->action[kept++] = ret->action[i];
+        }
+        ret->action[kept++] = *action;
+        ret->count = kept;
+}
+
+/* -- How long, how much ----------------------------------------------------------------------- */
+
+bool turn_has_rt(const struct sched *sched, unsigned device)
+{
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].terms.class == SCHED_RT && !sched->member[i].terms.is_shut)
+                        return true;
+        }
+        return false;
+}
+
+int64_t turn_lease_ns(const struct sched *sched, unsigned device)
+{
+        int64_t gaps_ns = SCHED_LEASE_GAPS * sched->device[device].gap_ns;
+
+        if (turn_has_rt(sched, device))
+                return SCHED_LEASE_RT_NS;
+        return least_of(most_of(gaps_ns, SCHED_LEASE_LEAST_NS), SCHED_LEASE_MOST_NS);
+}
+
+static int64_t target_of(const struct sched *sched, const struct sched_member *member)
+{
+        if (member->terms.class < SCHED_RT && turn_has_rt(sched, member->device))
+                return SCHED_TARGET_RT_NS;
+        /* A cap is overrun by what is in flight. */
+        if (member->mode == SCHED_MODE_FREE && member->terms.cap_ppm == SCHED_WHOLE_PPM)
+                return SCHED_TARGET_FREE_NS;
+        return SCHED_TARGET_LEASED_NS;
+}
+
+/* -- Closing ---------------------------------------------------------------------------------- */
+
+static void close_one(struct step *step, unsigned i, enum sched_action_type type)
+{
+        struct sched_member *member = &step->sched->member[i];
+
+        member->close_ns = step->now_ns;
+        member->is_draining = true;
+        member->is_passed = false;
+        member->empty_ns = member->is_wanting ? SCHED_NEVER : step->now_ns;
+        act(step, &(struct sched_action){ .type = type, .member = (uint16_t)i });
+}
+
+void turn_close(struct step *step, unsigned member)
+{
+        unsigned i = member;
+
+        do {
+                if (is_open(&step->sched->member[i])) {
+                        step->sched->member[i].mode = SCHED_MODE_CLOSED;
+                        close_one(step, i, SCHED_CLOSE);
+                }
+                i = step->sched->member[i].mate;
+        } while (i != member);
+        step->is_again = true;
+}
+
+void turn_shut(struct step *step, unsigned member)
+{
+        bool was_open = is_open(&step->sched->member[member]);
+        bool was_draining = step->sched->member[member].is_draining;
+
+        turn_close(step, member); /* and all of its gang */
+        step->sched->member[member].mode = SCHED_MODE_SHUT;
+        if (was_open || !was_draining)
+                close_one(step, member, SCHED_SHUT);
+        else
+                act(step, &(struct sched_action){ .type = SCHED_SHUT, .member = (uint16_t)member });
+}
+
+/* -- Opening ---------------------------------------------------------------------------------- */
+
+/* When `next` need not wait for `other` any more, which is on the device. */
+static int64_t past_ns(const struct sched_member *other, const struct sched_member *next)
+{
+        int64_t wake_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS), early_ns;
+
+        if (is_open(other))
+                return SCHED_NEVER;
+        if (!other->is_draining || other->is_passed)
+                return 0;
+        if (other->terms.turn_ns > 0 || next->terms.turn_ns > 0)
+                return SCHED_NEVER;
+        if (next->terms.class == SCHED_RT)
+                return 0;
+        early_ns = other->empty_ns == SCHED_NEVER ? SCHED_NEVER : other->empty_ns - wake_ns;
+        return least_of(early_ns, time_after(other->close_ns, SCHED_PATIENCE_NS));
+}
+
+static int64_t may_open_ns(const struct sched *sched, unsigned unit)
+{
+        int64_t at_ns = 0;
+        unsigned i = unit;
+
+        do {
+                const struct sched_member *one = &sched->member[i];
+
+                for (unsigned j = sched->device[one->device].first; j != NOBODY;
+                     j = sched->member[j].next) {
+                        if (!unit_is_same(sched, i, j))
+                                at_ns = most_of(at_ns, past_ns(&sched->member[j], one));
+                }
+                i = one->mate;
+        } while (i != unit);
+        return at_ns;
+}
+
+static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_t end_ns)
+{
+        struct sched_member *member = &step->sched->member[i];
+
+        if (!is_open(member)) {
+                member->open_ns = step->now_ns;
+                member->is_begun = false;
+                member->leases++;
+        }
+        member->mode = (uint8_t)mode;
+        member->is_draining = false;
+        member->end_ns = end_ns;
+        member->told_target_ns = target_of(step->sched, member);
+        member->told_rate_ppm = member->terms.cap_ppm;
+        act(step, &(struct sched_action){
+                          .type = mode == SCHED_MODE_FREE ? SCHED_FREE : SCHED_OPEN,
+                          .member = (uint16_t)i,
+                          .rate_ppm = member->terms.cap_ppm,
+                          .bank_ns = member->bank_fine / FINE,
+                          .end_ns = end_ns,
+                          .target_ns = member->told_target_ns,
+                  });
+}
+
+/* The shortest lease of its devices, so that rt on one of them is served. */
+static int64_t unit_lease_ns(const struct sched *sched, unsigned unit)
+{
+        int64_t lease_ns = SCHED_NEVER;
+        unsigned i = unit;
+
+        do {
+                const struct sched_member *one = &sched->member[i];
+                int64_t own_ns = one->terms.turn_ns > 0 ? one->terms.turn_ns
+                                                        : turn_lease_ns(sched, one->device);
+
+                lease_ns = least_of(lease_ns, own_ns);
+                i = one->mate;
+        } while (i != unit);
+        return lease_ns;
+}
+
+static void open_unit(struct step *step, const struct pick *pick)
+{
+        int64_t end_ns = time_after(step->now_ns, unit_lease_ns(step->sched, pick->member));
+        unsigned i = pick->member;
+
+        do {
+                struct sched_member *member = &step->sched->member[i];
+
+                member->turn = (uint8_t)pick->turn;
+                member->is_protected = pick->is_urgent || member->terms.turn_ns > 0;
+                open_one(step, i, SCHED_MODE_OPEN, end_ns);
+                i = member->mate;
+        } while (i != pick->member);
+        gang_release(step->sched, pick->member);
+}
+
+/* -- FREE ------------------------------------------------------------------------------------- */
+
+static bool is_free_told(const struct sched *sched, const struct sched_member *member)
+{
+        return member->mode == SCHED_MODE_FREE &&
+               member->told_target_ns == target_of(sched, member) &&
+               member->told_rate_ppm == member->terms.cap_ppm;
+}
+
+/* Who may be FREE: the unit that wants, if only one does; if none does, the only one there is. */
+static unsigned free_candidate(const struct sched *sched, unsigned device)
+{
+        unsigned wanting = NOBODY, any = NOBODY;
+        bool is_only = true;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].terms.is_shut)
+                        continue;
+                if (any != NOBODY && !unit_is_same(sched, any, i))
+                        is_only = false;
+                any = i;
+                if (!unit_wants(sched, i))
+                        continue;
+                if (wanting != NOBODY && !unit_is_same(sched, wanting, i))
+                        return NOBODY;
+                wanting = i;
+        }
+        if (wanting != NOBODY)
+                return wanting;
+        return is_only ? any : NOBODY;
+}
+
+static bool is_unit_shut(const struct sched *sched, unsigned unit)
+{
+        unsigned i = unit;
+
+        do {
+                if (sched->member[i].terms.is_shut || sched->member[i].is_stopped)
+                        return true;
+                i = sched->member[i].mate;
+        } while (i != unit);
+        return false;
+}
+
+/* Nobody is in the way of one unit; turns of its own it has none then. */
+static bool free_give(struct step *step, unsigned device)
+{
+        struct sched *sched = step->sched;
+        int64_t due_ns = SCHED_NEVER;
+        unsigned unit = free_candidate(sched, device), i = unit;
+
+        if (unit == NOBODY || is_unit_shut(sched, unit))
+                return false;
+        if (!unit_is_alone(sched, unit, step->now_ns, &due_ns)) {
+                due_at(&sched->device[device], step, due_ns);
+                return false;
+        }
+        do {
+                if (!is_free_told(sched, &sched->member[i])) {
+                        sched->member[i].turn = SCHED_TURN_FAIR;
+                        sched->member[i].is_protected = false;
+                        open_one(step, i, SCHED_MODE_FREE, SCHED_NEVER);
+                }
+                i = sched->member[i].mate;
+        } while (i != unit);
+        gang_release(sched, unit);
+        return true;
+}
+
+/* -- What is to be done on a device ----------------------------------------------------------- */
+
+static unsigned holder_of(const struct sched *sched, unsigned device)
+{
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (is_open(&sched->member[i]))
+                        return i;
+        }
+        return NOBODY;
+}
+
+static bool is_contested(const struct sched *sched, unsigned holder)
+{
+        unsigned device = sched->member[holder].device;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (!unit_is_same(sched, i, holder) && sched->member[i].is_wanting &&
+                    !sched->member[i].terms.is_shut)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_revoked(struct step *step, unsigned holder)
+{
+        const struct sched *sched = step->sched;
+        const struct sched_member *member = &sched->member[holder];
+        unsigned claim = sched->device[member->device].claim;
+
+        if (member->is_protected)
+                return false;
+        if (claim != NOBODY && !unit_is_same(sched, claim, holder) && gang_has_all(sched, claim))
+                return true;
+        return member->terms.class < SCHED_RT && pick_has_rt(step, member->device);
+}
+
+static bool is_over(struct step *step, unsigned holder)
+{
+        const struct sched *sched = step->sched;
+        const struct sched_member *member = &sched->member[holder];
+
+        if (member->mode == SCHED_MODE_FREE)
+                return is_contested(sched, holder);
+        if (!unit_wants(sched, holder) || is_revoked(step, holder))
+                return true;
+        return step->now_ns >= member->end_ns && unit_decider(sched, holder) == member->device;
+}
+
+/* When something comes of itself that those who wait are waiting for. */
+static void due_waiting(const struct step *step, unsigned device)
+{
+        struct sched_device *here = &step->sched->device[device];
+
+        for (unsigned i = here->first; i != NOBODY; i = step->sched->member[i].next) {
+                const struct sched_member *member = &step->sched->member[i];
+
+                if (!member->is_wanting || is_open(member) || member->terms.is_shut)
+                        continue;
+                due_at(here, step, account_may_ns(member, step->now_ns));
+                if (member->terms.class < SCHED_RT)
+                        due_at(here, step, here->hold_ns);
+        }
+}
+
+static void turn_pass(struct step *step, unsigned device, unsigned holder)
+{
+        struct sched *sched = step->sched;
+        struct pick pick = pick_next(step, device);
+        int64_t at_ns;
+
+        if (holder != NOBODY &&
+            (pick.member == NOBODY || !unit_is_same(sched, pick.member, holder)))
+                turn_close(step, holder);
+        if (pick.member == NOBODY)
+                return;
+        at_ns = may_open_ns(sched, pick.member);
+        if (at_ns > step->now_ns) {
+                due_at(&sched->device[device], step, at_ns);
+                return;
+        }
+        open_unit(step, &pick);
+        due_at(&sched->device[device], step, sched->member[pick.member].end_ns);
+}
+
+void turn_decide(struct step *step, unsigned device)
+{
+        struct sched_device *here = &step->sched->device[device];
+        unsigned holder;
+
+        here->due_ns = SCHED_NEVER;
+        if (here->first == NOBODY)
+                return;
+        account_level(step->sched, device);
+        if (free_give(step, device))
+                return;
+        holder = holder_of(step->sched, device);
+        if (holder == NOBODY || is_over(step, holder))
+                turn_pass(step, device, holder);
+        else
+                due_at(here, step, step->sched->member[holder].end_ns);
+        due_waiting(step, device);
+}
