@@ -55,6 +55,7 @@ struct api_table {
 };
 
 struct library; /* library.h */
+struct elf;     /* object.h */
 
 struct api {
         const char *name;
@@ -65,6 +66,9 @@ struct api {
         int open_flags;            /* added to RTLD_NOW | RTLD_LOCAL */
         void (*no_library)(void);  /* stands in for every function when there is no driver */
         void (*no_function)(void); /* stands in for one that the driver lacks */
+        /* The library is open and none of its functions reached yet; NULL: nothing to do. May be
+         * called more than once, by several threads. */
+        void (*opened)(const struct elf *elf);
         const struct api_table *table;
         const struct library *_Atomic *library; /* NULL until opened; then for ever */
 };

@@ -71,6 +71,8 @@ static const struct library *publish(const struct api *api, struct link_map *map
         l->low = extent.low;
         l->high = extent.high;
         memcpy(l->path, path, strlen(path) + 1);
+        if (api->opened)
+                api->opened(&l->elf);
         bind_slots(api, &l->elf);
         if (cas_acq_rel(api->library, &expected, l))
                 return l;

@@ -5,4 +5,16 @@
  */
 #include "shim/apis.h"
 
+#include "common/clock.h"
+#include "interpose/object.h"
+
+void follow_time_of(const struct elf *elf)
+{
+        time_authority_find *find =
+                (time_authority_find *)(uintptr_t)elf_symbol(elf, TIME_AUTHORITY_SYMBOL);
+
+        if (find)
+                clock_follow(find(TIME_AUTHORITY_VERSION));
+}
+
 const struct api *const api_list[] = { &cuda_api, &nvml_api, NULL };

@@ -7,6 +7,11 @@
 
 #include "interpose/api.h"
 
+struct elf; /* interpose/object.h */
+
+/* A driver that keeps a time of its own (the simulator's virtual clock) is followed from now on. */
+void follow_time_of(const struct elf *elf);
+
 extern const struct api cuda_api;
 extern const struct api nvml_api;
 

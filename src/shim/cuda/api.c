@@ -35,6 +35,7 @@ const struct api cuda_api = {
         .variable = "ALIQUOT_REAL_LIBCUDA",
         .no_library = (void (*)(void))answer_no_library,
         .no_function = (void (*)(void))answer_no_function,
+        .opened = follow_time_of,
         .table = &cuda_table,
         .library = &library,
 };

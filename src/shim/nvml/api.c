@@ -39,6 +39,7 @@ const struct api nvml_api = {
         .open_flags = NVML_OPEN_FLAGS,
         .no_library = (void (*)(void))answer_no_library,
         .no_function = (void (*)(void))answer_no_function,
+        .opened = follow_time_of,
         .table = &nvml_table,
         .library = &library,
 };
