@@ -2,18 +2,15 @@
 #include "cli/top/act.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/top/spawn.h"
 #include "common/scoped.h"
-
-extern char **environ;
 
 /* Both are younger than the oldest glibc that we run with; the numbers are the same on every
  * architecture. */
@@ -24,28 +21,6 @@ extern char **environ;
 #define SYS_pidfd_open 434
 #endif
 
-/* Starts it with its standard error in a pipe. */
-static int start(char **argv, pid_t *ret_pid, FILE **ret_errors)
-{
-        posix_spawn_file_actions_t files;
-        int pipe_ends[2];
-        int rc;
-
-        if (pipe2(pipe_ends, O_CLOEXEC) < 0)
-                return -errno;
-        posix_spawn_file_actions_init(&files);
-        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_adddup2(&files, pipe_ends[1], STDERR_FILENO);
-        rc = posix_spawn(ret_pid, argv[0], &files, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&files);
-        close(pipe_ends[1]);
-        *ret_errors = rc == 0 ? fdopen(pipe_ends[0], "r") : NULL;
-        if (!*ret_errors)
-                close(pipe_ends[0]);
-        return -rc;
-}
-
 bool act_set_limit(const char *program, const struct keys *keys, char ret_message[KEYS_LINE_BYTES])
 {
         static const char prefix[] = "aliquot set: ";
@@ -55,14 +30,18 @@ bool act_set_limit(const char *program, const struct keys *keys, char ret_messag
         const char *why = line;
         int status = 0;
         pid_t pid = -1;
+        int fd = -1;
         int rc;
 
         snprintf(memory, sizeof(memory), "--memory=%s", keys->line);
-        rc = start(argv, &pid, &errors);
+        rc = spawn_piped(argv, false, &pid, &fd);
         if (rc < 0) {
                 snprintf(ret_message, KEYS_LINE_BYTES, "%.80s: %s", program, strerror(-rc));
                 return false;
         }
+        errors = fdopen(fd, "r");
+        if (!errors)
+                close(fd);
         if (errors && fgets(line, sizeof(line), errors))
                 line[strcspn(line, "\n")] = '\0';
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

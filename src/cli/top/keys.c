@@ -208,6 +208,9 @@ static int press_list(struct keys *keys, struct model *model, int key)
         case KEY_OF_HELP:
                 keys->question = SHOWS_HELP;
                 return ORDER_NONE;
+        case 'e':
+                keys->question = SHOWS_EVENTS;
+                return ORDER_NONE;
         case '/':
                 keys->question = ASKS_FILTER;
                 return ORDER_NONE;
@@ -234,6 +237,7 @@ int keys_press(struct keys *keys, struct model *model, int key)
         case ASKS_SIGNAL:
                 return press_signal(keys, key);
         case SHOWS_HELP:
+        case SHOWS_EVENTS:
                 keys->question = ASKS_NOTHING;
                 return ORDER_NONE;
         default:

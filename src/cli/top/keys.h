@@ -28,7 +28,7 @@ enum key {
         KEY_OF_HELP,
 };
 
-enum keys_question { ASKS_NOTHING, ASKS_FILTER, ASKS_LIMIT, ASKS_SIGNAL, SHOWS_HELP };
+enum keys_question { ASKS_NOTHING, ASKS_FILTER, ASKS_LIMIT, ASKS_SIGNAL, SHOWS_HELP, SHOWS_EVENTS };
 
 struct keys {
         enum keys_question question;

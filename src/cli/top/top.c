@@ -21,6 +21,7 @@
 
 #include "cli/options.h"
 #include "cli/top/act.h"
+#include "cli/top/feed.h"
 #include "cli/top/screen.h"
 #include "cli/top/source.h"
 #include "cli/top/view.h"
@@ -31,6 +32,7 @@
 #define LEAST_INTERVAL_NS (100 * NS_PER_MS)
 #define MOST_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
 #define ONCE_COLUMNS 80
+#define FEED_MS 100 /* between two looks at events that are followed */
 
 enum flag { FLAG_ONCE = 0x200, FLAG_INTERVAL, FLAG_SORT, FLAG_FILTER, FLAG_ASCII };
 
@@ -42,6 +44,7 @@ struct top {
         struct model model;
         struct keys keys;
         struct grid grid;
+        struct feed feed;
         size_t first; /* row of the model that is the first on the screen */
 };
 
@@ -146,6 +149,7 @@ static struct view_frame frame_of(struct top *top, char clock[16])
         return (struct view_frame){ .model = &top->model,
                                     .clock = top->is_once ? "" : clock,
                                     .where = top->source.store.path,
+                                    .events = &top->feed.lines,
                                     .is_once = top->is_once };
 }
 
@@ -217,6 +221,20 @@ static void look_again(struct top *top)
         top->keys.is_bad = true;
 }
 
+/* Events come between two looks too; nobody waits for them but who looks at them. */
+static int wait_for_key(struct top *top, uint64_t due)
+{
+        bool follows = top->keys.question == SHOWS_EVENTS;
+        uint64_t now = now_ns();
+        int milliseconds = due > now ? (int)((due - now) / NS_PER_MS) + 1 : 0;
+
+        if (follows && !top->feed.is_open)
+                feed_open(&top->feed, top->source.request.place.program);
+        if (!follows)
+                feed_close(&top->feed);
+        return screen_wait(follows && milliseconds > FEED_MS ? FEED_MS : milliseconds);
+}
+
 static int run_live(struct top *top, struct error *err)
 {
         uint64_t due = now_ns() + top->interval_ns;
@@ -225,8 +243,7 @@ static int run_live(struct top *top, struct error *err)
         if (rc < 0)
                 return rc;
         while (rc == 0 && (rc = show(top, err)) == 0) {
-                uint64_t now = now_ns();
-                int key = screen_wait(due > now ? (int)((due - now) / NS_PER_MS) + 1 : 0);
+                int key = wait_for_key(top, due);
                 bool is_due = now_ns() >= due;
                 bool looks = is_due && !top->keys.is_paused;
 
@@ -242,9 +259,11 @@ static int run_live(struct top *top, struct error *err)
                 }
                 if (looks)
                         look_again(top);
+                feed_read(&top->feed);
                 if (is_due)
                         due = now_ns() + top->interval_ns;
         }
+        feed_close(&top->feed);
         screen_close();
         return rc;
 }

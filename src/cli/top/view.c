@@ -20,6 +20,7 @@ static const char *const help[] = {
         "/                   filter by session, label, command, user, pid; Esc: all again",
         "l                   change the memory limit, as aliquot set does",
         "t K                 end the process, or all of the session: SIGTERM, SIGKILL",
+        "e                   what the daemon did, as it happens",
         "space               hold the picture still; again: go on",
         "q                   quit",
 };
@@ -121,6 +122,20 @@ static void draw_help(struct grid *grid)
         grid_text(grid, &place, "of a GPU: sessions, others, free");
 }
 
+static void draw_events(struct grid *grid, const struct lines *events)
+{
+        struct grid_place place = { 0, 0, grid->columns, GRID_BOLD };
+        unsigned kept = events ? lines_kept(events) : 0;
+        unsigned room = (unsigned)grid->rows - 1;
+
+        grid_text(grid, &place, "what the daemon did, the latest last (any key goes back)");
+        place.looks = GRID_PLAIN;
+        for (unsigned at = kept > room ? kept - room : 0; at < kept; at++) {
+                place.row++;
+                grid_text(grid, &place, "%s", lines_at(events, at));
+        }
+}
+
 static bool is_too_small(struct grid *grid)
 {
         struct grid_place place = { grid->rows / 2, 0, grid->columns, GRID_BOLD };
@@ -160,6 +175,10 @@ void view_draw(struct grid *grid, const struct view_frame *frame, struct keys *k
                 return;
         if (keys->question == SHOWS_HELP) {
                 draw_help(grid);
+                return;
+        }
+        if (keys->question == SHOWS_EVENTS) {
+                draw_events(grid, frame->events);
                 return;
         }
         draw_header(grid, frame, keys);

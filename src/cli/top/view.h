@@ -8,6 +8,7 @@
 
 #include "cli/top/grid.h"
 #include "cli/top/keys.h"
+#include "cli/top/lines.h"
 #include "cli/top/model.h"
 
 #define VIEW_LEAST_ROWS 10
@@ -15,8 +16,9 @@
 
 struct view_frame {
         const struct model *model;
-        const char *clock; /* "12:34:56" */
-        const char *where; /* the runtime folder */
+        const char *clock;          /* "12:34:56" */
+        const char *where;          /* the runtime folder */
+        const struct lines *events; /* NULL: nobody follows them */
         bool is_once; /* one frame for a script: every row, no keys, no history, no selection */
 };
 

@@ -86,7 +86,7 @@ static void its_help(void **state)
 
         scene_begin(&scene);
         scene_press(&scene, '?');
-        scene_draw(&scene, 15, 80);
+        scene_draw(&scene, 16, 80);
         scene_expect(
                 &scene,
                 "aliquot top: its keys (any key goes back)\n"
@@ -98,12 +98,45 @@ static void its_help(void **state)
                 "/                   filter by session, label, command, user, pid; Esc: all again\n"
                 "l                   change the memory limit, as aliquot set does\n"
                 "t K                 end the process, or all of the session: SIGTERM, SIGKILL\n"
+                "e                   what the daemon did, as it happens\n"
                 "space               hold the picture still; again: go on\n"
                 "q                   quit\n"
                 "\n"
                 "[######=====.....]  of a GPU: sessions, others, free\n"
                 "\n"
                 "\n");
+        scene_end(&scene);
+}
+
+static void the_latest_events(void **state)
+{
+        static const char text[] = "1 created a\n2 changed a\n3 rel\033ased a";
+        static struct lines events;
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene.frame.events = &events;
+        lines_add(&events, text, 30);
+        lines_add(&events, text + 30, strlen(text) - 30);
+        scene_press(&scene, 'e');
+        scene_draw(&scene, 10, 60);
+        scene_expect(&scene, "what the daemon did, the latest last (any key goes back)\n"
+                             "1 created a\n"
+                             "2 changed a\n"
+                             "3 rel?ased a\n"
+                             "\n\n\n\n\n\n");
+        for (unsigned i = 0; i < 1000; i++)
+                lines_add(&events, "\nx", 2);
+        for (unsigned i = 0; i < 1000; i++)
+                lines_add(&events, "y", 1);
+        assert_int_equal(lines_kept(&events), LINES_MOST);
+        assert_string_equal(lines_at(&events, LINES_MOST - 2), "x");
+        assert_int_equal(strlen(lines_at(&events, LINES_MOST - 1)), LINES_BYTES - 1);
+        scene_draw(&scene, 10, 60);
+        assert_int_equal(grid_at(&scene.grid, 8, 0)->character, 'x');
+        assert_int_equal(grid_at(&scene.grid, 9, 1)->character, 'y');
+        scene_press(&scene, 'e');
+        assert_int_equal(scene.keys.question, ASKS_NOTHING);
         scene_end(&scene);
 }
 
@@ -138,8 +171,8 @@ static void every_size_is_drawn_within_its_grid(void **state)
 
         scene_begin(&scene);
         scene_press(&scene, 'a');
-        for (int question = 0; question < 4; question++) {
-                scene_press(&scene, "?/lt"[question]);
+        for (int question = 0; question < 5; question++) {
+                scene_press(&scene, "?/lte"[question]);
                 for (int rows = 1; rows <= 40; rows++) {
                         for (int columns = 1; columns <= 130; columns++)
                                 scene_draw(&scene, rows, columns);
@@ -184,6 +217,7 @@ int main(void)
                 cmocka_unit_test(a_question_about_a_limit),
                 cmocka_unit_test(a_question_about_a_signal),
                 cmocka_unit_test(its_help),
+                cmocka_unit_test(the_latest_events),
                 cmocka_unit_test(no_driver_and_no_session),
                 cmocka_unit_test(every_size_is_drawn_within_its_grid),
                 cmocka_unit_test(the_selected_row_is_on_the_screen_wherever_it_is),
