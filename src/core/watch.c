@@ -264,7 +264,7 @@ void watch_untold(struct watch *watch, const struct watch_sight *sight)
         struct watch_case *known = find(watch, sight);
 
         if (known)
-                known->is_told = false;
+                known->is_told = known->is_seen = false;
 }
 
 uint64_t watch_ceiling(uint64_t before, uint64_t limit_bytes, uint64_t ledger_bytes)

@@ -14,7 +14,6 @@ void api_get_devices(struct api_call *call)
 
         if (!api_has_no_query(call))
                 return;
-        node_refresh(call->api->options.node);
         list = json_array();
         for (unsigned i = 0; i < cards->cards.count; i++)
                 json_array_append_new(list, api_view_device(call->api, &cards->cards.card[i]));
@@ -30,7 +29,6 @@ void api_get_device(struct api_call *call)
 
         if (!api_has_no_query(call))
                 return;
-        node_refresh(call->api->options.node);
         for (unsigned i = 0; uuid_parse(call->name, uuid) && i < cards->count; i++) {
                 if (memcmp(cards->card[i].uuid, uuid, sizeof(uuid)) != 0)
                         continue;

@@ -51,7 +51,8 @@ static bool may_hear(const struct subscriber *subscriber, const struct database_
 
         if (subscriber->session[0] && strcmp(subscriber->session, event->session) != 0)
                 return false;
-        if (subscriber->caller.sees_all || !event->session[0])
+        if (subscriber->caller.sees_all ||
+            (!event->session[0] && strcmp(event->type, "stranger") != 0))
                 return true;
         detail = json_loads(event->detail ? event->detail : "{}", 0, NULL);
         is_own = json_integer_value(json_object_get(detail, "owner")) ==

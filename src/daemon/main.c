@@ -271,7 +271,9 @@ static int start_node(struct error *err)
         struct node_options options = { .base = self.base,
                                         .store = &self.store,
                                         .database = self.database,
-                                        .policy = &self.config.policy };
+                                        .policy = &self.config.policy,
+                                        .watch = &self.config.watch,
+                                        .managed_cgroups = self.config.managed_cgroups };
         int rc = find_nvml(&options.nvml, err);
 
         return rc < 0 ? rc : node_open(&self.node, &options, err);

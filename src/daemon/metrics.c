@@ -252,7 +252,6 @@ void api_get_metrics(struct api_call *call)
         size_t length = 0;
         FILE *out = open_memstream(&text, &length);
 
-        node_refresh(call->api->options.node);
         if (out)
                 put_all(out, call->api);
         if (out && fclose(out) == 0)

@@ -76,7 +76,7 @@ static void event_of(const struct work *work, const struct sessions_action *acti
         describe_session(action->session, detail);
 }
 
-static void announce(struct node *node, const struct database_event *event)
+void node_announce(struct node *node, const struct database_event *event)
 {
         log_line(LOG_INFO, "%s %s by %s %s", event->session[0] ? event->session : "node",
                  event->type, event->who, event->detail);
@@ -110,7 +110,7 @@ static int keep(struct node *node, struct work *work, unsigned at, struct error 
         if (action->type == SESSIONS_FORGET)
                 node->counts.ended++;
         if (has_note)
-                announce(node, &event);
+                node_announce(node, &event);
         return has_note ? 2 : 1;
 }
 
@@ -127,7 +127,26 @@ static void tell(struct node *node, const struct work *work, const struct sessio
                 log_line(LOG_ERROR, "the audit trail lacks %s of %s: %s", event.type, event.session,
                          err.text);
         else
-                announce(node, &event);
+                node_announce(node, &event);
+}
+
+/* As it is to be written: nothing more for a session that is clamped. Lives in `room`. */
+static const struct sessions_one *
+as_allowed(const struct node *node, const struct sessions_one *session, struct sessions_one *room)
+{
+        if (!node_is_clamped(node, session))
+                return session;
+        *room = *session;
+        for (unsigned i = 0; i < room->share_count; i++)
+                room->share[i].memory_bytes = 1;
+        return room;
+}
+
+int node_limit(struct node *node, const struct sessions_one *session, struct error *err)
+{
+        struct sessions_one room;
+
+        return folder_limit(&node->store, as_allowed(node, session, &room), err);
 }
 
 /* Somebody else's folder under a name that is one of ours by the database: out of the way, whole.
@@ -136,8 +155,13 @@ static int make(struct node *node, const struct work *work, const struct session
                 struct error *err)
 {
         char kept[PAGE_NAME_BYTES];
-        int rc = folder_make(&node->store, session, &node->cards.cards, err);
+        struct sessions_one room;
+        int rc;
 
+        judge_limits(node, session, work->is_creation);
+        session = as_allowed(node, session, &room);
+        node->folder_changes++;
+        rc = folder_make(&node->store, session, &node->cards.cards, err);
         if (rc != -EEXIST || work->is_creation)
                 return rc;
         rc = store_set_aside(&node->store, session->name, kept, err);

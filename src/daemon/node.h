@@ -19,6 +19,7 @@
 #include <event2/event.h>
 
 #include "core/sessions.h"
+#include "core/watch.h"
 #include "daemon/database.h"
 #include "daemon/folder.h"
 #include "machine/cards.h"
@@ -32,6 +33,9 @@ struct node_options {
         struct database *database; /* borrowed for the node's life */
         const struct sessions_policy *policy;
         const char *nvml; /* the library, as for dlopen(); borrowed for the node's life */
+        /* Borrowed likewise, and read at each use. */
+        const struct watch_policy *watch;
+        const char *managed_cgroups; /* see identity_is_in() */
 };
 
 /* The latest look at the cards. */
@@ -50,11 +54,8 @@ void node_close(struct node *node);
 int node_step(struct node *node, const struct sessions_event *event, const char *who,
               struct sessions_actions *ret, struct error *err);
 
-/* Looks for the cards again, from the beginning. */
+/* Looks for the cards again, from the beginning; waits a moment for the driver's answer. */
 void node_look_again(struct node *node);
-
-/* The cards as they were at most a second ago, where the driver runs. */
-void node_refresh(struct node *node);
 
 /* Borrowed, and valid until the next step. */
 const struct sessions *node_sessions(const struct node *node);
@@ -81,7 +82,11 @@ struct node_counts {
         uint64_t refused[NODE_ANSWERS]; /* of creations, by enum sessions_answer */
         uint64_t ended;                 /* sessions of which nothing is left */
         uint64_t failed;                /* actions that could not be carried out */
-        uint64_t signals;               /* sent to processes of sessions */
+        uint64_t signals;               /* sent to processes */
+        uint64_t strangers;             /* processes of no session that were seen on a GPU */
+        uint64_t forged;                /* processes and sessions that no ledger explained */
+        uint64_t clamps;
+        uint64_t nvml_failures;
 };
 const struct node_counts *node_counts(const struct node *node);
 

@@ -70,7 +70,7 @@ void node_sweep(struct node *node)
                 log_line(LOG_WARN, "%s", err.text);
 }
 
-static int start(struct node *node, struct error *err)
+static int start(struct node *node, const struct node_options *options, struct error *err)
 {
         struct restoring restoring = { .node = node, .err = err };
         int rc = folder_prepare(&node->store, err);
@@ -79,9 +79,10 @@ static int start(struct node *node, struct error *err)
                 rc = database_each(node->database, restore, &restoring, err);
         if (rc == 0)
                 rc = node_watch_start(node, err);
+        if (rc == 0)
+                rc = node_cards_start(node, options, err);
         if (rc < 0)
                 return rc;
-        node_look_at_cards(node);
         node_tick(node);
         node_sweep(node);
         node_arm(node);
@@ -104,9 +105,8 @@ int node_open(struct node **ret, const struct node_options *options, struct erro
         node->base = options->base;
         node->store = *options->store;
         node->database = options->database;
-        node->nvml = options->nvml;
         sessions_init(node->sessions, options->policy);
-        rc = start(node, err);
+        rc = start(node, options, err);
         if (rc < 0) {
                 node_close(node);
                 return rc;
@@ -119,6 +119,7 @@ void node_close(struct node *node)
 {
         if (!node)
                 return;
+        node_cards_stop(node);
         node_watch_stop(node);
         free(node->sessions);
         free(node);

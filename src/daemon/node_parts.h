@@ -3,12 +3,14 @@
  * What the files of the node share, and nobody else.
  *
  * node.c carries steps out; node_open.c begins and ends, and reconciles folders with what was
- * saved; node_watch.c has the timers: what is due, who lives, which cards there are.
+ * saved; node_watch.c has the timers: what is due, who lives; node_cards.c asks the driver which
+ * cards there are and who is on them, node_judge.c whose they are, and node_answer.c does what
+ * comes of that.
  */
 #ifndef ALIQUOT_DAEMON_NODE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_PARTS_H
 
-#include "daemon/node.h"
+#include "daemon/node_gpus.h"
 
 #define NODE_SECOND_NS UINT64_C(1000000000)
 
@@ -24,10 +26,16 @@ struct node {
         void *folder_context;
 
         struct node_cards cards;
-        const char *nvml;
-        void *nvml_handle;
-        bool is_nvml_started;
-        uint64_t looked_ns; /* at the cards, last */
+        const struct watch_policy *watch;
+        const char *managed_cgroups;
+        struct nvml_thread *nvml;
+        struct event *asking;   /* when the driver is asked next */
+        bool must_restart_nvml; /* at the next question */
+        bool is_nvml_silent;    /* and that has been said */
+        uint64_t whole_ns;      /* CLOCK_MONOTONIC: when it was asked for everything, last */
+        uint64_t heard_ns;      /* likewise: when it answered that, last */
+        struct judge *judge;
+        unsigned folder_changes; /* rises when a folder is made or changed */
 
         int clock;             /* timerfd of the wall clock */
         struct event *due;     /* on the clock */
@@ -39,13 +47,29 @@ struct node {
 
 /* node.c */
 void node_tick(struct node *node);
+void node_announce(struct node *node, const struct database_event *event);
+
+/* Writes a session's limits, or that it is clamped. */
+int node_limit(struct node *node, const struct sessions_one *session, struct error *err);
 void node_note_empty(struct node *node, const char *name);
 
 /* node_watch.c */
 int node_watch_start(struct node *node, struct error *err);
 void node_watch_stop(struct node *node);
 void node_arm(struct node *node);
-void node_look_at_cards(struct node *node);
+
+/* node_cards.c */
+int node_cards_start(struct node *node, const struct node_options *options, struct error *err);
+void node_cards_stop(struct node *node);
+
+/* node_judge.c: a look that has been taken, and what a session is allowed from now on. */
+struct judge *judge_new(void);
+void judge_free(struct judge *judge);
+void judge_look(struct node *node, const struct nvml_look *look);
+void judge_limits(struct node *node, const struct sessions_one *session, bool is_new);
+bool judge_is_close(const struct judge *judge);
+/* Whose identity is to be read again. */
+void judge_suspects(const struct judge *judge, struct nvml_ask *ask);
 
 /* node_open.c: a folder of ours that no session has any more goes when nobody lives in it. */
 void node_sweep(struct node *node);

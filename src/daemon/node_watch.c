@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node looks at by itself: the clock, its sessions' processes, the cards.
+ * What the node looks at by itself: the clock, and its sessions' processes.
  *
  * When the next tick is due is the core's word, on the wall clock; the kernel says when that clock
  * is set, and then it is asked again. Whether somebody lives matters of sessions that end alone:
- * ten times a second, a few at a time, so that no load comes of there being many. Cards are looked
- * at every half minute.
+ * ten times a second, a few at a time, so that no load comes of there being many.
  */
 #include "daemon/node_parts.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "common/text.h"
-
 #define LOOK_NS 100000000 /* at sessions that end */
 #define LOOKS 16u         /* at so many at once */
-#define ROUND_SECONDS 30  /* between two looks at the cards, and for folders left over */
+#define ROUND_SECONDS 30  /* between two looks for folders left over */
 
 /* -- The clock -------------------------------------------------------------------------------- */
 
@@ -71,124 +66,12 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
         }
 }
 
-/* -- The cards -------------------------------------------------------------------------------- */
-
-static int start_nvml(struct node *node, struct error *err)
-{
-        int rc;
-
-        if (node->is_nvml_started)
-                return 0;
-        if (!node->nvml_handle)
-                node->nvml_handle = dlopen(node->nvml, RTLD_NOW | RTLD_LOCAL);
-        if (!node->nvml_handle)
-                return fail(err, -ENOENT, "no NVIDIA driver here: %s", dlerror());
-        rc = cards_start(node->nvml_handle, node->nvml, err);
-        node->is_nvml_started = rc == 0;
-        return rc;
-}
-
-static void stop_nvml(struct node *node)
-{
-        if (node->is_nvml_started)
-                cards_stop();
-        node->is_nvml_started = false;
-}
-
-static bool has_card(const struct cards *cards, const uint8_t uuid[16])
-{
-        for (unsigned i = 0; i < cards->count; i++) {
-                if (memcmp(cards->card[i].uuid, uuid, 16) == 0)
-                        return true;
-        }
-        return false;
-}
-
-/* A card that is cut into instances is not to be had whole. */
-static bool is_to_be_had(const struct cards *cards, const struct card *card)
-{
-        for (unsigned i = 0; !card->is_instance && i < cards->count; i++) {
-                if (cards->card[i].is_instance && cards->card[i].index == card->index)
-                        return false;
-        }
-        return card->total_bytes > 0;
-}
-
-static void step_gpu(struct node *node, enum sessions_event_type type,
-                     const struct sessions_gpu *gpu)
-{
-        const struct sessions_event event = { .type = type, .gpu = *gpu };
-        struct sessions_actions actions;
-        struct error err = { 0 };
-        char uuid[UUID_TEXT_BYTES];
-
-        node_step(node, &event, "daemon", &actions, &err);
-        if (actions.answer == SESSIONS_FULL)
-                log_line(LOG_WARN, "%s is left out: a node has at most %u GPUs",
-                         uuid_format(gpu->uuid, false, uuid), SESSIONS_GPUS);
-}
-
-static void tell_cards(struct node *node)
-{
-        const struct cards *cards = &node->cards.cards;
-
-        for (unsigned i = 0; i < cards->count; i++) {
-                struct sessions_gpu gpu = { .card_bytes = cards->card[i].total_bytes };
-
-                memcpy(gpu.uuid, cards->card[i].uuid, sizeof(gpu.uuid));
-                if (is_to_be_had(cards, &cards->card[i]))
-                        step_gpu(node, SESSIONS_GPU_HERE, &gpu);
-        }
-        for (unsigned i = 0; i < node->sessions->gpu_count; i++) {
-                const struct sessions_gpu gpu = node->sessions->gpu[i];
-
-                if (gpu.is_here && !has_card(cards, gpu.uuid))
-                        step_gpu(node, SESSIONS_GPU_GONE, &gpu);
-        }
-}
-
-void node_look_at_cards(struct node *node)
-{
-        struct error err = { 0 };
-        int rc = start_nvml(node, &err);
-
-        node->looked_ns = node_now_ns();
-        if (rc == 0)
-                rc = cards_list(&node->cards.cards, &err);
-        if (rc < 0) {
-                stop_nvml(node);
-                node->cards.cards.count = 0;
-                if (strcmp(node->cards.trouble, err.text) != 0)
-                        log_line(LOG_WARN, "%s; nothing is admitted until there is a GPU",
-                                 err.text);
-        }
-        text_put(node->cards.trouble, sizeof(node->cards.trouble), NULL, "%s", err.text);
-        if (rc == 0 && node->cards.cards.count == 0)
-                text_put(node->cards.trouble, sizeof(node->cards.trouble), NULL,
-                         "the driver lists no GPU");
-        tell_cards(node);
-}
-
-void node_refresh(struct node *node)
-{
-        uint64_t now_ns = node_now_ns();
-
-        if (node->is_nvml_started &&
-            (now_ns < node->looked_ns || now_ns - node->looked_ns > NODE_SECOND_NS))
-                node_look_at_cards(node);
-}
-
-void node_look_again(struct node *node)
-{
-        stop_nvml(node);
-        node_look_at_cards(node);
-}
+/* -- Now and then ----------------------------------------------------------------------------- */
 
 static void on_round(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;
 
-        node_look_at_cards(node);
         if (node->has_leftovers)
                 node_sweep(node);
 }
@@ -222,5 +105,4 @@ void node_watch_stop(struct node *node)
         }
         if (node->clock >= 0)
                 close(node->clock);
-        stop_nvml(node);
 }

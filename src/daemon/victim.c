@@ -112,3 +112,11 @@ unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid
         }
         return sent;
 }
+
+bool victim_signal_identity(const struct identity *identity, int number)
+{
+        scoped_fd int held = hold(identity->pid);
+
+        /* The start is read when the pid can be nobody else's any more. */
+        return held >= 0 && identity_is_same(identity) && send_to(held, number);
+}

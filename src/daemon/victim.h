@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "daemon/identity.h"
 #include "store/usage.h"
 
 /* Whether it was sent. */
@@ -22,5 +23,8 @@ bool victim_signal(const struct usage_process *process, const struct liveness_fi
 /* The same for every process of the owner that has `slots` mapped, whatever any slot says: a walk
  * over all processes, for a session whose slots cannot be believed. Returns how many got it. */
 unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number);
+
+/* To the process that this is the identity of, if it is still there. */
+bool victim_signal_identity(const struct identity *identity, int number);
 
 #endif

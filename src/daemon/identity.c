@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/identity.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/scoped.h"
+
+#define HOST_PID_NS UINT64_C(0xeffffffc) /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define TICK_NS(per_second) (UINT64_C(1000000000) / (uint64_t)(per_second))
+
+int identity_hold(uint32_t pid)
+{
+        int fd = pid && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+        return fd < 0 ? -errno : fd;
+}
+
+/* Its descriptor becomes readable when it dies, and stays so. */
+bool identity_is_there(int held)
+{
+        struct pollfd poll_it = { .fd = held, .events = POLLIN };
+
+        return poll(&poll_it, 1, 0) == 0;
+}
+
+static FILE *open_of(uint32_t pid, const char *name)
+{
+        char path[96];
+
+        snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+        return fopen(path, "re");
+}
+
+/* The command in field 2 may hold spaces and brackets. 0: there is no such process. */
+static uint64_t read_start(uint32_t pid)
+{
+        scoped_file FILE *file = open_of(pid, "stat");
+        char text[1024];
+        size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+        char *field;
+
+        text[length] = '\0';
+        field = strrchr(text, ')');
+        for (int i = 0; field && i < 20; i++)
+                field = strchr(field + 1, ' ');
+        return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static void take_name(const char *value, char ret[16])
+{
+        size_t i = 0;
+
+        for (; i + 1 < 16 && value[i] && value[i] != '\n'; i++)
+                ret[i] = value[i] >= ' ' && value[i] <= '~' ? value[i] : '?';
+        memset(ret + i, 0, 16 - i);
+}
+
+static bool read_status(uint32_t pid, struct identity *ret)
+{
+        scoped_file FILE *file = open_of(pid, "status");
+        char line[512];
+        const char *last;
+        bool has_uid = false;
+
+        while (file && fgets(line, sizeof(line), file)) {
+                if (strncmp(line, "Name:\t", 6) == 0)
+                        take_name(line + 6, ret->command);
+                else if (sscanf(line, "Uid: %u", &ret->uid) == 1)
+                        has_uid = true;
+                else if (strncmp(line, "NSpid:", 6) == 0 && (last = strrchr(line, '\t')))
+                        ret->inner_pid = (uint32_t)strtoul(last + 1, NULL, 10);
+        }
+        return has_uid;
+}
+
+static void read_cgroup(uint32_t pid, struct identity *ret)
+{
+        scoped_file FILE *file = open_of(pid, "cgroup");
+        scoped_free char *line = NULL;
+        size_t room = 0;
+
+        while (file && getline(&line, &room, file) > 0) {
+                size_t length = strcspn(line, "\n");
+
+                line[length] = '\0';
+                if (strncmp(line, "0::", 3) == 0 && length - 3 < sizeof(ret->cgroup))
+                        memcpy(ret->cgroup, line + 3, length - 3 + 1);
+        }
+}
+
+/* A path that ends with "/slots", perhaps said to be deleted. */
+static bool is_slots(char *path)
+{
+        static const char deleted[] = " (deleted)";
+        size_t length = strcspn(path, "\n");
+
+        path[length] = '\0';
+        if (length > sizeof(deleted) - 1 &&
+            strcmp(path + length - (sizeof(deleted) - 1), deleted) == 0)
+                length -= sizeof(deleted) - 1;
+        return length >= 6 && strncmp(path + length - 6, "/slots", 6) == 0;
+}
+
+static void add_slots(struct identity *ret, uint64_t device, uint64_t inode)
+{
+        for (unsigned i = 0; i < ret->slots_count; i++) {
+                if (ret->slots[i].device == device && ret->slots[i].inode == inode)
+                        return;
+        }
+        if (ret->slots_count < IDENTITY_SLOTS)
+                ret->slots[ret->slots_count++] = (struct identity_file){ device, inode };
+}
+
+/* A line of maps: range, permissions, offset, device, inode, path. */
+static void read_maps(FILE *file, struct identity *ret)
+{
+        scoped_free char *line = NULL;
+        size_t room = 0;
+
+        while (file && getline(&line, &room, file) > 0) {
+                char *path = strchr(line, '/');
+                unsigned major_number, minor_number;
+                uint64_t inode;
+
+                ret->has_maps = true;
+                if (path && is_slots(path) &&
+                    sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number,
+                           &inode) == 3)
+                        add_slots(ret, makedev(major_number, minor_number), inode);
+        }
+}
+
+/* Where the first thread has ended, /proc/PID/maps is empty, and another thread's is not. */
+static void read_maps_of_threads(uint32_t pid, struct identity *ret)
+{
+        scoped_dir DIR *tasks = NULL;
+        struct dirent *entry;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%u/task", pid);
+        tasks = opendir(path);
+        while (tasks && !ret->has_maps && (entry = readdir(tasks))) {
+                scoped_file FILE *file = NULL;
+
+                snprintf(path, sizeof(path), "task/%.16s/maps", entry->d_name);
+                file = open_of(pid, path);
+                read_maps(file, ret);
+        }
+}
+
+bool identity_read(uint32_t pid, struct identity *ret)
+{
+        struct identity identity = { .pid = pid, .start_ticks = read_start(pid) };
+        scoped_file FILE *maps = NULL;
+        char path[64];
+        struct stat st;
+
+        if (!identity.start_ticks || !read_status(pid, &identity))
+                return false;
+        snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+        if (stat(path, &st) == 0)
+                identity.pid_ns = (uint64_t)st.st_ino;
+        read_cgroup(pid, &identity);
+        maps = open_of(pid, "maps");
+        read_maps(maps, &identity);
+        if (!identity.has_maps)
+                read_maps_of_threads(pid, &identity);
+        *ret = identity;
+        return true;
+}
+
+bool identity_is_same(const struct identity *identity)
+{
+        return read_start(identity->pid) == identity->start_ticks;
+}
+
+bool identity_was_there(const struct identity *identity, uint64_t boot_ns)
+{
+        return (identity->start_ticks + 1) * TICK_NS(sysconf(_SC_CLK_TCK)) <= boot_ns;
+}
+
+static bool is_below(const char *cgroup, const char *prefix, size_t length)
+{
+        while (length && prefix[length - 1] == '/')
+                length--;
+        return strncmp(cgroup, prefix, length) == 0 &&
+               (cgroup[length] == '\0' || cgroup[length] == '/');
+}
+
+/* A path that leads out of what we see of the hierarchy is below nothing. */
+bool identity_is_in(const struct identity *identity, const char *cgroups)
+{
+        if (identity->cgroup[0] != '/' || strstr(identity->cgroup, "/../") ||
+            strcmp(identity->cgroup, "/..") == 0)
+                return false;
+        for (const char *at = cgroups; *at; at += strspn(at, ", ")) {
+                size_t length = strcspn(at, ", ");
+
+                if (length && is_below(identity->cgroup, at, length))
+                        return true;
+                at += length;
+        }
+        return false;
+}
+
+bool identity_is_host(void)
+{
+        struct stat st;
+
+        return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == HOST_PID_NS;
+}

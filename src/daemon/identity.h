@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a pid is, by the kernel's word alone.
+ *
+ *      held = identity_hold(pid)               // from here on the pid is nobody else's,
+ *      identity_read(pid, &identity)           // as long as
+ *      identity_is_there(held)                 // its process lives
+ *
+ * Nothing here is what the process says of itself, but for the command's name. Which `slots` it has
+ * mapped is told by device and inode, since its paths may be those of another mount namespace: only
+ * files named so are kept, and who hides its session behind another name is in none. A process that
+ * may not be looked into (another user's, for a user's own daemon) has no mappings that are known.
+ *
+ * Any thread; no state.
+ */
+#ifndef ALIQUOT_DAEMON_IDENTITY_H
+#define ALIQUOT_DAEMON_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IDENTITY_SLOTS 4u
+#define IDENTITY_CGROUP_BYTES 256u
+
+struct identity_file {
+        uint64_t device, inode;
+};
+
+struct identity {
+        uint32_t pid;         /* in our PID namespace */
+        uint32_t inner_pid;   /* in its own */
+        uint64_t pid_ns;      /* inode of that; 0: not to be known */
+        uint64_t start_ticks; /* field 22 of its stat */
+        uint32_t uid;         /* the real one */
+        bool has_maps;        /* its mappings could be read */
+        unsigned slots_count;
+        struct identity_file slots[IDENTITY_SLOTS];
+        char command[16];
+        char cgroup[IDENTITY_CGROUP_BYTES]; /* of version 2; "": none, or too long */
+};
+
+/* A pidfd, or a negative errno. */
+int identity_hold(uint32_t pid);
+bool identity_is_there(int held);
+
+/* False: there is no such process (any more). */
+bool identity_read(uint32_t pid, struct identity *ret);
+
+/* Whether it is still the process that `identity` was read from: the same start. */
+bool identity_is_same(const struct identity *identity);
+
+/* Whether it had started before this moment (CLOCK_BOOTTIME): if so, and it lives, its pid was its
+ * own at that moment. */
+bool identity_was_there(const struct identity *identity, uint64_t boot_ns);
+
+/* Whether its cgroup is one of these, or in one: absolute paths, separated by commas. */
+bool identity_is_in(const struct identity *identity, const char *cgroups);
+
+/* Whether pids here are those of the machine. */
+bool identity_is_host(void);
+
+#endif
