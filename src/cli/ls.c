@@ -22,20 +22,10 @@
 /* As much of a UUID as tells cards apart. */
 #define UUID_SHOWN 12
 
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-        if (key != ARGP_KEY_INIT)
-                return ARGP_ERR_UNKNOWN;
-        state->child_inputs[0] = state->input;
-        return 0;
-}
-
-static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
-
 const struct argp argp_ls = {
-        .parser = parse,
+        .parser = view_list_parse,
         .doc = "List the sessions.",
-        .children = children,
+        .children = view_list_children,
 };
 
 struct listing {

@@ -40,6 +40,10 @@ static error_t parse_view(int key, char *value, struct argp_state *state)
                         argp_error(state, "%s: too many arguments", value);
                 view->name[view->count++] = value;
                 return 0;
+        case ARGP_KEY_END:
+                if (view->count < view->least)
+                        argp_error(state, "which session? aliquot ls lists them");
+                return 0;
         default:
                 return ARGP_ERR_UNKNOWN;
         }
@@ -70,6 +74,16 @@ const struct argp view_list_argp = {
         .parser = parse_list,
         .children = list_children,
 };
+
+error_t view_list_parse(int key, char *value, struct argp_state *state)
+{
+        if (key != ARGP_KEY_INIT)
+                return ARGP_ERR_UNKNOWN;
+        state->child_inputs[0] = state->input;
+        return 0;
+}
+
+const struct argp_child view_list_children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
 
 int view_choose(const struct view *view, struct table *table, struct error *err)
 {

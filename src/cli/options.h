@@ -26,7 +26,8 @@ void options_parse(const struct options *options, const struct argp *argp, unsig
 struct view {
         bool is_json;
         const char *columns; /* of -o; NULL: all */
-        unsigned most;       /* names it takes at most; set before */
+        unsigned least;      /* sessions that it needs, and names it takes at most; set before */
+        unsigned most;
         unsigned count;
         const char *name[16];
 };
@@ -34,6 +35,10 @@ struct view {
 /* For argp_child; input: a struct view. */
 extern const struct argp view_argp;
 extern const struct argp view_list_argp; /* with -o */
+
+/* Parser and children of a command that takes the second of these alone; its input is the view. */
+error_t view_list_parse(int key, char *value, struct argp_state *state);
+extern const struct argp_child view_list_children[];
 
 /* The columns that -o says, for a table whose titles are set. */
 int view_choose(const struct view *view, struct table *table, struct error *err);

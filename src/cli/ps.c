@@ -17,21 +17,11 @@
 
 #define SHORT_UUID 12 /* GPU- and 8 digits */
 
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-        if (key != ARGP_KEY_INIT)
-                return ARGP_ERR_UNKNOWN;
-        state->child_inputs[0] = state->input;
-        return 0;
-}
-
-static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
-
 const struct argp argp_ps = {
-        .parser = parse,
+        .parser = view_list_parse,
         .args_doc = "[SESSION]",
         .doc = "List the processes that use a GPU, and what each holds.",
-        .children = children,
+        .children = view_list_children,
 };
 
 struct listing {

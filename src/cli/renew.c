@@ -27,10 +27,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         case 't':
                 renewal->flags.flag[0] = (struct settings_flag){ "ALIQUOT_TTL", "--ttl", value };
                 return 0;
-        case ARGP_KEY_END:
-                if (!renewal->view.count)
-                        argp_error(state, "which session? aliquot ls lists them");
-                return 0;
         default:
                 return ARGP_ERR_UNKNOWN;
         }
@@ -69,7 +65,7 @@ static int renew(const struct store *store, const char *name, const struct setti
 
 int command_renew(int argc, char **argv)
 {
-        static struct renewal renewal = { .view.most = 1 };
+        static struct renewal renewal = { .view = { .least = 1, .most = 1 } };
         const struct settings *settings = &renewal.request.settings;
         struct store store = { 0 };
         struct error err = { 0 };

@@ -30,10 +30,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
         case 'f':
                 removal->is_forced = true;
                 return 0;
-        case ARGP_KEY_END:
-                if (!removal->view.count)
-                        argp_error(state, "which session? aliquot ls lists them");
-                return 0;
         default:
                 return ARGP_ERR_UNKNOWN;
         }
@@ -95,7 +91,7 @@ static int remove_session(const struct store *store, const char *name, bool is_f
 
 int command_rm(int argc, char **argv)
 {
-        struct removal removal = { .view.most = 1 };
+        struct removal removal = { .view = { .least = 1, .most = 1 } };
         struct json_out out = { .stream = stdout };
         struct store store;
         struct error err = { 0 };

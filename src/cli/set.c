@@ -38,8 +38,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 state->child_inputs[3] = &change->flags;
                 return 0;
         case ARGP_KEY_END:
-                if (!change->view.count)
-                        argp_error(state, "which session? aliquot ls lists them");
                 if (!has_wish(&change->flags))
                         argp_error(state, "nothing to set; as in: aliquot set %s --memory 4GiB",
                                    change->view.name[0]);
@@ -166,7 +164,7 @@ static int change_remotely(struct change *change, const struct store *store, str
 
 int command_set(int argc, char **argv)
 {
-        static struct change change = { .view.most = 1 };
+        static struct change change = { .view = { .least = 1, .most = 1 } };
         struct store store = { 0 };
         struct error err = { 0 };
         const char *name;

@@ -7,35 +7,16 @@
 #include "cli/options.h"
 #include "cli/views.h"
 
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-        struct view *view = state->input;
-
-        switch (key) {
-        case ARGP_KEY_INIT:
-                state->child_inputs[0] = view;
-                return 0;
-        case ARGP_KEY_END:
-                if (!view->count)
-                        argp_error(state, "which session? aliquot ls lists them");
-                return 0;
-        default:
-                return ARGP_ERR_UNKNOWN;
-        }
-}
-
-static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 }, { 0 } };
-
 const struct argp argp_show = {
-        .parser = parse,
+        .parser = view_list_parse,
         .args_doc = "SESSION",
         .doc = "Show a session: its limits, and what is used of them.",
-        .children = children,
+        .children = view_list_children,
 };
 
 int command_show(int argc, char **argv)
 {
-        struct view view = { .most = 1 };
+        struct view view = { .least = 1, .most = 1 };
         struct table table = { .titles = VIEWS_TITLES };
         struct store store = { 0 };
         struct error err = { 0 };
