@@ -8,7 +8,6 @@
 #define RATIO_MOST 10000u
 #define WEIGHT_MOST 10000u
 #define PRIORITY_MOST 2u
-#define WHOLE_MILLI_PERCENT 100000u
 
 const char *sessions_check_policy(const struct sessions_policy *policy)
 {

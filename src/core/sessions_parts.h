@@ -20,6 +20,8 @@
 
 #include "core/sessions.h"
 
+#define WHOLE_MILLI_PERCENT 100000u
+
 /* One call of sessions_step(). */
 struct step {
         struct sessions *node;

@@ -14,6 +14,7 @@ struct room {
         uint64_t most;                  /* that one session may have */
         uint64_t bound;                 /* that all may have together */
         uint64_t promised;              /* to the others */
+        uint32_t free_milli_percent;    /* that the others' guarantees leave of its time */
 };
 
 static const struct sessions_gpu *gpu_here(const struct sessions *node, const uint8_t uuid[16])
@@ -41,6 +42,26 @@ static uint64_t promised_but(const struct sessions *node, const struct sessions_
                 }
         }
         return sum;
+}
+
+static uint32_t free_time_but(const struct sessions *node, const struct sessions_one *but,
+                              const uint8_t uuid[16])
+{
+        uint32_t left = WHOLE_MILLI_PERCENT;
+
+        for (unsigned i = 0; i < node->places; i++) {
+                const struct sessions_one *one = &node->session[i];
+
+                if (one == but || one->state == SESSIONS_FREE)
+                        continue;
+                for (unsigned j = 0; j < one->share_count; j++) {
+                        uint32_t taken = one->share[j].guarantee_milli_percent;
+
+                        if (uuid_is_same(one->share[j].uuid, uuid))
+                                left -= taken < left ? taken : left;
+                }
+        }
+        return left;
 }
 
 static uint64_t percent_of(uint64_t bytes, uint32_t percent)
@@ -76,6 +97,7 @@ static struct room room_of(const struct sessions *node, const uint8_t uuid[16],
                 room.most = room.gpu->card_bytes - node->policy.reserve_bytes;
         room.bound = bound_of(&node->policy, room.most);
         room.promised = promised_but(node, but, uuid);
+        room.free_milli_percent = free_time_but(node, but, uuid);
         return room;
 }
 
@@ -93,6 +115,13 @@ static bool refuse_room(struct sessions_actions *ret, const uint8_t uuid[16],
         ret->wanted_bytes = wanted;
         ret->free_bytes = room_bytes(room);
         return refuse(ret, SESSIONS_NO_ROOM, "memory");
+}
+
+static bool refuse_time(struct sessions_actions *ret, const struct room *room)
+{
+        memcpy(ret->gpu, room->gpu->uuid, sizeof(ret->gpu));
+        ret->free_milli_percent = room->free_milli_percent;
+        return refuse(ret, SESSIONS_NO_TIME, "guarantee");
 }
 
 static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t most)
@@ -126,6 +155,15 @@ static bool has_room(const struct sessions *node, const struct sessions_one *but
         return refuse_room(ret, share->uuid, &room, share->memory_bytes);
 }
 
+static bool has_time(const struct sessions *node, const struct sessions_one *but,
+                     const struct sessions_share *share, struct sessions_actions *ret)
+{
+        struct room room = room_of(node, share->uuid, but);
+
+        return !room.gpu || share->guarantee_milli_percent <= room.free_milli_percent ||
+               refuse_time(ret, &room);
+}
+
 static bool grant_named(const struct sessions *node, const struct sessions_one *one,
                         struct sessions_actions *ret)
 {
@@ -134,7 +172,8 @@ static bool grant_named(const struct sessions *node, const struct sessions_one *
                         return false;
         }
         for (unsigned i = 0; i < one->share_count; i++) {
-                if (!has_room(node, NULL, &one->share[i], ret))
+                if (!has_room(node, NULL, &one->share[i], ret) ||
+                    !has_time(node, NULL, &one->share[i], ret))
                         return false;
         }
         return true;
@@ -147,6 +186,10 @@ bool room_regrant(const struct sessions *node, const struct sessions_one *one,
                 if (wanted->share[i].memory_bytes > one->share[i].memory_bytes &&
                     (!is_possible(node, &wanted->share[i], ret) ||
                      !has_room(node, one, &wanted->share[i], ret)))
+                        return false;
+                if (wanted->share[i].guarantee_milli_percent >
+                            one->share[i].guarantee_milli_percent &&
+                    !has_time(node, one, &wanted->share[i], ret))
                         return false;
         }
         return true;
@@ -206,6 +249,12 @@ static uint64_t least_room(const struct offer *offer, const struct sessions_shar
                                                              : offer->free_least_bytes;
 }
 
+static bool is_large_enough(const struct offer *offer, const struct room *room,
+                            const struct sessions_share *share)
+{
+        return room->gpu && room_bytes(room) >= least_room(offer, share);
+}
+
 static struct room *offer_choose(struct offer *offer, const struct sessions_share *share)
 {
         struct room *best = NULL;
@@ -213,7 +262,8 @@ static struct room *offer_choose(struct offer *offer, const struct sessions_shar
         for (unsigned i = 0; i < offer->count; i++) {
                 struct room *room = &offer->room[i];
 
-                if (!room->gpu || room_bytes(room) < least_room(offer, share))
+                if (!is_large_enough(offer, room, share) ||
+                    room->free_milli_percent < share->guarantee_milli_percent)
                         continue;
                 if (!best || is_better(offer, room, best, share->memory_bytes))
                         best = room;
@@ -250,7 +300,8 @@ static struct sessions_share *largest_unplaced(struct sessions_one *one, const b
 /*
  * NULL, or a share for which there is no GPU any more. The largest share goes first: whatever GPU
  * it takes, those that are large enough for it are among those that are for the next, so whenever
- * there is a way to place all, this finds one.
+ * there is a way to place all, this finds one. (Guarantees are the same on all GPUs of a session
+ * for whom they are chosen here; if they were not, a way could be missed.)
  */
 static const struct sessions_share *offer_place(struct offer *offer, struct sessions_one *one)
 {
@@ -269,6 +320,12 @@ static const struct sessions_share *offer_place(struct offer *offer, struct sess
         return NULL;
 }
 
+static void offer_all_time(struct offer *offer)
+{
+        for (unsigned i = 0; i < offer->count; i++)
+                offer->room[i].free_milli_percent = WHOLE_MILLI_PERCENT;
+}
+
 /* Could it be, if nobody else were there? */
 static bool is_any_possible(const struct offer *offer, const struct sessions_one *one,
                             struct sessions_actions *ret)
@@ -278,6 +335,7 @@ static bool is_any_possible(const struct offer *offer, const struct sessions_one
         const struct sessions_share *share;
         const struct room *freest;
 
+        offer_all_time(&hollow);
         for (unsigned i = 0; i < hollow.count; i++)
                 hollow.room[i].promised = 0;
         share = offer_place(&hollow, &trial);
@@ -287,21 +345,40 @@ static bool is_any_possible(const struct offer *offer, const struct sessions_one
         return refuse_gpu(ret, least_room(offer, share), freest ? freest->most : 0);
 }
 
+/* Whether there is memory for it, whatever the others' guarantees. */
+static bool has_any_room(const struct offer *offer, const struct sessions_one *one,
+                         struct sessions_actions *ret)
+{
+        struct offer timeless = *offer;
+        struct sessions_one trial = *one;
+        const struct sessions_share *share;
+        const struct room *freest;
+
+        offer_all_time(&timeless);
+        share = offer_place(&timeless, &trial);
+        if (!share)
+                return true;
+        freest = offer_freest(&timeless); /* there is one: it could be on empty cards */
+        return refuse_room(ret, freest->gpu->uuid, freest, least_room(offer, share));
+}
+
 static bool grant_any(const struct sessions *node, const struct sessions_wish *wish,
                       struct sessions_one *one, struct sessions_actions *ret)
 {
         const struct sessions_share *share;
-        const struct room *freest;
         struct offer offer;
+        unsigned at = 0;
 
         offer_make(&offer, node, wish);
-        if (!is_any_possible(&offer, one, ret))
+        if (!is_any_possible(&offer, one, ret) || !has_any_room(&offer, one, ret))
                 return false;
         share = offer_place(&offer, one);
         if (!share)
                 return true;
-        freest = offer_freest(&offer); /* there is one: it could be on empty cards */
-        return refuse_room(ret, freest->gpu->uuid, freest, least_room(&offer, share));
+        /* Memory was found for it, so a GPU with enough is left, and its time is what lacks. */
+        while (!is_large_enough(&offer, &offer.room[at], share))
+                at++;
+        return refuse_time(ret, &offer.room[at]);
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */

@@ -53,6 +53,18 @@ static void refuse_room(struct api_call *call, const struct sessions_actions *ac
                      is_named ? uuid : "", trouble[0] ? "; " : "", trouble);
 }
 
+static void refuse_time(struct api_call *call, const struct sessions_actions *actions)
+{
+        char uuid[UUID_TEXT_BYTES];
+
+        api_uuid(call->api, actions->gpu, uuid);
+        http_problem(call->exchange, 409, "no-time",
+                     json_pack("{s:s, s:f, s:s}", "field", "guarantee", "free_percent",
+                               actions->free_milli_percent / 1000.0, "gpu", uuid),
+                     "guarantee: %g %% of the time is left on %s",
+                     actions->free_milli_percent / 1000.0, uuid);
+}
+
 static void refuse_answer(struct api_call *call, const struct sessions_actions *actions)
 {
         const char *field = actions->field;
@@ -61,6 +73,9 @@ static void refuse_answer(struct api_call *call, const struct sessions_actions *
         case SESSIONS_NO_ROOM:
         case SESSIONS_NO_GPU:
                 refuse_room(call, actions);
+                break;
+        case SESSIONS_NO_TIME:
+                refuse_time(call, actions);
                 break;
         case SESSIONS_EXISTS:
                 api_refuse(call, 409, "exists", field, "there is a session of this name");

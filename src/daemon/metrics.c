@@ -46,9 +46,10 @@ static void put_states(FILE *out, const struct sessions *all)
 static void put_counts(FILE *out, const struct node_counts *counts)
 {
         static const char *const reasons[] = {
-                [SESSIONS_NO_ROOM] = "no-room", [SESSIONS_NO_GPU] = "no-gpu",
-                [SESSIONS_EXISTS] = "exists",   [SESSIONS_FULL] = "full",
-                [SESSIONS_TOO_LONG] = "ttl",    [SESSIONS_BAD] = "bad",
+                [SESSIONS_NO_ROOM] = "no-room", [SESSIONS_NO_TIME] = "no-time",
+                [SESSIONS_NO_GPU] = "no-gpu",   [SESSIONS_EXISTS] = "exists",
+                [SESSIONS_FULL] = "full",       [SESSIONS_TOO_LONG] = "ttl",
+                [SESSIONS_BAD] = "bad",
         };
 
         one(out, "aliquot_sessions_admitted_total", "counter", "Sessions that were admitted.",

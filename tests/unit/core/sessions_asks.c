@@ -36,6 +36,7 @@ void uuid_of(unsigned gpu, uint8_t ret[16])
 struct model_ask ask_any(enum sessions_event_type type)
 {
         static const uint64_t ttls[] = { 0, 1, 10, 60, 100, 3600 };
+        unsigned guarantee;
         struct model_ask ask = { .at = any_of(MODEL_SESSIONS), .uid = 1000 + any_of(3) };
 
         ask.is_admin = one_in(8);
@@ -49,9 +50,12 @@ struct model_ask ask_any(enum sessions_event_type type)
         ask.said.owner = one_in(8) ? 1000 + any_of(3) : ask.uid;
         ask.said.ending = any_of(3);
         ask.said.share_count = one_in(3) ? 1 + any_of(MODEL_SHARES) : 1;
+        ask.has_compute = one_in(2);
+        guarantee = one_in(4) ? 10 * any_of(9) : 0;
         for (unsigned i = 0, gpu = any_of(MODEL_GPUS); i < ask.said.share_count; i++, gpu++) {
                 ask.said.share[i].gpu = gpu % MODEL_GPUS;
                 ask.said.share[i].gib = 1 + any_of(one_in(8) ? 25 : 8);
+                ask.said.share[i].guarantee = guarantee;
         }
         if (type == SESSIONS_CHANGE) { /* of one share */
                 ask.said.share_count = 1;
@@ -74,6 +78,7 @@ void ask_event(enum sessions_event_type type, const struct model_ask *ask, bool 
                 if (!ask->is_chosen)
                         uuid_of(ask->said.share[i].gpu, one->share[i].uuid);
                 one->share[i].memory_bytes = ask->said.share[i].gib * ASK_GIB;
+                one->share[i].guarantee_milli_percent = ask->said.share[i].guarantee * 1000;
         }
         *event = (struct sessions_event){ .type = type, .name = one->name, .session = one };
         event->uid = ask->uid;
@@ -84,7 +89,8 @@ void ask_event(enum sessions_event_type type, const struct model_ask *ask, bool 
         event->ttl_ns = ask->ttl * ASK_SECOND;
         event->change_bits = (ask->has_ttl ? SESSIONS_HAS_TTL : 0u) |
                              (ask->has_ending ? SESSIONS_HAS_ENDING : 0u) |
-                             (type == SESSIONS_CHANGE ? SESSIONS_HAS_MEMORY : 0u);
+                             (type == SESSIONS_CHANGE ? SESSIONS_HAS_MEMORY : 0u) |
+                             (ask->has_compute ? SESSIONS_HAS_COMPUTE : 0u);
         event->wish.is_chosen_here = ask->is_chosen;
         event->wish.free_least_bytes = ask->free_least * ASK_GIB;
 }

@@ -54,6 +54,19 @@ uint64_t model_left(const struct model *model, unsigned gpu)
         return model_bound(model, gpu) - model_promised(model, gpu);
 }
 
+unsigned model_guaranteed(const struct model *model, const struct model_session *but, unsigned gpu)
+{
+        unsigned sum = 0;
+
+        for (unsigned i = 0; i < MODEL_SESSIONS; i++) {
+                const struct model_session *one = &model->session[i];
+
+                for (unsigned j = 0; one->is_there && one != but && j < one->share_count; j++)
+                        sum += one->share[j].gpu == gpu ? one->share[j].guarantee : 0;
+        }
+        return sum;
+}
+
 static enum sessions_answer named(const struct model *model, const struct model_session *said)
 {
         for (unsigned i = 0; i < said->share_count; i++) {
@@ -63,6 +76,9 @@ static enum sessions_answer named(const struct model *model, const struct model_
         for (unsigned i = 0; i < said->share_count; i++) {
                 if (said->share[i].gib > model_room(model, said->share[i].gpu))
                         return SESSIONS_NO_ROOM;
+                if (said->share[i].guarantee + model_guaranteed(model, NULL, said->share[i].gpu) >
+                    100)
+                        return SESSIONS_NO_TIME;
         }
         return SESSIONS_YES;
 }
@@ -86,6 +102,7 @@ static bool can_place(const struct model_ask *ask, const uint64_t *room, unsigne
 static enum sessions_answer any(const struct model *model, const struct model_ask *ask)
 {
         uint64_t room[MODEL_GPUS], most[MODEL_GPUS];
+        unsigned without_time = 0;
 
         for (unsigned g = 0; g < MODEL_GPUS; g++) {
                 room[g] = model_room(model, g);
@@ -93,7 +110,13 @@ static enum sessions_answer any(const struct model *model, const struct model_as
         }
         if (!can_place(ask, most, 0, 0))
                 return SESSIONS_NO_GPU;
-        return can_place(ask, room, 0, 0) ? SESSIONS_YES : SESSIONS_NO_ROOM;
+        if (!can_place(ask, room, 0, 0))
+                return SESSIONS_NO_ROOM;
+        for (unsigned g = 0; g < MODEL_GPUS; g++) {
+                if (ask->said.share[0].guarantee + model_guaranteed(model, NULL, g) > 100)
+                        without_time |= 1u << g;
+        }
+        return can_place(ask, room, 0, without_time) ? SESSIONS_YES : SESSIONS_NO_TIME;
 }
 
 /* -- Asking ----------------------------------------------------------------------------------- */
@@ -164,7 +187,12 @@ enum sessions_answer model_change(struct model *model, const struct model_ask *a
                 return SESSIONS_NO_GPU;
         if (gib > one->share[at].gib && gib > room_beside(model, gpu, others))
                 return SESSIONS_NO_ROOM;
+        if (ask->has_compute && ask->said.share[0].guarantee > one->share[at].guarantee &&
+            ask->said.share[0].guarantee + model_guaranteed(model, one, gpu) > 100)
+                return SESSIONS_NO_TIME;
         one->share[at].gib = gib;
+        if (ask->has_compute)
+                one->share[at].guarantee = ask->said.share[0].guarantee;
         if (ask->has_ttl) {
                 one->ttl = ask->ttl;
                 one->expires = ask->ttl ? model->now + ask->ttl : 0;

@@ -23,6 +23,7 @@ struct model_session {
         struct {
                 unsigned gpu;
                 uint64_t gib;
+                unsigned guarantee; /* percent; of a session the same on all GPUs */
         } share[MODEL_SHARES];
         /* The world's, not the core's. */
         unsigned running;
@@ -46,7 +47,7 @@ struct model {
 struct model_ask {
         unsigned at;
         uint32_t uid;
-        bool is_admin, is_forced, is_chosen, has_ttl, has_ending;
+        bool is_admin, is_forced, is_chosen, has_ttl, has_ending, has_compute;
         uint64_t version, ttl, free_least;
         struct model_session said; /* owner, ending, shares */
 };
@@ -56,6 +57,8 @@ uint64_t model_promised(const struct model *model, unsigned gpu);
 uint64_t model_most(const struct model *model, unsigned gpu);
 uint64_t model_bound(const struct model *model, unsigned gpu);
 uint64_t model_room(const struct model *model, unsigned gpu);
+/* Percent of a GPU's time that are guaranteed to others than `but` (NULL: to all). */
+unsigned model_guaranteed(const struct model *model, const struct model_session *but, unsigned gpu);
 /* Not promised yet; of a GPU that has room, with a bound. */
 uint64_t model_left(const struct model *model, unsigned gpu);
 

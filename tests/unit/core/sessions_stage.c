@@ -81,9 +81,9 @@ static bool is_gpu_told(const struct sessions_actions *actions)
 
 static void say_actions(const struct sessions_actions *actions)
 {
-        static const char *const answers[] = { "yes",      "no-room", "no-gpu", "exists",
-                                               "unknown",  "stale",   "busy",   "full",
-                                               "too-long", "closed",  "bad" };
+        static const char *const answers[] = { "yes",    "no-room",  "no-gpu", "no-time",
+                                               "exists", "unknown",  "stale",  "busy",
+                                               "full",   "too-long", "closed", "bad" };
 
         say("  %s", answers[actions->answer]);
         if (actions->field)
@@ -94,6 +94,8 @@ static void say_actions(const struct sessions_actions *actions)
                 say(", free ");
                 say_bytes(actions->free_bytes);
         }
+        if (actions->answer == SESSIONS_NO_TIME)
+                say(": %c, free %u", actions->gpu[0], actions->free_milli_percent);
         if (actions->count > 0 && actions->session)
                 say(", %s:", actions->session->name);
         for (unsigned i = 0; i < actions->count; i++)

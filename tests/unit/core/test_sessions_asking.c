@@ -137,6 +137,33 @@ static void only_what_was_said_is_changed(void **state)
              "{\"a\":\"b\"}\n");
 }
 
+/* A guarantee that could not be kept is not given. */
+static void guarantees_of_a_gpu_are_no_more_than_its_time(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "gpu B 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=1G/0/60000\n"
+             "  yes, one: save tell(created) make(A=1G)\n"
+             "create two A=1G/0/40001\n"
+             "  no-time guarantee: A, free 40000\n"
+             "create two A=1G/0/40000\n"
+             "  yes, two: save tell(created) make(A=1G)\n"
+             "create three A=1G\n"
+             "  yes, three: save tell(created) make(A=1G)\n"
+             "change three A=1G/0/1\n"
+             "  no-time guarantee: A, free 0\n"
+             "change one A=1G/0/50000\n"
+             "  yes, one: save tell(changed) limit(A=1G)\n"
+             "change three A=1G/0/10000\n"
+             "  yes, three: save tell(changed) limit(A=1G)\n"
+             "create four any=1G/0/5000\n"
+             "  yes, four: save tell(created) make(B=1G)\n"
+             "create five any=1G/0/95001\n"
+             "  no-time guarantee: A, free 0\n");
+}
+
 static void a_cap_below_the_guarantee_is_refused(void **state)
 {
         play("gpu A 16G\n"
@@ -367,6 +394,7 @@ int main(void)
                 cmocka_unit_test(a_change_of_several_gpus_is_all_or_nothing),
                 cmocka_unit_test(only_what_was_said_is_changed),
                 cmocka_unit_test(a_cap_below_the_guarantee_is_refused),
+                cmocka_unit_test(guarantees_of_a_gpu_are_no_more_than_its_time),
                 cmocka_unit_test(who_says_nothing_of_the_end_gets_the_policy_s),
                 cmocka_unit_test(nobody_may_stay_longer_than_the_longest),
                 cmocka_unit_test(a_renewal_counts_from_now_and_raises_no_version_by_itself),

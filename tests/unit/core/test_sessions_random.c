@@ -104,6 +104,8 @@ static void check_session(unsigned at)
         for (unsigned i = 0; i < one->share_count; i++) {
                 assert_int_equal(found->share[i].uuid[0], 'A' + (int)one->share[i].gpu);
                 assert_int_equal(found->share[i].memory_bytes, one->share[i].gib * GIB);
+                assert_int_equal(found->share[i].guarantee_milli_percent,
+                                 one->share[i].guarantee * 1000);
         }
 }
 
@@ -161,7 +163,8 @@ static void check_choice(const struct model *before, const struct model_session 
         uint64_t left = model_left(before, one->share[0].gpu);
 
         for (unsigned g = 0; g < MODEL_GPUS; g++) {
-                if (model_room(before, g) < least || before->policy.overcommit == SESSIONS_NONE)
+                if (model_room(before, g) < least || before->policy.overcommit == SESSIONS_NONE ||
+                    model_guaranteed(before, NULL, g) + one->share[0].guarantee > 100)
                         continue;
                 if (before->policy.choice == SESSIONS_BEST_FIT)
                         assert_true(left <= model_left(before, g));
