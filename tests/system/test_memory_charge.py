@@ -149,6 +149,22 @@ def test_everything_goes_with_its_context(sim):
         gpu.do("retain 0 0", f"alloc 1 {200 * MIB}")
 
 
+@pytest.mark.parametrize("end", ("reset 0", "release 0"))
+def test_a_primary_context_that_comes_back_owns_nothing_of_before(sim, end):
+    """Its handle is the same one: what is charged under it is of this life of it, to the byte."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.do("init", "retain 0 0")
+        alone = gpu.look()[:2]
+        for i in range(1, 6):
+            gpu.do(f"alloc 1 {100 * MIB}", "array 3 100 100 0", "module 4", "stream 5",
+                   f"graph {i} {10 * MIB}", f"launch {i} 5", end)
+            assert gpu.code("alloc 2 1") != 0
+            gpu.do("retain 7 0", "graph-trim 0")
+            assert gpu.look()[:2] == alone
+            assert gpu.code("free 1") != 0
+            assert gpu.look()[:2] == alone
+
+
 def test_physical_memory_outlives_its_context(sim):
     """A block made with cuMemCreate belongs to no context."""
     with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:

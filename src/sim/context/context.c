@@ -28,7 +28,7 @@
 pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static CUcontext all_contexts;  /* process_lock, both */
-static CUcontext dead_contexts; /* never freed: a handle may still be about */
+static CUcontext dead_contexts; /* no primary ones; never freed: a handle may still be about */
 static _Thread_local CUcontext stack[STACK_DEPTH];
 static _Thread_local unsigned depth;
 
@@ -44,6 +44,15 @@ CUresult context_check(CUcontext context)
         if (load_acquire(&context->is_destroyed))
                 return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         return (CUresult)load_acquire(&context->error);
+}
+
+CUresult context_check_life(CUcontext context, unsigned long long id)
+{
+        CUresult result = context_check(context);
+
+        if (result == CUDA_ERROR_INVALID_CONTEXT || load_relaxed(&context->id) == id)
+                return result;
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult context_require(CUcontext *ret_context)
@@ -81,41 +90,56 @@ static void limits_init(CUcontext context)
         context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
 }
 
-CUresult context_make(CUdevice device, unsigned flags, bool is_primary, CUcontext *ret)
+CUcontext context_alloc(CUdevice device, bool is_primary)
 {
-        static _Atomic unsigned long long next_id;
-        uint64_t bytes = config_get()->context_bytes;
-
-        if (load_acquire(&device_node(device)->is_lost))
-                return CUDA_ERROR_DEVICE_UNAVAILABLE;
         CUcontext context = calloc(1, sizeof(*context));
+
         if (!context)
-                return CUDA_ERROR_OUT_OF_MEMORY;
+                return NULL;
         context->magic = CONTEXT_MAGIC;
         context->device = device;
         context->unit = device_unit(device);
         context->is_primary = is_primary;
-        context->id = add_relaxed(&next_id, 1) + 1;
-        context->api_version = API_VERSION_2;
+        store_relaxed(&context->is_destroyed, true);
+        return context;
+}
+
+static void defaults_set(CUcontext context, unsigned flags)
+{
+        static _Atomic unsigned long long next_id;
+
+        store_relaxed(&context->id, add_relaxed(&next_id, 1) + 1);
+        store_relaxed(&context->error, CUDA_SUCCESS);
         store_relaxed(&context->flags, flags);
         store_relaxed(&context->users, 1);
+        context->api_version = API_VERSION_2;
+        context->heap_bytes = 0;
+        context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
+        context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
+        context->peers = 0;
         limits_init(context);
-        if (node_grant(context->unit, FAMILY_CONTEXT, bytes) != GRANT_OK) {
-                free(context);
+}
+
+CUresult context_begin(CUcontext context, unsigned flags)
+{
+        uint64_t bytes = config_get()->context_bytes;
+
+        if (load_acquire(&device_node(context->device)->is_lost))
+                return CUDA_ERROR_DEVICE_UNAVAILABLE;
+        if (node_grant(context->unit, FAMILY_CONTEXT, bytes) != GRANT_OK)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        }
+        defaults_set(context, flags);
         sim_spend(config_get()->context_ns);
         CUresult result = exec_context_open(context);
         if (result != CUDA_SUCCESS) {
                 node_release(context->unit, FAMILY_CONTEXT, bytes);
-                free(context);
                 return result;
         }
         pthread_mutex_lock(&process_lock);
         context->next = all_contexts;
         all_contexts = context;
         pthread_mutex_unlock(&process_lock);
-        *ret = context;
+        store_release(&context->is_destroyed, false);
         return CUDA_SUCCESS;
 }
 
@@ -130,8 +154,10 @@ void context_end(CUcontext context)
         for (CUcontext *link = &all_contexts; *link; link = &(*link)->next) {
                 if (*link == context) {
                         *link = context->next;
-                        context->next = dead_contexts;
-                        dead_contexts = context;
+                        if (!context->is_primary) {
+                                context->next = dead_contexts;
+                                dead_contexts = context;
+                        }
                         break;
                 }
         }
@@ -152,9 +178,14 @@ static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned
                 return CUDA_ERROR_INVALID_DEVICE;
         if (depth == STACK_DEPTH)
                 return CUDA_ERROR_INVALID_VALUE;
-        CUresult result = context_make(device, flags, false, &context);
-        if (result != CUDA_SUCCESS)
+        context = context_alloc(device, false);
+        if (!context)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        CUresult result = context_begin(context, flags);
+        if (result != CUDA_SUCCESS) {
+                free(context);
                 return result;
+        }
         context->api_version = api_version;
         stack[depth++] = context;
         *ret = context;
@@ -264,11 +295,13 @@ CUresult cuCtxDetach(CUcontext context)
         return CUDA_SUCCESS;
 }
 
+/* A primary context that has ended may be made current: it may come back. */
 static CUresult push(CUcontext context)
 {
         CUresult result = context_check(context);
 
-        if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        if (result == CUDA_ERROR_INVALID_CONTEXT ||
+            (result == CUDA_ERROR_CONTEXT_IS_DESTROYED && !context->is_primary))
                 return result;
         if (depth == STACK_DEPTH)
                 return CUDA_ERROR_INVALID_VALUE;

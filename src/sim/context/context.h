@@ -3,8 +3,10 @@
  * Contexts, the stack of them that each thread has, and their sticky errors.
  *
  * A CUcontext points to a struct CUctx_st that is never freed, only marked destroyed, so that a
- * stale handle is answered and not followed into nothing. Each entry point begins with
- * API_ENTER(name) (node/fault.h); those that need a context go on with context_require().
+ * stale handle is answered and not followed into nothing. A primary context comes back under its
+ * handle, as another life of it: what does not end with its context remembers the `id`. Each entry
+ * point begins with API_ENTER(name) (node/fault.h); those that need a context go on with
+ * context_require().
  *
  * A sticky error (illegal address, launch failure, device lost) is set once by context_poison()
  * and answered by every later call on the context until it is destroyed, as the driver does.
@@ -29,9 +31,9 @@ struct CUctx_st {
         CUdevice device; /* ordinal of this process: an index into the visible devices */
         unsigned unit;   /* the node's device, which all node_*() calls take */
         bool is_primary;
-        unsigned long long id;
-        unsigned api_version;
 
+        _Atomic unsigned long long id; /* of this life of it; set before it is used */
+        unsigned api_version;
         _Atomic int error; /* CUresult, sticky; writer: the first poisoner */
         _Atomic bool is_destroyed;
         _Atomic unsigned flags;
@@ -59,6 +61,9 @@ CUresult context_require(CUcontext *ret_context);
 
 /* Is this handle a live context of ours? Then its sticky error, else INVALID_CONTEXT. */
 CUresult context_check(CUcontext context);
+
+/* For what was made in the life `id` of the context: another one is CONTEXT_IS_DESTROYED. */
+CUresult context_check_life(CUcontext context, unsigned long long id);
 
 /* Sets the sticky error unless there is one. Any thread. */
 void context_poison(CUcontext context, CUresult error);

@@ -65,7 +65,7 @@ CUresult cuCtxGetId(CUcontext context, unsigned long long *ret)
         CUresult result = context_check(context);
         if (result != CUDA_SUCCESS)
                 return result;
-        *ret = context->id;
+        *ret = load_relaxed(&context->id);
         return CUDA_SUCCESS;
 }
 

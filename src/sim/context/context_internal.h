@@ -7,10 +7,13 @@
 
 #include "sim/context/context.h"
 
-/* Takes the context's memory and makes it, current nowhere. */
-CUresult context_make(CUdevice device, unsigned flags, bool is_primary, CUcontext *ret);
+/* One that has not begun: as if destroyed. NULL without memory. */
+CUcontext context_alloc(CUdevice device, bool is_primary);
 
-/* Ends all that the context owns. Its struct stays. Once; later calls do nothing. */
+/* Takes the context's memory and makes it, current nowhere, with nothing of an earlier life. */
+CUresult context_begin(CUcontext context, unsigned flags);
+
+/* Ends all that the context owns. Its struct stays. Once a life; later calls do nothing. */
 void context_end(CUcontext context);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Primary contexts: one a device, counted by retains, made by the first and ended by the last.
  *
- * A reset ends it whatever the count; the next retain makes a new one, so handles to the old one
- * answer CONTEXT_IS_DESTROYED.
+ * A reset ends it whatever the count. Until the next retain its handle answers
+ * CONTEXT_IS_DESTROYED, then it is alive again, with nothing of what it held.
  */
 #include <stddef.h>
 
@@ -13,9 +13,12 @@
 #include "sim/node/fault.h"
 
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t has_ended = PTHREAD_COND_INITIALIZER;
 
 static struct {
-        CUcontext context; /* NULL: inactive */
+        CUcontext context; /* NULL before the first retain */
+        bool is_active;
+        bool is_ending; /* its end goes on, without the lock: nobody begins it meanwhile */
         unsigned retains;
         unsigned flags;
 } primaries[SIM_DEVICES]; /* by ordinal; primary_lock */
@@ -23,18 +26,43 @@ static struct {
 /* primary_lock is held. */
 static CUresult primary_make(CUdevice device)
 {
-        if (primaries[device].context)
+        CUresult result;
+
+        while (primaries[device].is_ending)
+                pthread_cond_wait(&has_ended, &primary_lock);
+        if (primaries[device].is_active)
                 return CUDA_SUCCESS;
-        return context_make(device, primaries[device].flags, true, &primaries[device].context);
+        if (!primaries[device].context)
+                primaries[device].context = context_alloc(device, true);
+        if (!primaries[device].context)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        result = context_begin(primaries[device].context, primaries[device].flags);
+        primaries[device].is_active = result == CUDA_SUCCESS;
+        return result;
+}
+
+/* primary_lock is held, and let go meanwhile. */
+static void primary_end(CUdevice device)
+{
+        if (!primaries[device].is_active)
+                return;
+        primaries[device].is_active = false;
+        primaries[device].is_ending = true;
+        primaries[device].retains = 0;
+        pthread_mutex_unlock(&primary_lock);
+        context_end(primaries[device].context);
+        pthread_mutex_lock(&primary_lock);
+        primaries[device].is_ending = false;
+        pthread_cond_broadcast(&has_ended);
 }
 
 CUcontext context_primary(CUdevice device)
 {
         pthread_mutex_lock(&primary_lock);
-        primary_make(device);
+        CUresult result = primary_make(device);
         CUcontext context = primaries[device].context;
         pthread_mutex_unlock(&primary_lock);
-        return context;
+        return result == CUDA_SUCCESS ? context : NULL;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
@@ -56,21 +84,16 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 
 static CUresult release(CUdevice device)
 {
-        CUcontext ended = NULL;
         CUresult result = CUDA_SUCCESS;
 
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
-        if (primaries[device].retains == 0) {
+        if (primaries[device].retains == 0)
                 result = CUDA_ERROR_INVALID_CONTEXT;
-        } else if (--primaries[device].retains == 0) {
-                ended = primaries[device].context;
-                primaries[device].context = NULL;
-        }
+        else if (--primaries[device].retains == 0)
+                primary_end(device);
         pthread_mutex_unlock(&primary_lock);
-        if (ended)
-                context_end(ended);
         return result;
 }
 
@@ -91,12 +114,8 @@ static CUresult reset(CUdevice device)
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
-        CUcontext ended = primaries[device].context;
-        primaries[device].context = NULL;
-        primaries[device].retains = 0;
+        primary_end(device);
         pthread_mutex_unlock(&primary_lock);
-        if (ended)
-                context_end(ended);
         return CUDA_SUCCESS;
 }
 
@@ -121,11 +140,11 @@ static CUresult flags_set(CUdevice device, unsigned flags, bool is_refused_when_
         if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) || (flags & CU_CTX_SCHED_MASK) == 3)
                 return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&primary_lock);
-        if (primaries[device].context && is_refused_when_active) {
+        if (primaries[device].is_active && is_refused_when_active) {
                 result = CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE;
         } else {
                 primaries[device].flags = flags;
-                if (primaries[device].context)
+                if (primaries[device].is_active)
                         store_relaxed(&primaries[device].context->flags, flags);
         }
         pthread_mutex_unlock(&primary_lock);
@@ -153,7 +172,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *ret_flags, in
                 return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         *ret_flags = primaries[device].flags;
-        *ret_is_active = primaries[device].context != NULL;
+        *ret_is_active = primaries[device].is_active;
         pthread_mutex_unlock(&primary_lock);
         return CUDA_SUCCESS;
 }

@@ -23,9 +23,16 @@
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUevent free_events;
 
+static bool is_event(CUevent event)
+{
+        return event && event->magic == EVENT_MAGIC;
+}
+
 CUresult event_check(CUevent event)
 {
-        return event && event->magic == EVENT_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+        return is_event(event) && event->life == load_relaxed(&event->context->id)
+                       ? CUDA_SUCCESS
+                       : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void event_retain(CUevent event)
@@ -62,6 +69,7 @@ CUevent event_make(CUcontext context, unsigned flags)
         memset(event, 0, sizeof(*event));
         event->flags = flags;
         event->context = context;
+        event->life = load_relaxed(&context->id);
         event->references = 1;
         event->state = &event->own;
         event->magic = EVENT_MAGIC;
@@ -100,8 +108,7 @@ static bool is_complete(void *argument)
         const struct awaited *awaited = argument;
 
         return event_is_complete(awaited->event, awaited->version) ||
-               load_acquire(&awaited->event->context->error) ||
-               load_acquire(&awaited->event->context->is_destroyed);
+               context_check_life(awaited->event->context, awaited->event->life) != CUDA_SUCCESS;
 }
 
 void event_await(CUevent event, uint64_t version)
@@ -142,10 +149,8 @@ CUresult cuEventCreate(CUevent *ret_event, unsigned int flags)
 
 static CUresult destroy(CUevent event)
 {
-        CUresult rc = event_check(event);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
+        if (!is_event(event))
+                return CUDA_ERROR_INVALID_HANDLE;
         capture_forget_event(event);
         event->magic = 0;
         event_release(event);

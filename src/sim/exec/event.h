@@ -25,6 +25,7 @@ struct CUevent_st {
         uint32_t magic; /* EVENT_MAGIC, first; 0 when destroyed */
         unsigned flags;
         CUcontext context;
+        unsigned long long life;     /* of the context: its id */
         _Atomic uint32_t references; /* the handle's, and one a command that names it */
         struct event_state *state;   /* &own, or shared */
         struct event_state own;

@@ -4,6 +4,7 @@
  * there, the addresses are known, and all of it comes back.
  */
 #include "memory_stage.h"
+#include <pthread.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,85 @@ static void primary_contexts_count_retains(void **state)
         assert_int_equal(cuDevicePrimaryCtxRelease_v2(1), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+/* All that it had is gone, though the handle is what it was. */
+static void a_primary_context_comes_back_under_its_handle(void **state)
+{
+        CUcontext first, second;
+        unsigned long long id, later_id;
+        CUstream stream;
+        CUevent event;
+        CUmodule module;
+        CUdeviceptr a, b;
+        size_t heap;
+
+        for (int is_reset = 0; is_reset < 2; is_reset++) {
+                assert_ok(cuDevicePrimaryCtxRetain(&first, 1));
+                assert_ok(cuCtxPushCurrent_v2(first));
+                assert_ok(cuCtxGetId(first, &id));
+                assert_ok(cuMemAlloc_v2(&a, 5 * MIB));
+                assert_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+                assert_ok(cuEventCreate(&event, 0));
+                assert_ok(cuEventRecord(event, stream));
+                assert_ok(cuModuleLoadData(&module, "aliquot-sim builtin"));
+                assert_ok(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 32 * MIB));
+                assert_ok(is_reset ? cuDevicePrimaryCtxReset_v2(1)
+                                   : cuDevicePrimaryCtxRelease_v2(1));
+                assert_int_equal(stage_device_current(1), 0);
+                assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+                assert_int_equal(cuEventQuery(event), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+                assert_ok(cuCtxSetCurrent(first));
+                assert_int_equal(cuMemAlloc_v2(&b, 1), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+
+                assert_ok(cuDevicePrimaryCtxRetain(&second, 1));
+                assert_ptr_equal(first, second);
+                assert_int_equal(stage_device_current(1), 100 * MIB);
+                assert_ok(cuCtxSynchronize()); /* it is still current */
+                assert_ok(cuCtxGetId(second, &later_id));
+                assert_int_not_equal(id, later_id);
+                assert_ok(cuCtxGetLimit(&heap, CU_LIMIT_MALLOC_HEAP_SIZE));
+                assert_int_equal(heap, 8 * MIB);
+
+                assert_int_equal(cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
+                assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
+                assert_int_equal(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
+                assert_int_equal(cuEventRecord(event, NULL), CUDA_ERROR_INVALID_HANDLE);
+                assert_int_equal(cuStreamWaitEvent(NULL, event, 0), CUDA_ERROR_INVALID_HANDLE);
+                assert_int_equal(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
+                assert_ok(cuCtxPopCurrent_v2(NULL));
+                assert_ok(cuDevicePrimaryCtxRelease_v2(1));
+        }
+}
+
+/* Whoever retains it while it ends waits for the end. */
+static void *retain_often(void *failed)
+{
+        CUcontext primary;
+
+        for (int i = 0; i < 200; i++) {
+                if (cuDevicePrimaryCtxRetain(&primary, 1) != CUDA_SUCCESS)
+                        return failed;
+                cuDevicePrimaryCtxRelease_v2(1);
+        }
+        return NULL;
+}
+
+static void a_primary_context_is_retained_while_it_is_reset(void **state)
+{
+        pthread_t threads[2];
+        void *failed;
+
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(pthread_create(&threads[i], NULL, retain_often, &failed), 0);
+        for (int i = 0; i < 200; i++)
+                assert_ok(cuDevicePrimaryCtxReset_v2(1));
+        for (unsigned i = 0; i < 2; i++) {
+                pthread_join(threads[i], &failed);
+                assert_null(failed);
+        }
+        assert_ok(cuDevicePrimaryCtxReset_v2(1));
+        assert_int_equal(stage_device_current(1), 0);
+}
+
 static void each_call_without_a_context_says_so(void **state)
 {
         CUdeviceptr a;
@@ -315,6 +395,8 @@ int main(void)
                 cmocka_unit_test(pointer_attributes_tell_whose_it_is),
                 cmocka_unit_test(a_context_takes_its_constant_and_returns_all_it_held),
                 cmocka_unit_test(primary_contexts_count_retains),
+                cmocka_unit_test(a_primary_context_comes_back_under_its_handle),
+                cmocka_unit_test(a_primary_context_is_retained_while_it_is_reset),
                 cmocka_unit_test(each_call_without_a_context_says_so),
                 cmocka_unit_test(a_checkpointed_process_holds_nothing),
         };
