@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peers that mean harm to the daemon, or do it: it goes on serving everybody else."""
+import collections
 import json
 import os
 import resource
@@ -165,6 +166,40 @@ def test_a_crowd_of_half_messages_keeps_nobody_out(daemon):
         raw.close()
 
 
+HOSTILE = [
+    b"", b"G", b"\x16\x03\x01\x02\x00" * 40, bytes(1000), b"GET /v1 HTTP/1.1\r\nHost: x\r\nA: ",
+    b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{",
+    b"GET /v9 HTTP/9.9\r\n\r\n", b"GET /v1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n",
+    b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, b"GET /v1/events?since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+]
+
+
+def test_ten_thousand_hostile_connections(sim):
+    """Silent, half, rubbish, of another version, with a wrong token, and such as ask for much and read nothing:
+    none is closed from their side, and who means well is answered all along."""
+    daemon = Daemon(sim).start("--http", "127.0.0.1:0")
+    daemon.create("good", "1MiB")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most[1], most[1]))
+    held = collections.deque(maxlen=min(10000, most[1] - 500))
+    for number in range(10000):
+        try:
+            raw = daemon.raw(tcp=number % 2 == 0)
+            held.append(raw)
+            raw.sendall(HOSTILE[number // 2 % len(HOSTILE)])
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        if number % 500 == 0:
+            assert daemon.get("/v1/sessions/good").status == daemon.get("/v1", tcp=True).status == 200
+            assert daemon.patch("/v1/sessions/good", {"weight": number + 1}).status == 200
+    assert daemon.names() == ["good"] and daemon.session("good")["weight"] == 9501
+    assert resident_bytes(daemon) < 64 * MIB
+    for raw in held:
+        raw.close()
+    wait_for(lambda: daemon_count(daemon) == 1, daemon.said)
+    resource.setrlimit(resource.RLIMIT_NOFILE, most)
+
+
 def test_of_one_peer_the_oldest_connection_makes_room(sim):
     daemon = Daemon(sim, "[http]\nmax_peer_connections = 8\n").start("--http", "127.0.0.1:0")
     crowd = [daemon.raw(tcp=True) for _ in range(9)]
@@ -220,8 +255,12 @@ def test_a_reader_that_does_not_read_holds_up_nobody(sane):
         except BlockingIOError:
             pass
         assert sane.get("/v1").status == 200
-    with open(f"/proc/{sane.process.pid}/statm", encoding="ascii") as statm:
-        assert int(statm.read().split()[1]) * resource.getpagesize() < 64 * MIB
+    assert resident_bytes(sane) < 64 * MIB
+
+
+def resident_bytes(daemon):
+    with open(f"/proc/{daemon.process.pid}/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
 
 
 def test_without_descriptors_it_waits_and_goes_on(sim):
@@ -241,6 +280,28 @@ def test_without_descriptors_it_waits_and_goes_on(sim):
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, before)
     daemon.create("b", "1MiB")
     assert daemon.names() == ["a", "b"]
+
+
+def test_few_descriptors_from_the_start(sim):
+    """Under a hard limit that it cannot raise: a crowd makes room for who comes. What is answered for is so."""
+    daemon = Daemon(sim)
+    words = daemon.words
+    daemon.words = lambda *flags: ["prlimit", "--nofile=40:40", *words(*flags)]
+    daemon.start()
+    crowd, made = [], []
+    for number in range(20):
+        crowd += [daemon.raw() for _ in range(10)]
+        answer = daemon.post("/v1/sessions", {"name": f"n{number:02}", "memory": "1MiB"})
+        assert answer.status in (201, 503), answer
+        made += [f"n{number:02}"] * (answer.status == 201)
+    assert made
+    for raw in crowd:
+        raw.close()
+    wait_for(daemon.is_up, daemon.said)
+    daemon.create("after", "1MiB")
+    assert daemon.names() == daemon.folders() == sorted([*made, "after"])
+    daemon.kill().start()
+    assert daemon.names() == daemon.folders() == sorted([*made, "after"])
 
 
 def cpu_ticks(daemon):
