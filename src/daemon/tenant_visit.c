@@ -64,7 +64,7 @@ static int check_token(struct reply *reply, const struct message_asked *asked)
                 return tenants->options.config->is_join_token_required
                                ? refuse(reply, MESSAGE_BAD_TOKEN,
                                         "the daemon wants a token; say it in "
-                                        "ALIQUOT_SESSION_TOKEN")
+                                        "ALIQUOT_JOIN_TOKEN")
                                : 0;
         if (token_is(token, asked->token, asked->token_bytes))
                 return 0;

@@ -6,7 +6,9 @@
  *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every device
  *      CUDA_DEVICE_MEMORY_LIMIT[_i]    bytes, binary suffixes; every device, or device i
  *      XPUSHARE_GPU_MEMORY_LIMIT       as our own sizes; every device
- *      GPUSLICE_IPC_SOCK               the socket of a daemon; it lies in the runtime folder
+ *      GPUSLICE_IPC_SOCK               the socket of a daemon, which lies in the runtime folder; or
+ *                                      that of a session
+ *      GPUSLICE_IPC_TOKEN              the token of joins (settings.c)
  *
  * Several that say the same are one wish; several that differ are refused, since neither system's
  * precedence can be right for the other.
@@ -208,8 +210,22 @@ int aliases_read_memory(const struct reading *reading, struct settings_memory *r
         return 0;
 }
 
-/* trace..critical of there, in ours. */
 #define SOCKET_NAME "/aliquotd.sock"
+#define SESSION_SOCKET_NAME "/socket"
+
+static bool is_session_socket(const char *path)
+{
+        const char *name = strrchr(path, '/');
+
+        return path[0] == '/' && strcmp(name, SESSION_SOCKET_NAME) == 0;
+}
+
+int aliases_read_socket(const struct reading *reading, struct said *ret)
+{
+        if (!reading_variable(reading, "GPUSLICE_IPC_SOCK", ret) || !is_session_socket(ret->value))
+                return -ENOENT;
+        return 0;
+}
 
 int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BYTES],
                         struct error *err)
@@ -217,12 +233,14 @@ int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BY
         struct said said;
         const char *name;
 
-        if (!reading_variable(reading, "GPUSLICE_IPC_SOCK", &said))
+        if (!reading_variable(reading, "GPUSLICE_IPC_SOCK", &said) || is_session_socket(said.value))
                 return -ENOENT;
         name = strrchr(said.value, '/');
         if (said.value[0] != '/' || name == said.value || strcmp(name, SOCKET_NAME) != 0 ||
             strlen(said.value) + 128 > SETTINGS_PATH_BYTES) {
-                fail(err, -EINVAL, "expected the absolute path of a daemon's aliquotd.sock");
+                fail(err, -EINVAL,
+                     "expected the absolute path of a daemon's aliquotd.sock, or of a "
+                     "session's socket");
                 said_wrap(&said, err);
                 return -EINVAL;
         }
@@ -231,6 +249,7 @@ int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BY
         return 0;
 }
 
+/* trace..critical of there, in ours. */
 static bool parse_foreign_level(const char *text, enum log_level *ret)
 {
         if (text_is_same(text, "trace")) {

@@ -209,7 +209,7 @@ int features_check(const struct reading *reading, struct error *err)
 /* The variables that limit, without ALIQUOT_: what a slip of the pen must not lose. */
 static const char *const limiting[] = {
         "MEMORY",   "SESSION",       "GPU", "COMPUTE", "GUARANTEE",   "WEIGHT",
-        "PRIORITY", "OVERSUBSCRIBE", "TTL", "CONTEXT", "DEVICE_NAME",
+        "PRIORITY", "OVERSUBSCRIBE", "TTL", "CONTEXT", "DEVICE_NAME", "SESSION_SOCKET",
 };
 
 #define LIMITING_COUNT (sizeof(limiting) / sizeof(limiting[0]))

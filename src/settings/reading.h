@@ -36,6 +36,8 @@ int memory_add(struct settings_memory *memory, const char *selector, const struc
 /* The names of other systems, in their units. -ENOENT: none of them was used. */
 int aliases_read_memory(const struct reading *reading, struct settings_memory *ret,
                         struct error *err);
+/* A session's socket, by the name that it has. -ENOENT: it was not said, or another socket was. */
+int aliases_read_socket(const struct reading *reading, struct said *ret);
 /* The runtime folder by the socket in it. -ENOENT: it was not said. */
 int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BYTES],
                         struct error *err);

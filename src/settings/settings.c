@@ -204,6 +204,65 @@ static int read_session(const struct reading *reading, char ret[PAGE_NAME_BYTES]
         return rc;
 }
 
+/* Whoever gives a session to a program by its socket has named it; our command would make another,
+ * or join one by its folder. A flag that says which is stronger. */
+static int check_socket(const struct reading *reading, struct error *err)
+{
+        static const char *const stronger[] = { "ALIQUOT_SESSION", "ALIQUOT_MEMORY" };
+        struct said said;
+
+        for (unsigned i = 0; i < 2; i++) {
+                if (reading_find(reading, stronger[i], &said) && said.origin[0] == '-')
+                        return 0;
+        }
+        return reading->is_alone
+                       ? 0
+                       : fail(err, -EINVAL,
+                              "programs join that session by themselves: start it without this "
+                              "command, or say --session or --memory for another");
+}
+
+static int read_socket(const struct reading *reading, struct settings *into, struct error *err)
+{
+        struct said said;
+        int rc = 0;
+
+        if (!reading_variable(reading, "ALIQUOT_SESSION_SOCKET", &said)) {
+                rc = aliases_read_socket(reading, &said);
+                if (rc == -ENOENT)
+                        return 0;
+        }
+        if (said.value[0] != '/' || strlen(said.value) >= sizeof(into->socket))
+                rc = fail(err, -EINVAL, "expected the absolute path of a session's socket");
+        if (rc == 0)
+                rc = check_socket(reading, err);
+        if (rc < 0) {
+                said_wrap(&said, err);
+                return rc;
+        }
+        if (reading->is_alone)
+                memcpy(into->socket, said.value, strlen(said.value) + 1);
+        return 0;
+}
+
+/* Its value is nobody's to read in a message. */
+static int read_token(const struct reading *reading, char ret[SETTINGS_TOKEN_BYTES],
+                      struct error *err)
+{
+        struct said said;
+        size_t length;
+
+        if (!reading_variable(reading, "ALIQUOT_JOIN_TOKEN", &said) &&
+            !reading_variable(reading, "GPUSLICE_IPC_TOKEN", &said))
+                return 0;
+        length = strlen(said.value);
+        if (length >= SETTINGS_TOKEN_BYTES)
+                return fail(err, -EINVAL, "%s: %zu characters; expected at most %u", said.origin,
+                            length, SETTINGS_TOKEN_BYTES - 1);
+        memcpy(ret, said.value, length + 1);
+        return 0;
+}
+
 static int read_context(const struct reading *reading, bool *ret_is_free, struct error *err)
 {
         struct said said;
@@ -372,6 +431,10 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = read_session(reading, into->session, err);
         if (rc == 0)
+                rc = read_socket(reading, into, err);
+        if (rc == 0)
+                rc = read_token(reading, into->token, err);
+        if (rc == 0)
                 rc = read_memory(reading, &into->memory, err);
         if (rc == 0)
                 rc = read_gpu(reading, into->gpu, err);
@@ -393,7 +456,8 @@ static int read_settings(const struct reading *reading, struct settings *ret, st
 
         if (rc < 0)
                 return rc;
-        settings.is_asked = settings.session[0] || settings.memory.count || settings.device_name[0];
+        settings.is_asked = settings.session[0] || settings.socket[0] || settings.memory.count ||
+                            settings.device_name[0];
         *ret = settings;
         return 0;
 }

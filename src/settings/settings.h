@@ -32,6 +32,7 @@
 #define SETTINGS_GPU_BYTES 1024u
 #define SETTINGS_PATH_BYTES 1024u
 #define SETTINGS_CANONICAL_BYTES 1024u /* = limits_page.created_as */
+#define SETTINGS_TOKEN_BYTES 4097u     /* terminated */
 
 /* One limit. `selector` is "" for every device without a rule of its own, an index in physical
  * order, or the beginning of a UUID (lower case behind GPU- or MIG-). */
@@ -49,8 +50,10 @@ struct settings_memory {
 };
 
 struct settings {
-        bool is_asked;                 /* there is a session to enforce */
-        char session[PAGE_NAME_BYTES]; /* "" = named by the limits */
+        bool is_asked;                    /* there is a session to enforce */
+        char session[PAGE_NAME_BYTES];    /* "" = named by the limits */
+        char socket[SETTINGS_PATH_BYTES]; /* of a session to join; "" = found by its folder */
+        char token[SETTINGS_TOKEN_BYTES]; /* for whoever listens there; "" = none */
         struct settings_memory memory;
         char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
         bool is_context_free;

@@ -6,7 +6,7 @@
  * its process, so a child that was forked meanwhile does not wait for a thread that it does not
  * have, and a call that comes back to us from inside the lister is told SESSION_UNKNOWN (pass it
  * on) instead of waiting for itself. Everything is written before the state is released and never
- * changes after, so readers need no lock. No heap; no descriptor stays open.
+ * changes after, so readers need no lock. No heap; no descriptor stays open but that of socket.h.
  */
 #include "shim/session.h"
 
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@
 #include "settings/settings.h"
 #include "shim/charge.h"
 #include "shim/initial.h"
+#include "shim/socket.h"
 #include "store/store.h"
 
 #define JOIN_ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
@@ -158,11 +160,34 @@ static int check_joined(struct wish *wish, session_gpu_lister *lister, struct er
         return store_check_same(&self.session, &wish->request, err);
 }
 
+/* A daemon's session may be there, though its folder is closed to us or lacks its files: another
+ * user's daemon, or a container that was given the socket alone. `rc` if there is no socket. */
+static int join_found_socket(struct wish *wish, int rc, struct error *err)
+{
+        char path[STORE_PATH_BYTES + PAGE_NAME_BYTES + 32];
+        struct stat st;
+
+        if (text_put(path, sizeof(path), NULL, "%s/sessions/%s/socket", wish->store.path,
+                     wish->name) < 0 ||
+            lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+                return rc;
+        return socket_join(path, true, &self.settings, &self.session, err);
+}
+
+static int join(struct wish *wish, struct error *err)
+{
+        int rc = store_join(&wish->store, wish->name, false, &self.session, err);
+
+        if (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EPROTO)
+                rc = join_found_socket(wish, rc, err);
+        return rc;
+}
+
 static int join_or_create(struct wish *wish, session_gpu_lister *lister, struct error *err)
 {
         for (unsigned attempt = 0;; attempt++) {
                 bool is_last = attempt == JOIN_ATTEMPTS;
-                int rc = store_join(&wish->store, wish->name, false, &self.session, err);
+                int rc = join(wish, err);
 
                 if (rc == 0)
                         return check_joined(wish, lister, err);
@@ -180,16 +205,39 @@ static int join_or_create(struct wish *wish, session_gpu_lister *lister, struct 
         }
 }
 
+static int enter_folder(struct wish *wish, session_gpu_lister *lister, struct error *err)
+{
+        const struct settings *settings = &self.settings;
+        int rc = settings_name(settings, geteuid(), wish->name, err);
+
+        if (rc == 0)
+                rc = store_find(&wish->store, settings->runtime_dir, true, err);
+        return rc < 0 ? rc : join_or_create(wish, lister, err);
+}
+
+/* Whoever started the program named the socket: it is that session or none. */
+static int enter_socket(struct wish *wish, session_gpu_lister *lister, struct error *err)
+{
+        const struct settings *settings = &self.settings;
+        int rc = socket_join(settings->socket, false, settings, &self.session, err);
+
+        if (rc < 0)
+                return rc;
+        memcpy(wish->name, self.session.limits->name, sizeof(wish->name));
+        if (settings->session[0] && strcmp(settings->session, wish->name) != 0)
+                return fail(err, -EEXIST,
+                            "ALIQUOT_SESSION=%s: the socket %s is that of session %s; keep one of "
+                            "the two",
+                            settings->session, settings->socket, wish->name);
+        return check_joined(wish, lister, err);
+}
+
 static int enter(session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
         static struct wish wish;
         int rc = settings_canonical(settings, wish.canonical, err);
 
-        if (rc == 0)
-                rc = settings_name(settings, geteuid(), wish.name, err);
-        if (rc == 0)
-                rc = store_find(&wish.store, settings->runtime_dir, true, err);
         if (rc < 0)
                 return rc;
         wish.request = (struct store_request){
@@ -198,15 +246,16 @@ static int enter(session_gpu_lister *lister, struct error *err)
                 .device_name = settings->device_name,
                 .flags = settings->is_context_free ? PAGE_CONTEXT_FREE : 0,
         };
-        rc = join_or_create(&wish, lister, err);
+        rc = settings->socket[0] ? enter_socket(&wish, lister, err)
+                                 : enter_folder(&wish, lister, err);
         if (rc == 0)
-                rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s/slots",
-                              self.session.path);
+                rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s%s",
+                              self.session.path, socket_kept() ? "" : "/slots");
         if (rc < 0)
                 return rc;
         self.slots_file = (struct liveness_file){ self.slots_path, self.session.slots_file.device,
-                                                  self.session.slots_file.inode };
-        log_line(LOG_INFO, "session %s in %s, made as %s", wish.name, wish.store.path,
+                                                  self.session.slots_file.inode, socket_kept() };
+        log_line(LOG_INFO, "session %s in %s, made as %s", wish.name, self.session.path,
                  self.session.limits->created_as);
         return 0;
 }

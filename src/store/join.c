@@ -23,6 +23,7 @@ struct wanted {
         bool is_writable;
         bool may_be_roots;   /* a daemon's word */
         bool may_be_anyones; /* a tenant's, in a folder of ours; of whatever size it made it */
+        bool is_received;    /* its owner may be of another user namespace */
 };
 
 static int check_file(int fd, const struct wanted *wanted, struct store_file *ret,
@@ -34,7 +35,7 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
                 return fail(err, -errno, "%s: %m", wanted->name);
         if (!S_ISREG(st.st_mode))
                 return fail(err, -EPROTO, "%s is no plain file", wanted->name);
-        if (st.st_uid != geteuid() && !wanted->may_be_anyones &&
+        if (st.st_uid != geteuid() && !wanted->may_be_anyones && !wanted->is_received &&
             !(wanted->may_be_roots && folder_is_trusted(st.st_uid)))
                 return fail(err, -EPERM, "%s belongs to user %u, expected %u", wanted->name,
                             st.st_uid, geteuid());
@@ -63,23 +64,28 @@ static int open_file(int folder, const struct wanted *wanted, struct store_file 
         return rc < 0 ? rc : steal_fd(&fd);
 }
 
+static int map_descriptor(int fd, const struct wanted *wanted, void **ret, struct error *err)
+{
+        int protection = wanted->is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+        void *mapped = mmap(NULL, wanted->bytes, protection, MAP_SHARED, fd, 0);
+
+        if (mapped == MAP_FAILED)
+                return fail(err, -errno, "map %s: %m", wanted->name);
+        *ret = mapped;
+        return 0;
+}
+
 /* The file mapped, and which file it is. */
 static int map_file(int folder, const struct wanted *wanted, void **ret,
                     struct store_file *ret_file, struct error *err)
 {
-        int protection = wanted->is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
         struct store_file file;
         scoped_fd int fd = open_file(folder, wanted, &file, err);
-        void *mapped;
+        int rc = fd < 0 ? fd : map_descriptor(fd, wanted, ret, err);
 
-        if (fd < 0)
-                return fd;
-        mapped = mmap(NULL, wanted->bytes, protection, MAP_SHARED, fd, 0);
-        if (mapped == MAP_FAILED)
-                return fail(err, -errno, "map %s: %m", wanted->name);
-        *ret = mapped;
-        *ret_file = file;
-        return 0;
+        if (rc == 0)
+                *ret_file = file;
+        return rc;
 }
 
 static int check_limits(const struct store_session *session, const char *name, struct error *err)
@@ -220,6 +226,49 @@ int store_join(const struct store *store, const char *name, bool writable,
         }
         *ret = session;
         return 0;
+}
+
+static int map_received(int fd, const struct wanted *wanted, void **ret,
+                        struct store_file *ret_file, struct error *err)
+{
+        int rc = check_file(fd, wanted, ret_file, err);
+
+        return rc < 0 ? rc : map_descriptor(fd, wanted, ret, err);
+}
+
+static int map_pages(int limits, int slots, struct store_session *session, struct error *err)
+{
+        const struct wanted wanted[] = {
+                { .name = FOLDER_LIMITS, .bytes = sizeof(*session->limits), .is_received = true },
+                { .name = FOLDER_SLOTS,
+                  .bytes = sizeof(*session->slots),
+                  .is_received = true,
+                  .is_writable = true },
+        };
+        void *mapped = NULL;
+        int rc = map_received(limits, &wanted[0], &mapped, &session->limits_file, err);
+
+        if (rc < 0)
+                return rc;
+        session->limits = mapped;
+        rc = map_received(slots, &wanted[1], &mapped, &session->slots_file, err);
+        if (rc == 0)
+                session->slots = mapped;
+        return rc;
+}
+
+int store_join_pages(int limits, int slots, const char *name, struct store_session *ret,
+                     struct error *err)
+{
+        int rc = map_pages(limits, slots, ret, err);
+
+        if (rc == 0)
+                rc = check_pages(ret, name, err);
+        if (rc == 0 && !store_is_current(ret))
+                rc = fail(err, -EBUSY, "session %s is being removed", name);
+        if (rc < 0)
+                store_close(ret);
+        return rc;
 }
 
 void store_close(struct store_session *session)

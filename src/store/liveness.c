@@ -7,31 +7,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "common/atomic.h"
+#include "store/raw.h"
 
 /* Programs count on the low numbers: shells, daemons that close 0..255, select(). */
 #define LOWEST_DESCRIPTOR 512
-
-static long call4(long number, long a, long b, long c, long d)
-{
-        int saved = errno;
-        long rc = syscall(number, a, b, c, d);
-
-        if (rc < 0)
-                rc = -errno;
-        errno = saved;
-        return rc;
-}
 
 static int lock_bytes(int fd, int command, struct flock *lock, uint64_t byte, uint64_t count)
 {
         lock->l_whence = SEEK_SET;
         lock->l_start = (off_t)byte;
         lock->l_len = (off_t)count;
-        return (int)call4(SYS_fcntl, fd, command, (long)lock, 0);
+        return (int)raw_call(SYS_fcntl, fd, command, (long)lock, 0, 0);
 }
 
 static int is_the_mapped_file(int fd, const struct liveness_file *file)
@@ -50,7 +41,7 @@ static int is_the_mapped_file(int fd, const struct liveness_file *file)
 
 int liveness_raise(int fd)
 {
-        int high = (int)call4(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR, 0);
+        int high = (int)raw_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR, 0, 0);
 
         if (high < 0)
                 return fd;
@@ -58,10 +49,9 @@ int liveness_raise(int fd)
         return high;
 }
 
-int liveness_open(const struct liveness_file *file)
+/* What was opened, raised, if it is the file that is mapped. */
+static int take_up(int fd, const struct liveness_file *file)
 {
-        int fd = (int)call4(SYS_openat, AT_FDCWD, (long)file->path,
-                            O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0);
         int rc;
 
         if (fd < 0)
@@ -75,9 +65,61 @@ int liveness_open(const struct liveness_file *file)
         return fd;
 }
 
+/* A description of its own. Looked at before: to open whatever else has the number could do
+ * something to it. */
+static int open_again(int fd, const struct liveness_file *file)
+{
+        int rc = fd < 0 ? -EBADF : is_the_mapped_file(fd, file);
+        char path[32];
+
+        if (rc < 0)
+                return rc;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)path,
+                                     O_RDWR | O_CLOEXEC | O_NOCTTY, 0, 0),
+                       file);
+}
+
+void liveness_keep(struct liveness_kept *kept, int fd)
+{
+        if (fd >= LOWEST_DESCRIPTOR)
+                store_release(&kept->fd, fd);
+        else if (fd >= 0)
+                liveness_close(fd);
+}
+
+/* Where opening again does not work (no /proc), nothing is kept: what was just got is what is used,
+ * and each look asks anew. */
+static int open_kept(const struct liveness_file *file)
+{
+        struct liveness_kept *kept = file->kept;
+        int fd = open_again(load_acquire(&kept->fd), file);
+        int given;
+
+        if (fd >= 0)
+                return fd;
+        given = take_up(kept->renew(), file);
+        if (given < 0)
+                return given;
+        fd = open_again(given, file);
+        if (fd < 0)
+                return given;
+        liveness_keep(kept, given);
+        return fd;
+}
+
+int liveness_open(const struct liveness_file *file)
+{
+        if (file->kept)
+                return open_kept(file);
+        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)file->path,
+                                     O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0, 0),
+                       file);
+}
+
 void liveness_close(int fd)
 {
-        call4(SYS_close, fd, 0, 0, 0);
+        raw_call(SYS_close, fd, 0, 0, 0, 0);
 }
 
 int liveness_probe_any(int fd, uint64_t byte, uint64_t count)

@@ -12,17 +12,32 @@
  * description: one private lock, held by the fork handler too. Nothing here touches errno, the
  * heap, or a cancellation point; failures are negative errno. A path that no longer leads to the
  * inode that is mapped is -ESTALE: never lock a stranger's file.
+ *
+ * A file that no path leads to is opened through a descriptor of it, which is kept, closed on exec,
+ * and never locked on: by /proc/self/fd, which makes a description of its own. The program may have
+ * closed it, and have another file under its number: the inode tells, and then whoever gave it is
+ * asked for another.
  */
 #ifndef ALIQUOT_STORE_LIVENESS_H
 #define ALIQUOT_STORE_LIVENESS_H
 
 #include <stdint.h>
 
+/* A descriptor that stands for a path. Children of fork() have it as well. */
+struct liveness_kept {
+        _Atomic int fd;     /* -1: none */
+        int (*renew)(void); /* a description of its own, fit to lock on; or negative errno */
+};
+
 struct liveness_file {
         const char *path; /* absolute; borrowed for the life of the file */
         uint64_t device;  /* st_dev and st_ino of the file that is mapped */
         uint64_t inode;
+        struct liveness_kept *kept; /* NULL: the path leads to it; else it is for messages */
 };
+
+/* Keeps a descriptor that is above 511; closes one that is not. */
+void liveness_keep(struct liveness_kept *kept, int fd);
 
 /* The same descriptor above 511, and the low one closed: programs count on the low numbers. Where
  * RLIMIT_NOFILE is lower, the low one has to do. */

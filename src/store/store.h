@@ -73,6 +73,11 @@ int store_create(const struct store *store, const struct store_request *request,
 int store_join(const struct store *store, const char *name, bool writable,
                struct store_session *ret, struct error *err);
 
+/* The same by descriptors that a daemon handed out, which stay the caller's: `limits` for reading,
+ * `slots` for both. Whose the files are is not asked. `ret`->path is left as it is. */
+int store_join_pages(int limits, int slots, const char *name, struct store_session *ret,
+                     struct error *err);
+
 /*
  * For the daemon that owns a session: `limits` writable, `slots` not mapped (NULL) but known by its
  * inode. A tenant can cut its `slots` short, and whoever has it mapped then dies of SIGBUS: the

@@ -96,10 +96,10 @@ static void what_is_no_hello_is_refused(void **state)
         sent.hello.head.type = MESSAGE_WELCOME;
         expect_refused(MESSAGE_MALFORMED, "expected a HELLO");
         say_hello(NULL);
-        sent.hello.head.bytes = length = sizeof(sent.hello.head);
+        sent.hello.head.bytes = (uint32_t)(length = sizeof(sent.hello.head));
         expect_refused(MESSAGE_MALFORMED, "expected a HELLO");
         say_hello(NULL);
-        sent.hello.head.bytes = length = sizeof(sent);
+        sent.hello.head.bytes = (uint32_t)(length = sizeof(sent));
         expect_refused(MESSAGE_MALFORMED, "says it has");
 }
 
@@ -141,7 +141,7 @@ static void a_later_hello_may_be_longer(void **state)
 {
         say_hello(NULL);
         sent.hello.head.version_most = 2;
-        sent.hello.head.bytes = length = sizeof(sent.hello) + 100;
+        sent.hello.head.bytes = (uint32_t)(length = sizeof(sent.hello) + 100);
         assert_int_equal(message_read_hello(&sent, length, &asked, &err), 0);
 }
 

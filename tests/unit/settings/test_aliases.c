@@ -197,9 +197,19 @@ static void test_gpuslice(void **state)
                          0);
         assert_int_equal(settings.ttl_ns, UINT64_C(120000000000));
         expect_asked("memory=card", "GPUSLICE_DEFAULT_TTL=120", "ALIQUOT_TTL=none");
-        /* Who asks is the kernel's word, and what the dead held is free at once. */
+        /* Whether a token is required is the daemon's word, and what the dead held is free at once.
+         */
         expect_asked("memory=card", "GPUSLICE_IPC_TOKEN=hunter2", "GPUSLICE_IPC_TOKEN_REQUIRED=1",
                      "GPUSLICE_RECOVERY_INTERVAL=5", "GPUSLICE_METRICS_DEBUG=1");
+        assert_int_equal(settings_read(&settings,
+                                       (char *[]){ "GPUSLICE_IPC_SOCK=/run/a/sessions/b/socket",
+                                                   "GPUSLICE_IPC_TOKEN=hunter2", NULL },
+                                       NULL),
+                         0);
+        assert_true(settings.is_asked);
+        assert_string_equal(settings.socket, "/run/a/sessions/b/socket");
+        assert_string_equal(settings.token, "hunter2");
+        assert_string_equal(settings.runtime_dir, "");
 }
 
 static void test_two_that_disagree_are_refused(void **state)

@@ -183,6 +183,29 @@ static void test_what_is_not_built_is_refused_not_ignored(void **state)
 }
 
 /* A limit that is misspelled must not run unlimited. */
+/* A program takes what it is given; a command would make another session, unless a flag says which.
+ */
+static void test_a_session_by_its_socket(void **state)
+{
+        char *told[] = { "ALIQUOT_SESSION_SOCKET=/run/s/socket", "ALIQUOT_JOIN_TOKEN=t", NULL };
+        const struct settings_flag memory[] = { { "ALIQUOT_MEMORY", "--memory", "1GiB" }, { 0 } };
+        struct settings settings;
+        struct error err = { 0 };
+
+        assert_int_equal(settings_read(&settings, told, &err), 0);
+        assert_true(settings.is_asked);
+        assert_string_equal(settings.socket, "/run/s/socket");
+        assert_string_equal(settings.token, "t");
+        assert_int_equal(settings_read_flags(&settings, told, NULL, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "without this command"));
+        assert_int_equal(settings_read_flags(&settings, told, memory, &err), 0);
+        assert_string_equal(settings.socket, "");
+        assert_true(settings_is_limit_variable("ALIQUOT_SESSION_SOCKET"));
+        expect_refused("ALIQUOT_SESSION_SOCKET", "absolute", "ALIQUOT_SESSION_SOCKET=");
+        expect_refused("ALIQUOT_SESSION_SOCKET=a", "absolute", "ALIQUOT_SESSION_SOCKET=a");
+        expect_refused("ALIQUOT_SESSION_SOC", "ALIQUOT_SESSION", "ALIQUOT_SESSION_SOC=/a");
+}
+
 static void test_slips_of_the_pen(void **state)
 {
         expect_refused("ALIQUOT_MEMROY", "ALIQUOT_MEMORY", "ALIQUOT_MEMROY=4GiB");
@@ -277,6 +300,7 @@ int main(void)
                 cmocka_unit_test(test_the_rest),
                 cmocka_unit_test(test_precedence),
                 cmocka_unit_test(test_what_is_not_built_is_refused_not_ignored),
+                cmocka_unit_test(test_a_session_by_its_socket),
                 cmocka_unit_test(test_slips_of_the_pen),
                 cmocka_unit_test(test_names_for_a_child_to_lose),
                 cmocka_unit_test(test_the_name_that_limits_have),

@@ -233,6 +233,94 @@ static void rubbish_in_a_slot_is_made_printable(void **state)
         child_end(pid);
 }
 
+/* -- Through a descriptor that is kept -- */
+
+static unsigned renewals;
+static int renewal; /* what renew() fails with; 0: it gives one */
+
+static int renew(void)
+{
+        renewals++;
+        return renewal < 0 ? renewal : open(path, O_RDWR | O_CLOEXEC);
+}
+
+static struct liveness_kept kept;
+
+static struct liveness_file kept_file(void)
+{
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        renewals = 0;
+        renewal = 0;
+        kept = (struct liveness_kept){ .fd = -1, .renew = renew };
+        liveness_keep(&kept, liveness_raise(fd));
+        return (struct liveness_file){ "a name for messages", file.device, file.inode, &kept };
+}
+
+static int lock_free_after(const struct liveness_file *kept_way)
+{
+        void *pin;
+        int rc = liveness_lock(kept_way, 4, &pin);
+
+        if (rc < 0)
+                return rc;
+        assert_int_equal(probe(4), 1);
+        liveness_unlock(pin);
+        return probe(4);
+}
+
+/* What is kept carries no lock: else none would ever be free again. */
+static void a_lock_through_what_is_kept_ends_as_any_other(void **state)
+{
+        const struct liveness_file way = kept_file();
+
+        assert_true(kept.fd >= 512);
+        assert_int_equal(fcntl(kept.fd, F_GETFD), FD_CLOEXEC);
+        assert_int_equal(lock_free_after(&way), 0);
+        assert_int_equal(lock_free_after(&way), 0);
+        assert_int_equal(renewals, 0);
+        close(kept.fd);
+}
+
+static void a_descriptor_that_was_closed_is_asked_for_again(void **state)
+{
+        const struct liveness_file way = kept_file();
+
+        close(kept.fd);
+        assert_int_equal(lock_free_after(&way), 0);
+        assert_int_equal(lock_free_after(&way), 0);
+        assert_int_equal(renewals, 1);
+        close(kept.fd);
+        renewal = -ETIMEDOUT;
+        assert_int_equal(lock_free_after(&way), -ETIMEDOUT);
+}
+
+static void another_file_under_its_number_is_left_alone(void **state)
+{
+        const struct liveness_file way = kept_file();
+        int theirs = kept.fd;
+        int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        assert_int_equal(dup3(other, theirs, O_CLOEXEC), theirs);
+        assert_int_equal(lock_free_after(&way), 0);
+        assert_int_equal(renewals, 1);
+        assert_int_not_equal(kept.fd, theirs);
+        assert_int_equal(fcntl(theirs, F_GETFD), FD_CLOEXEC);
+        close(other);
+        close(theirs);
+        close(kept.fd);
+}
+
+static void a_low_descriptor_is_not_kept(void **state)
+{
+        struct liveness_kept none = { .fd = -1, .renew = renew };
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        liveness_keep(&none, fd);
+        assert_int_equal(none.fd, -1);
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -243,6 +331,10 @@ int main(void)
                 cmocka_unit_test(another_file_at_the_path_is_refused),
                 cmocka_unit_test(a_link_at_the_path_is_not_followed),
                 cmocka_unit_test(descriptors_are_high_and_close_on_exec),
+                cmocka_unit_test(a_lock_through_what_is_kept_ends_as_any_other),
+                cmocka_unit_test(a_descriptor_that_was_closed_is_asked_for_again),
+                cmocka_unit_test(another_file_under_its_number_is_left_alone),
+                cmocka_unit_test(a_low_descriptor_is_not_kept),
                 cmocka_unit_test(the_living_are_listed_and_the_dead_are_not),
                 cmocka_unit_test(rubbish_in_a_slot_is_made_printable),
         };

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/atomic.h"
+#include "common/log.h"
+#include "common/text.h"
+#include "store/ask.h"
+
+/* On the machine's clock, whatever that of the GPU: a daemon is waited for in real time. */
+#define RENEW_WAIT_NS UINT64_C(1000000000)
+
+static int renew(void);
+
+/* Written by who finds the session; read-only after, but for what is atomic. */
+static struct {
+        char path[STORE_PATH_BYTES];
+        uint8_t session_id[16];
+        struct ask ask;
+        bool is_joined;
+        _Atomic uint64_t failed_ns; /* when the socket was asked in vain */
+        struct liveness_kept kept;
+} self = { .kept = { .fd = -1, .renew = renew } };
+
+static uint64_t machine_now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* Under the lock of the descriptors. */
+static int renew(void)
+{
+        static _Atomic bool is_told;
+        uint64_t failed_ns = load_relaxed(&self.failed_ns);
+        int fd;
+
+        if (failed_ns && machine_now_ns() - failed_ns < RENEW_WAIT_NS)
+                return -ETIMEDOUT;
+        fd = ask_slots(&self.ask);
+        if (fd >= 0)
+                return fd;
+        store_relaxed(&self.failed_ns, machine_now_ns());
+        if (log_once(&is_told))
+                log_tell("aliquot: the program closed our descriptor of its session, and %s gives "
+                         "no other; memory may be refused until it does",
+                         self.path);
+        return fd;
+}
+
+int socket_join(const char *path, bool is_found, const struct settings *settings,
+                struct store_session *ret, struct error *err)
+{
+        int slots = -1;
+        int rc = text_put(self.path, sizeof(self.path), err, "%s", path);
+
+        if (rc < 0)
+                return rc;
+        self.ask = (struct ask){ .path = self.path,
+                                 .token = settings->token,
+                                 .wait_ns = ASK_WAIT_NS,
+                                 .is_found = is_found };
+        rc = ask_join(&self.ask, ret, &slots, err);
+        if (rc < 0)
+                return rc;
+        liveness_keep(&self.kept, slots);
+        memcpy(self.session_id, ret->limits->session_id, sizeof(self.session_id));
+        self.ask.session_id = self.session_id;
+        self.ask.wait_ns = RENEW_WAIT_NS;
+        self.is_joined = true;
+        return 0;
+}
+
+struct liveness_kept *socket_kept(void)
+{
+        return self.is_joined ? &self.kept : NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session by its socket: asking the daemon that listens there for the pages (docs/protocol.md).
+ *
+ *      const struct ask ask = { .path = path, .wait_ns = ASK_WAIT_NS };
+ *      ask_join(&ask, &session, &slots_fd, &err)
+ *
+ * Works inside other people's programs: no signal, no cancellation point, no heap, errno kept, and
+ * no wait longer than it is told to. A daemon that is restarting, has its hands full, or says "come
+ * again" is asked again until that time is over; one that hangs is not waited for beyond it.
+ * Descriptors are raised above 511; none stays open but the one that is returned.
+ *
+ * Errors: -ENOENT, -EACCES: no socket there, or not for us; -ETIMEDOUT: nobody answered in time;
+ * -EPERM: refused; -EPROTO: the answer was none, or the pages are not what they must be.
+ */
+#ifndef ALIQUOT_STORE_ASK_H
+#define ALIQUOT_STORE_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "store/store.h"
+
+#define ASK_WAIT_NS UINT64_C(5000000000)
+
+/* What is asked, and where. All borrowed until return. */
+struct ask {
+        const char *path;          /* absolute */
+        const char *token;         /* NULL or "": none */
+        const uint8_t *session_id; /* 16 bytes; NULL: whichever it is */
+        uint64_t wait_ns;          /* for an answer, with all repetitions */
+        bool is_found;             /* nobody named the path to us: only root or we may listen */
+};
+
+/* Both pages mapped and checked. *ret_slots: a description of `slots` of our own, above 511 where
+ * that can be, which the caller closes. */
+int ask_join(const struct ask *ask, struct store_session *ret, int *ret_slots, struct error *err);
+
+/* Another description of `slots`, of the session that was joined; nothing is mapped. Negative
+ * errno. The caller bars fork() until it is closed, as liveness.h says. */
+int ask_slots(const struct ask *ask);
+
+#endif

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A joiner at a session's socket that says whatever a test wants (docs/protocol.md).
+
+    answer = join(path, hello())
+    assert answer.type == WELCOME and answer.name == "a"
+    limits, slots = answer.descriptors
+"""
+import contextlib
+import os
+import socket
+import struct
+
+HELLO, WELCOME, REFUSED = 1, 2, 3
+NO_VERSION, MALFORMED, NOT_YOURS, BAD_TOKEN, OTHER_SESSION, ENDED, TOO_MANY, TROUBLE = range(1, 9)
+MAGIC = int.from_bytes(b"ALQM", "little")
+HEAD = "=IHHHHI"
+HEAD_BYTES = struct.calcsize(HEAD)
+HELLO_BYTES = 72
+HANG_SECONDS = 60
+
+
+def hello(token=b"", session_id=bytes(16), least=1, most=1, command=b"joiner"):
+    size = HELLO_BYTES + len(token)
+    head = struct.pack(HEAD, MAGIC, HELLO, 0, least, most, size)
+    return head + session_id + struct.pack("=32sII", command, HELLO_BYTES if token else 0, len(token)) + token
+
+
+class Answer:
+    def __init__(self, message, descriptors):
+        self.descriptors = descriptors
+        _, self.type, self.version, self.least, self.most, _ = struct.unpack_from(HEAD, message)
+        if self.type == WELCOME:
+            self.session_id, name, self.flags, self.page_version = struct.unpack_from("=16s64sII", message, HEAD_BYTES)
+            self.name = name.rstrip(b"\0").decode()
+        else:
+            self.code, self.retry_ms, reason = struct.unpack_from("=II192s", message, HEAD_BYTES)
+            self.reason = reason.rstrip(b"\0").decode()
+
+    def close(self):
+        for fd in self.descriptors:
+            os.close(fd)
+
+
+def connect(path):
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.settimeout(HANG_SECONDS)
+    peer.connect(str(path))
+    return peer
+
+
+def hear(peer):
+    """None: the connection ended without an answer."""
+    message, descriptors, _, _ = socket.recv_fds(peer, 8192, 8)
+    return Answer(message, descriptors) if message else None
+
+
+def join(path, message):
+    with contextlib.closing(connect(path)) as peer:
+        peer.send(message)
+        return hear(peer)
