@@ -4,12 +4,14 @@
  *
  * By access lists, so that it is that user and not a group that others may be in: the folder can
  * be gone through and `limits` be read, `slots` is the tenant's own. Folder and `limits` stay
- * ours, so the tenant can neither replace nor widen them.
+ * ours, so the tenant can neither replace nor widen them. Where the file system has no such lists,
+ * all may go through the folder and read nothing in it: the way in is the session's socket.
  */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -66,5 +68,9 @@ int folder_grant(int folder, uint32_t uid, struct error *err)
         if (fchownat(folder, FOLDER_SLOTS, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
                 return fail(err, -errno, "give %s to user %u: %m", FOLDER_SLOTS, uid);
         rc = let(limits, FOLDER_LIMITS, uid, 6, 4, err);
-        return rc < 0 ? rc : let(folder, "the session's folder", uid, 7, 5, err);
+        if (rc == 0)
+                rc = let(folder, "the session's folder", uid, 7, 5, err);
+        if (rc == -EOPNOTSUPP)
+                rc = fchmod(folder, 0711) < 0 ? fail(err, -errno, "open the folder: %m") : 0;
+        return rc;
 }

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -84,6 +86,44 @@ static void test_a_tenant_joins_and_cannot_change(void **state)
         assert_int_equal(as_user(STRANGER, NULL, path_of("theirs", "slots")), EACCES);
 }
 
+/* As root of a mount namespace of our own, where the runtime folder is on ramfs. */
+static int make_without_access_lists(void)
+{
+        struct stat folder, limits, slots;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", store.path, "ramfs", 0, "mode=0711") < 0)
+                return 100;
+        make_owned("theirs", &theirs);
+        if (stat(path_of("theirs", ""), &folder) < 0 ||
+            stat(path_of("theirs", "limits"), &limits) < 0 ||
+            stat(path_of("theirs", "slots"), &slots) < 0)
+                return 1;
+        return (folder.st_mode & 07777) == 0711 && (limits.st_mode & 07777) == 0600 &&
+                               (slots.st_mode & 07777) == 0600 && slots.st_uid == TENANT
+                       ? 0
+                       : 2;
+}
+
+static void test_without_access_lists_the_socket_is_left_to_go_in_by(void **state)
+{
+        int status;
+        pid_t child;
+
+        need_root();
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+                _exit(make_without_access_lists());
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 100) {
+                print_message("no mount namespaces here\n");
+                skip();
+        }
+        assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_slots_cut_short_harm_nobody_else(void **state)
 {
         struct store_session session;
@@ -124,6 +164,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 story(test_a_daemon_finds_its_own_sessions_only),
                 story(test_a_tenant_joins_and_cannot_change),
+                story(test_without_access_lists_the_socket_is_left_to_go_in_by),
                 story(test_slots_cut_short_harm_nobody_else),
                 story(test_shut_is_for_good),
                 story(test_set_aside_is_gone_and_kept),
