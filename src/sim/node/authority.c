@@ -25,7 +25,7 @@
 #define WATCH_FOR_WATCHER_NS 50000000
 /* Those who find no place among the parties: between two looks at the time, in real time. */
 #define LOOK_NS 1000000
-#define BEGIN_BY_NS (30 * SECOND_NS)
+#define BEGIN_BY_NS (10 * SECOND_NS)
 
 static __thread struct {
         struct authority *authority;
@@ -89,6 +89,7 @@ static void unlock(struct authority *authority)
         int cancelling = self.cancelling;
 
         pthread_mutex_unlock(&authority->lock);
+        authority_wake_next();
         pthread_setcancelstate(cancelling, NULL);
 }
 

@@ -13,6 +13,11 @@ uint64_t machine_now_ns(void);
 /* Lets the next one run, when nobody does; moves time when nobody is ready. */
 void authority_dispatch(struct authority *authority);
 
+/* Without the lock, behind everything that may have dispatched: wakes whom that let run. Not under
+ * the lock, so that a process that is stopped is rarely stopped with the lock in hand; who dies in
+ * between is made up for by the woken one's own look. */
+void authority_wake_next(void);
+
 /* Puts a party in line, behind all who are. */
 void party_make_ready(struct authority *authority, struct party *party);
 

@@ -170,6 +170,18 @@ static struct party *first_due(struct authority *authority, bool is_foreground)
         return first;
 }
 
+/* Who was let run under the lock and has not been woken. */
+static __thread struct party *let_in __attribute__((tls_model("initial-exec")));
+
+void authority_wake_next(void)
+{
+        struct party *party = let_in;
+
+        let_in = NULL;
+        if (party)
+                syscall(SYS_futex, &party->go, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 static void let_run(struct authority *authority, struct party *party)
 {
         party->state = PARTY_RUNNING;
@@ -180,7 +192,7 @@ static void let_run(struct authority *authority, struct party *party)
         store_release(&party->go, load_relaxed(&party->go) + 1);
         fence_seq_cst();
         if (load_relaxed(&party->is_asleep))
-                syscall(SYS_futex, &party->go, FUTEX_WAKE, 1, NULL, NULL, 0);
+                let_in = party;
 }
 
 /* Catches up with the machine's time, if that is whose pace it went at. */

@@ -8,9 +8,13 @@
  *      turns spin NS               looks at a word that the device writes behind a kernel:
  * "elapsed" turns nap NS KERNEL_NS      as busy, and sleeps 100 ms of the machine's time in the
  * middle turns threads COUNT NS      so many threads with a stream and ten kernels each: "elapsed"
+ *      turns alloc BYTES           takes memory: "elapsed"
+ *      turns stop KERNEL_NS        stops itself with two kernels under way
  *      turns stay KERNEL_NS        computes for ever; says "ready" once it does
  */
+#include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +23,17 @@
 #include "abi/cuda.h"
 #include "common/atomic.h"
 #include "common/time_authority.h"
+#include "interpose/doctor.h"
 
 #define THREADS 64
 #define THREAD_KERNELS 10
 
-time_authority_find aliquot_sim_time_authority;
+#pragma weak aliquot_doctor_api
 
 static CUcontext context;
 static CUfunction spin_ns;
 static unsigned long long thread_ns;
+static const struct time_authority *authority;
 
 static void check(int line, CUresult result)
 {
@@ -40,7 +46,7 @@ static void check(int line, CUresult result)
 
 static unsigned long long now_ns(void)
 {
-        return aliquot_sim_time_authority(TIME_AUTHORITY_VERSION)->now_ns();
+        return authority->now_ns();
 }
 
 static void launch(CUstream stream, unsigned long long ns)
@@ -141,6 +147,15 @@ static void threads(unsigned count, unsigned long long ns)
         printf("%llu\n", now_ns() - start_ns);
 }
 
+static void alloc(unsigned long long bytes)
+{
+        unsigned long long start_ns = now_ns();
+        CUdeviceptr block;
+
+        OK(cuMemAlloc_v2(&block, bytes));
+        printf("%llu\n", now_ns() - start_ns);
+}
+
 static void stay(unsigned long long kernel_ns)
 {
         busy(now_ns() + kernel_ns, kernel_ns);
@@ -169,8 +184,31 @@ static void run(const char *scene, unsigned long long first, unsigned long long 
                 spin_on_word(first);
         } else if (strcmp(scene, "threads") == 0) {
                 threads((unsigned)first, second);
+        } else if (strcmp(scene, "alloc") == 0) {
+                alloc(first);
+        } else if (strcmp(scene, "stop") == 0) {
+                launch(NULL, first);
+                launch(NULL, first);
+                raise(SIGSTOP);
         } else if (strcmp(scene, "stay") == 0) {
                 stay(first);
+        }
+}
+
+/* Of the driver itself, also when a library of ours stands before it: that one tells its handle. */
+static void find_time(void)
+{
+        struct doctor_api driver = { .handle = NULL };
+        time_authority_find *find;
+
+        if (!aliquot_doctor_api || !aliquot_doctor_api(0, &driver))
+                driver.handle = dlopen("libcuda.so.1", RTLD_NOW);
+        find = driver.handle ? (time_authority_find *)dlsym(driver.handle, TIME_AUTHORITY_SYMBOL)
+                             : NULL;
+        authority = find ? find(TIME_AUTHORITY_VERSION) : NULL;
+        if (!authority) {
+                fprintf(stderr, "turns: the driver offers no time\n");
+                exit(1);
         }
 }
 
@@ -180,6 +218,7 @@ int main(int argc, char **argv)
 
         if (argc < 3)
                 return 2;
+        find_time();
         OK(cuInit(0));
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual time (docs/simulator.md): what real programs see of it (programs/sim/turns.c) is exact, and the
+same however busy the machine is. Times are in nanoseconds, and nothing here measures the machine's.
+"""
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+US, MS, S = 10**3, 10**6, 10**9
+LAUNCH = 1 * US
+MIB = 1 << 20
+HANG_SECONDS = 120
+
+
+@pytest.fixture
+def turns(sim, build):
+    """Starts a scene in virtual time."""
+    sim.configure(clock="virtual")
+    return lambda *scene, **how: sim.start([build.program("sim/turns"), *scene], **how)
+
+
+def numbers_of(program):
+    out, err = program.communicate(timeout=HANG_SECONDS)
+    assert program.returncode == 0 and not err, (out, err)
+    return [int(word) for word in out.split()]
+
+
+@pytest.fixture
+def company(sim, turns):
+    """Programs that begin together; what each printed, as numbers."""
+    def company_run(*scenes, **how):
+        sim.configure(begin_with=len(scenes))
+        programs = [turns(*scene, **how) for scene in scenes]
+        return [numbers_of(program) for program in programs]
+    return company_run
+
+
+@pytest.fixture
+def busy_machine():
+    """Each processor has more to do than it can, for as long as the test takes."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    yield
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+
+
+def test_a_backlog_takes_what_its_kernels_take(company):
+    """From the first record to the last, and one launch until the first kernel is there."""
+    [[events, host]] = company(["backlog", 100, 2 * MS])
+    assert host == 100 * 2 * MS + LAUNCH
+    assert abs(events - host) < 100  # cuEventElapsedTime tells milliseconds, in a float
+
+
+def test_ten_seconds_of_two_programs(company):
+    """Each has half: a kernel every 4 ms, from its first launch until it is done with what it had begun."""
+    first, second = company(*[["busy", 10 * S, 2 * MS]] * 2)
+    for kernels, elapsed in (first, second):
+        assert abs(kernels * 4 * MS - elapsed) <= 4 * MS
+        assert 10 * S <= elapsed <= 10 * S + 12 * MS
+
+
+def test_kernels_of_all_lengths_get_the_same_share(company):
+    """Slices are what is dealt out, so far as a program has work: two of its kernels at a time."""
+    lengths = [2 * MS, 5 * MS, 11 * MS, 40 * MS]
+    said = company(*[["busy", 20 * S, length] for length in lengths])
+    for length, (kernels, elapsed) in zip(lengths, said):
+        assert abs(kernels * length / elapsed - 1 / 4) < 0.005, said
+
+
+MIXED = [["busy", 3 * S, 300 * US], ["busy", 3 * S, 2 * MS], ["busy", 2 * S, 7 * MS], ["backlog", 50, 3 * MS]]
+
+
+def test_every_run_is_the_same(company):
+    assert company(*MIXED) == company(*MIXED) == company(*MIXED)
+
+
+def test_a_busy_machine_changes_nothing(company, request):
+    alone = company(*MIXED)
+    request.getfixturevalue("busy_machine")
+    assert company(*MIXED) == alone
+
+
+def test_who_polls_lets_time_pass(company):
+    """A look is a microsecond: one for each of the kernel's, and one for its launch."""
+    [[looks, elapsed]] = company(["poll", 5 * MS])
+    assert looks == 5 * MS // US + 1
+    assert elapsed == 5 * MS + LAUNCH + 2 * US
+
+
+def test_polling_programs_share_as_others_do(company):
+    """The kernels are over at 7 slices and 8, and each is seen with the next look."""
+    first, second = company(["poll", 8 * MS], ["poll", 8 * MS])
+    assert 14 * MS <= first[1] <= 14 * MS + 10 * US
+    assert 16 * MS <= second[1] <= 16 * MS + 10 * US
+
+
+def test_threads_of_one_program_compute_at_once(company):
+    """Their streams overlap, and none begins before its first launch."""
+    [[elapsed]] = company(["threads", 4, 1 * MS])
+    assert elapsed >= 10 * MS
+
+
+def test_a_program_that_spins_on_memory_ends(company):
+    [[elapsed]] = company(["spin", 5 * MS])
+    assert elapsed >= 5 * MS
+
+
+def test_a_program_that_sleeps_by_the_machines_clock_ends(company):
+    napping, other = company(["nap", 1 * S, 2 * MS], ["busy", 1 * S, 2 * MS])
+    assert napping[1] >= 1 * S and other[1] >= 1 * S
+
+
+def test_a_program_that_is_killed_holds_nobody_up(turns):
+    """Killed wherever it happens to be: at its turn, waiting, or on the way."""
+    for _ in range(5):
+        victim, other = turns("stay", 2 * MS), turns("stay", 3 * MS)
+        for program in (victim, other):
+            assert program.stdout.readline() == "ready\n"
+        victim.kill()
+        victim.wait(HANG_SECONDS)
+        kernels, elapsed = numbers_of(turns("busy", 20 * S, 2 * MS))
+        assert elapsed >= 20 * S and abs(kernels * 2 * MS / elapsed - 1 / 2) < 0.01
+        other.kill()
+        other.wait(HANG_SECONDS)
+
+
+def test_a_program_that_is_stopped_holds_nobody_up(turns):
+    """Its turn goes to the others. Its kernels keep their share of the engine, whose end nobody tells."""
+    stopped = turns("stop", 2 * MS)
+    os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+    kernels, elapsed = numbers_of(turns("busy", 10 * S, 2 * MS))
+    assert elapsed >= 10 * S and kernels * 2 * MS / elapsed > 0.49
+    stopped.send_signal(signal.SIGCONT)
+    assert stopped.wait(HANG_SECONDS) == 0
+
+
+@pytest.mark.parametrize("door", ["preload", "shims"])
+def test_behind_the_library_time_is_the_same(company, door):
+    session = {"ALIQUOT_MEMORY": "512MiB", door: True}
+    assert company(*MIXED, **session) == company(*MIXED)
+
+
+def test_the_library_waits_in_virtual_time(sim, build, turns):
+    """For a card that still drains: in steps of 5 ms, which no clock of the machine would tell exactly."""
+    sim.configure(memory="256MiB", context="4MiB", draining="1900ms")
+    how = {"preload": True, "ALIQUOT_MEMORY": "240MiB"}
+    dead = sim.start([build.program("sim/hold"), 0, 200 * MIB], **how)
+    assert dead.stdout.readline().startswith("ready")
+    dead.kill()
+    dead.wait(HANG_SECONDS)
+    [waited] = numbers_of(turns("alloc", 200 * MIB, **how))
+    assert waited > 0 and waited % (5 * MS) == 0
+
+
+def test_time_begins_without_who_does_not_come(sim, turns):
+    """After a while of the machine's time, and it says so."""
+    sim.configure(begin_with=2)
+    out, err = turns("backlog", 10, 1 * MS).communicate(timeout=HANG_SECONDS)
+    assert out and "begins with 1 processes of 2" in err
+
+
+def test_both_libraries_offer_the_time_and_a_real_clock_offers_none(sim, compile_c):
+    """As common/time_authority.h has it; which symbol tells the shim and the daemon."""
+    program = compile_c("offer", r"""
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include "common/time_authority.h"
+
+        int main(int argc, char **argv)
+        {
+                for (int i = 1; i < argc; i++) {
+                        time_authority_find *find = (time_authority_find *)dlsym(
+                                dlopen(argv[i], RTLD_NOW), TIME_AUTHORITY_SYMBOL);
+                        const struct time_authority *time = find(TIME_AUTHORITY_VERSION);
+
+                        if (find(TIME_AUTHORITY_VERSION + 1))
+                                return 1;
+                        if (!time) {
+                                puts("real");
+                                continue;
+                        }
+                        uint64_t before_ns = time->now_ns();
+
+                        time->join(TIME_FOREGROUND);
+                        before_ns = time->now_ns();
+                        time->sleep_until(before_ns + 3600000000000);
+                        printf("%llu\n", (unsigned long long)(time->now_ns() - before_ns));
+                }
+                return 0;
+        }
+        """, "-ldl")
+    both = [program, "libcuda.so.1", "libnvidia-ml.so.1"]
+    assert sim.run(both).stdout == "real\nreal\n"
+    sim.configure(clock="virtual")
+    assert sim.run(both).stdout == f"{3600 * S}\n" * 2
