@@ -26,6 +26,7 @@ static const struct route routes[] = {
         { "GET", "/v1/devices", API_DEVICES, api_get_devices, false },
         { "GET", "/v1/devices/{}", API_DEVICES, api_get_device, false },
         { "GET", "/v1/events", API_EVENTS, api_get_events, false },
+        { "GET", "/v1/processes", API_DEVICES, api_get_all_processes, false },
         { "GET", "/v1/sessions", API_SESSIONS, api_get_sessions, false },
         { "POST", "/v1/sessions", API_SESSIONS, api_post_session, false },
         { "GET", "/v1/sessions/{}", API_SESSIONS, api_get_session, false },

@@ -7,6 +7,7 @@
 #define ALIQUOT_DAEMON_API_PARTS_H
 
 #include "daemon/api.h"
+#include "daemon/node_gpus.h"
 
 #define API_TIME_BYTES 40u
 #define API_STATUSES 600u
@@ -54,7 +55,7 @@ typedef void api_handler(struct api_call *call);
 
 api_handler api_get_root, api_get_health, api_get_ready, api_get_openapi;
 api_handler api_get_metrics, api_get_devices, api_get_device, api_get_events;
-api_handler api_get_sessions, api_get_session, api_get_processes;
+api_handler api_get_sessions, api_get_session, api_get_processes, api_get_all_processes;
 api_handler api_post_session, api_patch_session, api_delete_session, api_post_renew;
 
 /* -- api.c -- */
@@ -84,6 +85,7 @@ bool api_may_see(const struct api_call *call, const struct sessions_one *session
 const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
 const char *api_uuid(const struct api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
 json_t *api_view_session(const struct api *api, const struct sessions_one *session);
+json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct api *api, const struct card *card);
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
 const char *api_state_name(const struct sessions_one *session);
@@ -95,6 +97,17 @@ void api_texts_free(struct api_texts *texts);
 
 /* A session in JSON, its use at most 100 ms old. NULL: out of memory. Valid until the next call. */
 const char *api_text_session(const struct api *api, const struct sessions_one *session);
+
+/* -- api_gpus.c: what the driver says of the GPUs; what it does not say is left out -- */
+
+void api_add_gpu(const struct api *api, json_t *device, const uint8_t uuid[16]);
+
+/* What it says that is held, and how much more that is than the ledger's. */
+void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes);
+
+/* Of a process that is of this session by the kernel's word; SAMPLE_NONE. */
+uint64_t api_driver_bytes(const struct api *api, const struct sessions_one *session, uint32_t pid,
+                          const uint8_t uuid[16]);
 
 /* -- api_body.c: what is asked for -- */
 

@@ -62,22 +62,31 @@ static json_int_t whole(uint64_t value)
         return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
 }
 
-static json_t *view_share(const struct api *api, const struct sessions_share *share,
-                          const struct folder_use *use)
+json_t *api_bytes(uint64_t value)
 {
+        return json_integer(whole(value));
+}
+
+static json_t *view_share(const struct api *api, const struct sessions_one *session,
+                          const struct sessions_share *share, const struct folder_use *use)
+{
+        uint64_t used_bytes = folder_used_bytes(use, share->uuid);
         const struct card *card = card_of(api, share->uuid);
         char uuid[UUID_TEXT_BYTES];
-
-        return json_pack(
+        json_t *view = json_pack(
                 "{s:s, s:I, s:I, s:o, s:o, s:o}", "uuid", api_uuid(api, share->uuid, uuid),
-                "memory_bytes", whole(share->memory_bytes), "used_bytes",
-                whole(folder_used_bytes(use, share->uuid)), "card_bytes",
-                card ? json_integer(whole(card->total_bytes)) : json_null(), "compute_percent",
+                "memory_bytes", whole(share->memory_bytes), "used_bytes", whole(used_bytes),
+                "card_bytes", card ? json_integer(whole(card->total_bytes)) : json_null(),
+                "compute_percent",
                 share->compute_milli_percent ? json_real(share->compute_milli_percent / 1000.0)
                                              : json_null(),
                 "guarantee_percent",
                 share->guarantee_milli_percent ? json_real(share->guarantee_milli_percent / 1000.0)
                                                : json_null());
+
+        api_add_driver(view, node_driver_bytes(api->options.node, session, share->uuid),
+                       used_bytes);
+        return view;
 }
 
 static json_t *view_shares(const struct api *api, const struct sessions_one *session,
@@ -86,7 +95,7 @@ static json_t *view_shares(const struct api *api, const struct sessions_one *ses
         json_t *shares = json_array();
 
         for (unsigned i = 0; i < session->share_count; i++)
-                json_array_append_new(shares, view_share(api, &session->share[i], use));
+                json_array_append_new(shares, view_share(api, session, &session->share[i], use));
         return shares;
 }
 
@@ -118,35 +127,41 @@ json_t *api_view_session(const struct api *api, const struct sessions_one *sessi
         json_t *labels = json_loads(session->labels[0] ? session->labels : "{}", 0, NULL);
         char id[33];
 
-        return json_pack(
-                "{s:s, s:s, s:I, s:s, s:I, s:o, s:o, s:o, s:o, s:s, s:i, s:s, s:s, s:o, s:i, s:o}",
-                "name", session->name, "id", id_text(session->id, id), "owner",
-                (json_int_t)session->owner_uid, "state", api_state_name(session), "version",
-                whole(session->version), "created_at", time_or_null(session->created_ns),
-                "expires_at", time_or_null(session->expires_ns), "ended_at",
-                time_or_null(session->ended_ns), "ttl_seconds",
-                session->ttl_ns ? json_real((double)session->ttl_ns / (double)SECOND_NS)
-                                : json_null(),
-                "on_end", ending_names[session->ending % 3], "weight", (int)session->weight,
-                "priority", priority_names[session->priority % 3], "context",
-                session->is_context_free ? "free" : "charge", "labels",
-                labels ? labels : json_object(), "processes", (int)use->count, "devices",
-                view_shares(api, session, use));
+        return json_pack("{s:s, s:s, s:I, s:s, s:I, s:o, s:o, s:o, s:o, s:s, s:i, s:s, s:s, s:o, "
+                         "s:i, s:b, s:o}",
+                         "name", session->name, "id", id_text(session->id, id), "owner",
+                         (json_int_t)session->owner_uid, "state", api_state_name(session),
+                         "version", whole(session->version), "created_at",
+                         time_or_null(session->created_ns), "expires_at",
+                         time_or_null(session->expires_ns), "ended_at",
+                         time_or_null(session->ended_ns), "ttl_seconds",
+                         session->ttl_ns ? json_real((double)session->ttl_ns / (double)SECOND_NS)
+                                         : json_null(),
+                         "on_end", ending_names[session->ending % 3], "weight",
+                         (int)session->weight, "priority", priority_names[session->priority % 3],
+                         "context", session->is_context_free ? "free" : "charge", "labels",
+                         labels ? labels : json_object(), "processes", (int)use->count, "clamped",
+                         node_is_clamped(api->options.node, session), "devices",
+                         view_shares(api, session, use));
 }
 
-static json_t *view_process(const struct api *api, const struct folder_use *use,
-                            const struct usage_process *process)
+static json_t *view_process(const struct api *api, const struct sessions_one *session,
+                            const struct folder_use *use, const struct usage_process *process)
 {
         uint32_t pid = usage_local_pid(process);
         json_t *devices = json_array();
         char uuid[UUID_TEXT_BYTES];
 
         for (unsigned row = 0; row < PAGE_DEVICES; row++) {
-                if (process->bytes[row])
-                        json_array_append_new(devices,
-                                              json_pack("{s:s, s:I}", "uuid",
-                                                        api_uuid(api, use->uuid[row], uuid),
-                                                        "bytes", whole(process->bytes[row])));
+                json_t *view;
+
+                if (!process->bytes[row])
+                        continue;
+                view = json_pack("{s:s, s:I}", "uuid", api_uuid(api, use->uuid[row], uuid), "bytes",
+                                 whole(process->bytes[row]));
+                api_add_driver(view, api_driver_bytes(api, session, pid, use->uuid[row]),
+                               process->bytes[row]);
+                json_array_append_new(devices, view);
         }
         return json_pack("{s:o, s:s, s:I, s:o}", "pid",
                          pid ? json_integer((json_int_t)pid) : json_null(), "command",
@@ -159,7 +174,7 @@ json_t *api_view_processes(const struct api *api, const struct sessions_one *ses
         json_t *list = json_array();
 
         for (unsigned i = 0; i < use->count; i++)
-                json_array_append_new(list, view_process(api, use, &use->process[i]));
+                json_array_append_new(list, view_process(api, session, use, &use->process[i]));
         return list;
 }
 
@@ -180,12 +195,15 @@ json_t *api_view_device(const struct api *api, const struct card *card)
 {
         const struct sessions *all = node_sessions(api->options.node);
         char uuid[UUID_TEXT_BYTES];
+        json_t *view =
+                json_pack("{s:s, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:i}", "uuid",
+                          uuid_format(card->uuid, card->is_instance, uuid), "index",
+                          (int)card->index, "is_instance", card->is_instance, "name", card->name,
+                          "memory_bytes", whole(card->total_bytes), "promised_bytes",
+                          whole(sessions_promised(all, card->uuid)), "room_bytes",
+                          whole(sessions_room(all, card->uuid)), "used_bytes",
+                          whole(card->used_bytes), "sessions", (int)sessions_on(all, card->uuid));
 
-        return json_pack("{s:s, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:i}", "uuid",
-                         uuid_format(card->uuid, card->is_instance, uuid), "index",
-                         (int)card->index, "is_instance", card->is_instance, "name", card->name,
-                         "memory_bytes", whole(card->total_bytes), "promised_bytes",
-                         whole(sessions_promised(all, card->uuid)), "room_bytes",
-                         whole(sessions_room(all, card->uuid)), "used_bytes",
-                         whole(card->used_bytes), "sessions", (int)sessions_on(all, card->uuid));
+        api_add_gpu(api, view, card->uuid);
+        return view;
 }

@@ -247,14 +247,6 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
 }
 
-static void take_ledgers(const struct slots_page *slots, struct folder_use *ret)
-{
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                ret->ledger_bytes[i] = slots->ledger[i].used_bytes;
-                ret->ledger_mark[i] = slots->ledger[i].tag;
-        }
-}
-
 /* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
  * page. The folder was checked when it was made, and is only ours to write. */
 int folder_read(const struct store *store, const struct sessions_one *session,
@@ -270,8 +262,7 @@ int folder_read(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return rc;
         ret->count = 0;
-        memset(ret->ledger_bytes, 0, sizeof(ret->ledger_bytes));
-        memset(ret->ledger_mark, 0, sizeof(ret->ledger_mark));
+        memset(ret->ledger, 0, sizeof(ret->ledger));
         name_rows(session, ret);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0)
@@ -281,7 +272,7 @@ int folder_read(const struct store *store, const struct sessions_one *session,
         rc = copy_slots(fd, &copy, err);
         if (rc < 0 || !copy.slots_high)
                 return rc;
-        take_ledgers(&copy, ret);
+        memcpy(ret->ledger, copy.ledger, sizeof(ret->ledger));
         if (memcmp(copy.session_id, session->id, sizeof(session->id)) != 0)
                 return fail(err, -EPROTO, "%s is another session's", path);
         rc = usage_list(&copy,

@@ -20,9 +20,9 @@ struct folder_use {
         unsigned count;
         struct usage_process process[PAGE_SLOTS];
         uint8_t uuid[PAGE_DEVICES][16]; /* whose bytes[i] are; zero: nobody's */
-        /* What the ledger says is used, by the living and those nobody has cleared up after, and
-         * the mark of its latest operation. */
-        uint64_t ledger_bytes[PAGE_DEVICES], ledger_mark[PAGE_DEVICES];
+        /* Likewise: what its words say is used, by the living and by whom nobody has cleared up
+         * after yet, the mark of its latest operation, and counters. */
+        struct page_ledger ledger[PAGE_DEVICES];
 };
 
 /* The runtime folder, ready for sessions; other users can go through it where we are root. */

@@ -13,22 +13,22 @@
 
 #include "common/scoped.h"
 #include "common/text.h"
-#include "daemon/api_parts.h"
+#include "daemon/metrics_parts.h"
 
 typedef unsigned long long number;
 
-static void head(FILE *out, const char *name, const char *type, const char *help)
+void metrics_head(FILE *out, const char *name, const char *type, const char *help)
 {
         fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
+void metrics_one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
-        head(out, name, type, help);
+        metrics_head(out, name, type, help);
         fprintf(out, "%s %llu\n", name, (number)value);
 }
 
-/* -- Sessions --------------------------------------------------------------------------------- */
+/* -- The node --------------------------------------------------------------------------------- */
 
 static void put_states(FILE *out, const struct sessions *all)
 {
@@ -37,14 +37,15 @@ static void put_states(FILE *out, const struct sessions *all)
 
         for (unsigned i = 0; i < all->places; i++)
                 counts[all->session[i].state]++;
-        head(out, "aliquot_sessions", "gauge", "Sessions, by state.");
+        metrics_head(out, "aliquot_sessions", "gauge", "Sessions, by state.");
         for (unsigned i = 0; i < 3; i++)
                 fprintf(out, "aliquot_sessions{state=\"%s\"} %u\n", names[i],
                         counts[SESSIONS_OPEN + i]);
 }
 
-static void put_counts(FILE *out, const struct node_counts *counts)
+static void put_counts(FILE *out, const struct node *node)
 {
+        const struct node_counts *counts = node_counts(node);
         static const char *const reasons[] = {
                 [SESSIONS_NO_ROOM] = "no-room", [SESSIONS_NO_TIME] = "no-time",
                 [SESSIONS_NO_GPU] = "no-gpu",   [SESSIONS_EXISTS] = "exists",
@@ -52,116 +53,37 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 [SESSIONS_BAD] = "bad",
         };
 
-        one(out, "aliquot_sessions_admitted_total", "counter", "Sessions that were admitted.",
-            counts->admitted);
-        head(out, "aliquot_sessions_refused_total", "counter",
-             "Sessions that were refused, by reason.");
+        metrics_one(out, "aliquot_sessions_admitted_total", "counter",
+                    "Sessions that were admitted.", counts->admitted);
+        metrics_head(out, "aliquot_sessions_refused_total", "counter",
+                     "Sessions that were refused, by reason.");
         for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
                 if (reasons[i])
                         fprintf(out, "aliquot_sessions_refused_total{reason=\"%s\"} %llu\n",
                                 reasons[i], (number)counts->refused[i]);
         }
-        one(out, "aliquot_sessions_ended_total", "counter", "Sessions of which nothing is left.",
-            counts->ended);
-        one(out, "aliquot_actions_failed_total", "counter",
-            "Changes to the database, to folders or to processes that did not succeed at once.",
-            counts->failed);
-        one(out, "aliquot_signals_sent_total", "counter",
-            "Signals sent to processes of sessions that ended.", counts->signals);
-}
-
-/* A session's own name needs no escapes: settings_check_name(). */
-static void put_session(FILE *out, const struct api *api, const struct sessions_one *session,
-                        const char *name)
-{
-        static struct folder_use use;
-        char uuid[UUID_TEXT_BYTES];
-
-        if (strcmp(name, "aliquot_session_memory_limit_bytes") != 0 &&
-            folder_read(node_store(api->options.node), session, &use, NULL) < 0)
-                return;
-        if (strcmp(name, "aliquot_session_processes") == 0) {
-                fprintf(out, "%s{session=\"%s\"} %u\n", name, session->name, use.count);
-                return;
-        }
-        for (unsigned i = 0; i < session->share_count; i++) {
-                const struct sessions_share *share = &session->share[i];
-                bool is_limit = strcmp(name, "aliquot_session_memory_limit_bytes") == 0;
-
-                fprintf(out, "%s{session=\"%s\",gpu=\"%s\"} %llu\n", name, session->name,
-                        api_uuid(api, share->uuid, uuid),
-                        (number)(is_limit ? share->memory_bytes
-                                          : folder_used_bytes(&use, share->uuid)));
-        }
-}
-
-static void put_each_session(FILE *out, const struct api *api)
-{
-        static const char *const names[][2] = {
-                { "aliquot_session_memory_limit_bytes", "What a session may use of a GPU." },
-                { "aliquot_session_memory_used_bytes", "What its programs hold of a GPU." },
-                { "aliquot_session_processes", "Processes that live in a session." },
-        };
-        const struct sessions *all = node_sessions(api->options.node);
-
-        for (unsigned i = 0; i < 3; i++) {
-                head(out, names[i][0], "gauge", names[i][1]);
-                for (unsigned j = 0; j < all->places; j++) {
-                        if (all->session[j].state != SESSIONS_FREE)
-                                put_session(out, api, &all->session[j], names[i][0]);
-                }
-        }
-}
-
-/* -- GPUs ------------------------------------------------------------------------------------- */
-
-static uint64_t card_total(const struct sessions *all, const struct card *card)
-{
-        return card->total_bytes;
-}
-
-static uint64_t card_used(const struct sessions *all, const struct card *card)
-{
-        return card->used_bytes;
-}
-
-static uint64_t card_promised(const struct sessions *all, const struct card *card)
-{
-        return sessions_promised(all, card->uuid);
-}
-
-static uint64_t card_room(const struct sessions *all, const struct card *card)
-{
-        return sessions_room(all, card->uuid);
-}
-
-static void put_gpus(FILE *out, const struct api *api)
-{
-        static const struct {
-                const char *name, *help;
-                uint64_t (*value)(const struct sessions *all, const struct card *card);
-        } gauges[] = {
-                { "aliquot_gpu_memory_bytes", "Memory of a GPU.", card_total },
-                { "aliquot_gpu_memory_used_bytes", "Memory in use on a GPU, by its driver.",
-                  card_used },
-                { "aliquot_gpu_promised_bytes", "Memory of a GPU that sessions were given.",
-                  card_promised },
-                { "aliquot_gpu_room_bytes", "The most that one more session would get of a GPU.",
-                  card_room },
-        };
-        const struct cards *cards = &node_cards(api->options.node)->cards;
-        char uuid[UUID_TEXT_BYTES];
-
-        for (unsigned i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++) {
-                head(out, gauges[i].name, "gauge", gauges[i].help);
-                for (unsigned j = 0; j < cards->count; j++) {
-                        const struct card *card = &cards->card[j];
-
-                        fprintf(out, "%s{gpu=\"%s\"} %llu\n", gauges[i].name,
-                                uuid_format(card->uuid, card->is_instance, uuid),
-                                (number)gauges[i].value(node_sessions(api->options.node), card));
-                }
-        }
+        metrics_one(out, "aliquot_sessions_ended_total", "counter",
+                    "Sessions of which nothing is left.", counts->ended);
+        metrics_one(
+                out, "aliquot_actions_failed_total", "counter",
+                "Changes to the database, to folders or to processes that did not succeed at once.",
+                counts->failed);
+        metrics_one(out, "aliquot_signals_sent_total", "counter", "Signals sent to processes.",
+                    counts->signals);
+        metrics_one(out, "aliquot_strangers_seen_total", "counter",
+                    "Processes of no session that were seen on a GPU.", counts->strangers);
+        metrics_one(out, "aliquot_forged_seen_total", "counter",
+                    "Processes and sessions seen to hold more than their ledger and the tolerance "
+                    "explain.",
+                    counts->forged);
+        metrics_one(out, "aliquot_clamps_total", "counter",
+                    "Times that a session was refused all new memory for that.", counts->clamps);
+        metrics_one(out, "aliquot_nvml_failures_total", "counter",
+                    "Calls of the driver's NVML that failed, or did not come back in time.",
+                    counts->nvml_failures);
+        metrics_one(out, "aliquot_nvml_up", "gauge",
+                    "Whether the driver has answered in the last seconds.",
+                    node_gpus(node) != NULL);
 }
 
 /* -- HTTP and the process --------------------------------------------------------------------- */
@@ -173,8 +95,8 @@ static void put_http(FILE *out, const struct api *api)
                 [API_EVENTS] = "events", [API_METRICS] = "metrics", [API_NONE] = "none",
         };
 
-        head(out, "aliquot_http_requests_total", "counter",
-             "Requests that were answered, by class of route and status.");
+        metrics_head(out, "aliquot_http_requests_total", "counter",
+                     "Requests that were answered, by class of route and status.");
         for (unsigned i = 0; i < API_CLASSES; i++) {
                 for (unsigned status = 0; status < API_STATUSES; status++) {
                         if (api->answers[i][status])
@@ -184,8 +106,8 @@ static void put_http(FILE *out, const struct api *api)
                                         classes[i], status, (number)api->answers[i][status]);
                 }
         }
-        one(out, "aliquot_http_connections", "gauge", "Open connections.",
-            api->http ? http_connection_count(api->http) : 0);
+        metrics_one(out, "aliquot_http_connections", "gauge", "Open connections.",
+                    api->http ? http_connection_count(api->http) : 0);
 }
 
 static unsigned count_descriptors(void)
@@ -218,31 +140,32 @@ static void put_process(FILE *out, const struct api *api)
         getrusage(RUSAGE_SELF, &usage);
         getrlimit(RLIMIT_NOFILE, &files);
         read_pages(&whole, &resident);
-        head(out, "process_cpu_seconds_total", "counter", "Processor time of the daemon.");
+        metrics_head(out, "process_cpu_seconds_total", "counter", "Processor time of the daemon.");
         fprintf(out, "process_cpu_seconds_total %.6f\n",
                 (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-        one(out, "process_resident_memory_bytes", "gauge", "Resident memory of the daemon.",
-            resident * page);
-        one(out, "process_virtual_memory_bytes", "gauge", "Address space of the daemon.",
-            whole * page);
-        one(out, "process_open_fds", "gauge", "Open descriptors of the daemon.",
-            count_descriptors());
-        one(out, "process_max_fds", "gauge", "The most descriptors that it may have.",
-            files.rlim_cur);
-        head(out, "process_start_time_seconds", "gauge", "When the daemon began, since 1970.");
+        metrics_one(out, "process_resident_memory_bytes", "gauge", "Resident memory of the daemon.",
+                    resident * page);
+        metrics_one(out, "process_virtual_memory_bytes", "gauge", "Address space of the daemon.",
+                    whole * page);
+        metrics_one(out, "process_open_fds", "gauge", "Open descriptors of the daemon.",
+                    count_descriptors());
+        metrics_one(out, "process_max_fds", "gauge", "The most descriptors that it may have.",
+                    files.rlim_cur);
+        metrics_head(out, "process_start_time_seconds", "gauge",
+                     "When the daemon began, since 1970.");
         fprintf(out, "process_start_time_seconds %.3f\n", (double)api->started_ns / 1e9);
 }
 
 static void put_all(FILE *out, const struct api *api)
 {
-        head(out, "aliquot_build_info", "gauge", "The version that runs; always 1.");
+        metrics_head(out, "aliquot_build_info", "gauge", "The version that runs; always 1.");
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
-        put_counts(out, node_counts(api->options.node));
-        put_gpus(out, api);
+        put_counts(out, api->options.node);
+        metrics_put_gpus(out, api);
         if (api->options.config->has_session_metrics)
-                put_each_session(out, api);
+                metrics_put_sessions(out, api);
         put_http(out, api);
         put_process(out, api);
 }

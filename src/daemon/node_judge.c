@@ -174,7 +174,7 @@ static void see_process(const struct look *look, const struct sessions_one *sess
                                      .device = process->device,
                                      .held_bytes = process->bytes,
                                      .ledger_bytes = slot_bytes(use, who, row),
-                                     .ledger_mark = row < 0 ? 0 : use->ledger_mark[row] };
+                                     .ledger_mark = row < 0 ? 0 : use->ledger[row].tag };
 
         look->holding[at].ledger_bytes = sight.ledger_bytes;
         if (process->bytes == SAMPLE_NONE)
@@ -198,13 +198,14 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
 
         if (row < 0)
                 return; /* its processes answer for what is on others' GPUs */
-        if (seen->is_restored && use->ledger_bytes[row] > seen->ceiling[row])
-                seen->ceiling[row] = use->ledger_bytes[row];
+        if (seen->is_restored && use->ledger[row].used_bytes > seen->ceiling[row])
+                seen->ceiling[row] = use->ledger[row].used_bytes;
         seen->ceiling[row] = watch_ceiling(seen->ceiling[row], session->share[row].memory_bytes,
-                                           use->ledger_bytes[row]);
-        sight.ledger_bytes = use->ledger_bytes[row] < seen->ceiling[row] ? use->ledger_bytes[row]
-                                                                         : seen->ceiling[row];
-        sight.ledger_mark = use->ledger_mark[row];
+                                           use->ledger[row].used_bytes);
+        sight.ledger_bytes = use->ledger[row].used_bytes < seen->ceiling[row]
+                                     ? use->ledger[row].used_bytes
+                                     : seen->ceiling[row];
+        sight.ledger_mark = use->ledger[row].tag;
         memcpy(sight.session, session->id, sizeof(sight.session));
         if (look->is_whole) {
                 seen->driver_bytes[row] = sum->held_bytes;
@@ -229,8 +230,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
                 return;
         /* What cannot be read explains nothing. */
         if (folder_read(&node->store, session, &use, NULL) < 0) {
-                memset(use.ledger_bytes, 0, sizeof(use.ledger_bytes));
-                memset(use.ledger_mark, 0, sizeof(use.ledger_mark));
+                memset(use.ledger, 0, sizeof(use.ledger));
                 use.count = 0;
         }
         for (unsigned i = from; i < end; i++)

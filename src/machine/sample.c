@@ -299,6 +299,20 @@ static void merge(struct sample *sample)
         sample->process_count = kept;
 }
 
+static struct sample_process *find(const struct sample *sample, uint32_t pid, unsigned device)
+{
+        const struct sample_process key = { .pid = pid, .device = (uint8_t)device };
+
+        return sample->process_count ? bsearch(&key, sample->process, sample->process_count,
+                                               sizeof(key), compare_processes)
+                                     : NULL;
+}
+
+const struct sample_process *sample_find(const struct sample *sample, uint32_t pid, unsigned device)
+{
+        return find(sample, pid, device);
+}
+
 static int16_t percent(unsigned told_percent)
 {
         return told_percent <= 100 ? (int16_t)told_percent : -1;
@@ -310,13 +324,11 @@ static void add_shares(struct sampler_card *card, struct sample *sample, unsigne
         uint64_t seen_us = card->seen_us;
 
         for (unsigned i = 0; i < count; i++) {
-                struct sample_process key = { .pid = shares[i].pid, .device = (uint8_t)device };
                 struct sample_process *found;
 
-                if (!sample->process_count || shares[i].timeStamp <= card->seen_us)
+                if (shares[i].timeStamp <= card->seen_us)
                         continue; /* some drivers repeat old ones */
-                found = bsearch(&key, sample->process, sample->process_count, sizeof(key),
-                                compare_processes);
+                found = find(sample, shares[i].pid, device);
                 if (found) {
                         found->busy_percent = percent(shares[i].smUtil);
                         found->memory_percent = percent(shares[i].memUtil);

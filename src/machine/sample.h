@@ -113,6 +113,9 @@ void sample_unbind(struct sampler *sampler);
 /* -ENOMEM; what the driver refuses is left out, and counted. */
 int sample_take(struct sampler *sampler, const struct cards *cards, enum sample_extent extent,
                 struct sample *ret);
+/* NULL: it is not on that device. */
+const struct sample_process *sample_find(const struct sample *sample, uint32_t pid,
+                                         unsigned device);
 void sample_release(struct sample *sample);
 
 #endif

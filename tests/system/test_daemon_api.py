@@ -238,6 +238,7 @@ EXPECTED = [  # method, path, body, headers, status: every answer that the descr
     ("GET", "/v1", None, {}, 200), ("GET", "/healthz", None, {}, 200), ("GET", "/readyz", None, {}, 200),
     ("GET", "/openapi.json", None, {}, 200), ("GET", "/v1/devices", None, {}, 200), ("GET", "/v1/devices?x=1", None, {}, 400),
     ("GET", "/v1/devices/{uuid}", None, {}, 200), ("GET", "/v1/devices/{uuid}?x", None, {}, 400),
+    ("GET", "/v1/processes", None, {}, 200), ("GET", "/v1/processes?x=1", None, {}, 400),
     ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 201), ("POST", "/v1/sessions", {}, {}, 400),
     ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 409), ("POST", "/v1/sessions", {"memory": "1TiB"}, {}, 409),
     ("POST", "/v1/sessions", {"memory": "900MiB", "gpus": {"count": 3}}, {}, 409),

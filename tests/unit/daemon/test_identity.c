@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a pid is: real processes, and what the kernel tells of them.
+ */
+#include "daemon/identity.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/victim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static char folder[] = "/tmp/aliquot-identity-XXXXXX";
+
+static uint64_t boot_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Its child waits until it is ended, and has done `before` when this returns. */
+static pid_t start(void (*before)(void))
+{
+        int ready[2];
+        char byte;
+        pid_t pid;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                if (before)
+                        before();
+                if (write(ready[1], "x", 1) != 1)
+                        _exit(1);
+                for (;;)
+                        pause();
+        }
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        close(ready[1]);
+        return pid;
+}
+
+static void end(pid_t pid)
+{
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+}
+
+static void map_file(const char *name)
+{
+        char path[64];
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        fd = open(path, O_RDWR | O_CREAT, 0600);
+        if (fd < 0 || ftruncate(fd, 4096) < 0 ||
+            mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+                _exit(1);
+        close(fd);
+}
+
+static void map_slots(void)
+{
+        map_file("slots");
+}
+
+static void map_others(void)
+{
+        map_file("limits");
+        map_file("robots");
+}
+
+static void map_slots_and_delete_them(void)
+{
+        char path[64];
+
+        map_slots();
+        snprintf(path, sizeof(path), "%s/slots", folder);
+        unlink(path);
+}
+
+static void a_process_is_known_by_what_the_kernel_says(void **state)
+{
+        pid_t pid = start(NULL);
+        struct identity who;
+
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_int_equal(who.pid, pid);
+        assert_int_equal(who.inner_pid, pid);
+        assert_int_equal(who.uid, getuid());
+        assert_true(who.start_ticks > 0 && who.pid_ns > 0 && who.has_maps);
+        assert_int_equal(who.slots_count, 0);
+        assert_true(identity_is_same(&who));
+        end(pid);
+        assert_false(identity_is_same(&who));
+        assert_false(identity_read((uint32_t)pid, &who));
+}
+
+static void slots_are_named_by_device_and_inode(void **state)
+{
+        pid_t pid = start(map_slots);
+        struct identity who;
+        struct stat st;
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/slots", folder);
+        assert_int_equal(stat(path, &st), 0);
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_int_equal(who.slots_count, 1);
+        assert_int_equal(who.slots[0].inode, st.st_ino);
+        assert_int_equal(who.slots[0].device, st.st_dev);
+        end(pid);
+        unlink(path);
+}
+
+static void other_files_are_no_slots(void **state)
+{
+        pid_t pid = start(map_others);
+        struct identity who;
+
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_int_equal(who.slots_count, 0);
+        end(pid);
+}
+
+static void slots_that_were_deleted_are_slots_still(void **state)
+{
+        pid_t pid = start(map_slots_and_delete_them);
+        struct identity who;
+
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_int_equal(who.slots_count, 1);
+        end(pid);
+}
+
+static void *wait_for_ever(void *context)
+{
+        for (;;)
+                pause();
+        return NULL;
+}
+
+/* What it would hide: /proc/PID/maps is then empty. */
+static void end_the_first_thread(void)
+{
+        pthread_t thread;
+
+        map_slots();
+        pthread_create(&thread, NULL, wait_for_ever, NULL);
+}
+
+static void a_process_whose_first_thread_has_ended_hides_nothing(void **state)
+{
+        struct timespec moment = { .tv_nsec = 10000000 };
+        struct identity who = { 0 };
+        char path[64], line[64] = "";
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                end_the_first_thread();
+                pthread_exit(NULL);
+        }
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        for (unsigned i = 0; i < 1000 && !strstr(line, ") Z"); i++) {
+                FILE *file = fopen(path, "re");
+
+                assert_non_null(file);
+                assert_non_null(fgets(line, sizeof(line), file));
+                fclose(file);
+                nanosleep(&moment, NULL);
+        }
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(who.has_maps);
+        assert_int_equal(who.slots_count, 1);
+        end(pid);
+}
+
+static void who_came_after_the_look_was_not_there(void **state)
+{
+        uint64_t before_ns = boot_ns();
+        struct timespec two_ticks = { .tv_nsec = 30000000 };
+        struct identity who;
+        pid_t pid;
+
+        nanosleep(&two_ticks, NULL);
+        pid = start(NULL);
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_false(identity_was_there(&who, before_ns));
+        nanosleep(&two_ticks, NULL);
+        assert_true(identity_was_there(&who, boot_ns()));
+        end(pid);
+}
+
+static void a_descriptor_tells_when_its_process_is_gone(void **state)
+{
+        pid_t pid = start(NULL);
+        int held = identity_hold((uint32_t)pid);
+
+        assert_true(held >= 0);
+        assert_true(identity_is_there(held));
+        end(pid);
+        assert_false(identity_is_there(held));
+        assert_true(identity_hold((uint32_t)pid) < 0);
+        close(held);
+        assert_true(identity_hold(0) < 0);
+        assert_true(identity_hold(UINT32_MAX) < 0);
+}
+
+/* The pid is another's by now: here, as if by a start that is not its. */
+static void a_signal_goes_to_the_process_that_was_meant_or_to_none(void **state)
+{
+        pid_t pid = start(NULL);
+        struct identity who, other;
+        int status;
+
+        assert_true(identity_read((uint32_t)pid, &who));
+        other = who;
+        other.start_ticks--;
+        assert_false(victim_signal_identity(&other, SIGKILL));
+        assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+        assert_true(victim_signal_identity(&who, SIGTERM));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        assert_false(victim_signal_identity(&who, SIGTERM));
+}
+
+static void a_cgroup_is_in_another_by_whole_names(void **state)
+{
+        struct identity who = { .cgroup = "/kubepods.slice/pod1" };
+
+        assert_true(identity_is_in(&who, "/kubepods.slice"));
+        assert_true(identity_is_in(&who, "/kubepods.slice/"));
+        assert_true(identity_is_in(&who, "/other, /kubepods.slice/pod1"));
+        assert_true(identity_is_in(&who, "/"));
+        assert_false(identity_is_in(&who, ""));
+        assert_false(identity_is_in(&who, "/kubepods"));
+        assert_false(identity_is_in(&who, "/kubepods.slice/pod"));
+        assert_false(identity_is_in(&who, "/kubepods.slice/pod1/x"));
+        assert_false(identity_is_in(&who, "/a,/b"));
+        strcpy(who.cgroup, "");
+        assert_false(identity_is_in(&who, "/"));
+        strcpy(who.cgroup, "/../elsewhere");
+        assert_false(identity_is_in(&who, "/"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_process_is_known_by_what_the_kernel_says),
+                cmocka_unit_test(slots_are_named_by_device_and_inode),
+                cmocka_unit_test(other_files_are_no_slots),
+                cmocka_unit_test(slots_that_were_deleted_are_slots_still),
+                cmocka_unit_test(a_process_whose_first_thread_has_ended_hides_nothing),
+                cmocka_unit_test(who_came_after_the_look_was_not_there),
+                cmocka_unit_test(a_descriptor_tells_when_its_process_is_gone),
+                cmocka_unit_test(a_signal_goes_to_the_process_that_was_meant_or_to_none),
+                cmocka_unit_test(a_cgroup_is_in_another_by_whole_names),
+        };
+        char command[64];
+        int failed;
+
+        if (!mkdtemp(folder))
+                return 1;
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        snprintf(command, sizeof(command), "rm -rf %s", folder);
+        return system(command) == 0 ? failed : 1;
+}
