@@ -195,9 +195,10 @@ static struct tenant_listener *listener_find(struct tenants *tenants, const char
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
                 if (strcmp(listener->name, name) == 0)
-                        return listener;
+                        break;
         }
-        return NULL;
+        /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
+        return listener;
 }
 
 /* Whether its name still leads to it: a folder can have been made anew. */
@@ -303,13 +304,15 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
 
 void tenants_stop(struct tenants *tenants)
 {
-        struct tenant_listener *listener;
+        struct tenant_listener *listener, *next;
 
         if (!tenants)
                 return;
         node_watch_folders(tenants->options.node, NULL, NULL);
-        while ((listener = LIST_FIRST(&tenants->listeners)))
+        for (listener = LIST_FIRST(&tenants->listeners); listener; listener = next) {
+                next = LIST_NEXT(listener, entry);
                 listener_close(listener);
+        }
         if (tenants->clock)
                 event_free(tenants->clock);
         peers_free(&tenants->peers);

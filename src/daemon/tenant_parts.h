@@ -49,7 +49,7 @@ struct tenant_listener {
         int limits;             /* what is handed out, once it was; -1 */
         bool is_mounted;        /* through a read-only mount */
         bool is_paused;         /* out of descriptors */
-        LIST_HEAD(, tenant_resident) residents;
+        LIST_HEAD(tenant_residents, tenant_resident) residents;
 };
 
 /* A connection that has not got its answer. */
@@ -68,7 +68,7 @@ struct tenants {
         struct token token;
         struct tenants_counts counts;
         struct peers peers;
-        LIST_HEAD(, tenant_listener) listeners;
+        LIST_HEAD(tenant_listeners, tenant_listener) listeners;
         unsigned listener_count;
         TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
         struct event *clock;

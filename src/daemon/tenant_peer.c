@@ -164,8 +164,12 @@ void tenant_watch(struct tenant_visit *visit)
 
 void tenant_forget_all(struct tenant_listener *listener)
 {
-        struct tenant_resident *resident;
+        struct tenant_resident *resident = LIST_FIRST(&listener->residents);
 
-        while ((resident = LIST_FIRST(&listener->residents)))
+        while (resident) {
+                struct tenant_resident *next = LIST_NEXT(resident, entry);
+
                 forget(resident);
+                resident = next;
+        }
 }

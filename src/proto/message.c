@@ -166,7 +166,7 @@ int message_read_hello(const void *buffer, size_t bytes, struct message_asked *r
                        struct error *err)
 {
         static const uint8_t any[16];
-        struct message_hello hello;
+        struct message_hello hello = { 0 };
         struct message_asked asked;
 
         if (read_head(buffer, bytes, &hello.head, err) < 0)

@@ -251,10 +251,11 @@ static int map_pages(int limits, int slots, struct store_session *session, struc
         if (rc < 0)
                 return rc;
         session->limits = mapped;
+        mapped = NULL;
         rc = map_received(slots, &wanted[1], &mapped, &session->slots_file, err);
-        if (rc == 0)
-                session->slots = mapped;
-        return rc;
+        session->slots = mapped;
+        /* As map_limits(). */
+        return (session->limits && mapped) || rc < 0 ? rc : -EPROTO;
 }
 
 int store_join_pages(int limits, int slots, const char *name, struct store_session *ret,
