@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script
+from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script, replay
 
 FAMILIES = ("alloc pitch managed host array mipmap async pool vmm vmm_run shared graph capture "
             "module library context primary").split()
@@ -351,7 +351,15 @@ def test_a_broken_session_refuses(sim, setting):
                      "array 1 8 8 0", "module 1"):
             assert gpu.code(line) != SUCCESS, line
         assert gpu.code("create 1 2097152 0") == NOT_PERMITTED
+        for line in "count", "device 0", "device-on-bus 0000:01:00.0", "total 0", "name 0":
+            assert gpu.code(line) == NOT_PERMITTED, line
         assert gpu.code("nvml") == 4, "NVML: no permission"
+
+
+def test_before_its_start_the_driver_answers_for_itself(sim):
+    """What it says to who has not called cuInit yet is its own, session or not."""
+    lines = ["count", "device 0", "total 0", "name 0", "init", "count", "device 0", "device 1"]
+    assert replay(sim, lines, ALIQUOT_MEMORY="256MiB") == replay(sim, lines, preload=False)
 
 
 def test_contexts_may_be_free_of_charge(sim):

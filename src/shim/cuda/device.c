@@ -27,6 +27,28 @@ CUresult hook_cuInit(unsigned int flags)
         return front_start() ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
 }
 
+/* Who was refused at the start gets no device's number, name or size either. The driver would
+ * answer: it was started, since only then the session is looked for. */
+static bool is_refused(void)
+{
+        return session_state() == SESSION_BROKEN;
+}
+
+CUresult hook_cuDeviceGetCount(int *ret)
+{
+        return is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceGetCount(ret);
+}
+
+CUresult hook_cuDeviceGet(CUdevice *ret, int ordinal)
+{
+        return is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceGet(ret, ordinal);
+}
+
+CUresult hook_cuDeviceGetByPCIBusId(CUdevice *ret, const char *bus)
+{
+        return is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceGetByPCIBusId(ret, bus);
+}
+
 /* False: nothing is to be changed. */
 static bool view(struct place place, struct charge_view *ret)
 {
@@ -79,7 +101,7 @@ CUresult hook_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
 
 CUresult hook_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
 {
-        CUresult rc = real.cuDeviceTotalMem(ret, device);
+        CUresult rc = is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceTotalMem(ret, device);
         struct charge_view now;
 
         if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
@@ -89,7 +111,8 @@ CUresult hook_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
 
 CUresult hook_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 {
-        CUresult rc = real.cuDeviceTotalMem_v2(ret, device);
+        CUresult rc =
+                is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceTotalMem_v2(ret, device);
         struct charge_view now;
 
         if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
@@ -100,7 +123,8 @@ CUresult hook_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 /* The name is of the session, not of the card: all its devices carry it. */
 CUresult hook_cuDeviceGetName(char *ret, int room, CUdevice device)
 {
-        CUresult rc = real.cuDeviceGetName(ret, room, device);
+        CUresult rc =
+                is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceGetName(ret, room, device);
         const struct limits_page *limits = session_limits();
         size_t length;
 

@@ -9,6 +9,29 @@
 #include "script.h"
 #include "watch.h"
 
+static void do_count(const struct command *c)
+{
+        int count = 7;
+        CUresult rc = cuDeviceGetCount(&count);
+
+        (void)c;
+        say_values(rc, &(uint64_t){ (uint64_t)count }, 1);
+}
+
+static void do_device(const struct command *c)
+{
+        CUdevice device;
+
+        say(cuDeviceGet(&device, (int)number(c, 1)));
+}
+
+static void do_device_on_bus(const struct command *c)
+{
+        CUdevice device;
+
+        say(cuDeviceGetByPCIBusId(&device, c->word[1]));
+}
+
 static void do_total(const struct command *c)
 {
         size_t total = 7;
@@ -167,6 +190,9 @@ static void do_pid(const struct command *c)
 }
 
 const struct verb view_verbs[] = {
+        { "count", do_count },
+        { "device", do_device },
+        { "device-on-bus", do_device_on_bus },
         { "total", do_total },
         { "uuid", do_uuid },
         { "name", do_name },
