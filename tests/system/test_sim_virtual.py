@@ -197,3 +197,82 @@ def test_both_libraries_offer_the_time_and_a_real_clock_offers_none(sim, compile
     assert sim.run(both).stdout == "real\nreal\n"
     sim.configure(clock="virtual")
     assert sim.run(both).stdout == f"{3600 * S}\n" * 2
+
+
+def test_a_servant_and_a_program_pass_a_word_on_time(sim, build, compile_c):
+    """As the daemon and the library will, by common/clock.h: one serves in the background and takes 1 ms for
+    each answer, the other asks a hundred times and waits at most 10 ms, which never pass."""
+    program = compile_c("post", r"""
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <unistd.h>
+        #include "common/atomic.h"
+        #include "common/clock.h"
+
+        #define MS_NS 1000000
+        #define ROUNDS 100
+
+        static _Atomic uint32_t *asked, *answered;
+
+        static int serve(void)
+        {
+                clock_join(TIME_BACKGROUND);
+                puts("ready");
+                fflush(stdout);
+                for (uint32_t i = 0; i < ROUNDS; i++) {
+                        while (load_acquire(asked) == i)
+                                clock_wait(asked, i, CLOCK_NEVER);
+                        clock_sleep_ns(MS_NS);
+                        store_release(answered, i + 1);
+                        clock_wake(answered, 1);
+                }
+                return 0;
+        }
+
+        static int ask(void)
+        {
+                uint64_t start_ns;
+
+                clock_join(TIME_FOREGROUND);
+                start_ns = clock_now_ns();
+                for (uint32_t i = 0; i < ROUNDS; i++) {
+                        uint64_t deadline_ns = clock_now_ns() + 10 * MS_NS;
+
+                        store_release(asked, i + 1);
+                        clock_wake(asked, 1);
+                        while (load_acquire(answered) == i)
+                                if (!clock_wait(answered, i, deadline_ns))
+                                        return 1;
+                }
+                printf("%llu\n", (unsigned long long)(clock_now_ns() - start_ns));
+                start_ns = clock_now_ns();
+                while (clock_wait(answered, ROUNDS, start_ns + 10 * MS_NS))
+                        ;
+                printf("%llu\n", (unsigned long long)(clock_now_ns() - start_ns));
+                return 0;
+        }
+
+        int main(int argc, char **argv)
+        {
+                int fd = open(argv[2], O_RDWR | O_CREAT, 0600);
+                void *driver = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+                time_authority_find *find = (time_authority_find *)dlsym(driver, TIME_AUTHORITY_SYMBOL);
+
+                if (ftruncate(fd, 4096) < 0)
+                        return 2;
+                asked = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                answered = asked + 16;
+                clock_follow(find(TIME_AUTHORITY_VERSION));
+                return strcmp(argv[1], "serve") == 0 ? serve() : ask();
+        }
+        """, build.source / "src/common/clock.c", "-ldl")
+    sim.configure(clock="virtual")
+    page = sim.folder / "page"
+    servant = sim.start([program, "serve", page])
+    assert servant.stdout.readline() == "ready\n"
+    asker = sim.start([program, "ask", page])
+    assert numbers_of(asker) == [100 * MS, 10 * MS]
+    assert servant.wait(HANG_SECONDS) == 0
