@@ -5,7 +5,8 @@ Programs of programs/ say "@ {json}" lines (programs/said.py), and stop at a *ho
 told to go on: the moment to read the books. Everything else that they print is kept for reports only.
 
     how: limit    bytes, or None: the program meets the bare driver
-         door     "run" (aliquot run), "preload" (the environment alone), "facade" (LD_LIBRARY_PATH)
+         door     "run" (aliquot run), "preload" (the environment alone), "facade" (LD_LIBRARY_PATH),
+                  "joined" (the environment, into a session that a daemon has made with that limit)
          session  its name; default: one of its own
          env      further variables
          wrap     words to put before the command (a debugger)
@@ -54,8 +55,10 @@ class Program:
         if door == "run":
             return [str(teller.aliquot), "run", "--session", self.session, "--memory",
                     str(self.limit), "--", *command]
-        variables |= {"ALIQUOT_MEMORY": str(self.limit), "ALIQUOT_SESSION": self.session}
-        if door == "preload":
+        variables["ALIQUOT_SESSION"] = self.session
+        if door != "joined":
+            variables["ALIQUOT_MEMORY"] = str(self.limit)
+        if door in ("preload", "joined"):
             variables["LD_PRELOAD"] = str(teller.library)
         else:
             older = variables.get("LD_LIBRARY_PATH")

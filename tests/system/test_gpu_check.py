@@ -86,7 +86,12 @@ def folder_of_nvidia_smi(request):
         return ""
 
 
-def test_every_story_is_told_to_its_end(request, gpu_check):
+def daemon_of(build):
+    program = build.folder / "src/daemon/aliquotd"
+    return program if program.exists() else None
+
+
+def test_every_story_is_told_to_its_end(request, gpu_check, build):
     """On the simulated card, with stand-ins for the frameworks: what is left to find out on hardware is
     the hardware, not the script."""
     smi = folder_of_nvidia_smi(request)
@@ -96,6 +101,8 @@ def test_every_story_is_told_to_its_end(request, gpu_check):
     assert len(verdicts) >= 40
     if not smi:
         assert verdicts.pop("nvidia-smi") == "skipped"
+    if not daemon_of(build):
+        assert verdicts.pop("daemon") == "skipped"
     assert set(verdicts.values()) == {"passed"}, verdicts
     assert "Nothing here ran on hardware" in (out / "page.md").read_text()
 
@@ -168,6 +175,23 @@ def test_a_card_without_a_limit_is_never_filled(sim, build):
     assert sim.oracle()["devices"][0]["high_bytes"] < 64 << 20
 
 
+def needed(file):
+    """Libraries, by their names, that an object asks for."""
+    read = subprocess.run(["readelf", "-d", file], capture_output=True, text=True, check=True)
+    return {line.split("[")[1].rstrip("]") for line in read.stdout.splitlines() if "(NEEDED)" in line}
+
+
+def test_a_daemon_that_cannot_start_is_a_skip_with_its_reason(build, sim, tmp_path):
+    if not daemon_of(build):
+        pytest.skip("aliquotd was not built here")
+    done = sim.run([build.source / "tools/gpu-check", "bundle", tmp_path], ALIQUOT_BUILD=build.folder)
+    assert done.rc == 0, done
+    bundle = tmp_path / "aliquot-gpu-check"
+    (bundle / "bin/aliquotd").write_text("#!/bin/sh\necho 'version GLIBC_9 not found' >&2\nexit 127\n")
+    done = sim.run([sys.executable, "-B", bundle / "check/check.py", "--only", "daemon", "--out", tmp_path / "out"])
+    assert done.rc == 0 and "does not start here: version GLIBC_9 not found" in done.stdout, done
+
+
 def test_the_bundle_needs_libc_only(build, sim, tmp_path):
     done = sim.run([build.source / "tools/gpu-check", "bundle", tmp_path], ALIQUOT_BUILD=build.folder)
     assert done.rc == 0, done
@@ -177,9 +201,11 @@ def test_the_bundle_needs_libc_only(build, sim, tmp_path):
     bundle = elsewhere / "aliquot-gpu-check"
     for file in ("bin/aliquot", "bin/costs", "lib/aliquot/libaliquot.so", "lib/aliquot/shims/libcuda.so.1",
                  "lib/aliquot/shims/libnvidia-ml.so.1"):
-        read = subprocess.run(["readelf", "-d", bundle / file], capture_output=True, text=True, check=True)
-        needed = {line.split("[")[1].rstrip("]") for line in read.stdout.splitlines() if "(NEEDED)" in line}
-        assert needed <= LIBC, (file, needed)
+        assert needed(bundle / file) <= LIBC, (file, needed(bundle / file))
+    if daemon_of(build):
+        carried = {file.name: needed(file) for file in (bundle / "lib/aliquotd").iterdir()}
+        wanted = needed(bundle / "bin/aliquotd").union(*carried.values())
+        assert wanted <= LIBC | set(carried), (wanted, carried)
     listed = subprocess.run([sys.executable, "-B", bundle / "check/check.py", "--list"], cwd="/",
                             capture_output=True, text=True, check=True)
     told = (bundle / "README.md").read_text()

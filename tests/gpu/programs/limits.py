@@ -4,6 +4,7 @@
     limits.py reach         to the last byte, one byte more, and on with what it holds
     limits.py part BYTES    takes so much and holds it
     limits.py bytes         everything that reports memory
+    limits.py follow BYTES  takes so much, and says what memory there is as often as it is told to go on
     limits.py churn         takes and gives back in every way until it is killed
 """
 import sys
@@ -52,6 +53,17 @@ def report():
          device_total=gpu.value(c_size_t, "cuDeviceTotalMem_v2", 0))
 
 
+def follow(size):
+    gpu.ready()
+    gpu.alloc(int(size))
+    told = True
+    while told:
+        free, total = gpu.info()
+        say("follows", hold=True, free=free, total=total,
+            device_total=gpu.value(c_size_t, "cuDeviceTotalMem_v2", 0))
+        told = sys.stdin.readline()
+
+
 def churn():
     gpu.ready()
     stream, pooled, size = gpu.stream(), c_uint64(), 8 * MIB
@@ -67,4 +79,5 @@ def churn():
 
 
 if __name__ == "__main__":
-    {"reach": reach, "part": part, "bytes": report, "churn": churn}[sys.argv[1]](*sys.argv[2:])
+    {"reach": reach, "part": part, "bytes": report, "follow": follow,
+     "churn": churn}[sys.argv[1]](*sys.argv[2:])
