@@ -99,6 +99,7 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
                 json_object_set_new(body, "gpus", json_pack("{s:i}", "count", (int)wish->any_gpus));
         if (wish->has_ttl)
                 json_object_set_new(body, "ttl", ttl_of(wish));
+        put(body, "compute", wish->compute);
         put(body, "on_end", wish->on_end);
         put(body, "context", wish->is_context_free ? "free" : NULL);
         put(body, "device_name", wish->device_name);

@@ -48,7 +48,8 @@ struct client_wish {
         const char *name; /* of a new one */
         unsigned share_count;
         const struct client_share *share;
-        const char *memory; /* with any_gpus: for each GPU that the daemon chooses */
+        const char *memory;  /* with any_gpus: for each GPU that the daemon chooses */
+        const char *compute; /* percent, of each of its GPUs */
         unsigned any_gpus;
         bool has_ttl;
         uint64_t ttl_ns; /* 0 with has_ttl: none */

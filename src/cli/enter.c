@@ -18,7 +18,8 @@
 
 bool enter_has_wishes(const struct settings *settings)
 {
-        return settings->memory.count || settings->device_name[0] || settings->is_context_free;
+        return settings->memory.count || settings->compute.count || settings->device_name[0] ||
+               settings->is_context_free;
 }
 
 bool enter_is_fresh_name(const char *name)

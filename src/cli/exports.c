@@ -42,29 +42,26 @@ static int remove_wishes(struct exports *exports, struct error *err)
         return rc;
 }
 
-/* ALIQUOT_MEMORY in the words that the session is made with. */
-static int add_memory(struct exports *exports, const struct settings_memory *memory,
-                      struct error *err)
+/* In the words that the session is made with. */
+static int add_rules(struct exports *exports, const char *name, const struct settings_rules *rules,
+                     struct error *err)
 {
-        char list[LIST_BYTES], shown[SIZE_TEXT_BYTES];
+        char list[LIST_BYTES];
         struct text text;
 
-        if (!memory->count)
+        if (!rules->count)
                 return 0;
         text_begin(&text, list, sizeof(list));
-        for (unsigned i = 0; i < memory->count; i++) {
-                const struct settings_rule *rule = &memory->rule[i];
-
-                text_add(&text, "%s%s%s%s", i ? "," : "", rule->selector,
-                         rule->selector[0] ? "=" : "", size_canonical(&rule->size, shown));
-        }
-        return add(exports, "ALIQUOT_MEMORY", list, err);
+        settings_spell(rules, &text);
+        return add(exports, name, list, err);
 }
 
 static int add_limits(struct exports *exports, const struct settings *settings, struct error *err)
 {
-        int rc = add_memory(exports, &settings->memory, err);
+        int rc = add_rules(exports, "ALIQUOT_MEMORY", &settings->memory, err);
 
+        if (rc == 0)
+                rc = add_rules(exports, "ALIQUOT_COMPUTE", &settings->compute, err);
         if (rc == 0 && settings->is_context_free)
                 rc = add(exports, "ALIQUOT_CONTEXT", "free", err);
         if (rc == 0 && settings->device_name[0])

@@ -105,6 +105,22 @@ static unsigned shares_of(const struct request *request, const struct client_ses
         return count;
 }
 
+/* One cap for all of a session's GPUs: a daemon has no other. */
+static int wish_for_time(const struct request *request, char percent[SIZE_TEXT_BYTES],
+                         struct client_wish *wish, struct error *err)
+{
+        const struct settings_rules *compute = &request->settings.compute;
+
+        if (!compute->count)
+                return 0;
+        if (compute->count != 1 || compute->rule[0].selector[0])
+                return fail(err, -EINVAL,
+                            "--compute: expected one percentage: the session of a daemon has the "
+                            "same cap on each of its GPUs");
+        wish->compute = size_canonical(&compute->rule[0].size, percent);
+        return 0;
+}
+
 /* What of a wish does not hang on GPUs. */
 static struct client_wish wish_of(const struct request_flags *flags, const struct request *request)
 {
@@ -124,7 +140,7 @@ static struct client_wish wish_of(const struct request_flags *flags, const struc
 static int wish_for_any(const struct request_flags *flags, const struct request *request,
                         char size[SIZE_TEXT_BYTES], struct client_wish *wish, struct error *err)
 {
-        const struct settings_memory *memory = &request->settings.memory;
+        const struct settings_rules *memory = &request->settings.memory;
 
         if (memory->count != 1 || memory->rule[0].selector[0])
                 return fail(err, -EINVAL,
@@ -139,10 +155,12 @@ int remote_create(const struct store *store, const struct request_flags *flags,
 {
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
-        char size[SIZE_TEXT_BYTES];
-        int rc = 0;
+        char size[SIZE_TEXT_BYTES], percent[SIZE_TEXT_BYTES];
+        int rc = wish_for_time(request, percent, &wish, err);
 
         wish.name = name;
+        if (rc < 0)
+                return rc;
         if (flags->any_gpus)
                 rc = wish_for_any(flags, request, size, &wish, err);
         else if (!request->settings.memory.count)
@@ -166,7 +184,8 @@ int remote_change(const struct store *store, const struct request_flags *flags,
         static struct client_session seen;
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
-        int rc = -ESTALE;
+        char percent[SIZE_TEXT_BYTES];
+        int rc = wish_for_time(request, percent, &wish, err) < 0 ? -EINVAL : -ESTALE;
 
         for (unsigned i = 0; rc == -ESTALE && i < ATTEMPTS; i++) {
                 rc = client_show(store, name, &seen, err);

@@ -11,6 +11,7 @@
 #ifndef ALIQUOT_COMMON_UNITS_H
 #define ALIQUOT_COMMON_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,11 @@ struct size {
         uint64_t bytes;
         uint32_t micro_percent; /* millionths of a percent of the card */
 };
+
+static inline bool size_is_same(const struct size *a, const struct size *b)
+{
+        return a->bytes == b->bytes && a->micro_percent == b->micro_percent;
+}
 
 /* B, KiB..TiB (binary), KB..TB (decimal), K..T (binary), no unit = bytes, or %; any case. */
 int size_parse(const char *text, struct size *ret, struct error *err);

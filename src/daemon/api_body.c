@@ -50,6 +50,8 @@ static bool is_plain(const char *text)
 
 /* -- The other fields ------------------------------------------------------------------------- */
 
+#define LEAST_MILLI_PERCENT 100u
+
 static bool read_percent(struct reading *reading, const char *field, json_t *value, uint32_t *ret)
 {
         struct error err = { 0 };
@@ -61,14 +63,16 @@ static bool read_percent(struct reading *reading, const char *field, json_t *val
                 if (percent < 0 || percent > 100)
                         return reading_refuse(reading, field, "0 to 100 percent");
                 *ret = (uint32_t)lround(percent * 1000);
-                return true;
+                return (!percent || *ret >= LEAST_MILLI_PERCENT) ||
+                       reading_refuse(reading, field, "0, or 0.1 to 100 percent");
         }
         if (!json_is_string(value))
                 return reading_refuse(reading, field, "a number of percent");
         if (percent_parse(json_string_value(value), &micro, &err) < 0)
                 return reading_refuse_why(reading, field, &err);
         *ret = micro / 1000;
-        return true;
+        return (!micro || *ret >= LEAST_MILLI_PERCENT) ||
+               reading_refuse(reading, field, "0, or 0.1 to 100 percent");
 }
 
 static bool read_compute(struct reading *reading, json_t *value)

@@ -43,6 +43,11 @@ static uint64_t card_bytes(const struct cards *cards, const uint8_t uuid[16])
         return 0;
 }
 
+static uint32_t cap_of(const struct sessions_share *share)
+{
+        return share->compute_milli_percent ? share->compute_milli_percent * 10 : PAGE_WHOLE_PPM;
+}
+
 /* What a session may use of its own GPUs; of any other, nothing. `cards` may be NULL where the page
  * is there, and knows how large they are. */
 static void limits_of(const struct sessions_one *session, const struct cards *cards,
@@ -50,6 +55,7 @@ static void limits_of(const struct sessions_one *session, const struct cards *ca
 {
         *ret = (struct settings_limits){ .has_default = true,
                                          .default_bytes = 1,
+                                         .default_cap_ppm = PAGE_WHOLE_PPM,
                                          .count = session->share_count };
         for (unsigned i = 0; i < session->share_count; i++) {
                 const struct sessions_share *share = &session->share[i];
@@ -59,6 +65,27 @@ static void limits_of(const struct sessions_one *session, const struct cards *ca
                 limit->limit_bytes = share->memory_bytes;
                 limit->card_bytes = card_bytes(cards, share->uuid);
                 limit->is_named = true;
+                limit->cap_ppm = cap_of(share);
+                limit->is_cap_named = true;
+        }
+}
+
+static void add_caps(const struct sessions_one *session, struct text *text)
+{
+        const struct sessions_share *share = session->share;
+        char uuid[UUID_TEXT_BYTES], shown[SIZE_TEXT_BYTES];
+        bool is_same = true, is_whole = true;
+
+        for (unsigned i = 0; i < session->share_count; i++) {
+                is_same = is_same && cap_of(&share[i]) == cap_of(&share[0]);
+                is_whole = is_whole && cap_of(&share[i]) == PAGE_WHOLE_PPM;
+        }
+        for (unsigned i = 0; !is_whole && i < (is_same ? 1 : session->share_count); i++) {
+                const struct size size = { 0, cap_of(&share[i]) * MICRO_PERCENT_A_PPM };
+
+                text_add(text, "%s%s%s%s", i ? "," : ";compute=",
+                         is_same ? "" : uuid_format(share[i].uuid, false, uuid), is_same ? "" : "=",
+                         size_canonical(&size, shown));
         }
 }
 
@@ -80,6 +107,7 @@ static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONI
                 text_add(&text, "%s%s=%llu",
                          i ? "," : "memory=", uuid_format(share[i].uuid, false, uuid),
                          (unsigned long long)share[i].memory_bytes);
+        add_caps(session, &text);
         if (session->is_context_free)
                 text_add(&text, ";context=free");
         return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;

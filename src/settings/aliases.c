@@ -21,9 +21,9 @@
 #include "common/json.h"
 #include "common/text.h"
 
-#define INDEXED_NAME "CUDA_DEVICE_MEMORY_LIMIT"
-
-static int read_json_rules(const char *text, struct settings_memory *memory, struct error *err)
+int rules_parse_json(const char *text,
+                     int (*put)(uint64_t number, struct size *ret, struct error *err),
+                     struct settings_rules *ret, struct error *err)
 {
         struct json_token token;
         struct json json;
@@ -36,6 +36,7 @@ static int read_json_rules(const char *text, struct settings_memory *memory, str
         while (rc == 0) {
                 char selector[SETTINGS_SELECTOR_BYTES];
                 struct size size = { 0 };
+                uint64_t number;
 
                 rc = json_next(&json, &token, err);
                 if (rc < 0 || token.kind != JSON_KEY)
@@ -46,41 +47,48 @@ static int read_json_rules(const char *text, struct settings_memory *memory, str
                 if (rc == 0)
                         rc = json_next(&json, &token, err);
                 if (rc == 0)
-                        rc = json_whole(&token, &size.bytes, err);
-                if (rc == 0 && (!size.bytes || size.bytes == UINT64_MAX))
-                        rc = fail(err, -ERANGE, "%llu is no limit", (unsigned long long)size.bytes);
+                        rc = json_whole(&token, &number, err);
                 if (rc == 0)
-                        rc = memory_add(memory, selector, &size, err);
+                        rc = put(number, &size, err);
+                if (rc == 0)
+                        rc = rules_add(ret, selector, &size, err);
         }
         if (rc == 0)
                 rc = json_next(&json, &token, err); /* nothing may follow the object */
-        if (rc == 0 && !memory->count)
+        if (rc == 0 && !ret->count)
                 rc = fail(err, -EINVAL, "names no GPU");
+        if (rc == 0)
+                ret->may_repeat = true; /* there a GPU may be named in two ways */
         return rc;
 }
 
-static int read_tensor_fusion(const struct said *said, struct settings_memory *memory,
-                              struct error *err)
+static int put_bytes(uint64_t number, struct size *ret, struct error *err)
 {
-        int rc = read_json_rules(said->value, memory, err);
-
-        if (rc < 0) {
-                wrap(err, "expected JSON such as {\"0\": 2147483648}");
-                return rc;
-        }
-        memory->may_repeat = true;
-        return 0;
+        ret->bytes = number;
+        return number && number != UINT64_MAX
+                       ? 0
+                       : fail(err, -ERANGE, "%llu is no limit", (unsigned long long)number);
 }
 
-static int read_vcuda(const struct said *said, struct settings_memory *memory, struct error *err)
+static int read_tensor_fusion(const struct said *said, struct settings_rules *memory,
+                              struct error *err)
+{
+        int rc = rules_parse_json(said->value, put_bytes, memory, err);
+
+        if (rc < 0)
+                wrap(err, "expected JSON such as {\"0\": 2147483648}");
+        return rc;
+}
+
+static int read_vcuda(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         struct size size = { 0 };
         int rc = bytes_parse_product(said->value, &size.bytes, err);
 
-        return rc < 0 ? rc : memory_add(memory, "", &size, err);
+        return rc < 0 ? rc : rules_add(memory, "", &size, err);
 }
 
-static int read_xpushare(const struct said *said, struct settings_memory *memory, struct error *err)
+static int read_xpushare(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         struct size size = { 0 };
         /* There K, M and G are decimal and Ki, Mi and Gi binary: spell them as ours. */
@@ -95,12 +103,12 @@ static int read_xpushare(const struct said *said, struct settings_memory *memory
         if (text.is_cut || strchr(said->value, '%'))
                 return fail(err, -EINVAL, "expected bytes, or a number with K, M, G, Ki, Mi or Gi");
         rc = size_parse(spelled, &size, err);
-        return rc < 0 ? rc : memory_add(memory, "", &size, err);
+        return rc < 0 ? rc : rules_add(memory, "", &size, err);
 }
 
 struct alias {
         const char *name;
-        int (*read)(const struct said *said, struct settings_memory *memory, struct error *err);
+        int (*read)(const struct said *said, struct settings_rules *memory, struct error *err);
 };
 
 static const struct alias memory_aliases[] = {
@@ -109,62 +117,78 @@ static const struct alias memory_aliases[] = {
         { "XPUSHARE_GPU_MEMORY_LIMIT", read_xpushare },
 };
 
-/* The limits of CUDA_DEVICE_MEMORY_LIMIT and of every CUDA_DEVICE_MEMORY_LIMIT_i, together. */
-static int read_indexed(const struct reading *reading, struct settings_memory *memory,
-                        struct error *err)
+/* What stands before the equals sign. */
+static void name_of(const char *entry, char ret[64])
 {
-        const size_t stem = strlen(INDEXED_NAME);
+        text_quote(entry, ret, 64);
+        if (strchr(ret, '='))
+                *strchr(ret, '=') = '\0';
+}
+
+static bool is_indexed(const char *entry, const char *name)
+{
+        size_t stem = strlen(name);
+
+        return strchr(entry, '=') && strncmp(entry, name, stem) == 0 &&
+               (entry[stem] == '=' || entry[stem] == '_');
+}
+
+int rules_read_indexed(const struct reading *reading, const char *name,
+                       int (*parse)(const char *text, struct size *ret, struct error *err),
+                       struct settings_rules *ret, struct error *err)
+{
+        const size_t stem = strlen(name);
 
         for (char *const *at = reading->environment; at && *at; at++) {
-                char name[64] = "";
-                const char *equals = strchr(*at, '=');
-                struct said said = { name, equals ? equals + 1 : "" };
+                char origin[64] = "";
+                struct said said = { origin, strchr(*at, '=') };
                 struct size size = { 0 };
                 const char *selector;
                 int rc;
 
-                if (!equals || strncmp(*at, INDEXED_NAME, stem) != 0 ||
-                    ((*at)[stem] != '=' && (*at)[stem] != '_'))
+                if (!is_indexed(*at, name))
                         continue;
-                text_quote(*at, name, sizeof(name));
-                if (strchr(name, '='))
-                        *strchr(name, '=') = '\0';
-                selector = name[stem] ? name + stem + 1 : "";
-                if (name[stem] &&
+                said.value++;
+                name_of(*at, origin);
+                selector = origin[stem] ? origin + stem + 1 : "";
+                if (origin[stem] &&
                     (!selector[0] || strspn(selector, "0123456789") != strlen(selector)))
-                        rc = fail(err, -EINVAL, "expected an index behind " INDEXED_NAME "_");
+                        rc = fail(err, -EINVAL, "expected an index behind %s_", name);
                 else
-                        rc = bytes_parse_binary(said.value, &size.bytes, err);
+                        rc = parse(said.value, &size, err);
                 if (rc == 0)
-                        rc = memory_add(memory, selector, &size, err);
+                        rc = rules_add(ret, selector, &size, err);
                 if (rc < 0) {
                         said_wrap(&said, err);
                         return rc;
                 }
         }
-        memcpy(memory->origin, INDEXED_NAME, stem + 1);
         /* For one device: the name that said it. */
-        if (memory->count == 1 && memory->rule[0].selector[0])
-                text_put(memory->origin, sizeof(memory->origin), NULL, INDEXED_NAME "_%s",
-                         memory->rule[0].selector);
+        text_put(ret->origin, sizeof(ret->origin), NULL,
+                 ret->count == 1 && ret->rule[0].selector[0] ? "%s_%s" : "%s", name,
+                 ret->rule[0].selector);
         return 0;
 }
 
-static bool is_same_wish(const struct settings_memory *a, const struct settings_memory *b)
+static int parse_binary(const char *text, struct size *ret, struct error *err)
+{
+        return bytes_parse_binary(text, &ret->bytes, err);
+}
+
+static bool is_same_wish(const struct settings_rules *a, const struct settings_rules *b)
 {
         if (a->count != b->count)
                 return false;
         for (unsigned i = 0; i < a->count; i++) {
                 if (strcmp(a->rule[i].selector, b->rule[i].selector) != 0 ||
-                    a->rule[i].size.bytes != b->rule[i].size.bytes)
+                    !size_is_same(&a->rule[i].size, &b->rule[i].size))
                         return false;
         }
         return true;
 }
 
-/* The first wish stands; a second must be the same. */
-static int merge(struct settings_memory *into, const struct settings_memory *wish,
-                 struct error *err)
+int rules_merge(struct settings_rules *into, const struct settings_rules *wish, const char *what,
+                const char *variable, struct error *err)
 {
         if (!wish->count)
                 return 0;
@@ -175,32 +199,31 @@ static int merge(struct settings_memory *into, const struct settings_memory *wis
         if (is_same_wish(into, wish))
                 return 0;
         return fail(err, -EINVAL,
-                    "%s and %s ask for different memory limits; keep one of them, or say it with "
-                    "ALIQUOT_MEMORY",
-                    into->origin, wish->origin);
+                    "%s and %s ask for different %s; keep one of them, or say it with %s",
+                    into->origin, wish->origin, what, variable);
 }
 
-int aliases_read_memory(const struct reading *reading, struct settings_memory *ret,
+int aliases_read_memory(const struct reading *reading, struct settings_rules *ret,
                         struct error *err)
 {
         const size_t count = sizeof(memory_aliases) / sizeof(memory_aliases[0]);
-        struct settings_memory all = { 0 };
-        struct settings_memory wish = { 0 };
-        int rc = read_indexed(reading, &all, err);
+        struct settings_rules all = { 0 };
+        struct settings_rules wish = { 0 };
+        int rc = rules_read_indexed(reading, "CUDA_DEVICE_MEMORY_LIMIT", parse_binary, &all, err);
 
         for (size_t i = 0; rc == 0 && i < count; i++) {
                 struct said said;
 
                 if (!reading_variable(reading, memory_aliases[i].name, &said))
                         continue;
-                wish = (struct settings_memory){ 0 };
+                wish = (struct settings_rules){ 0 };
                 rc = memory_aliases[i].read(&said, &wish, err);
                 if (rc < 0) {
                         said_wrap(&said, err);
                         return rc;
                 }
                 text_quote(said.origin, wish.origin, sizeof(wish.origin));
-                rc = merge(&all, &wish, err);
+                rc = rules_merge(&all, &wish, "memory limits", "ALIQUOT_MEMORY", err);
         }
         if (rc < 0)
                 return rc;

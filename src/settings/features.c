@@ -2,8 +2,8 @@
 /*
  * Wishes that are understood but cannot be granted yet, and names that are nearly ours.
  *
- * Each such variable has values that ask for nothing ("100 % of the compute time") and pass; any
- * other is refused, because a program that was promised a compute limit must not run without.
+ * Each such variable has values that ask for nothing (a guarantee of 0 %) and pass; any other is
+ * refused, because a program that was promised something must not run without.
  * When a feature is built its lines move to the reader.
  */
 #include "settings/reading.h"
@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/json.h"
 #include "common/text.h"
 
 enum verdict { ASKS_NOTHING, ASKS, MALFORMED };
@@ -23,11 +22,6 @@ static enum verdict judge_percent(const char *value, uint32_t nothing)
         if (percent_parse(value, &micro, NULL) < 0)
                 return MALFORMED;
         return micro == nothing ? ASKS_NOTHING : ASKS;
-}
-
-static enum verdict judge_compute(const char *value)
-{
-        return judge_percent(value, SIZE_MICRO_PERCENT_MAX);
 }
 
 static enum verdict judge_guarantee(const char *value)
@@ -72,44 +66,6 @@ static enum verdict judge_presence(const char *value)
         return ASKS;
 }
 
-/* 0 and 100 and more meant no limit there. */
-static enum verdict judge_sm_limit(const char *value)
-{
-        size_t digits = strspn(value, "0123456789");
-
-        if (!digits || value[digits] || digits > 9)
-                return MALFORMED;
-        if (strspn(value, "0") == digits)
-                return ASKS_NOTHING;
-        while (*value == '0')
-                value++;
-        return strlen(value) >= 3 ? ASKS_NOTHING : ASKS;
-}
-
-/* {"GPU": percent, ...}: nothing is asked when every one is 100 or more. */
-static enum verdict judge_up_limit(const char *value)
-{
-        enum verdict verdict = ASKS_NOTHING;
-        struct json_token token;
-        struct json json;
-        uint64_t percent;
-
-        json_begin(&json, value, strlen(value));
-        if (json_next(&json, &token, NULL) < 0 || token.kind != JSON_OBJECT)
-                return MALFORMED;
-        for (;;) {
-                if (json_next(&json, &token, NULL) < 0)
-                        return MALFORMED;
-                if (token.kind != JSON_KEY)
-                        break;
-                if (json_next(&json, &token, NULL) < 0 || json_whole(&token, &percent, NULL) < 0)
-                        return MALFORMED;
-                if (percent < 100)
-                        verdict = ASKS;
-        }
-        return json_next(&json, &token, NULL) < 0 ? MALFORMED : verdict;
-}
-
 struct feature {
         const char *name;
         const char *unless; /* a stronger variable that makes this one moot; NULL: none */
@@ -119,23 +75,17 @@ struct feature {
         const char *instead; /* what the user can do now */
 };
 
-#define COMPUTE "compute limits are not built yet"
+#define COMPUTE "shares that sessions are weighed by are not built yet"
 #define OVERSUBSCRIBE "more memory than the card has is not built yet"
 #define UNSET_IT "that variable unset, or a version that has it"
 
 static const struct feature features[] = {
-        { "ALIQUOT_COMPUTE", NULL, judge_compute, "a percentage from 0 to 100", COMPUTE,
-          "100 or nothing" },
         { "ALIQUOT_GUARANTEE", NULL, judge_guarantee, "a percentage from 0 to 100", COMPUTE,
           "0 or nothing" },
         { "ALIQUOT_WEIGHT", NULL, judge_weight, "a whole number from 1", COMPUTE, "1 or nothing" },
         { "ALIQUOT_PRIORITY", NULL, judge_priority, "rt, normal or batch",
           "priorities are not built yet", "normal or nothing" },
         { "ALIQUOT_OVERSUBSCRIBE", NULL, judge_switch, "0 or 1", OVERSUBSCRIBE, "0 or nothing" },
-        { "TENSOR_FUSION_CUDA_UP_LIMIT", "ALIQUOT_COMPUTE", judge_up_limit,
-          "JSON such as {\"0\": 100}", COMPUTE, UNSET_IT },
-        { "CUDA_DEVICE_SM_LIMIT", "ALIQUOT_COMPUTE", judge_sm_limit, "a percentage", COMPUTE,
-          UNSET_IT },
         { "NVSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
           OVERSUBSCRIBE, UNSET_IT },
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
@@ -159,35 +109,6 @@ static int check_feature(const struct feature *feature, const struct said *said,
         return code;
 }
 
-static bool is_indexed_sm_limit(const char *entry)
-{
-        return strncmp(entry, "CUDA_DEVICE_SM_LIMIT_", 21) == 0 && strchr(entry, '=');
-}
-
-static int check_indexed(const struct reading *reading, struct error *err)
-{
-        static const struct feature indexed = {
-                "CUDA_DEVICE_SM_LIMIT_", NULL, judge_sm_limit, "a percentage", COMPUTE, UNSET_IT,
-        };
-
-        for (char *const *at = reading->environment; at && *at; at++) {
-                char name[64];
-                struct said said = { name, strchr(*at, '=') };
-                int rc;
-
-                if (!is_indexed_sm_limit(*at))
-                        continue;
-                said.value++;
-                text_quote(*at, name, sizeof(name));
-                if (strchr(name, '='))
-                        *strchr(name, '=') = '\0';
-                rc = check_feature(&indexed, &said, err);
-                if (rc < 0)
-                        return rc;
-        }
-        return 0;
-}
-
 int features_check(const struct reading *reading, struct error *err)
 {
         struct said said;
@@ -201,8 +122,6 @@ int features_check(const struct reading *reading, struct error *err)
                 if (reading_find(reading, feature->name, &said))
                         rc = check_feature(feature, &said, err);
         }
-        if (rc == 0 && !reading_find(reading, "ALIQUOT_COMPUTE", &said))
-                rc = check_indexed(reading, err);
         return rc;
 }
 
@@ -216,9 +135,9 @@ static const char *const limiting[] = {
 #define WORD_BYTES 24u
 
 static const char *const other_limit_names[] = {
-        "TENSOR_FUSION_CUDA_MEM_LIMIT", "VCUDA_MEMORY_LIMIT",       "VCUDA_DEVICE_NAME",
-        "XPUSHARE_GPU_MEMORY_LIMIT",    "CUDA_DEVICE_MEMORY_LIMIT", "GPUSLICE_SESSION",
-        "GPUSLICE_DEFAULT_TTL",
+        "TENSOR_FUSION_CUDA_MEM_LIMIT", "VCUDA_MEMORY_LIMIT",          "VCUDA_DEVICE_NAME",
+        "XPUSHARE_GPU_MEMORY_LIMIT",    "CUDA_DEVICE_MEMORY_LIMIT",    "GPUSLICE_SESSION",
+        "GPUSLICE_DEFAULT_TTL",         "TENSOR_FUSION_CUDA_UP_LIMIT", "CUDA_DEVICE_SM_LIMIT",
 };
 
 bool settings_is_limit_variable(const char *name)

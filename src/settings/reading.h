@@ -30,11 +30,39 @@ bool reading_find(const struct reading *reading, const char *name, struct said *
 void said_wrap(const struct said *said, struct error *err);
 
 /* Adds a rule in its place; `selector` as the user wrote it, "" for every other device. */
-int memory_add(struct settings_memory *memory, const char *selector, const struct size *size,
-               struct error *err);
+int rules_add(struct settings_rules *rules, const char *selector, const struct size *size,
+              struct error *err);
+
+/* A value of a rule, and how messages name it. */
+struct rule_value {
+        int (*parse)(const char *text, struct size *ret, struct error *err);
+        const char *word;
+};
+
+/* "VALUE", "GPU=VALUE", several with commas. */
+int rules_parse(const struct said *said, const struct rule_value *value, struct settings_rules *ret,
+                struct error *err);
+
+/* The first wish stands; a second must be the same, or else `what` they are about is refused.
+ * `variable`: ours, that would settle it. */
+int rules_merge(struct settings_rules *into, const struct settings_rules *wish, const char *what,
+                const char *variable, struct error *err);
+
+/* JSON: an object of GPU to number; what a number means is `put`'s. */
+int rules_parse_json(const char *text,
+                     int (*put)(uint64_t number, struct size *ret, struct error *err),
+                     struct settings_rules *ret, struct error *err);
+
+/* Every NAME and NAME_i, together; each value as `parse` has it. */
+int rules_read_indexed(const struct reading *reading, const char *name,
+                       int (*parse)(const char *text, struct size *ret, struct error *err),
+                       struct settings_rules *ret, struct error *err);
+
+/* Compute time: our own words, or else those of other systems. */
+int compute_read(const struct reading *reading, struct settings_rules *ret, struct error *err);
 
 /* The names of other systems, in their units. -ENOENT: none of them was used. */
-int aliases_read_memory(const struct reading *reading, struct settings_memory *ret,
+int aliases_read_memory(const struct reading *reading, struct settings_rules *ret,
                         struct error *err);
 /* A session's socket, by the name that it has. -ENOENT: it was not said, or another socket was. */
 int aliases_read_socket(const struct reading *reading, struct said *ret);
@@ -43,7 +71,7 @@ int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BY
                         struct error *err);
 int aliases_read_log(const struct reading *reading, struct log_config *ret, struct error *err);
 
-/* Whether anything asks for what is not built: compute limits, oversubscription. */
+/* Whether anything asks for what is not built: oversubscription, or a scheduler where none is. */
 int features_check(const struct reading *reading, struct error *err);
 
 /* Whether an ALIQUOT_ variable looks like a slip of the pen in one that sets a limit. */

@@ -10,20 +10,40 @@
 #include "common/text.h"
 #include "common/uuid.h"
 
+void settings_spell(const struct settings_rules *rules, struct text *text)
+{
+        char shown[SIZE_TEXT_BYTES];
+
+        for (unsigned i = 0; i < rules->count; i++) {
+                const struct settings_rule *rule = &rules->rule[i];
+
+                text_add(text, "%s%s%s%s", i ? "," : "", rule->selector,
+                         rule->selector[0] ? "=" : "", size_canonical(&rule->size, shown));
+        }
+}
+
+/* A cap that is none: a session without one says nothing of it. */
+static bool is_whole(const struct settings_rules *compute)
+{
+        for (unsigned i = 0; i < compute->count; i++) {
+                if (compute->rule[i].size.micro_percent != SIZE_MICRO_PERCENT_MAX)
+                        return false;
+        }
+        return true;
+}
+
 int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONICAL_BYTES],
                        struct error *err)
 {
         char line[SETTINGS_CANONICAL_BYTES];
-        char shown[SIZE_TEXT_BYTES];
         struct text text;
 
         text_begin(&text, line, sizeof(line));
         text_add(&text, "memory=%s", settings->memory.count ? "" : "card");
-        for (unsigned i = 0; i < settings->memory.count; i++) {
-                const struct settings_rule *rule = &settings->memory.rule[i];
-
-                text_add(&text, "%s%s%s%s", i ? "," : "", rule->selector,
-                         rule->selector[0] ? "=" : "", size_canonical(&rule->size, shown));
+        settings_spell(&settings->memory, &text);
+        if (!is_whole(&settings->compute)) {
+                text_add(&text, ";compute=");
+                settings_spell(&settings->compute, &text);
         }
         if (settings->is_context_free)
                 text_add(&text, ";context=free");
@@ -132,13 +152,13 @@ static int find_gpu(const char *selector, const struct settings_gpus *gpus, stru
 }
 
 /* Which rule each GPU falls under; -1: none of its own. */
-static int assign(const struct settings_memory *memory, const struct settings_gpus *gpus,
+static int assign(const struct settings_rules *rules, const struct settings_gpus *gpus,
                   int rule_of[SETTINGS_GPUS], struct error *err)
 {
         for (int i = 0; i < gpus->count; i++)
                 rule_of[i] = -1;
-        for (unsigned i = 0; i < memory->count; i++) {
-                const struct settings_rule *rule = &memory->rule[i];
+        for (unsigned i = 0; i < rules->count; i++) {
+                const struct settings_rule *rule = &rules->rule[i];
                 const struct settings_rule *before;
                 int at;
 
@@ -147,8 +167,8 @@ static int assign(const struct settings_memory *memory, const struct settings_gp
                 at = find_gpu(rule->selector, gpus, err);
                 if (at < 0)
                         return at;
-                before = rule_of[at] >= 0 ? &memory->rule[rule_of[at]] : NULL;
-                if (before && !(memory->may_repeat && before->size.bytes == rule->size.bytes))
+                before = rule_of[at] >= 0 ? &rules->rule[rule_of[at]] : NULL;
+                if (before && !(rules->may_repeat && size_is_same(&before->size, &rule->size)))
                         return fail(err, -EINVAL, "'%s' and '%s' are the same GPU",
                                     before->selector, rule->selector);
                 rule_of[at] = (int)i;
@@ -156,18 +176,56 @@ static int assign(const struct settings_memory *memory, const struct settings_gp
         return 0;
 }
 
-static int add_gpu(struct settings_limits *limits, const struct settings_gpu *gpu,
-                   const struct settings_rule *rule, struct error *err)
+static const struct settings_rule *default_rule(const struct settings_rules *rules)
 {
+        /* It sorts first. */
+        return rules->count && !rules->rule[0].selector[0] ? &rules->rule[0] : NULL;
+}
+
+static uint32_t ppm_of(const struct settings_rule *rule)
+{
+        return rule ? rule->size.micro_percent / MICRO_PERCENT_A_PPM
+                    : PAGE_WHOLE_PPM;
+}
+
+/* The rules of one kind, and which of them each GPU falls under. */
+struct assigned {
+        const struct settings_rules *rules;
+        int rule_of[SETTINGS_GPUS];
+};
+
+static const struct settings_rule *rule_for(const struct assigned *assigned, int gpu)
+{
+        int at = assigned->rule_of[gpu];
+
+        return at >= 0 ? &assigned->rules->rule[at] : default_rule(assigned->rules);
+}
+
+struct assignment {
+        struct assigned memory, compute;
+};
+
+static bool has_own_rule(const struct assignment *assignment, int gpu)
+{
+        return assignment->memory.rule_of[gpu] >= 0 || assignment->compute.rule_of[gpu] >= 0;
+}
+
+static int add_gpu(struct settings_limits *limits, const struct settings_gpus *gpus, int at,
+                   const struct assignment *assignment, struct error *err)
+{
+        const struct settings_gpu *gpu = &gpus->gpu[at];
+        const struct settings_rule *memory = rule_for(&assignment->memory, at);
         struct settings_limit limit = { .limit_bytes = PAGE_UNLIMITED,
                                         .card_bytes = gpu->card_bytes };
         char shown[UUID_TEXT_BYTES];
         int rc = 0;
 
         memcpy(limit.uuid, gpu->uuid, sizeof(limit.uuid));
-        limit.is_named = rule && rule->selector[0];
-        if (rule)
-                rc = size_resolve(&rule->size, gpu->card_bytes, &limit.limit_bytes, err);
+        limit.is_named = assignment->memory.rule_of[at] >= 0;
+        limit.is_cap_named = assignment->compute.rule_of[at] >= 0;
+        limit.cap_ppm = ppm_of(rule_for(&assignment->compute, at));
+        if (memory)
+                rc = size_resolve(&memory->size, gpu->card_bytes, &limit.limit_bytes, err);
         if (rc < 0) {
                 wrap(err, "GPU %s", uuid_format(gpu->uuid, gpu->is_instance, shown));
                 return rc;
@@ -177,33 +235,52 @@ static int add_gpu(struct settings_limits *limits, const struct settings_gpu *gp
         return 0;
 }
 
-static const struct settings_rule *default_rule(const struct settings_memory *memory)
-{
-        /* It sorts first. */
-        return memory->count && !memory->rule[0].selector[0] ? &memory->rule[0] : NULL;
-}
-
-static int add_gpus(const struct settings_memory *memory, const struct settings_gpus *gpus,
+/* When there is not room for all, those with a rule of their own come first. */
+static int add_gpus(const struct assignment *assignment, const struct settings_gpus *gpus,
                     struct settings_limits *limits, struct error *err)
 {
         bool is_crowded = gpus->count > (int)PAGE_DEVICES;
-        int rule_of[SETTINGS_GPUS];
-        int rc = assign(memory, gpus, rule_of, err);
+        int rc = 0;
 
-        /* When there is not room for all, those with a rule of their own come first. */
         for (int pass = is_crowded ? 0 : 1; rc == 0 && pass < 2; pass++) {
                 for (int i = 0; rc == 0 && i < gpus->count; i++) {
-                        bool is_named = rule_of[i] >= 0;
+                        bool is_named = has_own_rule(assignment, i);
 
                         if (is_crowded && is_named != (pass == 0))
                                 continue;
                         if (is_named && limits->count == PAGE_DEVICES)
                                 return fail(err, -E2BIG, "more than %u GPUs with a limit",
                                             PAGE_DEVICES);
-                        rc = add_gpu(limits, &gpus->gpu[i],
-                                     is_named ? &memory->rule[rule_of[i]] : default_rule(memory),
-                                     err);
+                        rc = add_gpu(limits, gpus, i, assignment, err);
                 }
+        }
+        return rc;
+}
+
+static bool names_gpus(const struct settings_rules *rules)
+{
+        return rules->count > (default_rule(rules) ? 1u : 0u);
+}
+
+static int assign_all(const struct settings *settings, const struct settings_gpus *gpus,
+                      struct assignment *ret, struct error *err)
+{
+        struct assigned *const all[] = { &ret->memory, &ret->compute };
+        int rc = 0;
+
+        ret->memory.rules = &settings->memory;
+        ret->compute.rules = &settings->compute;
+        for (unsigned i = 0; rc == 0 && i < 2; i++) {
+                const struct settings_rules *rules = all[i]->rules;
+
+                if (gpus->count < 0 && names_gpus(rules))
+                        rc = fail(err, -ENODEV,
+                                  "which GPUs this machine has could not be told, so a limit for "
+                                  "one of them cannot be set");
+                if (rc == 0)
+                        rc = assign(rules, gpus, all[i]->rule_of, err);
+                if (rc < 0)
+                        wrap(err, "%s", rules->origin[0] ? rules->origin : "limits");
         }
         return rc;
 }
@@ -211,66 +288,77 @@ static int add_gpus(const struct settings_memory *memory, const struct settings_
 int settings_resolve(const struct settings *settings, const struct settings_gpus *gpus,
                      struct settings_limits *ret, struct error *err)
 {
-        const struct settings_memory *memory = &settings->memory;
-        const struct settings_rule *rule = default_rule(memory);
-        struct settings_limits limits = { .has_default = rule, .default_bytes = PAGE_UNLIMITED };
-        int rc = 0;
+        const struct settings_rule *rule = default_rule(&settings->memory);
+        const struct settings_rule *cap = default_rule(&settings->compute);
+        struct settings_limits limits = { .has_default = rule,
+                                          .default_bytes = PAGE_UNLIMITED,
+                                          .has_default_cap = cap,
+                                          .default_cap_ppm = ppm_of(cap) };
+        struct assignment assignment;
+        int rc = assign_all(settings, gpus, &assignment, err);
 
+        if (rc < 0)
+                return rc;
         if (rule && rule->size.bytes)
                 limits.default_bytes = rule->size.bytes;
         if (rule)
                 limits.default_micro_percent = rule->size.micro_percent;
-        if (gpus->count < 0 && memory->count > (rule ? 1u : 0u))
-                rc = fail(err, -ENODEV,
-                          "which GPUs this machine has could not be told, so a limit for one of "
-                          "them cannot be set");
-        if (rc == 0)
-                rc = add_gpus(memory, gpus, &limits, err);
+        rc = add_gpus(&assignment, gpus, &limits, err);
         if (rc < 0) {
-                wrap(err, "%s", memory->origin[0] ? memory->origin : "limits");
+                wrap(err, "%s", settings->memory.origin[0] ? settings->memory.origin : "limits");
                 return rc;
         }
         *ret = limits;
         return 0;
 }
 
-static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16])
+static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16], bool is_cap)
 {
         for (unsigned i = 0; i < limits->count; i++) {
                 const struct settings_limit *limit = &limits->device[i];
 
-                if (limit->is_named && memcmp(limit->uuid, uuid, sizeof(limit->uuid)) == 0)
+                if ((is_cap ? limit->is_cap_named : limit->is_named) &&
+                    memcmp(limit->uuid, uuid, sizeof(limit->uuid)) == 0)
                         return true;
         }
         return false;
+}
+
+static int check_rules(const struct settings_rules *rules, const struct settings_gpus *gpus,
+                       const struct settings_selection *selection,
+                       const struct settings_limits *limits, const char *chosen, bool is_cap,
+                       struct error *err)
+{
+        char said[160];
+        struct text text;
+
+        if (!rules->count || default_rule(rules))
+                return 0;
+        for (unsigned i = 0; i < selection->count; i++) {
+                if (is_named(limits, gpus->gpu[selection->at[i]].uuid, is_cap))
+                        return 0;
+        }
+        text_begin(&text, said, sizeof(said));
+        settings_spell(rules, &text);
+        return fail(err, -EINVAL,
+                    "%s %s: limits none of the chosen GPUs (%s); expected a limit for all of them "
+                    "or for one of those: an index is the physical one, as in aliquot gpus",
+                    rules->origin[0] ? rules->origin : "limits", said, text_shown(chosen));
 }
 
 int settings_check_selected(const struct settings *settings, const struct settings_gpus *gpus,
                             const struct settings_selection *selection,
                             const struct settings_limits *limits, struct error *err)
 {
-        const struct settings_memory *memory = &settings->memory;
-        char shown[SIZE_TEXT_BYTES], said[160];
-        struct text text;
+        int rc = 0;
 
-        if (!selection->count || !memory->count || limits->has_default)
-                return 0;
-        for (unsigned i = 0; i < selection->count; i++) {
-                if (is_named(limits, gpus->gpu[selection->at[i]].uuid))
-                        return 0;
-        }
-        text_begin(&text, said, sizeof(said));
-        for (unsigned i = 0; i < memory->count; i++) {
-                const struct settings_rule *rule = &memory->rule[i];
-
-                text_add(&text, "%s%s=%s", i ? "," : "", rule->selector,
-                         rule->size.bytes ? size_format(rule->size.bytes, shown)
-                                          : size_canonical(&rule->size, shown));
-        }
-        return fail(err, -EINVAL,
-                    "%s %s: limits none of the chosen GPUs (%s); expected a size for all of them "
-                    "or for one of those: an index is the physical one, as in aliquot gpus",
-                    memory->origin[0] ? memory->origin : "limits", said, text_shown(settings->gpu));
+        if (selection->count)
+                rc = check_rules(&settings->memory, gpus, selection, limits, settings->gpu, false,
+                                 err);
+        if (rc == 0 && selection->count)
+                rc = check_rules(&settings->compute, gpus, selection, limits, settings->gpu, true,
+                                 err);
+        return rc;
 }
 
 int settings_resolve_default(const struct settings_limits *limits, uint64_t card_bytes,

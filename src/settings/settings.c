@@ -90,8 +90,8 @@ static int normalise_selector(const char *given, char ret[SETTINGS_SELECTOR_BYTE
         return 0;
 }
 
-int memory_add(struct settings_memory *memory, const char *selector, const struct size *size,
-               struct error *err)
+int rules_add(struct settings_rules *rules, const char *selector, const struct size *size,
+              struct error *err)
 {
         struct settings_rule rule = { .size = *size };
         unsigned at = 0;
@@ -100,46 +100,46 @@ int memory_add(struct settings_memory *memory, const char *selector, const struc
 
         if (rc < 0)
                 return rc;
-        for (; at < memory->count; at++) {
-                order = compare_selectors(rule.selector, memory->rule[at].selector);
+        for (; at < rules->count; at++) {
+                order = compare_selectors(rule.selector, rules->rule[at].selector);
                 if (order <= 0)
                         break;
         }
-        if (at < memory->count && order == 0)
+        if (at < rules->count && order == 0)
                 return rule.selector[0] ? fail(err, -EINVAL, "GPU %s is named twice", rule.selector)
-                                        : fail(err, -EINVAL, "two sizes without a GPU");
-        if (memory->count == SETTINGS_RULES)
+                                        : fail(err, -EINVAL, "two limits without a GPU");
+        if (rules->count == SETTINGS_RULES)
                 return fail(err, -E2BIG, "more than %u limits", SETTINGS_RULES);
-        memmove(&memory->rule[at + 1], &memory->rule[at],
-                (memory->count - at) * sizeof(memory->rule[0]));
-        memory->rule[at] = rule;
-        memory->count++;
+        memmove(&rules->rule[at + 1], &rules->rule[at],
+                (rules->count - at) * sizeof(rules->rule[0]));
+        rules->rule[at] = rule;
+        rules->count++;
         return 0;
 }
 
 /* One of "4GiB" and "GPU=4GiB". */
-static int add_item(struct settings_memory *memory, const char *item, struct error *err)
+static int add_item(struct settings_rules *rules, const char *item, const struct rule_value *value,
+                    struct error *err)
 {
         char selector[SETTINGS_SELECTOR_BYTES] = "";
         const char *equals = strchr(item, '=');
-        struct size size;
+        struct size size = { 0 };
         int rc;
 
         if (equals) {
                 if (equals == item || (size_t)(equals - item) >= sizeof(selector))
-                        return fail(err, -EINVAL, "'%s' names no GPU; expected GPU=SIZE",
-                                    text_shown(item));
+                        return fail(err, -EINVAL, "'%s' names no GPU; expected GPU=%s",
+                                    text_shown(item), value->word);
                 memcpy(selector, item, (size_t)(equals - item));
         }
-        rc = size_parse(equals ? equals + 1 : item, &size, err);
-        if (rc < 0)
-                return rc;
-        return memory_add(memory, selector, &size, err);
+        rc = value->parse(equals ? equals + 1 : item, &size, err);
+        return rc < 0 ? rc : rules_add(rules, selector, &size, err);
 }
 
-static int parse_memory(const struct said *said, struct settings_memory *ret, struct error *err)
+int rules_parse(const struct said *said, const struct rule_value *value, struct settings_rules *ret,
+                struct error *err)
 {
-        struct settings_memory memory = { 0 };
+        struct settings_rules rules = { 0 };
         const char *at = said->value;
         int rc = 0;
 
@@ -148,29 +148,29 @@ static int parse_memory(const struct said *said, struct settings_memory *ret, st
                 size_t length = strcspn(at, ",");
 
                 if (length >= sizeof(item))
-                        rc = fail(err, -EINVAL, "an item of %zu characters; expected GPU=SIZE",
-                                  length);
+                        rc = fail(err, -EINVAL, "an item of %zu characters; expected GPU=%s",
+                                  length, value->word);
                 else
-                        rc = add_item(&memory, memcpy(item, at, length), err);
+                        rc = add_item(&rules, memcpy(item, at, length), value, err);
                 at = at[length] ? at + length + 1 : NULL;
         }
         if (rc < 0) {
                 said_wrap(said, err);
                 return rc;
         }
-        text_quote(said->origin, memory.origin, sizeof(memory.origin));
-        *ret = memory;
+        text_quote(said->origin, rules.origin, sizeof(rules.origin));
+        *ret = rules;
         return 0;
 }
 
-static int read_memory(const struct reading *reading, struct settings_memory *ret,
-                       struct error *err)
+static int read_memory(const struct reading *reading, struct settings_rules *ret, struct error *err)
 {
+        static const struct rule_value size = { size_parse, "SIZE" };
         struct said said;
         int rc;
 
         if (reading_find(reading, "ALIQUOT_MEMORY", &said))
-                return parse_memory(&said, ret, err);
+                return rules_parse(&said, &size, ret, err);
         rc = aliases_read_memory(reading, ret, err);
         return rc == -ENOENT ? 0 : rc;
 }
@@ -310,7 +310,7 @@ static int read_device_name(const struct reading *reading, struct settings *into
 
 static int check_selectors(const char *list, struct error *err)
 {
-        struct settings_memory seen = { 0 };
+        struct settings_rules seen = { 0 };
         struct size any = { .bytes = 1 };
 
         while (list) {
@@ -320,7 +320,7 @@ static int check_selectors(const char *list, struct error *err)
 
                 if (!length || length >= sizeof(item))
                         return fail(err, -EINVAL, "expected indices or UUIDs, as in 0,2 or GPU-3f");
-                rc = memory_add(&seen, memcpy(item, list, length), &any, err);
+                rc = rules_add(&seen, memcpy(item, list, length), &any, err);
                 if (rc < 0)
                         return rc;
                 list = list[length] ? list + length + 1 : NULL;
@@ -437,6 +437,8 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = read_memory(reading, &into->memory, err);
         if (rc == 0)
+                rc = compute_read(reading, &into->compute, err);
+        if (rc == 0)
                 rc = read_gpu(reading, into->gpu, err);
         if (rc == 0)
                 rc = read_context(reading, &into->is_context_free, err);
@@ -457,7 +459,7 @@ static int read_settings(const struct reading *reading, struct settings *ret, st
         if (rc < 0)
                 return rc;
         settings.is_asked = settings.session[0] || settings.socket[0] || settings.memory.count ||
-                            settings.device_name[0];
+                            settings.compute.count || settings.device_name[0];
         *ret = settings;
         return 0;
 }

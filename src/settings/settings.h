@@ -23,6 +23,7 @@
 
 #include "common/error.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "proto/page.h"
 
@@ -33,16 +34,18 @@
 #define SETTINGS_PATH_BYTES 1024u
 #define SETTINGS_CANONICAL_BYTES 1024u /* = limits_page.created_as */
 #define SETTINGS_TOKEN_BYTES 4097u     /* terminated */
+#define MICRO_PERCENT_A_PPM (SIZE_MICRO_PERCENT_MAX / PAGE_WHOLE_PPM)
 
-/* One limit. `selector` is "" for every device without a rule of its own, an index in physical
- * order, or the beginning of a UUID (lower case behind GPU- or MIG-). */
+/* One limit: bytes or a part of the card; of compute time, a part of it. `selector` is "" for every
+ * device without a rule of its own, an index in physical order, or the beginning of a UUID (lower
+ * case behind GPU- or MIG-). */
 struct settings_rule {
         char selector[SETTINGS_SELECTOR_BYTES];
         struct size size;
 };
 
 /* Sorted (default, indices, UUIDs), no selector twice. */
-struct settings_memory {
+struct settings_rules {
         unsigned count;
         bool may_repeat; /* a GPU may be named by index and by UUID if both say the same */
         char origin[64]; /* the flag or variable that said it */
@@ -54,8 +57,9 @@ struct settings {
         char session[PAGE_NAME_BYTES];    /* "" = named by the limits */
         char socket[SETTINGS_PATH_BYTES]; /* of a session to join; "" = found by its folder */
         char token[SETTINGS_TOKEN_BYTES]; /* for whoever listens there; "" = none */
-        struct settings_memory memory;
-        char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
+        struct settings_rules memory;
+        struct settings_rules compute; /* sizes are all parts: micro_percent, 0.1 % at least */
+        char gpu[SETTINGS_GPU_BYTES];  /* selectors as given, "" = all */
         bool is_context_free;
         bool has_ttl;
         uint64_t ttl_ns;                       /* 0 with has_ttl: asked for none */
@@ -85,9 +89,13 @@ int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES]
  * a command that made a session for a child takes them out of the child's environment. */
 bool settings_is_limit_variable(const char *name);
 
-/* The limits in canonical words, e.g. "memory=8589934592,0=25%;context=free;name=Some card". */
+/* The limits in canonical words, e.g. "memory=8589934592,0=25%;compute=30%;context=free;name=Some
+ * card". */
 int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONICAL_BYTES],
                        struct error *err);
+
+/* Rules as they are given: "8589934592,0=25%". */
+void settings_spell(const struct settings_rules *rules, struct text *text);
 
 /* `session`, or env-<hash of uid and canonical limits>. */
 int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_NAME_BYTES],
@@ -113,13 +121,17 @@ struct settings_limit {
         uint8_t uuid[16];
         uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
         uint64_t card_bytes;
-        bool is_named; /* by a rule of its own */
+        bool is_named;    /* by a rule of its own */
+        uint32_t cap_ppm; /* of GPU time; PAGE_WHOLE_PPM when none */
+        bool is_cap_named;
 };
 
 struct settings_limits {
         bool has_default;               /* a rule for every other device was given */
         uint64_t default_bytes;         /* PAGE_UNLIMITED when none, or when a percentage is */
         uint32_t default_micro_percent; /* of whatever card shows up later; 0 = none */
+        bool has_default_cap;
+        uint32_t default_cap_ppm; /* PAGE_WHOLE_PPM when none */
         unsigned count;
         struct settings_limit device[PAGE_DEVICES];
 };

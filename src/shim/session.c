@@ -101,7 +101,8 @@ static bool has_wishes(void)
 {
         const struct settings *settings = &self.settings;
 
-        return settings->memory.count || settings->device_name[0] || settings->is_context_free;
+        return settings->memory.count || settings->compute.count || settings->device_name[0] ||
+               settings->is_context_free;
 }
 
 static void pause_ns(long nanoseconds)

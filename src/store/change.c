@@ -26,6 +26,7 @@
 #include "common/text.h"
 #include "common/uuid.h"
 #include "store/folder.h"
+#include "store/rows.h"
 
 #define LOOKS 16u /* at words that others change: nobody changes limits in a loop */
 
@@ -35,7 +36,7 @@ static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
                load_acquire(shared_word(&row->uuid[1])) == uuid[1];
 }
 
-static struct limits_device *find_row(struct limits_page *page, const uint64_t uuid[2])
+struct limits_device *rows_find(struct limits_page *page, const uint64_t uuid[2])
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 if (is_row_of(&page->device[i], uuid))
@@ -44,9 +45,7 @@ static struct limits_device *find_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
-/* Two words, of which "no part of the card" and "any number of bytes" must never meet, not even in
- * the eye of a reader that comes in between: the order of write_default(), read twice. */
-static void read_default(const struct limits_page *page, struct settings_limits *ret)
+void rows_default(const struct limits_page *page, struct settings_limits *ret)
 {
         _Atomic uint64_t *part = shared_word(&page->default_micro_percent);
         uint64_t seen, now = load_acquire(part);
@@ -71,14 +70,13 @@ static void write_default(struct limits_page *page, const struct settings_limits
         store_release(part, limits->default_micro_percent);
 }
 
-/* What a card without a rule of its own may use now. */
-static int default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
-                         struct error *err)
+int rows_default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
+                       struct error *err)
 {
         struct settings_limits limits = { 0 };
         int rc;
 
-        read_default(page, &limits);
+        rows_default(page, &limits);
         rc = settings_resolve_default(&limits, card_bytes, ret, err);
         if (rc == 0 && !*ret)
                 return fail(err, -EPROTO, "the session's limit is zero");
@@ -100,6 +98,20 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
 }
 
 /* `given` is what we gave a new row: a change that crossed it may not have found the row. */
+static void follow_default_cap(const struct limits_page *page, struct limits_device *row,
+                               uint32_t given)
+{
+        uint32_t now;
+
+        fence_seq_cst();
+        for (unsigned look = 0; look < LOOKS; look++) {
+                now = rows_default_cap(page);
+                if (now == given || !cas_acq_rel(shared_half(&row->cap_ppm), &given, now))
+                        return;
+                given = now;
+        }
+}
+
 static void follow_default(const struct limits_page *page, struct limits_device *row,
                            uint64_t given)
 {
@@ -108,7 +120,7 @@ static void follow_default(const struct limits_page *page, struct limits_device 
 
         fence_seq_cst();
         for (unsigned look = 0; look < LOOKS; look++) {
-                if (default_limit(page, card_bytes, &now, NULL) < 0 || now == given ||
+                if (rows_default_limit(page, card_bytes, &now, NULL) < 0 || now == given ||
                     !cas_acq_rel(shared_word(&row->limit_bytes), &given, now))
                         return;
                 given = now;
@@ -120,7 +132,8 @@ static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card
 {
         struct limits_device *row;
         uint64_t limit_bytes, none = 0;
-        int rc = default_limit(page, card_bytes, &limit_bytes, err);
+        uint32_t cap_ppm = rows_default_cap(page), no_cap = 0;
+        int rc = rows_default_limit(page, card_bytes, &limit_bytes, err);
 
         if (rc < 0)
                 return rc;
@@ -128,6 +141,8 @@ static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card
         if (!row)
                 return fail(err, -ENOSPC, "all %u places for GPUs are taken", PAGE_DEVICES);
         store_relaxed(shared_word(&row->card_bytes), card_bytes);
+        if (cas_acq_rel(shared_half(&row->cap_ppm), &no_cap, cap_ppm))
+                follow_default_cap(page, row, cap_ppm);
         if (cas_acq_rel(shared_word(&row->limit_bytes), &none, limit_bytes))
                 follow_default(page, row, limit_bytes);
         return (int)(row - page->device);
@@ -174,7 +189,7 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         memcpy(words, uuid, sizeof(words));
         if (!words[0] && !words[1])
                 return fail(err, -EINVAL, "a GPU without a UUID");
-        row = find_row(page, words);
+        row = rows_find(page, words);
         if (row && load_acquire(shared_word(&row->limit_bytes)))
                 return (int)(row - page->device);
         if (load_relaxed(shared_half(&page->owner)) != PAGE_OWNER_USER)
@@ -188,115 +203,6 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         if (rc < 0)
                 wrap(err, "GPU %s", uuid_format(uuid, false, shown));
         return rc;
-}
-
-/* What a row, or a GPU without one, may use now. */
-static uint64_t current_limit(struct limits_page *page, const struct settings_limit *device)
-{
-        struct limits_device *row;
-        uint64_t words[2], bytes = 0;
-
-        memcpy(words, device->uuid, sizeof(words));
-        row = find_row(page, words);
-        if (row)
-                return load_acquire(shared_word(&row->limit_bytes));
-        default_limit(page, device->card_bytes, &bytes, NULL);
-        return bytes;
-}
-
-/* What no GPU here has of its own: for those that are not known, which a daemon's session never
- * gets. Where all of them are known, what each has says it all. */
-static bool is_same_default(struct limits_page *page, const struct settings_limits *limits)
-{
-        struct settings_limits defaults = { 0 };
-
-        if (page->owner != PAGE_OWNER_USER || (limits->count > 0 && limits->count < PAGE_DEVICES))
-                return true;
-        read_default(page, &defaults);
-        return defaults.default_bytes == limits->default_bytes &&
-               defaults.default_micro_percent == limits->default_micro_percent;
-}
-
-static bool is_same_now(struct limits_page *page, const struct store_request *request)
-{
-        const struct settings_limits *limits = request->limits;
-        const char *name = request->device_name ? request->device_name : "";
-
-        if (!limits || page->flags != request->flags ||
-            strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
-            !is_same_default(page, limits))
-                return false;
-        for (unsigned i = 0; i < limits->count; i++) {
-                if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes)
-                        return false;
-        }
-        return true;
-}
-
-/* What holds now where no row says otherwise. A daemon's session has rows alone: as its first. */
-static void usual_now(struct limits_page *page, struct settings_limits *ret)
-{
-        read_default(page, ret);
-        if (page->owner == PAGE_OWNER_USER)
-                return;
-        ret->default_bytes = load_acquire(shared_word(&page->device[0].limit_bytes));
-        ret->default_micro_percent = 0;
-}
-
-static void add_limit(struct text *text, const char *gpu, uint64_t bytes, uint32_t micro_percent)
-{
-        const struct size size = { micro_percent ? 0 : bytes, micro_percent };
-        char shown[SIZE_TEXT_BYTES];
-
-        text_add(text, "%s=%s", gpu,
-                 !micro_percent && bytes == PAGE_UNLIMITED ? "card" : size_canonical(&size, shown));
-}
-
-/* As settings_canonical() has it, of what holds now. */
-static void describe_now(struct limits_page *page, char *ret, size_t bytes)
-{
-        struct settings_limits usual = { 0 };
-        struct text text;
-
-        usual_now(page, &usual);
-        text_begin(&text, ret, bytes);
-        add_limit(&text, "memory", usual.default_bytes, usual.default_micro_percent);
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                struct limits_device *row = &page->device[i];
-                uint64_t limit_bytes = load_acquire(shared_word(&row->limit_bytes)), default_bytes;
-                char shown[UUID_TEXT_BYTES];
-                uint8_t uuid[16];
-
-                memcpy(uuid, row->uuid, sizeof(uuid));
-                if (!limit_bytes ||
-                    (settings_resolve_default(&usual, load_relaxed(shared_word(&row->card_bytes)),
-                                              &default_bytes, NULL) == 0 &&
-                     default_bytes == limit_bytes))
-                        continue;
-                text_add(&text, ",");
-                add_limit(&text, uuid_format(uuid, false, shown), limit_bytes, 0);
-        }
-}
-
-int store_check_same(const struct store_session *session, const struct store_request *request,
-                     struct error *err)
-{
-        struct limits_page *page = session->limits;
-        char now[SETTINGS_CANONICAL_BYTES], has[160], asked[160];
-
-        if (strncmp(page->created_as, request->created_as, sizeof(page->created_as)) == 0 ||
-            is_same_now(page, request))
-                return 0;
-        if (load_acquire(shared_half(&page->epoch)))
-                describe_now(page, now, sizeof(now));
-        else
-                memcpy(now, page->created_as, sizeof(now));
-        return fail(
-                err, -EEXIST,
-                "session %s exists with other limits: it has %s, asked was %s; leave the limits "
-                "out to join it, change it with aliquot set, or name another with --session",
-                request->name, text_quote(now, has, sizeof(has)),
-                text_quote(request->created_as, asked, sizeof(asked)));
 }
 
 static void wake(uint32_t *word)
@@ -330,12 +236,37 @@ static int plan_row(const struct limits_device *row, const struct settings_limit
         return rc;
 }
 
+/* The new cap of a row, or 0 where it stays. */
+static uint32_t plan_cap(const struct limits_device *row, const struct settings_limits *limits)
+{
+        for (unsigned i = 0; i < limits->count; i++) {
+                const struct settings_limit *device = &limits->device[i];
+
+                if (device->is_cap_named && memcmp(device->uuid, row->uuid, 16) == 0)
+                        return device->cap_ppm;
+        }
+        return limits->has_default_cap ? limits->default_cap_ppm : 0;
+}
+
 /* After a change, whoever waits for one looks again. */
 static void publish(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
         wake(&page->epoch);
         wake(&page->gate);
+}
+
+static void set_row(struct limits_device *row, const struct settings_limits *limits)
+{
+        uint32_t cap_ppm = plan_cap(row, limits);
+        uint64_t limit_bytes;
+
+        if (!load_acquire(shared_word(&row->limit_bytes)))
+                return;
+        if (cap_ppm)
+                store_release(shared_half(&row->cap_ppm), cap_ppm);
+        if (plan_row(row, limits, &limit_bytes, NULL) == 0 && limit_bytes)
+                store_release(shared_word(&row->limit_bytes), limit_bytes);
 }
 
 int store_set(const struct store_session *session, const struct settings_limits *limits,
@@ -348,7 +279,7 @@ int store_set(const struct store_session *session, const struct settings_limits 
         if (!page || !session->is_writable)
                 return fail(err, -EPERM, "the session is open for reading only");
         for (unsigned i = 0; rc >= 0 && i < limits->count; i++) {
-                if (limits->device[i].is_named)
+                if (limits->device[i].is_named || limits->device[i].is_cap_named)
                         rc = store_claim_row(session, limits->device[i].uuid,
                                              limits->device[i].card_bytes, err);
         }
@@ -358,12 +289,12 @@ int store_set(const struct store_session *session, const struct settings_limits 
                 return rc;
         if (limits->has_default)
                 write_default(page, limits);
+        if (limits->has_default_cap)
+                store_release(shared_half(&page->default_cap_ppm), limits->default_cap_ppm);
         fence_seq_cst();
         /* Planned anew: rows may have come since. */
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (plan_row(&page->device[i], limits, &planned, NULL) == 0 && planned)
-                        store_release(shared_word(&page->device[i].limit_bytes), planned);
-        }
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                set_row(&page->device[i], limits);
         publish(page);
         return 0;
 }

@@ -44,6 +44,7 @@ static int fill_limits(const struct store_request *request, struct limits_page *
                 .flags = request->flags,
                 .default_limit_bytes = limits->default_bytes,
                 .default_micro_percent = limits->default_micro_percent,
+                .default_cap_ppm = limits->default_cap_ppm,
         };
         rc = settings_check_name("session", request->name, err);
         if (tenancy)
@@ -62,6 +63,7 @@ static int fill_limits(const struct store_request *request, struct limits_page *
                 memcpy(page->device[i].uuid, limits->device[i].uuid, 16);
                 page->device[i].limit_bytes = limits->device[i].limit_bytes;
                 page->device[i].card_bytes = limits->device[i].card_bytes;
+                page->device[i].cap_ppm = limits->device[i].cap_ppm;
         }
         return rc;
 }

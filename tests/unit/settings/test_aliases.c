@@ -57,8 +57,11 @@ static void test_vgpu_rs(void **state)
 
 static void test_vgpu_rs_compute(void **state)
 {
-        expect_refused("not built", "TENSOR_FUSION_CUDA_UP_LIMIT={\"" TF_UUID "\": 10}");
-        expect_refused("not built", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100, \"1\": 20}");
+        expect_asked("memory=card;compute=GPU-3430f778-7a25-704c-9090-8b0bb2478114=10%",
+                     "TENSOR_FUSION_CUDA_UP_LIMIT={\"" TF_UUID "\": 10}");
+        expect_asked("memory=card;compute=0=100%,1=20%",
+                     "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 150, \"1\": 20}");
+        expect_refused("no share", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 0}");
         expect_refused("JSON", "TENSOR_FUSION_CUDA_UP_LIMIT=20");
         expect_refused("JSON", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100} x");
         expect_asked("memory=card", "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100}");
@@ -139,8 +142,14 @@ static void test_hami(void **state)
         expect_refused("index", "CUDA_DEVICE_MEMORY_LIMIT_=1g");
         expect_refused("index", "CUDA_DEVICE_MEMORY_LIMIT_-1=1g");
         expect_refused("expected", "CUDA_DEVICE_MEMORY_LIMIT_0=1.5g");
-        expect_refused("not built", "CUDA_DEVICE_SM_LIMIT=50");
-        expect_refused("not built", "CUDA_DEVICE_SM_LIMIT_0=50");
+        expect_asked("memory=card;compute=50%", "CUDA_DEVICE_SM_LIMIT=50");
+        expect_asked("memory=card;compute=50%,1=100%", "CUDA_DEVICE_SM_LIMIT=50",
+                     "CUDA_DEVICE_SM_LIMIT_1=0");
+        expect_refused("index", "CUDA_DEVICE_SM_LIMIT_x=50");
+        expect_asked("memory=card;compute=50%", "CUDA_DEVICE_SM_LIMIT=50",
+                     "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 100}", "ALIQUOT_COMPUTE=50");
+        expect_refused("different shares of compute", "CUDA_DEVICE_SM_LIMIT_0=50",
+                       "TENSOR_FUSION_CUDA_UP_LIMIT={\"0\": 40}");
         expect_refused("percentage", "CUDA_DEVICE_SM_LIMIT_0=half");
         expect_asked("memory=card", "CUDA_DEVICE_SM_LIMIT=100", "CUDA_DEVICE_SM_LIMIT_0=0",
                      "CUDA_DEVICE_SM_LIMIT_1=0120");

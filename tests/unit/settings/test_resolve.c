@@ -177,6 +177,34 @@ static void test_selecting(void **state)
         assert_int_equal(picked.at[2], 2);
 }
 
+/* Apart from memory: one may name a GPU that the other does not. */
+static void test_caps_on_compute(void **state)
+{
+        struct settings settings = asked("ALIQUOT_COMPUTE=40,1=12.5%,MIG-55=100");
+        struct settings_gpus gpus = machine();
+        const uint32_t caps[] = { 400000, 125000, PAGE_WHOLE_PPM, 400000 };
+        struct settings_selection first = { .count = 1, .at = { 0 } };
+        struct settings_limits seen;
+        struct error err;
+
+        assert_int_equal(settings_resolve(&settings, &gpus, &seen, NULL), 0);
+        assert_true(seen.has_default_cap && !seen.has_default);
+        assert_int_equal(seen.default_cap_ppm, 400000);
+        for (unsigned i = 0; i < 4; i++) {
+                assert_int_equal(seen.device[i].cap_ppm, caps[i]);
+                assert_int_equal(seen.device[i].limit_bytes, PAGE_UNLIMITED);
+                assert_int_equal(seen.device[i].is_cap_named, i == 1 || i == 2);
+        }
+        settings = asked("ALIQUOT_COMPUTE=1=12.5%");
+        assert_int_equal(settings_resolve(&settings, &gpus, &seen, NULL), 0);
+        assert_int_equal(seen.device[0].cap_ppm, PAGE_WHOLE_PPM);
+        assert_true(settings_check_selected(&settings, &gpus, &first, &seen, &err) < 0);
+        assert_non_null(strstr(err.text, "ALIQUOT_COMPUTE 1=12.5%: limits none of the chosen"));
+        settings = asked("ALIQUOT_COMPUTE=7=50");
+        assert_true(settings_resolve(&settings, &gpus, &seen, &err) < 0);
+        assert_non_null(strstr(err.text, "ALIQUOT_COMPUTE: there is no GPU '7'"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -187,6 +215,7 @@ int main(void)
                 cmocka_unit_test(test_a_machine_that_could_not_be_asked),
                 cmocka_unit_test(test_more_gpus_than_rows),
                 cmocka_unit_test(test_selecting),
+                cmocka_unit_test(test_caps_on_compute),
         };
 
         return cmocka_run_group_tests_name("resolve", tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void test_bad_memory_is_refused(void **state)
         expect_refused("ALIQUOT_MEMORY=-1GiB", "negative", "ALIQUOT_MEMORY=-1GiB");
         expect_refused("ALIQUOT_MEMORY=0", "zero", "ALIQUOT_MEMORY=0");
         expect_refused("18446744073709551616", "64 bits", "ALIQUOT_MEMORY=18446744073709551616");
-        expect_refused("4GiB,8GiB", "two sizes without a GPU", "ALIQUOT_MEMORY=4GiB,8GiB");
+        expect_refused("4GiB,8GiB", "two limits without a GPU", "ALIQUOT_MEMORY=4GiB,8GiB");
         expect_refused("0=1G,0=2G", "named twice", "ALIQUOT_MEMORY=0=1G,0=2G");
         expect_refused("0=1G,00=1G", "named twice", "ALIQUOT_MEMORY=0=1G,00=1G");
         expect_refused("GPU-3f", "named twice", "ALIQUOT_MEMORY=GPU-3f=1G,gpu-3F=1G");
@@ -163,11 +163,45 @@ static void test_precedence(void **state)
         assert_non_null(strstr(err.text, "--memory 3Gig: "));
 }
 
+static void test_compute(void **state)
+{
+        struct settings settings;
+
+        expect_asked("memory=card;compute=30%", "ALIQUOT_COMPUTE=30");
+        expect_asked("memory=card;compute=12.5%", "ALIQUOT_COMPUTE=12.50 %");
+        expect_asked("memory=4294967296;compute=100%,0=50%,GPU-3f=0.1%", "ALIQUOT_MEMORY=4GiB",
+                     "ALIQUOT_COMPUTE=gpu-3F=0.1%,100,0=50");
+        /* All of the time is no cap; only a flag may be there to raise one. */
+        expect_asked("memory=card", "ALIQUOT_COMPUTE=100");
+        assert_int_equal(settings_read(&settings, (char *[]){ "ALIQUOT_COMPUTE=100", NULL }, NULL),
+                         0);
+        assert_int_equal(settings.compute.count, 0);
+        assert_false(settings.is_asked);
+        assert_int_equal(
+                settings_read_flags(&settings, NULL,
+                                    (struct settings_flag[]){
+                                            { "ALIQUOT_COMPUTE", "--compute", "100" }, { NULL } },
+                                    NULL),
+                0);
+        assert_int_equal(settings.compute.count, 1);
+}
+
+static void test_bad_compute_is_refused(void **state)
+{
+        static char *const bad[] = { "",    "x",    "0",   "0%",     "101",  "100.1", "-1",
+                                     "nan", "NaN",  "inf", "1e1",    "0.09", "50,50", "0=50,00=50",
+                                     "0=",  "4GiB", "=50", "card=5", "50,",  "0x10",  "50 50" };
+
+        for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                char variable[64];
+
+                snprintf(variable, sizeof(variable), "ALIQUOT_COMPUTE=%s", bad[i]);
+                expect_refused(variable, "ALIQUOT_COMPUTE", variable);
+        }
+}
+
 static void test_what_is_not_built_is_refused_not_ignored(void **state)
 {
-        expect_refused("ALIQUOT_COMPUTE=50", "not built", "ALIQUOT_COMPUTE=50");
-        expect_refused("ALIQUOT_COMPUTE=x", "percentage", "ALIQUOT_COMPUTE=x");
-        expect_refused("ALIQUOT_COMPUTE=", "percentage", "ALIQUOT_COMPUTE=");
         expect_refused("ALIQUOT_GUARANTEE=10", "not built", "ALIQUOT_GUARANTEE=10");
         expect_refused("ALIQUOT_WEIGHT=2", "not built", "ALIQUOT_WEIGHT=2");
         expect_refused("ALIQUOT_WEIGHT=0", "whole number", "ALIQUOT_WEIGHT=0");
@@ -299,6 +333,8 @@ int main(void)
                 cmocka_unit_test(test_session_names),
                 cmocka_unit_test(test_the_rest),
                 cmocka_unit_test(test_precedence),
+                cmocka_unit_test(test_compute),
+                cmocka_unit_test(test_bad_compute_is_refused),
                 cmocka_unit_test(test_what_is_not_built_is_refused_not_ignored),
                 cmocka_unit_test(test_a_session_by_its_socket),
                 cmocka_unit_test(test_slips_of_the_pen),

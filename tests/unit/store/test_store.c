@@ -258,6 +258,47 @@ static void test_changing_limits_live(void **state)
         store_close(&tenant);
 }
 
+/* Caps on compute go their own way beside memory: either can be changed alone. */
+static void test_changing_caps_live(void **state)
+{
+        struct store_request request = request_of("caps");
+        struct settings_limits change = { .count = 1 }, capped = two_gpus;
+        struct store_session owner, tenant;
+        struct error err;
+
+        capped.default_cap_ppm = capped.device[0].cap_ppm = capped.device[1].cap_ppm = 300000;
+        request.limits = &capped;
+        assert_int_equal(store_create(&store, &request, &owner, NULL), 0);
+        assert_int_equal(store_join(&store, "caps", false, &tenant, NULL), 0);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, 300000);
+
+        change.device[0] = capped.device[1];
+        change.device[0].is_named = false;
+        change.device[0].is_cap_named = true;
+        change.device[0].cap_ppm = 500000;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].cap_ppm, 300000);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, 500000);
+        assert_int_equal(tenant.limits->device[1].limit_bytes, 8 * GIB);
+        assert_int_equal(store_check_same(&owner, &request, &err), 0); /* its own words */
+        request.created_as = "other words";
+        assert_int_equal(store_check_same(&owner, &request, &err), -EEXIST);
+        assert_non_null(strstr(err.text, ";compute=30%,GPU-"));
+
+        change = (struct settings_limits){ .has_default_cap = true,
+                                           .default_cap_ppm = PAGE_WHOLE_PPM };
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].cap_ppm, PAGE_WHOLE_PPM);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, PAGE_WHOLE_PPM);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 4 * GIB);
+        change.default_cap_ppm = 250000;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(store_claim_row(&tenant, (uint8_t[16]){ 9 }, 8 * GIB, NULL), 2);
+        assert_int_equal(tenant.limits->device[2].cap_ppm, 250000);
+        store_close(&owner);
+        store_close(&tenant);
+}
+
 /* GPUs that the maker could not see get rows when they are used: one each, whoever comes first. */
 static void test_rows_for_gpus_that_show_up(void **state)
 {
@@ -497,6 +538,7 @@ int main(void)
                 story(test_fresh_names_differ),
                 story(test_same_and_other_limits),
                 story(test_changing_limits_live),
+                story(test_changing_caps_live),
                 story(test_rows_for_gpus_that_show_up),
                 story(test_no_row_keeps_a_default_that_is_over),
                 story(test_a_row_without_its_limit),

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cap on GPU time, in our words and in those of other systems.
+ *
+ *      ALIQUOT_COMPUTE, --compute      percent, or GPU=percent, ...; 0.1 to 100
+ *      TENSOR_FUSION_CUDA_UP_LIMIT     {"GPU-...": percent, "0": percent}; 100 and more: no cap
+ *      CUDA_DEVICE_SM_LIMIT[_i]        percent; 0, and 100 and more: no cap
+ *
+ * A wish for nothing but the whole of the time is none, unless a flag says it: that may be there to
+ * raise a cap.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "settings/reading.h"
+
+#define LEAST_MICRO_PERCENT 100000u /* 0.1 % */
+
+static int parse_cap(const char *text, struct size *ret, struct error *err)
+{
+        if (percent_parse(text, &ret->micro_percent, NULL) == 0 &&
+            ret->micro_percent >= LEAST_MICRO_PERCENT)
+                return 0;
+        return fail(err, -EINVAL, "'%s' is no cap; expected a percentage from 0.1 to 100",
+                    text_shown(text));
+}
+
+static int put_percent(uint64_t number, struct size *ret, struct error *err)
+{
+        if (!number)
+                return fail(err, -ERANGE, "0 is no share");
+        ret->micro_percent = number < 100 ? (uint32_t)number * (SIZE_MICRO_PERCENT_MAX / 100)
+                                          : SIZE_MICRO_PERCENT_MAX;
+        return 0;
+}
+
+static int read_up_limit(const struct reading *reading, struct settings_rules *ret,
+                         struct error *err)
+{
+        struct said said;
+        int rc;
+
+        if (!reading_variable(reading, "TENSOR_FUSION_CUDA_UP_LIMIT", &said))
+                return 0;
+        rc = rules_parse_json(said.value, put_percent, ret, err);
+        if (rc < 0) {
+                wrap(err, "expected JSON such as {\"0\": 50}");
+                said_wrap(&said, err);
+                return rc;
+        }
+        text_quote(said.origin, ret->origin, sizeof(ret->origin));
+        return 0;
+}
+
+static int parse_sm_limit(const char *text, struct size *ret, struct error *err)
+{
+        uint64_t number = 0;
+        size_t digits = strspn(text, "0123456789");
+
+        if (!digits || text[digits] || digits > 9)
+                return fail(err, -EINVAL, "expected a whole percentage");
+        for (; *text; text++)
+                number = number * 10 + (uint64_t)(*text - '0');
+        return put_percent(number ? number : 100, ret, err);
+}
+
+static bool is_whole(const struct settings_rules *rules)
+{
+        for (unsigned i = 0; i < rules->count; i++) {
+                if (rules->rule[i].size.micro_percent != SIZE_MICRO_PERCENT_MAX)
+                        return false;
+        }
+        return true;
+}
+
+int compute_read(const struct reading *reading, struct settings_rules *ret, struct error *err)
+{
+        static const struct rule_value cap = { parse_cap, "PERCENT" };
+        struct settings_rules rules = { 0 }, wish = { 0 };
+        struct said said;
+        bool is_said = reading_find(reading, "ALIQUOT_COMPUTE", &said);
+        int rc = is_said ? rules_parse(&said, &cap, &rules, err)
+                         : rules_read_indexed(reading, "CUDA_DEVICE_SM_LIMIT", parse_sm_limit,
+                                              &rules, err);
+
+        if (rc == 0 && !is_said)
+                rc = read_up_limit(reading, &wish, err);
+        if (rc == 0)
+                rc = rules_merge(&rules, &wish, "shares of compute", "ALIQUOT_COMPUTE", err);
+        if (rc < 0)
+                return rc;
+        if (is_whole(&rules) && rules.origin[0] != '-')
+                rules.count = 0;
+        *ret = rules;
+        return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the limits of a session that others change at this moment; for this folder alone.
+ */
+#ifndef ALIQUOT_STORE_ROWS_H
+#define ALIQUOT_STORE_ROWS_H
+
+#include "common/atomic.h"
+#include "proto/page.h"
+#include "settings/settings.h"
+
+/* NULL: the GPU has no row. */
+struct limits_device *rows_find(struct limits_page *page, const uint64_t uuid[2]);
+
+/*
+ * The default, into default_bytes and default_micro_percent. Two words, of which "no part of the
+ * card" and "any number of bytes" must never meet, not even in the eye of a reader that comes in
+ * between: the order in which a change writes them, read twice.
+ */
+void rows_default(const struct limits_page *page, struct settings_limits *ret);
+
+/* What a card without a rule of its own may use now. */
+int rows_default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
+                       struct error *err);
+
+static inline uint32_t rows_default_cap(const struct limits_page *page)
+{
+        return load_acquire(shared_half(&page->default_cap_ppm));
+}
+
+#endif

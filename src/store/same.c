@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether limits that somebody asks for are those that a session has, and the words for both.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "common/text.h"
+#include "common/uuid.h"
+#include "store/rows.h"
+#include "store/store.h"
+
+/* What a row, or a GPU without one, may use now. */
+static uint64_t current_limit(struct limits_page *page, const struct settings_limit *device)
+{
+        struct limits_device *row;
+        uint64_t words[2], bytes = 0;
+
+        memcpy(words, device->uuid, sizeof(words));
+        row = rows_find(page, words);
+        if (row)
+                return load_acquire(shared_word(&row->limit_bytes));
+        rows_default_limit(page, device->card_bytes, &bytes, NULL);
+        return bytes;
+}
+
+static uint32_t as_cap(uint32_t cap_ppm)
+{
+        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
+}
+
+static uint32_t current_cap(struct limits_page *page, const struct settings_limit *device)
+{
+        struct limits_device *row;
+        uint64_t words[2];
+
+        memcpy(words, device->uuid, sizeof(words));
+        row = rows_find(page, words);
+        return as_cap(row ? load_acquire(shared_half(&row->cap_ppm)) : rows_default_cap(page));
+}
+
+/* What no GPU here has of its own: for those that are not known, which a daemon's session never
+ * gets. Where all of them are known, what each has says it all. */
+static bool is_same_default(struct limits_page *page, const struct settings_limits *limits)
+{
+        struct settings_limits defaults = { 0 };
+
+        if (page->owner != PAGE_OWNER_USER || (limits->count > 0 && limits->count < PAGE_DEVICES))
+                return true;
+        rows_default(page, &defaults);
+        return defaults.default_bytes == limits->default_bytes &&
+               defaults.default_micro_percent == limits->default_micro_percent &&
+               as_cap(rows_default_cap(page)) == as_cap(limits->default_cap_ppm);
+}
+
+static bool is_same_now(struct limits_page *page, const struct store_request *request)
+{
+        const struct settings_limits *limits = request->limits;
+        const char *name = request->device_name ? request->device_name : "";
+
+        if (!limits || page->flags != request->flags ||
+            strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
+            !is_same_default(page, limits))
+                return false;
+        for (unsigned i = 0; i < limits->count; i++) {
+                if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes ||
+                    current_cap(page, &limits->device[i]) != as_cap(limits->device[i].cap_ppm))
+                        return false;
+        }
+        return true;
+}
+
+/* What holds now where no row says otherwise. A daemon's session has rows alone: as its first. */
+static void usual_now(struct limits_page *page, struct settings_limits *ret)
+{
+        rows_default(page, ret);
+        if (page->owner == PAGE_OWNER_USER)
+                return;
+        ret->default_bytes = load_acquire(shared_word(&page->device[0].limit_bytes));
+        ret->default_micro_percent = 0;
+}
+
+static void add_limit(struct text *text, const char *gpu, uint64_t bytes, uint32_t micro_percent)
+{
+        const struct size size = { micro_percent ? 0 : bytes, micro_percent };
+        char shown[SIZE_TEXT_BYTES];
+
+        text_add(text, "%s=%s", gpu,
+                 !micro_percent && bytes == PAGE_UNLIMITED ? "card" : size_canonical(&size, shown));
+}
+
+static void add_cap(struct text *text, const char *gpu, uint32_t cap_ppm)
+{
+        const struct size size = { 0, cap_ppm * MICRO_PERCENT_A_PPM };
+        char shown[SIZE_TEXT_BYTES];
+
+        text_add(text, "%s=%s", gpu, size_canonical(&size, shown));
+}
+
+static void describe_caps(struct limits_page *page, struct text *text)
+{
+        const uint32_t *of_all =
+                page->owner == PAGE_OWNER_USER ? &page->default_cap_ppm : &page->device[0].cap_ppm;
+        uint32_t usual = as_cap(load_acquire(shared_half(of_all)));
+        bool is_said = usual != PAGE_WHOLE_PPM;
+
+        if (is_said)
+                add_cap(text, ";compute", usual);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct limits_device *row = &page->device[i];
+                uint32_t cap_ppm = as_cap(load_acquire(shared_half(&row->cap_ppm)));
+                char shown[UUID_TEXT_BYTES];
+                uint8_t uuid[16];
+
+                if (!load_acquire(shared_word(&row->limit_bytes)) || cap_ppm == usual)
+                        continue;
+                memcpy(uuid, row->uuid, sizeof(uuid));
+                text_add(text, is_said ? "," : ";compute=");
+                add_cap(text, uuid_format(uuid, false, shown), cap_ppm);
+                is_said = true;
+        }
+}
+
+/* As settings_canonical() has it, of what holds now. */
+static void describe_now(struct limits_page *page, char *ret, size_t bytes)
+{
+        struct settings_limits usual = { 0 };
+        struct text text;
+
+        usual_now(page, &usual);
+        text_begin(&text, ret, bytes);
+        add_limit(&text, "memory", usual.default_bytes, usual.default_micro_percent);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct limits_device *row = &page->device[i];
+                uint64_t limit_bytes = load_acquire(shared_word(&row->limit_bytes)), default_bytes;
+                char shown[UUID_TEXT_BYTES];
+                uint8_t uuid[16];
+
+                memcpy(uuid, row->uuid, sizeof(uuid));
+                if (!limit_bytes ||
+                    (settings_resolve_default(&usual, load_relaxed(shared_word(&row->card_bytes)),
+                                              &default_bytes, NULL) == 0 &&
+                     default_bytes == limit_bytes))
+                        continue;
+                text_add(&text, ",");
+                add_limit(&text, uuid_format(uuid, false, shown), limit_bytes, 0);
+        }
+        describe_caps(page, &text);
+}
+
+int store_check_same(const struct store_session *session, const struct store_request *request,
+                     struct error *err)
+{
+        struct limits_page *page = session->limits;
+        char now[SETTINGS_CANONICAL_BYTES], has[160], asked[160];
+
+        if (strncmp(page->created_as, request->created_as, sizeof(page->created_as)) == 0 ||
+            is_same_now(page, request))
+                return 0;
+        if (load_acquire(shared_half(&page->epoch)))
+                describe_now(page, now, sizeof(now));
+        else
+                memcpy(now, page->created_as, sizeof(now));
+        return fail(
+                err, -EEXIST,
+                "session %s exists with other limits: it has %s, asked was %s; leave the limits "
+                "out to join it, change it with aliquot set, or name another with --session",
+                request->name, text_quote(now, has, sizeof(has)),
+                text_quote(request->created_as, asked, sizeof(asked)));
+}
