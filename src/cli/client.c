@@ -12,6 +12,7 @@
 
 #define START_PAUSE_NS 20000000
 #define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
+#define PPM_A_PERCENT (PAGE_WHOLE_PPM / 100)
 #define SECOND_NS 1e9
 #define LABEL_KEY_BYTES 64u
 
@@ -108,6 +109,15 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         return body;
 }
 
+/* 0 and null: none. */
+static uint32_t cap_of(const json_t *device)
+{
+        double percent = json_number_value(json_object_get(device, "compute_percent"));
+
+        return percent > 0 && percent < 100 ? (uint32_t)(percent * PPM_A_PERCENT + 0.5)
+                                            : PAGE_WHOLE_PPM;
+}
+
 /* Returns how many. `used` is what the daemon calls the bytes in use. */
 static unsigned read_shares(const json_t *devices, const char *used,
                             struct client_share ret[PAGE_DEVICES])
@@ -124,6 +134,7 @@ static unsigned read_shares(const json_t *devices, const char *used,
                         break;
                 text_put(share->uuid, sizeof(share->uuid), NULL, "%s", client_text(device, "uuid"));
                 share->memory_bytes = client_whole(device, "memory_bytes");
+                share->cap_ppm = cap_of(device);
                 share->used_bytes = client_whole(device, used);
                 share->card_bytes = client_whole(device, "card_bytes");
                 count++;

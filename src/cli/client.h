@@ -41,6 +41,7 @@ struct client_share {
         uint64_t memory_bytes;
         uint64_t used_bytes;
         uint64_t card_bytes; /* 0: not known */
+        uint32_t cap_ppm;    /* of its time; PAGE_WHOLE_PPM: none. Told, not wished */
 };
 
 /* What is asked of a session; what is NULL or 0 is not said. All borrowed. */

@@ -19,6 +19,14 @@ void views_limit(struct json_out *out, const char *key, uint64_t bytes)
                 json_out_u64(out, key, bytes);
 }
 
+void views_cap(struct json_out *out, uint32_t cap_ppm)
+{
+        if (cap_ppm == PAGE_WHOLE_PPM)
+                json_out_null(out, "compute_percent");
+        else
+                json_out_percent(out, "compute_percent", cap_ppm);
+}
+
 const char *views_uuid(const struct store_session *session, unsigned row, char ret[])
 {
         uint8_t uuid[16];
@@ -95,6 +103,29 @@ static void print_terms(const struct client_session *terms)
                 printf("label      %s\n", terms->label[i]);
 }
 
+static uint32_t cap_of(const struct store_session *session, unsigned row)
+{
+        uint32_t cap_ppm = load_acquire(shared_half(&session->limits->device[row].cap_ppm));
+
+        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
+}
+
+static const char *cap_text(uint32_t cap_ppm, char ret[SIZE_TEXT_BYTES])
+{
+        return size_canonical(&(struct size){ 0, cap_ppm * MICRO_PERCENT_A_PPM }, ret);
+}
+
+static void print_caps(const struct store_session *session)
+{
+        char uuid[UUID_TEXT_BYTES], cap[SIZE_TEXT_BYTES];
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (usage_has_row(session, i) && cap_of(session, i) != PAGE_WHOLE_PPM)
+                        printf("compute    at most %s of %s\n", cap_text(cap_of(session, i), cap),
+                               views_uuid(session, i, uuid));
+        }
+}
+
 static void print_people(const struct store_session *session, const struct usage *usage,
                          const struct client_session *terms)
 {
@@ -109,6 +140,7 @@ static void print_people(const struct store_session *session, const struct usage
                 printf("card name  %s\n", page->device_name);
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
+        print_caps(session);
         if (terms)
                 print_terms(terms);
         putchar('\n');
@@ -152,6 +184,7 @@ static void print_device(struct json_out *out, const struct store_session *sessi
         views_limit(out, "limit_bytes", load_acquire(shared_word(&device->limit_bytes)));
         json_out_u64(out, "used_bytes", usage->used_bytes[row]);
         json_out_u64(out, "card_bytes", device->card_bytes);
+        views_cap(out, cap_of(session, row));
         json_out_close(out, '}');
 }
 
@@ -265,6 +298,7 @@ static int foreign_json(const struct store *store, const struct client_session *
                         json_out_u64(&out, "card_bytes", terms->share[i].card_bytes);
                 else
                         json_out_null(&out, "card_bytes");
+                views_cap(&out, terms->share[i].cap_ppm);
                 json_out_close(&out, '}');
         }
         json_out_close(&out, ']');

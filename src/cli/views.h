@@ -13,6 +13,9 @@
 /* null: no limit. */
 void views_limit(struct json_out *out, const char *key, uint64_t bytes);
 
+/* PAGE_WHOLE_PPM: null. */
+void views_cap(struct json_out *out, uint32_t cap_ppm);
+
 /* The UUID of a row; GPU- also where it is an instance, which a page does not tell. */
 const char *views_uuid(const struct store_session *session, unsigned row, char ret[]);
 

@@ -82,6 +82,20 @@ void json_out_u64(struct json_out *out, const char *key, uint64_t value)
         fprintf(out->stream, "%" PRIu64, value);
 }
 
+void json_out_percent(struct json_out *out, const char *key, uint32_t ppm)
+{
+        uint32_t fraction = ppm % 10000;
+        int digits = 4;
+
+        put_key(out, key);
+        fprintf(out->stream, "%" PRIu32, ppm / 10000);
+        if (fraction == 0)
+                return;
+        for (; fraction % 10 == 0; digits--)
+                fraction /= 10;
+        fprintf(out->stream, ".%0*" PRIu32, digits, fraction);
+}
+
 void json_out_i64(struct json_out *out, const char *key, int64_t value)
 {
         put_key(out, key);

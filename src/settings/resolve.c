@@ -329,7 +329,7 @@ static int check_rules(const struct settings_rules *rules, const struct settings
                        const struct settings_limits *limits, const char *chosen, bool is_cap,
                        struct error *err)
 {
-        char said[160];
+        char shown[SIZE_TEXT_BYTES], said[160];
         struct text text;
 
         if (!rules->count || default_rule(rules))
@@ -339,7 +339,13 @@ static int check_rules(const struct settings_rules *rules, const struct settings
                         return 0;
         }
         text_begin(&text, said, sizeof(said));
-        settings_spell(rules, &text);
+        for (unsigned i = 0; i < rules->count; i++) {
+                const struct settings_rule *rule = &rules->rule[i];
+
+                text_add(&text, "%s%s=%s", i ? "," : "", rule->selector,
+                         rule->size.bytes ? size_format(rule->size.bytes, shown)
+                                          : size_canonical(&rule->size, shown));
+        }
         return fail(err, -EINVAL,
                     "%s %s: limits none of the chosen GPUs (%s); expected a limit for all of them "
                     "or for one of those: an index is the physical one, as in aliquot gpus",

@@ -52,7 +52,8 @@ SESSION = {
     "name": str, "created_as": str, "folder": str, "owner": str, "device_name": (str, NONE),
     "is_context_free": bool, "default_limit_bytes": (int, NONE), "epoch": int,
     "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
-    "devices": [{"uuid": str, "limit_bytes": (int, NONE), "used_bytes": int, "card_bytes": int}],
+    "devices": [{"uuid": str, "limit_bytes": (int, NONE), "used_bytes": int, "card_bytes": int,
+                 "compute_percent": (int, float, NONE)}],
     "processes": [PROCESS],
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
@@ -213,11 +214,35 @@ def test_one_gpu_of_several_is_set(cli):
     assert cli("set", "s", "--memory", "1=32MiB", sim=False).rc == 0 and limits() == [128, 32]
 
 
+def caps(cli):
+    return [device["compute_percent"] for device in cli("show", "s", "--json").json["devices"]]
+
+
+def test_caps_on_compute_change_apart_from_memory(cli):
+    """A cap that was not spoken of stays, and so does memory."""
+    assert cli("create", "s", "--memory", "256MiB", "--compute", "30").rc == 0
+    assert caps(cli) == [30, 30]
+    assert cli("set", "s", "--compute", "1=12.5").rc == 0 and caps(cli) == [30, 12.5]
+    assert cli("set", "s", "--memory", "128MiB").rc == 0 and caps(cli) == [30, 12.5]
+    shown = cli("show", "s")
+    assert "at most 30% of GPU-" in shown.stdout and "at most 12.5% of GPU-" in shown.stdout, shown
+    assert cli("set", "s", "--compute", "100").rc == 0 and caps(cli) == [None, None]
+    assert all(device["limit_bytes"] == 128 * MIB for device in cli("show", "s", "--json").json["devices"])
+
+
+def test_joining_with_another_cap_is_refused(cli):
+    assert cli("create", "s", "--memory", "256MiB", "--compute", "30").rc == 0
+    assert cli.run("--session", "s", "--memory", "256MiB", "--compute", "30", "--", "true").rc == 0
+    result = cli.run("--session", "s", "--memory", "256MiB", "--compute", "40", "--", "true")
+    assert result.rc == 125 and "compute=30%" in result.stderr and "compute=40%" in result.stderr, result
+
+
 @pytest.mark.parametrize("flags,status,words", [
     (["--memory", "2GiB"], 1, ["--memory", "more than the card"]),
     (["--memory", "0"], 2, ["--memory 0", "is zero"]),
     (["--memory", "7=1MiB"], 1, ["'7'"]),
-    (["--memory", "1MiB", "--compute", "50"], 2, ["--compute 50", "not built"]),
+    (["--memory", "1MiB", "--compute", "0"], 2, ["--compute 0", "0.1 to 100"]),
+    (["--compute", "7=50"], 1, ["--compute", "'7'"]),
     (["--device-name", "Other"], 2, ["--device-name Other", "fixed"]),
     (["--context", "free"], 2, ["--context free", "fixed"]),
     ([], 2, ["nothing to set"]),
