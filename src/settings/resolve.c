@@ -184,8 +184,7 @@ static const struct settings_rule *default_rule(const struct settings_rules *rul
 
 static uint32_t ppm_of(const struct settings_rule *rule)
 {
-        return rule ? rule->size.micro_percent / MICRO_PERCENT_A_PPM
-                    : PAGE_WHOLE_PPM;
+        return rule ? rule->size.micro_percent / MICRO_PERCENT_A_PPM : PAGE_WHOLE_PPM;
 }
 
 /* The rules of one kind, and which of them each GPU falls under. */
