@@ -12,12 +12,14 @@
 #include "core/sched_parts.h"
 
 #define WAKE_FIRST_NS (50 * SCHED_US) /* until it is measured: that of a futex */
-#define PASSES 4                      /* of decisions in a step; what is left is for the next */
+#define NOW_MOST (SCHED_NEVER / 2) /* 146 years, and all that is planned lies before SCHED_NEVER \
+                                    */
+#define PASSES 4                   /* of decisions in a step; what is left is for the next */
 
-/* Of the sum of weights, an eighth goes to the new one. */
+/* What is longer than any lease has other reasons. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
 {
-        return old_ns + (new_ns - old_ns) / 8;
+        return old_ns + (least_of(new_ns, SCHED_LEASE_MOST_NS) - old_ns) / 8;
 }
 
 /* -- rt comes and goes ------------------------------------------------------------------------ */
@@ -267,6 +269,18 @@ static const char *refusal(const struct sched *sched, const struct sched_event *
         return NULL;
 }
 
+static void alarm_raise(struct step *step, unsigned i)
+{
+        struct sched_member *member = &step->sched->member[i];
+
+        if (member->bank_fine >= 0)
+                member->is_alarmed = false;
+        if (member->is_alarmed || member->bank_fine >= -SCHED_ALARM_NS * FINE)
+                return;
+        member->is_alarmed = true;
+        act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = (uint16_t)i });
+}
+
 static void take(struct step *step)
 {
         switch (step->event->type) {
@@ -290,6 +304,7 @@ static void take(struct step *step)
                 break;
         case SCHED_USED:
                 account_use(step, step->event->member);
+                alarm_raise(step, step->event->member);
                 break;
         case SCHED_RESIDUAL:
                 residual(step);
@@ -303,21 +318,6 @@ static void take(struct step *step)
         case SCHED_TICK:
                 break;
         }
-}
-
-static void alarm_raise(struct step *step)
-{
-        unsigned i = step->event->member;
-        struct sched_member *member = &step->sched->member[i];
-
-        if (step->event->type != SCHED_USED)
-                return;
-        if (member->bank_fine >= 0)
-                member->is_alarmed = false;
-        if (member->is_alarmed || member->bank_fine >= -SCHED_ALARM_NS * FINE)
-                return;
-        member->is_alarmed = true;
-        act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = (uint16_t)i });
 }
 
 static void decide(struct step *step)
@@ -353,12 +353,11 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
         ret->refused = refusal(sched, event);
         if (ret->refused)
                 return;
-        sched->now_ns = most_of(sched->now_ns, now_ns);
+        sched->now_ns = most_of(sched->now_ns, least_of(now_ns, NOW_MOST));
         step.now_ns = sched->now_ns;
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
                 account_settle(sched, d, step.now_ns);
         take(&step);
-        alarm_raise(&step);
         decide(&step);
 }
 

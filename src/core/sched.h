@@ -167,7 +167,8 @@ enum sched_event_type {
         SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
         SCHED_IDLE,   /* nothing submitted, nothing blocked; for long enough, says who watches */
         SCHED_BEGAN,  /* its first launch since OPEN has gone out */
-        /* .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
+        /* Before DRAINED and IDLE: after those nothing of what was held is left to be told.
+         * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
          * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
         SCHED_USED,
         SCHED_RESIDUAL, /* closed: what it submitted will take .ns more, it is believed */

@@ -171,7 +171,8 @@ void account_use(const struct step *step, unsigned place)
         member->billed_ns += ns;
         member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
         if (member->mode == SCHED_MODE_FREE && said < member->bank_fine / FINE)
-                member->bank_fine = most_of(said, -NS_MOST) * FINE;
+                member->bank_fine =
+                        least_of(member->bank_fine, most_of(said, -SCHED_ALARM_NS) * FINE);
 }
 
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member)

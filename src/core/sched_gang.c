@@ -7,7 +7,8 @@
  * it claims its devices one after the other, in their order; a device that another gang has claimed
  * stops it there. Whoever holds a claim waits only for later devices, so no two wait for each
  * other. A claim alone keeps nobody off: when the unit has all of them, those who are open on its
- * devices are closed at the same instant, drain at the same time, and the unit opens everywhere.
+ * devices (but other gangs, which end their turns) are closed at the same instant, drain at the
+ * same time, and the unit opens everywhere.
  */
 #include "core/sched_parts.h"
 
@@ -67,7 +68,7 @@ static uint64_t rivals_weigh(const struct sched *sched, unsigned member)
         uint64_t sum = 0;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].is_wanting && !unit_is_same(sched, i, member))
+                if (!unit_is_same(sched, i, member) && unit_wants(sched, i))
                         sum += sched->member[i].terms.weight;
         }
         return sum;
@@ -101,8 +102,8 @@ static bool has_way_here(const struct sched *sched, unsigned member)
              i = sched->member[i].next) {
                 const struct sched_member *other = &sched->member[i];
 
-                if (other->terms.class > one->terms.class && other->is_wanting &&
-                    !unit_is_same(sched, i, member) && !other->terms.is_shut && account_may(other))
+                if (other->terms.class > one->terms.class && !unit_is_same(sched, i, member) &&
+                    unit_wants(sched, i) && unit_may(sched, i))
                         return false;
         }
         return true;
@@ -132,7 +133,8 @@ static bool is_alone_here(const struct sched *sched, unsigned member, int64_t no
 
                 if (unit_is_same(sched, i, member))
                         continue;
-                if (other->is_draining || (other->is_wanting && !other->terms.is_shut))
+                if (is_open(other) || other->is_draining ||
+                    (unit_wants(sched, i) && !other->terms.is_shut))
                         return false;
                 if (!other->terms.is_shut && quiet_ns > now_ns) {
                         *due_ns = least_of(*due_ns, quiet_ns);

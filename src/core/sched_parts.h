@@ -105,8 +105,8 @@ bool unit_may(const struct sched *sched, unsigned member);
 unsigned unit_decider(const struct sched *sched, unsigned member);
 /* Nobody of a higher class wants one of its devices. */
 bool unit_has_way(const struct sched *sched, unsigned member);
-/* On all of its devices nobody else wants anything, nor has for SCHED_QUIET_NS. `due_ns` is
- * lowered to when that could be so. */
+/* On all of its devices nobody else is on or open, and wants anything or has for SCHED_QUIET_NS.
+ * `due_ns` is lowered to when that could be so. */
 bool unit_is_alone(const struct sched *sched, unsigned member, int64_t now_ns, int64_t *due_ns);
 
 /* Claims as many of its devices as it can, in their order; whether it has all of them. */

@@ -284,7 +284,7 @@ static bool is_contested(const struct sched *sched, unsigned holder)
         unsigned device = sched->member[holder].device;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (!unit_is_same(sched, i, holder) && sched->member[i].is_wanting &&
+                if (!unit_is_same(sched, i, holder) && unit_wants(sched, i) &&
                     !sched->member[i].terms.is_shut)
                         return true;
         }
@@ -299,7 +299,10 @@ static bool is_revoked(struct step *step, unsigned holder)
 
         if (member->is_protected)
                 return false;
-        if (claim != NOBODY && !unit_is_same(sched, claim, holder) && gang_has_all(sched, claim))
+        /* A gang's turn is cut short by no other gang: three that meet in pairs would starve one.
+         */
+        if (claim != NOBODY && member->mate == holder && claim != holder &&
+            gang_has_all(sched, claim))
                 return true;
         return member->terms.class < SCHED_RT && pick_has_rt(step, member->device);
 }

@@ -76,7 +76,7 @@ static int64_t over_target(const struct world *world, unsigned i)
 {
         const struct program *program = &world->program[i];
 
-        return submitted(world, i, program->mean_ns + 2 * program->deviation_ns) -
+        return submitted(world, i, program->mean_ns + program->deviation_ns) -
                program->target_ns;
 }
 
@@ -213,6 +213,16 @@ static void request_end(struct world *world, unsigned i)
         block(program, HOST_SLEEP, world->now + arrival_gap(world, &program->spec));
 }
 
+/* Smoothed, but how far lengths are apart is forgotten slowly: after some short kernels the next
+ * hundred in flight are not all short. */
+static void learn(struct program *program, int64_t ns)
+{
+        int64_t apart = llabs(ns - program->mean_ns) - program->deviation_ns;
+
+        program->deviation_ns += apart > 0 ? apart / 4 : apart / 64;
+        program->mean_ns += (ns - program->mean_ns) / 16;
+}
+
 static void measure(struct world *world, unsigned i, int64_t start)
 {
         struct program *program = &world->program[i];
@@ -221,8 +231,7 @@ static void measure(struct world *world, unsigned i, int64_t start)
 
         program->mark_ns = world->now;
         program->busy_ns += ns;
-        program->deviation_ns += (llabs(ns - program->mean_ns) - program->deviation_ns) / 8;
-        program->mean_ns += (ns - program->mean_ns) / 8;
+        learn(program, ns);
         if (is_capped(program)) {
                 program_bank(world, i);
                 program->bank_fine -= ns * FINE;

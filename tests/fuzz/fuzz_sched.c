@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any events in any order, true or not, with any numbers and a clock that jumps: the scheduler
+ * keeps its promises to everybody else.
+ *
+ * After each step: a refusal has changed nothing and gives no action; one unit at most is open on a
+ * device; nobody who is shut or above a cap is opened; no bank rose faster than its cap; what is
+ * due lies ahead.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sched.h"
+
+#define MEMBERS 10u
+#define FINE INT64_C(1000000)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct sched sched;
+static struct sched_actions actions;
+static struct sched_member before[MEMBERS];
+
+static struct {
+        const uint8_t *data;
+        size_t left;
+        int64_t now_ns;
+} input;
+
+static uint8_t next_byte(void)
+{
+        if (input.left == 0)
+                return 0;
+        input.left--;
+        return *input.data++;
+}
+
+/* Times of the policy and the ends of the range more often than others. */
+static int64_t next_ns(void)
+{
+        static const int64_t known[] = { INT64_MAX,          INT64_MIN,        0,
+                                         SCHED_LEASE_RT_NS,  SCHED_QUIET_NS,   SCHED_LEASE_LEAST_NS,
+                                         SCHED_HOLD_MOST_NS, SCHED_PATIENCE_NS };
+        uint8_t which = next_byte();
+        uint64_t word = 0;
+
+        if (which < 96)
+                return which * 50 * SCHED_US;
+        if (which < 192)
+                return known[which % 8];
+        for (unsigned i = 0; i < sizeof(word); i++)
+                word = word << 8 | next_byte();
+        return (int64_t)word;
+}
+
+static void check(bool is_so)
+{
+        if (!is_so)
+                abort();
+}
+
+/* -- What must hold --------------------------------------------------------------------------- */
+
+static bool is_open(const struct sched_member *member)
+{
+        return member->mode == SCHED_MODE_OPEN || member->mode == SCHED_MODE_FREE;
+}
+
+static bool may(const struct sched_member *member)
+{
+        return !member->terms.is_shut &&
+               (member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bank_fine > 0);
+}
+
+static void check_open(unsigned i)
+{
+        const struct sched_member *member = &sched.member[i];
+
+        for (unsigned j = 0; j < i; j++) {
+                const struct sched_member *other = &sched.member[j];
+                bool is_gang = member->terms.gang != 0 && member->terms.gang == other->terms.gang;
+
+                check(is_gang || other->device != member->device || !is_open(member) ||
+                      !is_open(other));
+        }
+}
+
+static void check_bank(unsigned i, int64_t ns)
+{
+        const struct sched_member *was = &before[i], *member = &sched.member[i];
+        int64_t most_ns = INT64_MAX / FINE / 4;
+
+        if (was->mode == SCHED_MODE_NONE || member->mode == SCHED_MODE_NONE)
+                return;
+        if (ns > most_ns)
+                ns = most_ns;
+        if (member->bank_fine > -most_ns * FINE)
+                check(member->bank_fine <= was->bank_fine + was->terms.cap_ppm * ns);
+}
+
+static void check_actions(void)
+{
+        check(actions.count <= SCHED_ACTIONS);
+        for (unsigned i = 0; i < actions.count; i++) {
+                const struct sched_action *action = &actions.action[i];
+
+                check(action->member < MEMBERS);
+                check(sched.member[action->member].mode != SCHED_MODE_NONE);
+                check(action->type != SCHED_OPEN || may(&sched.member[action->member]));
+                check(action->type != SCHED_OPEN || action->end_ns > sched.now_ns);
+        }
+}
+
+/* Each is in its device's list once, and in one ring. */
+static void check_lists(void)
+{
+        unsigned listed = 0, here = 0;
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                for (unsigned i = sched.device[d].first; i != SCHED_MEMBERS;
+                     i = sched.member[i].next) {
+                        check(i < MEMBERS && sched.member[i].device == d && ++listed <= MEMBERS);
+                        check(sched.member[sched.member[i].mate].mode != SCHED_MODE_NONE);
+                }
+        }
+        for (unsigned i = 0; i < MEMBERS; i++)
+                here += sched.member[i].mode != SCHED_MODE_NONE;
+        check(here == listed);
+}
+
+static void step(const struct sched_event *event)
+{
+        int64_t was_ns = sched.now_ns;
+
+        memcpy(before, sched.member, sizeof(before));
+        sched_step(&sched, event, input.now_ns, &actions);
+        if (actions.refused) {
+                check(actions.count == 0 && sched.now_ns == was_ns);
+                check(memcmp(before, sched.member, sizeof(before)) == 0);
+                return;
+        }
+        check_actions();
+        check_lists();
+        for (unsigned i = 0; i < MEMBERS; i++) {
+                check_open(i);
+                check_bank(i, sched.now_ns - was_ns);
+        }
+        check(sched_next_ns(&sched) > sched.now_ns);
+}
+
+/* -- Events ----------------------------------------------------------------------------------- */
+
+static void fill_terms(struct sched_terms *terms)
+{
+        static const uint32_t parts[] = { SCHED_WHOLE_PPM, 1, 0, UINT32_MAX, 250000, 999999 };
+        uint8_t bits = next_byte();
+
+        terms->cap_ppm = parts[next_byte() % 6];
+        terms->guarantee_ppm = bits & 1 ? parts[next_byte() % 6] : 0;
+        terms->weight = bits & 2 ? next_byte() * 40u : 100;
+        terms->gang = bits & 4 ? next_byte() % 3 : 0;
+        terms->class = bits >> 3 & 3;
+        terms->is_shut = (bits & 0xe0) == 0xe0;
+        terms->turn_ns = (bits & 0xe0) == 0x20 ? next_ns() : 0;
+}
+
+static void one_event(void)
+{
+        struct sched_event event = { .type = next_byte() % (SCHED_TICK + 2) };
+        uint8_t bits = next_byte();
+
+        event.member = bits % (MEMBERS + 1);
+        if (event.member == MEMBERS)
+                event.member = bits & 128 ? UINT16_MAX : SCHED_MEMBERS;
+        event.device = bits >> 4 & 3;
+        if (event.device == 3)
+                event.device = next_byte();
+        event.is_stopped = bits & 128;
+        if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL)
+                event.ns = next_ns();
+        if (event.type == SCHED_USED)
+                event.bank_ns = next_ns();
+        if (event.type == SCHED_ADD || event.type == SCHED_CHANGE)
+                fill_terms(&event.terms);
+        step(&event);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        sched_init(&sched);
+        memset(&input, 0, sizeof(input));
+        input.data = data;
+        input.left = size;
+        while (input.left > 0) {
+                uint8_t what = next_byte();
+
+                if (what % 4 == 0) {
+                        int64_t next = next_ns();
+
+                        input.now_ns = what & 64 ? next : (int64_t)((uint64_t)input.now_ns + next);
+                } else if (what % 4 == 1 && sched_next_ns(&sched) != SCHED_NEVER) {
+                        input.now_ns = sched_next_ns(&sched);
+                }
+                one_event();
+        }
+        return 0;
+}

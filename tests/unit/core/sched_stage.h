@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stories about core/sched as texts: lines at the margin are events, indented ones what comes of
+ * them. play_sched() plays the events and compares the whole text.
+ *
+ *      add a cap=30                    a member; its name is one letter; on device 0
+ *        free a at 30 % with 0
+ *      want a
+ *      to 4ms                          time passes: TICK whenever something is due
+ *        2ms: close a, open b until 4ms
+ *
+ * Events: add and change (on=1 cap=30 owed=20 weight=200 batch rt gang=1 turn=5ms shut), remove,
+ * want, idle, began, used a 1500us, residual a 300us, drained, late a [stopped], tick. Besides:
+ * `prompt a`: from now on DRAINED follows each CLOSE of it at once; `next`: when something is due;
+ * `show a`: its accounts; `skip 1000ms`: the same as `to`, but what comes is not in the text. What
+ * is in flight is said where it is not the 2 ms of a lease or the 20 ms of FREE. Each story begins
+ * at 0 with nothing.
+ */
+#ifndef ALIQUOT_TEST_SCHED_STAGE_H
+#define ALIQUOT_TEST_SCHED_STAGE_H
+
+/* Fails the test when what comes is not what the text says. */
+void play_sched(const char *text);
+
+#endif

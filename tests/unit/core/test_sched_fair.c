@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Over a long time: nobody lags far behind, nobody runs far ahead, nobody starves, whatever the
+ * weights and however long what they launch.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "core/sched.h"
+
+#define MOST 8u
+#define SECOND (1000 * SCHED_MS)
+
+static struct {
+        struct sched sched;
+        struct sched_actions actions;
+        int64_t now_ns;
+        uint64_t random;
+        unsigned count;
+        int64_t drain_most_ns; /* how long what was launched runs on after CLOSE */
+        int64_t drained_at[MOST];
+        int64_t opened_at[MOST], longest_wait[MOST];
+} run;
+
+static int64_t random_ns(int64_t most)
+{
+        run.random = run.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return (int64_t)(run.random >> 33) % (most + 1);
+}
+
+static void note(const struct sched_action *action)
+{
+        unsigned i = action->member;
+        int64_t waited = run.now_ns - run.opened_at[i];
+
+        if (action->type == SCHED_OPEN && waited > run.longest_wait[i])
+                run.longest_wait[i] = waited;
+        run.opened_at[i] = run.now_ns;
+        run.drained_at[i] = SCHED_NEVER;
+        if (action->type == SCHED_CLOSE)
+                run.drained_at[i] = run.now_ns + random_ns(run.drain_most_ns);
+}
+
+static void step_event(const struct sched_event *event)
+{
+        sched_step(&run.sched, event, run.now_ns, &run.actions);
+        assert_null(run.actions.refused);
+        for (unsigned n = 0; n < run.actions.count; n++)
+                note(&run.actions.action[n]);
+}
+
+static void step(enum sched_event_type type, unsigned i)
+{
+        step_event(&(struct sched_event){ .type = type, .member = (uint16_t)i });
+}
+
+/* SFQ: who runs was the one with least, so it is ahead by its own turn at most. */
+static void check_lags(void)
+{
+        for (unsigned i = 0; i < run.count; i++) {
+                const struct sched_member *member = &run.sched.member[i];
+                int64_t ahead = (int64_t)(member->vtime - run.sched.device[0].vtime[SCHED_NORMAL]);
+                int64_t ns = ahead / SCHED_WEIGHT_MOST * member->terms.weight;
+
+                assert_true(ns >= -2 * SCHED_LEASE_LEAST_NS - SCHED_WEIGHT_MOST);
+                assert_true(ns <= SCHED_LEASE_LEAST_NS + run.drain_most_ns + SCHED_WEIGHT_MOST);
+        }
+}
+
+static int64_t next_of(unsigned *ret)
+{
+        int64_t next = sched_next_ns(&run.sched);
+
+        *ret = MOST;
+        for (unsigned i = 0; i < run.count; i++) {
+                if (run.drained_at[i] < next) {
+                        next = run.drained_at[i];
+                        *ret = i;
+                }
+        }
+        return next;
+}
+
+static void pass_time(int64_t until_ns, bool is_fair)
+{
+        for (;;) {
+                unsigned who;
+                int64_t next = next_of(&who);
+
+                if (next > until_ns)
+                        break;
+                run.now_ns = next;
+                if (who < MOST)
+                        run.drained_at[who] = SCHED_NEVER;
+                step(who < MOST ? SCHED_DRAINED : SCHED_TICK, who % MOST);
+                if (is_fair)
+                        check_lags();
+        }
+        run.now_ns = until_ns;
+}
+
+static void begin(uint64_t seed, int64_t drain_most_ns)
+{
+        memset(&run, 0, sizeof(run));
+        sched_init(&run.sched);
+        run.random = seed;
+        run.drain_most_ns = drain_most_ns;
+        for (unsigned i = 0; i < MOST; i++)
+                run.drained_at[i] = SCHED_NEVER;
+}
+
+static void join_on(uint8_t device, const struct sched_terms *terms)
+{
+        step_event(&(struct sched_event){ .type = SCHED_ADD,
+                                          .member = (uint16_t)run.count,
+                                          .device = device,
+                                          .terms = *terms });
+        run.count++;
+}
+
+static void join(const struct sched_terms *terms)
+{
+        join_on(0, terms);
+}
+
+static void all_want(void)
+{
+        for (unsigned i = 0; i < run.count; i++)
+                step(SCHED_WANT, i);
+}
+
+static void nobody_is_far_ahead_or_behind(void **state)
+{
+        static const uint32_t weights[] = { 100, 100, 50, 1000, 300, 50 };
+
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+                begin(seed, random_ns(20 * SCHED_MS) + seed * SCHED_MS);
+                for (unsigned i = 0; i < 6; i++)
+                        join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM,
+                                                    .weight = weights[i],
+                                                    .class = SCHED_NORMAL });
+                all_want();
+                pass_time(60 * SECOND, true);
+                for (unsigned i = 0; i < 6; i++) {
+                        int64_t due = 60 * SECOND * weights[i] / 1600;
+                        int64_t off = run.sched.member[i].held_ns - due;
+
+                        assert_true(off < 50 * SCHED_MS && off > -50 * SCHED_MS);
+                }
+        }
+}
+
+/* Who was away for long gets two leases at once, and no more. */
+static void who_was_away_catches_up_with_nobody(void **state)
+{
+        const struct sched_terms terms = { .cap_ppm = SCHED_WHOLE_PPM,
+                                           .weight = 100,
+                                           .class = SCHED_NORMAL };
+        int64_t held;
+
+        begin(1, 0);
+        for (unsigned i = 0; i < 2; i++)
+                join(&terms);
+        step(SCHED_WANT, 0);
+        pass_time(10 * SECOND, true);
+        step(SCHED_WANT, 1);
+        held = run.sched.member[0].held_ns;
+        pass_time(11 * SECOND, true);
+        held = run.sched.member[0].held_ns - held;
+        assert_true(held > 500 * SCHED_MS - 5 * SCHED_LEASE_LEAST_NS && held <= 500 * SCHED_MS);
+}
+
+/* Whatever the ranks, whoever may run does so again in some seconds: the floor. */
+static void nobody_starves(void **state)
+{
+        begin(1, SCHED_MS);
+        for (unsigned i = 0; i < MOST; i++)
+                join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM,
+                                            .guarantee_ppm = i == 3 ? 600000 : 0,
+                                            .weight = i == 5 ? SCHED_WEIGHT_MOST : 1,
+                                            .class = i < 2 ? SCHED_RT : i % 2 });
+        all_want();
+        pass_time(120 * SECOND, false);
+        for (unsigned i = 0; i < MOST; i++) {
+                assert_true(run.sched.member[i].leases > 100);
+                assert_true(run.longest_wait[i] < 2 * SECOND);
+                if (i > 1) /* each of six has a sixth of the floor; that of 3 is in its guarantee */
+                        assert_true(run.sched.member[i].held_ns > 120 * SECOND / 700);
+        }
+        assert_true(run.sched.member[3].held_ns > 120 * SECOND * 59 / 100);
+}
+
+/* A debt is worked off by its cap's rate, however the terms changed meanwhile. */
+static void debt_is_never_forgiven(void **state)
+{
+        struct sched_terms terms = { .cap_ppm = 250000, .weight = 100, .class = SCHED_NORMAL };
+        int64_t used = 0;
+
+        begin(7, 3 * SCHED_MS);
+        join(&terms);
+        join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM, .weight = 1 });
+        step(SCHED_WANT, 1);
+        for (unsigned n = 1; n <= 4000; n++) {
+                struct sched_event event = { .type = SCHED_USED,
+                                             .ns = SECOND,
+                                             .bank_ns = SCHED_NEVER };
+
+                step(random_ns(9) < 8 ? SCHED_WANT : SCHED_IDLE, 0);
+                pass_time(run.now_ns + random_ns(4 * SCHED_MS), false);
+                step_event(&event);
+                if (n % 500 == 0) {
+                        terms.weight = n;
+                        step_event(&(struct sched_event){ .type = SCHED_CHANGE, .terms = terms });
+                }
+                used = run.sched.member[0].billed_ns;
+                /* Never more than the cap has given, by more than one turn and its drain. */
+                assert_true(used <= run.now_ns / 4 + 10 * SCHED_MS);
+        }
+        assert_true(used > run.now_ns / 8);
+}
+
+static int64_t held_percent(unsigned i, int64_t of_ns)
+{
+        return 100 * run.sched.member[i].held_ns / of_ns;
+}
+
+/* Members 0 and 1 are a gang. Two others want its second device, so it gets a third of both, and
+ * the device on which one other is gives that the rest. */
+static void a_gang_gets_what_is_fair_where_most_want(void **state)
+{
+        const struct sched_terms one = { .cap_ppm = SCHED_WHOLE_PPM,
+                                         .weight = 100,
+                                         .class = SCHED_NORMAL };
+        struct sched_terms gang = one;
+
+        gang.gang = 1;
+        begin(3, SCHED_MS);
+        join_on(0, &gang);
+        join_on(1, &gang);
+        join_on(0, &one);
+        join_on(1, &one);
+        join_on(1, &one);
+        all_want();
+        pass_time(20 * SECOND, false);
+        for (unsigned i = 0; i < MOST; i++)
+                assert_in_range(held_percent(i, 20 * SECOND), i < 5 ? 29 : 0, i == 2 ? 66 : 36);
+        assert_true(held_percent(2, 20 * SECOND) > 50);
+}
+
+/* Three gangs, each pair of which meets on one device: they never wait in a circle. */
+static void gangs_in_a_circle_all_run(void **state)
+{
+        struct sched_terms gang = { .cap_ppm = SCHED_WHOLE_PPM,
+                                    .weight = 100,
+                                    .class = SCHED_NORMAL };
+
+        begin(5, SCHED_MS);
+        for (uint8_t n = 0; n < 3; n++) {
+                gang.gang = n + 1u;
+                join_on(n, &gang);
+                join_on((uint8_t)((n + 1) % 3), &gang);
+        }
+        all_want();
+        pass_time(20 * SECOND, false);
+        for (unsigned i = 0; i < 6; i++) {
+                assert_true(held_percent(i, 20 * SECOND) > 25);
+                assert_true(run.longest_wait[i] < 100 * SCHED_MS);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(nobody_is_far_ahead_or_behind),
+                cmocka_unit_test(who_was_away_catches_up_with_nobody),
+                cmocka_unit_test(nobody_starves),
+                cmocka_unit_test(debt_is_never_forgiven),
+                cmocka_unit_test(a_gang_gets_what_is_fair_where_most_want),
+                cmocka_unit_test(gangs_in_a_circle_all_run),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

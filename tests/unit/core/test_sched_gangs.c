@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Members that open and close together, and turns of their own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sched_stage.h"
+
+static void a_gang_opens_on_all_devices_or_none(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "add a on=0 gang=1\n"
+                   "  free a\n"
+                   "add b on=1 gang=1\n"
+                   "  free b\n"
+                   "add c on=1\n"
+                   "want c\n"
+                   "  close b, close a, open c until 2ms\n"
+                   "  then free c\n"
+                   "to 1ms\n"
+                   "want a\n"
+                   "  close c\n"
+                   "  then open a until 3ms, open b until 3ms\n"
+                   "want b\n"
+                   "to 7ms\n"
+                   "  3ms: close b, close a\n"
+                   "  then open c until 5ms\n"
+                   "  5ms: close c\n"
+                   "  then open a until 7ms, open b until 7ms\n"
+                   "  7ms: close b, close a\n"
+                   "  then open c until 9ms\n");
+}
+
+static void a_gang_waits_for_the_last_drain(void **state)
+{
+        play_sched("add a on=0 gang=1\n"
+                   "  free a\n"
+                   "add b on=1 gang=1\n"
+                   "  free b\n"
+                   "add c on=0\n"
+                   "add d on=1\n"
+                   "want c\n"
+                   "  close a, close b, open c until 2ms\n"
+                   "want d\n"
+                   "  open d until 2ms\n"
+                   "to 1ms\n"
+                   "want a\n"
+                   "to 2ms\n"
+                   "  2ms: close c, close d\n"
+                   "drained c\n"
+                   "to 3ms\n"
+                   "drained d\n"
+                   "  open a until 5ms, open b until 5ms\n");
+}
+
+static void two_gangs_never_wait_for_each_other(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "prompt d\n"
+                   "add a on=0 gang=1\n"
+                   "  free a\n"
+                   "add b on=1 gang=1\n"
+                   "  free b\n"
+                   "add c on=1 gang=2\n"
+                   "add d on=0 gang=2\n"
+                   "want a\n"
+                   "want b\n"
+                   "want c\n"
+                   "  open a until 2ms, open b until 2ms\n"
+                   "want d\n"
+                   "to 7ms\n"
+                   "  2ms: close a, close b\n"
+                   "  then open c until 4ms, open d until 4ms\n"
+                   "  4ms: close d, close c\n"
+                   "  then open a until 6ms, open b until 6ms\n"
+                   "  6ms: close a, close b\n"
+                   "  then open c until 8ms, open d until 8ms\n");
+}
+
+static void rt_on_one_device_revokes_the_whole_gang(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "add a on=0 gang=1\n"
+                   "  free a\n"
+                   "add b on=1 gang=1\n"
+                   "  free b\n"
+                   "add c on=1 rt\n"
+                   "  free b (170us in flight)\n"
+                   "want a\n"
+                   "want b\n"
+                   "to 1ms\n"
+                   "want c\n"
+                   "  close b, close a, open c until 2ms\n"
+                   "to 3ms\n"
+                   "  2ms: open c until 3ms\n"
+                   "  3ms: open c until 4ms\n"
+                   "idle c\n"
+                   "  close c, open a until 4ms, open b until 4ms (170us in flight)\n");
+}
+
+static void members_of_one_device_can_be_a_gang(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "add a gang=1\n"
+                   "  free a\n"
+                   "add b gang=1\n"
+                   "  free b\n"
+                   "add c\n"
+                   "want a\n"
+                   "want b\n"
+                   "want c\n"
+                   "  open a until 2ms, open b until 2ms\n"
+                   "to 6ms\n"
+                   "  2ms: close b, close a\n"
+                   "  then open c until 4ms\n"
+                   "  4ms: close c\n"
+                   "  then open a until 6ms, open b until 6ms\n"
+                   "  6ms: open a until 8ms, open b until 8ms\n"
+                   "show a\n"
+                   "  held 2ms, billed 0, bank 6ms, waited 2ms, throttled 0, overran 0\n"
+                   "show b\n"
+                   "  held 2ms, billed 0, bank 6ms, waited 2ms, throttled 0, overran 0\n"
+                   "show c\n"
+                   "  held 2ms, billed 0, bank 6ms, waited 4ms, throttled 0, overran 0\n");
+}
+
+static void turns_of_its_own_are_long_and_never_overlap(void **state)
+{
+        play_sched("add a turn=400ms\n"
+                   "  free a\n"
+                   "add b turn=400ms\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 400ms\n"
+                   "skip 399ms\n"
+                   "to 401ms\n"
+                   "  400ms: close a\n"
+                   "residual a 0\n"
+                   "to 600ms\n"
+                   "drained a\n"
+                   "  open b until 1000ms\n");
+}
+
+static void whoever_joins_a_gang_opens_with_it(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "add a on=0 gang=1\n"
+                   "  free a\n"
+                   "add c on=0\n"
+                   "want a\n"
+                   "want c\n"
+                   "  open a until 2ms\n"
+                   "to 1ms\n"
+                   "add b on=1 gang=1\n"
+                   "to 6ms\n"
+                   "  2ms: close a\n"
+                   "  then open c until 4ms\n"
+                   "  4ms: close c\n"
+                   "  then open a until 6ms, open b until 6ms\n"
+                   "  6ms: close a, close b\n"
+                   "  then open c until 8ms\n"
+                   "change b gang=0\n"
+                   "  free b\n"
+                   "remove a\n"
+                   "  free c\n");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_gang_opens_on_all_devices_or_none),
+                cmocka_unit_test(a_gang_waits_for_the_last_drain),
+                cmocka_unit_test(two_gangs_never_wait_for_each_other),
+                cmocka_unit_test(rt_on_one_device_revokes_the_whole_gang),
+                cmocka_unit_test(members_of_one_device_can_be_a_gang),
+                cmocka_unit_test(turns_of_its_own_are_long_and_never_overlap),
+                cmocka_unit_test(whoever_joins_a_gang_opens_with_it),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

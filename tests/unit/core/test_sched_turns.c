@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How turns begin and end where all are equal, and how a hard cap is kept.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sched_stage.h"
+
+static void alone_is_free_and_keeps_its_cap_itself(void **state)
+{
+        play_sched("add a cap=30\n"
+                   "  free a at 30 % with 0\n"
+                   "to 1000ms\n"
+                   "want a\n"
+                   "used a 10ms\n"
+                   "change a cap=50\n"
+                   "  free a at 50 % with -4ms\n"
+                   "change a cap=100\n"
+                   "  free a\n"
+                   "next\n"
+                   "  never\n");
+}
+
+static void two_take_turns_and_the_lease_is_two_milliseconds(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 8ms\n"
+                   "  2ms: close a\n"
+                   "  then open b until 4ms\n"
+                   "  4ms: close b\n"
+                   "  then open a until 6ms\n"
+                   "  6ms: close a\n"
+                   "  then open b until 8ms\n"
+                   "  8ms: close b\n"
+                   "  then open a until 10ms\n");
+}
+
+static void weights_are_shares_of_held_time(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a weight=200\n"
+                   "  free a\n"
+                   "add b weight=100\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 12ms\n"
+                   "  2ms: close a\n"
+                   "  then open b until 4ms\n"
+                   "  4ms: close b\n"
+                   "  then open a until 6ms\n"
+                   "  6ms: open a until 8ms\n"
+                   "  8ms: close a\n"
+                   "  then open b until 10ms\n"
+                   "  10ms: close b\n"
+                   "  then open a until 12ms\n"
+                   "  12ms: open a until 14ms\n"
+                   "show a\n"
+                   "  held 8ms, billed 0, bank 12ms, waited 4ms, throttled 0, overran 0\n"
+                   "show b\n"
+                   "  held 4ms, billed 0, bank 12ms, waited 8ms, throttled 0, overran 0\n");
+}
+
+static void the_next_one_waits_until_what_runs_is_done(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "to 5ms\n"
+                   "drained a\n"
+                   "  open b until 7ms\n"
+                   "show a\n"
+                   "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
+}
+
+static void its_gate_opens_a_wake_up_before_that_if_the_end_is_known(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "residual a 700us\n"
+                   "next\n"
+                   "  2650us\n"
+                   "to 3ms\n"
+                   "  2650000ns: open b until 4650us\n");
+}
+
+static void what_overlaps_is_halved(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "residual a 0\n"
+                   "  open b until 4ms\n"
+                   "to 3ms\n"
+                   "drained a\n"
+                   "show a\n"
+                   "  held 2500us, billed 0, bank 3ms, waited 1ms, throttled 0, overran 1ms\n"
+                   "show b\n"
+                   "  held 500us, billed 0, bank 3ms, waited 2ms, throttled 0, overran 0\n");
+}
+
+static void patience_ends(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "next\n"
+                   "  52ms\n"
+                   "to 52ms\n"
+                   "  52ms: open b until 54ms\n"
+                   "show a\n"
+                   "  held 52ms, billed 0, bank 22ms, waited 50ms, throttled 0, overran 0\n");
+}
+
+static void one_that_is_stopped_is_not_waited_for_nor_charged(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "late a stopped\n"
+                   "  open b until 4ms\n"
+                   "to 4ms\n"
+                   "  4ms: open b until 6ms\n"
+                   "show a\n"
+                   "  held 2ms, billed 0, bank 4ms, waited 2ms, throttled 0, overran 0\n"
+                   "show b\n"
+                   "  held 2ms, billed 0, bank 4ms, waited 2ms, throttled 0, overran 0\n"
+                   "drained a\n"
+                   "to 6ms\n"
+                   "  6ms: close b\n");
+}
+
+static void one_that_dies_gives_way_at_once(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 1ms\n"
+                   "remove a\n"
+                   "  free b\n"
+                   "next\n"
+                   "  never\n");
+}
+
+static void who_is_done_yields_at_once(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 500us\n"
+                   "idle a\n"
+                   "  close a, open b until 2500us\n"
+                   "drained a\n"
+                   "to 700us\n"
+                   "want a\n");
+}
+
+static void the_last_one_is_free_when_the_others_have_been_quiet(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "  then open b until 4ms\n"
+                   "idle a\n"
+                   "skip 101ms\n"
+                   "to 102ms\n"
+                   "  102ms: free b\n"
+                   "next\n"
+                   "  never\n"
+                   "want a\n"
+                   "  close b\n"
+                   "  then open a until 104ms\n");
+}
+
+static void debt_is_waited_out_to_the_nanosecond(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a cap=20\n"
+                   "  free a at 20 % with 0\n"
+                   "add b\n"
+                   "to 2ms\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 4ms\n"
+                   "to 3500us\n"
+                   "used a 1500us\n"
+                   "idle b\n"
+                   "show a\n"
+                   "  held 1500us, billed 1500us, bank -800us, waited 0, throttled 0, overran 0\n"
+                   "to 5ms\n"
+                   "  4ms: close a\n"
+                   "next\n"
+                   "  7500001ns\n"
+                   "to 8ms\n"
+                   "  7500001ns: open a until 9500001ns\n");
+}
+
+static void raising_a_cap_forgives_nothing(void **state)
+{
+        play_sched("add a cap=10\n"
+                   "  free a at 10 % with 0\n"
+                   "to 1000ms\n"
+                   "want a\n"
+                   "used a 500ms\n"
+                   "change a cap=50\n"
+                   "  free a at 50 % with -498ms\n"
+                   "to 1100ms\n"
+                   "show a\n"
+                   "  held 0, billed 500ms, bank -498ms, waited 0, throttled 0, overran 0\n"
+                   "change a cap=10\n"
+                   "  free a at 10 % with -448ms\n"
+                   "show a\n"
+                   "  held 100ms, billed 500ms, bank -448ms, waited 0, throttled 0, overran 0\n");
+}
+
+static void a_shut_session_is_closed_for_good(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 1ms\n"
+                   "change a shut\n"
+                   "  shut a\n"
+                   "drained a\n"
+                   "  free b\n"
+                   "to 3ms\n"
+                   "want a\n"
+                   "change a normal\n"
+                   "  close a, close b\n");
+}
+
+static void a_debt_of_ten_seconds_is_told_once(void **state)
+{
+        play_sched("add a cap=50\n"
+                   "  free a at 50 % with 0\n"
+                   "to 30000ms\n"
+                   "want a\n"
+                   "used a 10100ms\n"
+                   "  alarm a\n"
+                   "used a 10ms\n"
+                   "show a\n"
+                   "  held 0, billed 10110ms, bank -10100ms, waited 0, throttled 0, overran 0\n");
+}
+
+static void what_a_member_says_of_its_bank_is_believed_against_it_only(void **state)
+{
+        play_sched("add a cap=50\n"
+                   "  free a at 50 % with 0\n"
+                   "to 1000ms\n"
+                   "want a\n"
+                   "used a 1ms 20ms\n"
+                   "show a\n"
+                   "  held 0, billed 1ms, bank 9ms, waited 0, throttled 0, overran 0\n"
+                   "used a 1ms 3ms\n"
+                   "show a\n"
+                   "  held 0, billed 2ms, bank 3ms, waited 0, throttled 0, overran 0\n");
+}
+
+static void what_was_not_told_before_the_drain_cannot_be_told_later(void **state)
+{
+        play_sched("add a cap=50\n"
+                   "  free a at 50 % with 0\n"
+                   "add b\n"
+                   "prompt b\n"
+                   "want a\n"
+                   "to 10ms\n"
+                   "used a 4ms\n"
+                   "want b\n"
+                   "  close a\n"
+                   "to 12ms\n"
+                   "used a 1ms\n"
+                   "drained a\n"
+                   "  open b until 14ms\n"
+                   "used a 9ms\n"
+                   "show a\n"
+                   "  held 12ms, billed 5ms, bank 1ms, waited 2ms, throttled 0, overran 2ms\n");
+}
+
+static void a_gate_that_is_open_for_nobody_is_closed_before_another_opens(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "to 500ms\n"
+                   "want b\n"
+                   "  close a, open b until 502ms\n"
+                   "drained a\n"
+                   "  free b\n");
+}
+
+static void what_makes_no_sense_is_refused_by_name(void **state)
+{
+        play_sched("add a cap=0\n"
+                   "  refused: compute\n"
+                   "add a cap=101\n"
+                   "  refused: compute\n"
+                   "add a owed=30 cap=20\n"
+                   "  refused: guarantee\n"
+                   "add a weight=0\n"
+                   "  refused: weight\n"
+                   "add a weight=10001\n"
+                   "  refused: weight\n"
+                   "add a turn=-1ms\n"
+                   "  refused: turn\n"
+                   "add a on=16\n"
+                   "  refused: device\n"
+                   "want a\n"
+                   "  refused: member\n"
+                   "add a owed=70\n"
+                   "  free a\n"
+                   "add a\n"
+                   "  refused: member\n"
+                   "add b owed=40\n"
+                   "  refused: guarantee\n"
+                   "add b owed=40 on=1\n"
+                   "  free b\n"
+                   "add c owed=30\n"
+                   "change c owed=31\n"
+                   "  refused: guarantee\n"
+                   "change c cap=20\n"
+                   "  refused: guarantee\n");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(alone_is_free_and_keeps_its_cap_itself),
+                cmocka_unit_test(two_take_turns_and_the_lease_is_two_milliseconds),
+                cmocka_unit_test(weights_are_shares_of_held_time),
+                cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
+                cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
+                cmocka_unit_test(what_overlaps_is_halved),
+                cmocka_unit_test(patience_ends),
+                cmocka_unit_test(one_that_is_stopped_is_not_waited_for_nor_charged),
+                cmocka_unit_test(one_that_dies_gives_way_at_once),
+                cmocka_unit_test(who_is_done_yields_at_once),
+                cmocka_unit_test(the_last_one_is_free_when_the_others_have_been_quiet),
+                cmocka_unit_test(debt_is_waited_out_to_the_nanosecond),
+                cmocka_unit_test(raising_a_cap_forgives_nothing),
+                cmocka_unit_test(a_shut_session_is_closed_for_good),
+                cmocka_unit_test(a_debt_of_ten_seconds_is_told_once),
+                cmocka_unit_test(what_a_member_says_of_its_bank_is_believed_against_it_only),
+                cmocka_unit_test(what_was_not_told_before_the_drain_cannot_be_told_later),
+                cmocka_unit_test(a_gate_that_is_open_for_nobody_is_closed_before_another_opens),
+                cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
