@@ -38,6 +38,16 @@ int client_find(const struct store *store, struct error *err)
         return client_away(store, "it runs and does not listen", err);
 }
 
+int client_protection(const struct store *store, struct error *err)
+{
+        scoped_call struct call call = { .store = store, .method = "GET" };
+        int rc = client_start_call(&call, err, "/v1");
+
+        if (rc == 0)
+                rc = client_perform(&call, err);
+        return rc < 0 ? rc : strcmp(client_text(call.answer, "limits_protection"), "mount") == 0;
+}
+
 static json_t *memory_of(const struct client_wish *wish)
 {
         json_t *memory;
@@ -249,6 +259,7 @@ int client_processes(const struct store *store, const char *name,
                                                   .uid = (uint32_t)client_whole(one, "uid") };
 
                 text_quote(client_text(one, "command"), process.command, sizeof(process.command));
+                text_quote(client_text(one, "cgroup"), process.cgroup, sizeof(process.cgroup));
                 process.share_count =
                         read_shares(json_object_get(one, "devices"), "bytes", process.share);
                 each(&process, context);

@@ -25,6 +25,7 @@
 #include "common/uuid.h"
 #include "proto/page.h"
 #include "store/store.h"
+#include "store/usage.h"
 
 #define CLIENT_AWAY (-EHOSTDOWN)
 #define CLIENT_LABELS 16u
@@ -35,6 +36,10 @@ extern const bool client_is_built;
 
 /* 1: a daemon serves the folder; 0: none does. One that is starting is waited for. */
 int client_find(const struct store *store, struct error *err);
+
+/* What keeps who joins a session by its socket from writing its limits: 1 a read-only mount, 0 the
+ * file's mode alone. */
+int client_protection(const struct store *store, struct error *err);
 
 struct client_share {
         char uuid[UUID_TEXT_BYTES];
@@ -92,6 +97,7 @@ struct client_process {
         uint32_t pid; /* 0: in a PID namespace that the daemon does not see */
         uint32_t uid;
         char command[CLIENT_WORD_BYTES];
+        char cgroup[USAGE_CGROUP_BYTES]; /* "": not known */
         unsigned share_count;
         struct client_share share[PAGE_DEVICES];
 };

@@ -23,6 +23,11 @@ int client_find(const struct store *store, struct error *err)
         return presence_look(store) == PRESENCE_NONE ? 0 : refuse(store, err);
 }
 
+int client_protection(const struct store *store, struct error *err)
+{
+        return refuse(store, err);
+}
+
 int client_create(const struct store *store, const struct client_wish *wish, struct error *err)
 {
         return refuse(store, err);

@@ -196,6 +196,24 @@ static void check_folder(struct visit *visit)
                            "another with ALIQUOT_RUNTIME_DIR");
 }
 
+static void report_daemon(struct report *report, const struct store *store)
+{
+        struct error err = { 0 };
+        int rc = client_protection(store, &err);
+
+        report_add(report, VERDICT_GOOD, "daemon", "one serves %s", store->path);
+        if (rc < 0)
+                report_add(report, VERDICT_BAD, "daemon", "%s", err.text);
+        else
+                report_add(
+                        report, VERDICT_NOTE, "daemon",
+                        rc > 0 ? "limits go to who joins by socket through a read-only mount: "
+                                 "not even root in a container can write them"
+                               : "limits go to who joins by socket as read-only files: root in a "
+                                 "container can write them; with CAP_SYS_ADMIN the daemon bars "
+                                 "that");
+}
+
 /* Who makes and changes sessions here. */
 static void check_daemon(struct visit *visit)
 {
@@ -214,7 +232,7 @@ static void check_daemon(struct visit *visit)
         if (rc < 0)
                 report_add(report, VERDICT_BAD, "daemon", "%s", err.text);
         else if (rc > 0)
-                report_add(report, VERDICT_GOOD, "daemon", "one serves %s", store.path);
+                report_daemon(report, &store);
         else if (client_is_built)
                 report_add(report, VERDICT_NOTE, "daemon",
                            "none serves %s; sessions are this user's own", store.path);

@@ -45,6 +45,10 @@ void views_process(struct json_out *out, const char *session, const struct clien
                 json_out_null(out, "pid");
         json_out_u64(out, "uid", process->uid);
         json_out_text(out, "command", process->command);
+        if (process->cgroup[0])
+                json_out_text(out, "cgroup", process->cgroup);
+        else
+                json_out_null(out, "cgroup");
         json_out_open(out, "devices", '[');
         for (unsigned i = 0; i < process->share_count; i++) {
                 json_out_open(out, NULL, '{');
@@ -62,6 +66,8 @@ struct client_process views_seen_process(const struct store_session *session,
         struct client_process seen = { .pid = usage_local_pid(process), .uid = process->uid };
 
         text_put(seen.command, sizeof(seen.command), NULL, "%s", process->command);
+        if (seen.pid)
+                usage_cgroup(seen.pid, seen.cgroup);
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 struct client_share *share = &seen.share[seen.share_count];
 

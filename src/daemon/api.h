@@ -15,6 +15,7 @@
 
 #include "daemon/http.h"
 #include "daemon/node.h"
+#include "daemon/tenant.h"
 #include "daemon/token.h"
 
 struct api;
@@ -22,6 +23,7 @@ struct api;
 struct api_options {
         struct event_base *base;
         struct node *node;
+        const struct tenants *tenants;
         const struct config *config; /* borrowed, read at each use */
         const struct token *token;   /* the same; length 0: nobody is an administrator over TCP */
 };

@@ -13,10 +13,13 @@ void api_get_root(struct api_call *call)
         char started[API_TIME_BYTES], host[256] = "";
 
         gethostname(host, sizeof(host) - 1);
-        http_reply_json(call->exchange, 200,
-                        json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", "aliquotd", "version",
-                                  ALIQUOT_VERSION, "api", "v1", "started_at",
-                                  api_time(call->api->started_ns, started), "node", host));
+        http_reply_json(
+                call->exchange, 200,
+                json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", "aliquotd", "version",
+                          ALIQUOT_VERSION, "api", "v1", "started_at",
+                          api_time(call->api->started_ns, started), "node", host,
+                          "limits_protection",
+                          tenants_use_mounts(call->api->options.tenants) ? "mount" : "mode"));
 }
 
 void api_get_health(struct api_call *call)

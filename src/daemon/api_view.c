@@ -149,9 +149,13 @@ static json_t *view_process(const struct api *api, const struct sessions_one *se
                             const struct folder_use *use, const struct usage_process *process)
 {
         uint32_t pid = usage_local_pid(process);
+        const char *recorded = tenants_cgroup(api->options.tenants, session->name, pid);
+        char uuid[UUID_TEXT_BYTES], now[USAGE_CGROUP_BYTES] = "";
+        const char *cgroup = recorded ? recorded : now;
         json_t *devices = json_array();
-        char uuid[UUID_TEXT_BYTES];
 
+        if (!recorded && pid)
+                usage_cgroup(pid, now);
         for (unsigned row = 0; row < PAGE_DEVICES; row++) {
                 json_t *view;
 
@@ -163,9 +167,11 @@ static json_t *view_process(const struct api *api, const struct sessions_one *se
                                process->bytes[row]);
                 json_array_append_new(devices, view);
         }
-        return json_pack("{s:o, s:s, s:I, s:o}", "pid",
+        return json_pack("{s:o, s:s, s:I, s:o, s:s, s:o}", "pid",
                          pid ? json_integer((json_int_t)pid) : json_null(), "command",
-                         process->command, "uid", (json_int_t)process->uid, "devices", devices);
+                         process->command, "uid", (json_int_t)process->uid, "cgroup",
+                         cgroup[0] ? json_string(cgroup) : json_null(), "joined_by",
+                         recorded ? "socket" : "path", "devices", devices);
 }
 
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session)

@@ -307,7 +307,11 @@ static int listen_tcp(struct error *err)
 static int start_http(struct error *err)
 {
         const struct api_options api = {
-                .base = self.base, .node = self.node, .config = &self.config, .token = &self.token
+                .base = self.base,
+                .node = self.node,
+                .tenants = self.tenants,
+                .config = &self.config,
+                .token = &self.token,
         };
         struct http_options http = {
                 .base = self.base, .config = &self.config, .handler = api_handle, .done = api_done

@@ -86,6 +86,30 @@ static void put_counts(FILE *out, const struct node *node)
                     node_gpus(node) != NULL);
 }
 
+/* By sessions' sockets. */
+static void put_joins(FILE *out, const struct tenants_counts *counts)
+{
+        static const char *const reasons[] = {
+                [MESSAGE_NO_VERSION] = "version", [MESSAGE_MALFORMED] = "malformed",
+                [MESSAGE_NOT_YOURS] = "user",     [MESSAGE_BAD_TOKEN] = "token",
+                [MESSAGE_OTHER_SESSION] = "name", [MESSAGE_ENDED] = "ended",
+                [MESSAGE_TOO_MANY] = "rate",      [MESSAGE_TROUBLE] = "trouble",
+        };
+
+        metrics_one(out, "aliquot_joins_total", "counter", "Joins by a session's socket.",
+                    counts->joined);
+        metrics_head(out, "aliquot_joins_refused_total", "counter",
+                     "Joins by a session's socket that were refused, by reason.");
+        for (unsigned i = MESSAGE_NO_VERSION; i <= MESSAGE_TROUBLE; i++)
+                fprintf(out, "aliquot_joins_refused_total{reason=\"%s\"} %llu\n", reasons[i],
+                        (number)counts->refused[i]);
+        metrics_one(out, "aliquot_joins_silent_total", "counter",
+                    "Connections to sessions' sockets that ended with nothing said.",
+                    counts->silent);
+        metrics_one(out, "aliquot_joined_processes", "gauge",
+                    "Processes that joined by a session's socket and live.", counts->watched);
+}
+
 /* -- HTTP and the process --------------------------------------------------------------------- */
 
 static void put_http(FILE *out, const struct api *api)
@@ -163,6 +187,7 @@ static void put_all(FILE *out, const struct api *api)
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
         put_counts(out, api->options.node);
+        put_joins(out, tenants_counts(api->options.tenants));
         metrics_put_gpus(out, api);
         if (api->options.config->has_session_metrics)
                 metrics_put_sessions(out, api);

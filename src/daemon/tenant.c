@@ -187,7 +187,7 @@ static void listener_open(struct tenants *tenants, const struct sessions_one *se
 
 /* -- As sessions come and go ------------------------------------------------------------------ */
 
-static struct tenant_listener *listener_find(struct tenants *tenants, const char *name)
+static struct tenant_listener *listener_find(const struct tenants *tenants, const char *name)
 {
         struct tenant_listener *listener;
 
@@ -199,6 +199,16 @@ static struct tenant_listener *listener_find(struct tenants *tenants, const char
         }
         /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
         return listener;
+}
+
+const char *tenants_cgroup(const struct tenants *tenants, const char *session, uint32_t pid)
+{
+        const struct tenant_listener *listener = listener_find(tenants, session);
+        const struct tenant_resident *resident = listener ? LIST_FIRST(&listener->residents) : NULL;
+
+        while (resident && (uint32_t)resident->peer.pid != pid)
+                resident = LIST_NEXT(resident, entry);
+        return resident ? resident->peer.cgroup : NULL;
 }
 
 /* Whether its name still leads to it: a folder can have been made anew. */

@@ -47,9 +47,13 @@ struct tenants_counts {
         uint64_t silent; /* ended without a HELLO: too slow, or to make room */
         uint64_t left;   /* processes that joined and are gone */
         unsigned connections;
-        unsigned watched; /* processes */
+        unsigned watched; /* processes that joined and live */
 };
 const struct tenants_counts *tenants_counts(const struct tenants *tenants);
+
+/* The control group of a process when it joined this session by its socket; NULL: it did not, or
+ * lives no more. Borrowed until the loop turns. */
+const char *tenants_cgroup(const struct tenants *tenants, const char *session, uint32_t pid);
 
 /* Whether `limits` goes out through a read-only mount (else as a plain read-only descriptor). */
 bool tenants_use_mounts(const struct tenants *tenants);

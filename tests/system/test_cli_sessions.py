@@ -47,7 +47,7 @@ def expect_schema(value, schema):
 
 NONE = type(None)
 DEVICE_USE = {"uuid": str, "bytes": int}
-PROCESS = {"session": str, "pid": (int, NONE), "uid": int, "command": str, "devices": [DEVICE_USE]}
+PROCESS = {"session": str, "pid": (int, NONE), "uid": int, "command": str, "cgroup": (str, NONE), "devices": [DEVICE_USE]}
 SESSION = {
     "name": str, "created_as": str, "folder": str, "owner": str, "device_name": (str, NONE),
     "is_context_free": bool, "default_limit_bytes": (int, NONE), "epoch": int,

@@ -85,6 +85,7 @@ def test_a_program_that_has_the_socket_alone_is_limited(daemon, sim, path):
         gpu.do(f"alloc 1 {100 * MIB}")
         process, = daemon.get("/v1/sessions/a/processes").json
         assert process["pid"] == gpu.process.pid and process["devices"][0]["bytes"] >= 100 * MIB
+        assert process["joined_by"] == "socket" and process["cgroup"][0] == "/", process
         assert daemon.patch("/v1/sessions/a", {"memory": "512MiB"}).status == 200
         gpu.do(f"alloc 2 {300 * MIB}")
         gpu.kill()
@@ -94,6 +95,7 @@ def test_a_program_that_has_the_socket_alone_is_limited(daemon, sim, path):
 def test_by_path_and_by_socket_it_is_one_session(daemon, sim, path):
     with script(sim, path) as one, Script(sim, ALIQUOT_SESSION="a") as other:
         one.ready().do(f"alloc 1 {150 * MIB}")
+        assert [process["joined_by"] for process in daemon.get("/v1/sessions/a/processes").json] == ["socket"]
         assert other.ready().code(f"alloc 1 {150 * MIB}") == OUT_OF_MEMORY
         one.kill()
         other.do(f"alloc 1 {150 * MIB}")
@@ -201,9 +203,10 @@ def test_a_container_with_the_folder_read_only_joins_also_after_a_restart(daemon
 
 # -- What is handed out
 
-def test_limits_cannot_be_written_through_what_is_handed_out(path):
+def test_limits_cannot_be_written_through_what_is_handed_out(daemon, path):
     answer = join(path, hello())
     limits, slots = answer.descriptors
+    assert daemon.get("/v1").json["limits_protection"] == ("mount" if answer.flags & 1 else "mode")
     if not answer.flags & 1:
         pytest.skip("without CAP_SYS_ADMIN the daemon's own user can write its files all the same")
     libc = ctypes.CDLL(None, use_errno=True)
@@ -221,6 +224,14 @@ def test_limits_cannot_be_written_through_what_is_handed_out(path):
     assert libc.syscall(SYS_OPEN_TREE, limits, b"", AT_EMPTY_PATH | 1) == -1
     os.fstat(slots)
     answer.close()
+
+
+def test_doctor_says_what_protects_limits(daemon, sim):
+    said = sim.aliquot("doctor").stdout
+    if "can ask no daemon" in said:
+        pytest.skip("aliquot was built without libcurl or jansson")
+    by_mount = daemon.get("/v1").json["limits_protection"] == "mount"
+    assert ("through a read-only mount" if by_mount else "as read-only files") in said, said
 
 
 @needs_root
@@ -428,6 +439,7 @@ def test_who_has_the_token_joins(guarded, sim, name):
 def test_who_has_none_or_a_wrong_one_does_not(guarded, sim):
     path = socket_of(sim, "a")
     assert "wants a token" in refused(sim, path)
+    assert 'aliquot_joins_refused_total{reason="token"} 1\n' in guarded.get("/metrics").text
     line = refused(sim, path, ALIQUOT_JOIN_TOKEN=TOKEN[:-1] + "H")
     assert "not the daemon's token" in line and TOKEN[:-1] not in line
 
