@@ -113,6 +113,9 @@ void options_parse(int argc, char **argv, struct options *ret)
         argp_err_exit_status = OPTIONS_WRONG;
         if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
                 exit(OPTIONS_WRONG);
+        /* As for the command: who names a driver besides means that one. */
+        if (getenv("ALIQUOT_SIM") && !getenv("ALIQUOT_REAL_LIBNVML"))
+                options.is_simulated = true;
         *ret = options;
 }
 

@@ -42,6 +42,16 @@ def test_two_tenants_are_admitted_and_a_third_is_told_what_is_free(daemon, sim):
         assert gpu.code(f"alloc 2 {600 * MIB}") == OUT_OF_MEMORY
 
 
+def test_the_environment_can_ask_for_simulated_gpus(sim):
+    """As README.md has it: one variable, for the daemon and for the commands."""
+    sim.configure(gpus=2, memory="1GiB")
+    daemon = Daemon(sim)
+    process = sim.start([daemon.program, "--config", daemon.config, "--state-dir", daemon.state])
+    wait_for(lambda: process.poll() is not None or daemon.is_up())
+    assert len(daemon.get("/v1/devices").json["devices"]) == 2
+    assert daemon.create("a")["state"] == "open"
+
+
 def test_a_session_has_the_gpus_it_was_given_and_no_other(daemon, sim):
     daemon.create("one", gpus=["1"])
     with script(sim, "one") as gpu:
