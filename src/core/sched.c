@@ -12,9 +12,10 @@
 #include "core/sched_parts.h"
 
 #define WAKE_FIRST_NS (50 * SCHED_US) /* until it is measured: that of a futex */
-#define NOW_MOST (SCHED_NEVER / 2) /* 146 years, and all that is planned lies before SCHED_NEVER \
-                                    */
-#define PASSES 4                   /* of decisions in a step; what is left is for the next */
+#define NOW_MOST                                                                        \
+        (SCHED_NEVER / 2) /* 146 years, and all that is planned lies before SCHED_NEVER \
+                           */
+#define PASSES 4          /* of decisions in a step; what is left is for the next */
 
 /* What is longer than any lease has other reasons. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
@@ -27,7 +28,7 @@ static int64_t smoothed(int64_t old_ns, int64_t new_ns)
 static bool rt_wants(const struct sched *sched, unsigned device)
 {
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_RT && sched->member[i].is_wanting)
+                if (sched->member[i].terms.class == SCHED_CLASS_RT && sched->member[i].is_wanting)
                         return true;
         }
         return false;
@@ -40,7 +41,7 @@ static void rt_leaves(const struct step *step, unsigned i)
         struct sched_device *device = &step->sched->device[member->device];
         int64_t hold_ns;
 
-        if (member->terms.class != SCHED_RT || rt_wants(step->sched, member->device))
+        if (member->terms.class != SCHED_CLASS_RT || rt_wants(step->sched, member->device))
                 return;
         device->rt_idle_ns = step->now_ns;
         if (device->rt_gap_ns > SCHED_HOLD_MOST_NS)
@@ -58,7 +59,7 @@ static void rt_comes(const struct step *step, unsigned i)
         struct sched_device *device = &step->sched->device[member->device];
         int64_t gap_ns = step->now_ns - device->rt_idle_ns;
 
-        if (member->terms.class != SCHED_RT || device->rt_idle_ns == SCHED_NEVER)
+        if (member->terms.class != SCHED_CLASS_RT || device->rt_idle_ns == SCHED_NEVER)
                 return;
         device->rt_idle_ns = SCHED_NEVER;
         if (device->rt_gap_ns == SCHED_NEVER)
@@ -296,7 +297,7 @@ static void take(struct step *step)
         case SCHED_WANT:
                 want(step);
                 break;
-        case SCHED_IDLE:
+        case SCHED_RESTS:
                 idle(step);
                 break;
         case SCHED_BEGAN:

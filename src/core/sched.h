@@ -75,7 +75,7 @@
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
 /* In the order of rank; the numbers of sessions_one.priority. */
-enum sched_class { SCHED_BATCH, SCHED_NORMAL, SCHED_RT };
+enum sched_class { SCHED_CLASS_BATCH, SCHED_CLASS_NORMAL, SCHED_CLASS_RT };
 
 /* What was promised to a member, and what it must not pass. */
 struct sched_terms {
@@ -165,7 +165,7 @@ enum sched_event_type {
         SCHED_CHANGE, /* .terms */
         SCHED_REMOVE, /* it has ended, or died: nothing of it runs */
         SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
-        SCHED_IDLE,   /* nothing submitted, nothing blocked; for long enough, says who watches */
+        SCHED_RESTS,  /* nothing submitted, nothing blocked; for long enough, says who watches */
         SCHED_BEGAN,  /* its first launch since OPEN has gone out */
         /* Before DRAINED and IDLE: after those nothing of what was held is left to be told.
          * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank

@@ -62,7 +62,8 @@ static uint32_t floor_of(const struct sched *sched, unsigned device)
         uint32_t wanting = 0;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next)
-                wanting += sched->member[i].is_wanting && sched->member[i].terms.class < SCHED_RT;
+                wanting += sched->member[i].is_wanting &&
+                           sched->member[i].terms.class < SCHED_CLASS_RT;
         return SCHED_FLOOR_PPM / (wanting > 0 ? wanting : 1);
 }
 
@@ -225,7 +226,7 @@ static void level_class(struct sched *sched, unsigned device, unsigned class)
 
 void account_level(struct sched *sched, unsigned device)
 {
-        for (unsigned class = SCHED_BATCH; class <= SCHED_RT; class ++)
+        for (unsigned class = SCHED_CLASS_BATCH; class <= SCHED_CLASS_RT; class ++)
                 level_class(sched, device, class);
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 if (sched->member[i].is_wanting)

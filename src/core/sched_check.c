@@ -15,7 +15,7 @@ static const char *check_alone(const struct sched_terms *terms)
                 return "guarantee";
         if (terms->weight == 0 || terms->weight > SCHED_WEIGHT_MOST)
                 return "weight";
-        if (terms->class > SCHED_RT)
+        if (terms->class > SCHED_CLASS_RT)
                 return "priority";
         if (terms->turn_ns < 0 || terms->turn_ns > TURN_MOST_NS)
                 return "turn";

@@ -74,7 +74,7 @@ static bool is_candidate(const struct sched *sched, unsigned i)
 /* After rt has run, the device is kept for it for a moment. */
 static bool is_held_off(const struct step *step, const struct rank *rank, unsigned device)
 {
-        return rank->class < SCHED_RT && rank->urgency == 0 &&
+        return rank->class < SCHED_CLASS_RT && rank->urgency == 0 &&
                step->now_ns < step->sched->device[device].hold_ns;
 }
 
@@ -136,7 +136,7 @@ bool pick_has_rt(struct step *step, unsigned device)
         const struct sched *sched = step->sched;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_RT && !is_open(&sched->member[i]) &&
+                if (sched->member[i].terms.class == SCHED_CLASS_RT && !is_open(&sched->member[i]) &&
                     is_candidate(sched, i) && is_usable(step, i))
                         return true;
         }

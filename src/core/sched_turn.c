@@ -40,7 +40,8 @@ void act(struct step *step, const struct sched_action *action)
 bool turn_has_rt(const struct sched *sched, unsigned device)
 {
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_RT && !sched->member[i].terms.is_shut)
+                if (sched->member[i].terms.class == SCHED_CLASS_RT &&
+                    !sched->member[i].terms.is_shut)
                         return true;
         }
         return false;
@@ -57,7 +58,7 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 
 static int64_t target_of(const struct sched *sched, const struct sched_member *member)
 {
-        if (member->terms.class < SCHED_RT && turn_has_rt(sched, member->device))
+        if (member->terms.class < SCHED_CLASS_RT && turn_has_rt(sched, member->device))
                 return SCHED_TARGET_RT_NS;
         /* A cap is overrun by what is in flight. */
         if (member->mode == SCHED_MODE_FREE && member->terms.cap_ppm == SCHED_WHOLE_PPM)
@@ -118,7 +119,7 @@ static int64_t past_ns(const struct sched_member *other, const struct sched_memb
                 return 0;
         if (other->terms.turn_ns > 0 || next->terms.turn_ns > 0)
                 return SCHED_NEVER;
-        if (next->terms.class == SCHED_RT)
+        if (next->terms.class == SCHED_CLASS_RT)
                 return 0;
         early_ns = other->empty_ns == SCHED_NEVER ? SCHED_NEVER : other->empty_ns - wake_ns;
         return least_of(early_ns, time_after(other->close_ns, SCHED_PATIENCE_NS));
@@ -304,7 +305,7 @@ static bool is_revoked(struct step *step, unsigned holder)
         if (claim != NOBODY && member->mate == holder && claim != holder &&
             gang_has_all(sched, claim))
                 return true;
-        return member->terms.class < SCHED_RT && pick_has_rt(step, member->device);
+        return member->terms.class < SCHED_CLASS_RT && pick_has_rt(step, member->device);
 }
 
 static bool is_over(struct step *step, unsigned holder)
@@ -330,7 +331,7 @@ static void due_waiting(const struct step *step, unsigned device)
                 if (!member->is_wanting || is_open(member) || member->terms.is_shut)
                         continue;
                 due_at(here, step, account_may_ns(member, step->now_ns));
-                if (member->terms.class < SCHED_RT)
+                if (member->terms.class < SCHED_CLASS_RT)
                         due_at(here, step, here->hold_ns);
         }
 }

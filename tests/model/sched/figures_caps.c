@@ -60,7 +60,7 @@ static void alone_with(const struct load *load)
         for (unsigned percent = 10; percent <= 90; percent += 10) {
                 struct world_spec spec = { .seed = percent, .wake_ns = 5 * US, .count = 1 };
 
-                spec.program[0] = busy(load, terms_of(percent, 100, SCHED_NORMAL));
+                spec.program[0] = busy(load, terms_of(percent, 100, SCHED_CLASS_NORMAL));
                 error_add(&error, run(&spec, LONG), percent);
         }
         snprintf(what, sizeof(what), "cap 10..90 %% alone, %s: mean error", load->name);
@@ -81,8 +81,8 @@ static void beside_with(const struct load *load)
         for (unsigned percent = 10; percent <= 40; percent += 10) {
                 struct world_spec spec = { .seed = percent, .wake_ns = 5 * US, .count = 2 };
 
-                spec.program[0] = busy(load, terms_of(percent, 100, SCHED_NORMAL));
-                spec.program[1] = busy(&loads[1], terms_of(100, 100, SCHED_NORMAL));
+                spec.program[0] = busy(load, terms_of(percent, 100, SCHED_CLASS_NORMAL));
+                spec.program[1] = busy(&loads[1], terms_of(100, 100, SCHED_CLASS_NORMAL));
                 error_add(&error, run(&spec, LONG), percent);
         }
         snprintf(what, sizeof(what), "cap 10..40 %% beside a busy one, %s: mean error", load->name);
@@ -112,10 +112,10 @@ static void without_stalls(void)
         for (unsigned n = 0; n < LOADS; n++) {
                 struct world_spec spec = { .seed = n, .wake_ns = 50 * US, .count = 1 };
 
-                spec.program[0] = busy(&loads[n], terms_of(30, 100, SCHED_NORMAL));
+                spec.program[0] = busy(&loads[n], terms_of(30, 100, SCHED_CLASS_NORMAL));
                 found += stalls(run(&spec, LONG));
                 spec.count = 2;
-                spec.program[1] = busy(&loads[n], terms_of(100, 100, SCHED_NORMAL));
+                spec.program[1] = busy(&loads[n], terms_of(100, 100, SCHED_CLASS_NORMAL));
                 found += stalls(run(&spec, LONG));
         }
         figure("250 ms at 0 or 100 % under a 30 % cap", found, "times", 0, false);

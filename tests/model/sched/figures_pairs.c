@@ -18,8 +18,8 @@ static void pair_of(unsigned one, unsigned other)
                         const struct world *world;
                         double a, b;
 
-                        spec.program[0] = busy(&loads[n], terms_of(one, 100, SCHED_NORMAL));
-                        spec.program[1] = busy(&loads[n], terms_of(other, 100, SCHED_NORMAL));
+                        spec.program[0] = busy(&loads[n], terms_of(one, 100, SCHED_CLASS_NORMAL));
+                        spec.program[1] = busy(&loads[n], terms_of(other, 100, SCHED_CLASS_NORMAL));
                         world = run(&spec, LONG);
                         a = 100 * world_share(world, 0, 0, LONG);
                         b = 100 * world_share(world, 1, 0, LONG);
@@ -47,7 +47,8 @@ static void four_weighted(void)
                 for (unsigned i = 0; i < 4; i++) {
                         const struct load load = { .kernel_ns = kernels[i] };
 
-                        spec.program[i] = busy(&load, terms_of(100, weights[i], SCHED_NORMAL));
+                        spec.program[i] =
+                                busy(&load, terms_of(100, weights[i], SCHED_CLASS_NORMAL));
                 }
                 world = run(&spec, LONG);
                 for (unsigned i = 0; i < 4; i++) {
@@ -73,7 +74,7 @@ static void two_busy(void)
 
                         if (loads[n].pattern != PATTERN_STREAM)
                                 continue;
-                        spec.program[0] = busy(&loads[n], terms_of(100, 100, SCHED_NORMAL));
+                        spec.program[0] = busy(&loads[n], terms_of(100, 100, SCHED_CLASS_NORMAL));
                         spec.program[1] = spec.program[0];
                         world = run(&spec, LONG);
                         least = -greater(-least, -100 * (world_share(world, 0, 0, LONG) +
@@ -91,7 +92,8 @@ static void guaranteed(void)
         struct world_spec spec = { .seed = 1, .wake_ns = 5 * US, .count = 4 };
 
         for (unsigned i = 0; i < 4; i++)
-                spec.program[i] = busy(&loads[i], terms_of(100, i == 0 ? 1 : 1000, SCHED_NORMAL));
+                spec.program[i] =
+                        busy(&loads[i], terms_of(100, i == 0 ? 1 : 1000, SCHED_CLASS_NORMAL));
         spec.program[0].terms.guarantee_ppm = 600000;
         figure("guarantee 60 % beside three of weight 1000:1",
                100 * world_share(run(&spec, LONG), 0, 0, LONG), "%", 59, true);

@@ -11,7 +11,7 @@
 /* Requests that come at random, and take a fifth of the time. */
 static struct program_spec service(int64_t request_ns)
 {
-        return (struct program_spec){ .terms = terms_of(100, 100, SCHED_RT),
+        return (struct program_spec){ .terms = terms_of(100, 100, SCHED_CLASS_RT),
                                       .pattern = PATTERN_REQUEST,
                                       .kernel_ns = 100 * US,
                                       .burst = (unsigned)(request_ns / (100 * US)),
@@ -21,7 +21,7 @@ static struct program_spec service(int64_t request_ns)
 
 static struct program_spec rival(int64_t kernel_ns)
 {
-        return (struct program_spec){ .terms = terms_of(100, 100, SCHED_BATCH),
+        return (struct program_spec){ .terms = terms_of(100, 100, SCHED_CLASS_BATCH),
                                       .kernel_ns = kernel_ns,
                                       .stop_ns = NEVER };
 }
@@ -73,7 +73,7 @@ static void floor_of_batch(void)
         struct world_spec spec = { .seed = 3, .wake_ns = 5 * US, .count = 2 };
 
         spec.program[0] = rival(200 * US);
-        spec.program[0].terms.class = SCHED_RT;
+        spec.program[0].terms.class = SCHED_CLASS_RT;
         spec.program[1] = rival(200 * US);
         figure("batch beside rt that never pauses", 100 * world_share(run(&spec, LONG), 1, 0, LONG),
                "%", 0.9, true);
@@ -107,15 +107,15 @@ static double settled_ms(const struct world *world, int64_t from, int64_t to, do
 static double step_of(int64_t kernel_ns, unsigned neighbours)
 {
         struct world_spec spec = { .seed = 5, .wake_ns = 5 * US, .count = 1 + neighbours };
-        const struct sched_terms low = terms_of(20, 100, SCHED_NORMAL);
-        const struct sched_terms high = terms_of(neighbours ? 45 : 80, 100, SCHED_NORMAL);
+        const struct sched_terms low = terms_of(20, 100, SCHED_CLASS_NORMAL);
+        const struct sched_terms high = terms_of(neighbours ? 45 : 80, 100, SCHED_CLASS_NORMAL);
         double settled, back, want = (double)high.cap_ppm / 10000;
         struct world *world;
 
         spec.program[0] = rival(kernel_ns);
         spec.program[0].terms = low;
         spec.program[1] = rival(200 * US);
-        spec.program[1].terms = terms_of(100, 100, SCHED_NORMAL);
+        spec.program[1].terms = terms_of(100, 100, SCHED_CLASS_NORMAL);
         world = run(&spec, 2 * SECOND);
         world_change(world, 0, &high);
         world_run(world, 4 * SECOND);

@@ -154,7 +154,7 @@ static void notice(struct world *world, unsigned i)
         if (program->idle_at <= world->now) {
                 program->idle_at = NEVER;
                 program->is_wanting_told = false;
-                tell_all(world, SCHED_IDLE, i);
+                tell_all(world, SCHED_RESTS, i);
         }
 }
 

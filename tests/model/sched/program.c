@@ -76,8 +76,7 @@ static int64_t over_target(const struct world *world, unsigned i)
 {
         const struct program *program = &world->program[i];
 
-        return submitted(world, i, program->mean_ns + program->deviation_ns) -
-               program->target_ns;
+        return submitted(world, i, program->mean_ns + program->deviation_ns) - program->target_ns;
 }
 
 int64_t program_bank(struct world *world, unsigned i)
@@ -155,7 +154,7 @@ static void launch(struct world *world, unsigned i)
  * done; what rt itself runs meanwhile does not count. */
 static void yield_begin(struct world *world, unsigned rt)
 {
-        if (world->spec.program[rt].terms.class != SCHED_RT)
+        if (world->spec.program[rt].terms.class != SCHED_CLASS_RT)
                 return;
         for (unsigned i = 0; i < world->spec.count; i++) {
                 struct program *program = &world->program[i];

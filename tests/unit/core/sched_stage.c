@@ -174,11 +174,11 @@ static bool read_term(const char *word, struct sched_terms *terms)
         else if (has_prefix(word, "turn=", &rest))
                 terms->turn_ns = time_of(rest);
         else if (strcmp(word, "rt") == 0)
-                terms->class = SCHED_RT;
+                terms->class = SCHED_CLASS_RT;
         else if (strcmp(word, "batch") == 0)
-                terms->class = SCHED_BATCH;
+                terms->class = SCHED_CLASS_BATCH;
         else if (strcmp(word, "normal") == 0)
-                terms->class = SCHED_NORMAL;
+                terms->class = SCHED_CLASS_NORMAL;
         else if (strcmp(word, "shut") == 0)
                 terms->is_shut = true;
         else
@@ -190,7 +190,7 @@ static void read_terms(const struct line *line, struct sched_event *event)
 {
         const struct sched_terms usual = { .cap_ppm = SCHED_WHOLE_PPM,
                                            .weight = 100,
-                                           .class = SCHED_NORMAL };
+                                           .class = SCHED_CLASS_NORMAL };
         bool is_known = event->type == SCHED_CHANGE;
 
         event->terms = is_known ? stage.sched.member[event->member].terms : usual;

@@ -63,7 +63,8 @@ static void check_lags(void)
 {
         for (unsigned i = 0; i < run.count; i++) {
                 const struct sched_member *member = &run.sched.member[i];
-                int64_t ahead = (int64_t)(member->vtime - run.sched.device[0].vtime[SCHED_NORMAL]);
+                int64_t ahead =
+                        (int64_t)(member->vtime - run.sched.device[0].vtime[SCHED_CLASS_NORMAL]);
                 int64_t ns = ahead / SCHED_WEIGHT_MOST * member->terms.weight;
 
                 assert_true(ns >= -2 * SCHED_LEASE_LEAST_NS - SCHED_WEIGHT_MOST);
@@ -142,7 +143,7 @@ static void nobody_is_far_ahead_or_behind(void **state)
                 for (unsigned i = 0; i < 6; i++)
                         join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM,
                                                     .weight = weights[i],
-                                                    .class = SCHED_NORMAL });
+                                                    .class = SCHED_CLASS_NORMAL });
                 all_want();
                 pass_time(60 * SECOND, true);
                 for (unsigned i = 0; i < 6; i++) {
@@ -159,7 +160,7 @@ static void who_was_away_catches_up_with_nobody(void **state)
 {
         const struct sched_terms terms = { .cap_ppm = SCHED_WHOLE_PPM,
                                            .weight = 100,
-                                           .class = SCHED_NORMAL };
+                                           .class = SCHED_CLASS_NORMAL };
         int64_t held;
 
         begin(1, 0);
@@ -182,7 +183,7 @@ static void nobody_starves(void **state)
                 join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM,
                                             .guarantee_ppm = i == 3 ? 600000 : 0,
                                             .weight = i == 5 ? SCHED_WEIGHT_MOST : 1,
-                                            .class = i < 2 ? SCHED_RT : i % 2 });
+                                            .class = i < 2 ? SCHED_CLASS_RT : i % 2 });
         all_want();
         pass_time(120 * SECOND, false);
         for (unsigned i = 0; i < MOST; i++) {
@@ -197,7 +198,9 @@ static void nobody_starves(void **state)
 /* A debt is worked off by its cap's rate, however the terms changed meanwhile. */
 static void debt_is_never_forgiven(void **state)
 {
-        struct sched_terms terms = { .cap_ppm = 250000, .weight = 100, .class = SCHED_NORMAL };
+        struct sched_terms terms = { .cap_ppm = 250000,
+                                     .weight = 100,
+                                     .class = SCHED_CLASS_NORMAL };
         int64_t used = 0;
 
         begin(7, 3 * SCHED_MS);
@@ -209,7 +212,7 @@ static void debt_is_never_forgiven(void **state)
                                              .ns = SECOND,
                                              .bank_ns = SCHED_NEVER };
 
-                step(random_ns(9) < 8 ? SCHED_WANT : SCHED_IDLE, 0);
+                step(random_ns(9) < 8 ? SCHED_WANT : SCHED_RESTS, 0);
                 pass_time(run.now_ns + random_ns(4 * SCHED_MS), false);
                 step_event(&event);
                 if (n % 500 == 0) {
@@ -234,7 +237,7 @@ static void a_gang_gets_what_is_fair_where_most_want(void **state)
 {
         const struct sched_terms one = { .cap_ppm = SCHED_WHOLE_PPM,
                                          .weight = 100,
-                                         .class = SCHED_NORMAL };
+                                         .class = SCHED_CLASS_NORMAL };
         struct sched_terms gang = one;
 
         gang.gang = 1;
@@ -256,7 +259,7 @@ static void gangs_in_a_circle_all_run(void **state)
 {
         struct sched_terms gang = { .cap_ppm = SCHED_WHOLE_PPM,
                                     .weight = 100,
-                                    .class = SCHED_NORMAL };
+                                    .class = SCHED_CLASS_NORMAL };
 
         begin(5, SCHED_MS);
         for (uint8_t n = 0; n < 3; n++) {
