@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See admit.h.
+ */
+#include "shim/admit.h"
+
+#include <limits.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "shim/bank.h"
+
+/* A lease that is written right now is read again; the writer may have died at it. */
+#define LEASE_LOOKS 64u
+#define LEASE_LOOK_NS UINT64_C(50000)
+/* How soon a full window or an empty bank is looked at again, whoever rings. */
+#define WINDOW_LOOK_LEAST_NS UINT64_C(50000)
+#define WINDOW_LOOK_MOST_NS UINT64_C(1000000)
+#define BANK_LOOK_NS UINT64_C(5000000)
+#define LEASE_WAIT_NS UINT64_C(100000000)
+/* Who has just had the turn leaves the others so long to take it, and they are others if they asked
+ * so recently. */
+#define STAND_BACK_NS UINT64_C(500000)
+#define WANTED_NS UINT64_C(20000000)
+/* No turn lasts longer, whatever the page says. */
+#define TURN_MOST_NS UINT64_C(2000000000)
+/* active_at_ns is raised so often, and silence for so long is a pause. */
+#define ACTIVE_STEP_NS UINT64_C(500000)
+#define ACTIVE_PAUSE_NS UINT64_C(5000000)
+
+#define TURN_TAKEN (UINT64_C(1) << 12)
+#define TURN_SLOT (TURN_TAKEN - 1)
+#define US_NS UINT64_C(1000)
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Was it within `within_ns` of now? Times ahead of us are a neighbour's now. */
+static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
+{
+        return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
+}
+
+/* -- what holds -- */
+
+static uint32_t cap_of(const struct admit *admit)
+{
+        uint32_t cap_ppm = load_acquire(shared_half(&admit->device->cap_ppm));
+
+        return cap_ppm && cap_ppm < PAGE_WHOLE_PPM ? cap_ppm : PAGE_WHOLE_PPM;
+}
+
+/* False: it is being written. */
+static bool read_lease(const struct page_lease *lease, struct terms *ret)
+{
+        for (unsigned i = 0; i < LEASE_LOOKS; i++) {
+                uint32_t turn = load_acquire(shared_half(&lease->turn));
+                struct terms terms = *ret;
+
+                terms.turn = turn;
+                terms.mode = load_acquire(shared_half(&lease->mode));
+                terms.end_ns = load_acquire(shared_word(&lease->end_ns));
+                terms.target_ns = load_acquire(shared_word(&lease->target_ns));
+                if (!(turn & 1) && load_acquire(shared_half(&lease->turn)) == turn) {
+                        *ret = terms;
+                        return true;
+                }
+        }
+        return false;
+}
+
+struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
+{
+        const struct page_lease *lease = &admit->device->lease;
+        uint64_t spoke_ns = load_acquire(shared_word(&admit->limits->scheduler_at_ns));
+        struct terms terms = {
+                .cap_ppm = cap_of(admit),
+                .is_watched = is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns),
+                .turn = load_acquire(shared_half(&lease->turn)),
+        };
+
+        if (terms.is_watched && !read_lease(lease, &terms))
+                terms.mode = PAGE_MODE_CLOSED;
+        if (!terms.is_watched || terms.mode > PAGE_MODE_CLOSED)
+                terms.mode = PAGE_MODE_FREE;
+        if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
+                terms.target_ns = ADMIT_TARGET_NS;
+        return terms;
+}
+
+/* -- ringing -- */
+
+static void ring(const struct admit *admit)
+{
+        add_acq_rel(shared_half(&admit->slots->bell), 1);
+        clock_wake(shared_half(&admit->slots->bell), INT_MAX);
+}
+
+/* The first who wants something for some time rings. */
+static void want(const struct admit *admit, uint64_t now_ns)
+{
+        _Atomic uint64_t *wanted = shared_word(&admit->meter->wanted_at_ns);
+        bool is_new = !is_recent(load_relaxed(wanted), ACTIVE_PAUSE_NS, now_ns);
+
+        store_release(wanted, now_ns);
+        if (is_new)
+                ring(admit);
+}
+
+void admit_note_active(const struct admit *admit, uint64_t now_ns)
+{
+        _Atomic uint64_t *active = shared_word(&admit->meter->active_at_ns);
+        uint64_t at_ns = load_relaxed(active);
+
+        if (is_recent(at_ns, ACTIVE_STEP_NS, now_ns))
+                return;
+        store_release(active, now_ns);
+        if (!is_recent(at_ns, ACTIVE_PAUSE_NS, now_ns))
+                ring(admit);
+}
+
+/* -- turns of the session's processes -- */
+
+static uint64_t turn_until_ns(uint64_t turn)
+{
+        return (turn >> 13) * US_NS;
+}
+
+static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
+{
+        return (until_ns / US_NS) << 13 | TURN_TAKEN | admit->slot;
+}
+
+/* Until when it is ours; 0: it is another's until *ret_until_ns. `need_ns`: for what is in flight
+ * and the piece to come. */
+static uint64_t take_turn(const struct admit *admit, uint64_t need_ns, uint64_t now_ns,
+                          uint64_t *ret_until_ns)
+{
+        _Atomic uint64_t *word = shared_word(&admit->meter->turn);
+        uint64_t turn = load_acquire(word);
+        uint64_t length_ns = least(need_ns > ADMIT_TURN_NS ? need_ns : ADMIT_TURN_NS, TURN_MOST_NS);
+        bool is_wanted = is_recent(load_acquire(shared_word(&admit->meter->wanted_at_ns)),
+                                   WANTED_NS, now_ns);
+
+        for (;;) {
+                uint64_t until_ns = turn_until_ns(turn);
+                bool is_mine = (turn & TURN_SLOT) == admit->slot;
+                bool is_on = (turn & TURN_TAKEN) && until_ns > now_ns &&
+                             until_ns - now_ns <= TURN_MOST_NS + ADMIT_TURN_NS;
+
+                if (is_on && is_mine && need_ns <= until_ns - now_ns)
+                        return until_ns;
+                *ret_until_ns = is_mine ? until_ns + STAND_BACK_NS : until_ns;
+                if (is_on && !is_mine)
+                        return 0;
+                if (is_mine && is_wanted && (turn & TURN_TAKEN) && *ret_until_ns > now_ns &&
+                    *ret_until_ns - now_ns <= TURN_MOST_NS + STAND_BACK_NS)
+                        return 0;
+                until_ns = now_ns + length_ns;
+                if (cas_acq_rel(word, &turn, turn_word(admit, until_ns)))
+                        return until_ns;
+        }
+}
+
+void admit_yield(const struct admit *admit, uint64_t now_ns)
+{
+        _Atomic uint64_t *word = shared_word(&admit->meter->turn);
+        uint64_t turn = load_acquire(word);
+
+        if ((turn & TURN_TAKEN) && (turn & TURN_SLOT) == admit->slot &&
+            turn_until_ns(turn) > now_ns && cas_acq_rel(word, &turn, turn & ~TURN_TAKEN)) {
+                add_acq_rel(shared_half(&admit->meter->turn_bell), 1);
+                clock_wake(shared_half(&admit->meter->turn_bell), INT_MAX);
+        }
+        if (admit_terms(admit, now_ns).mode == PAGE_MODE_OPEN)
+                ring(admit);
+}
+
+/* -- asking -- */
+
+static struct admit_answer wait_for(enum admit_reason reason, const struct terms *terms,
+                                    const uint32_t *word, uint64_t deadline_ns)
+{
+        return (struct admit_answer){ .reason = reason,
+                                      .terms = *terms,
+                                      .word = shared_half(word),
+                                      .seen = load_acquire(shared_half(word)),
+                                      .deadline_ns = deadline_ns };
+}
+
+/* The word is the one that was read with the terms: what changed since ends the wait at once. */
+static struct admit_answer wait_for_lease(const struct admit *admit, const struct terms *terms,
+                                          uint64_t now_ns)
+{
+        struct admit_answer answer =
+                wait_for(ADMIT_LEASE, terms, &admit->device->lease.turn, now_ns + LEASE_WAIT_NS);
+
+        answer.seen = terms->turn;
+        if (terms->turn & 1)
+                answer.deadline_ns = now_ns + LEASE_LOOK_NS;
+        want(admit, now_ns);
+        return answer;
+}
+
+/* A bucket that ran dry is left alone until it is worth the wake-up. */
+static int64_t wanted_level_ns(const struct admit_ask *ask, uint32_t cap_ppm)
+{
+        int64_t quarter_ns = bank_top_ns(cap_ppm) / 4;
+
+        return ask->has_waited && ask->piece_ns < (uint64_t)quarter_ns ? quarter_ns : 1;
+}
+
+static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
+{
+        uint64_t each_ns = ask->careful_ns ? ask->careful_ns : 1;
+        uint64_t pieces = room_ns / each_ns;
+
+        pieces = least(pieces, least(ask->pieces, ADMIT_PIECES));
+        return pieces ? (uint32_t)pieces : 1;
+}
+
+struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask *ask,
+                              uint64_t now_ns)
+{
+        struct terms terms = admit_terms(admit, now_ns);
+        struct admit_answer granted = { .reason = ADMIT_GRANTED, .terms = terms };
+        uint64_t need_ns = sum(ask->in_flight_ns, ask->piece_ns);
+        uint64_t room_ns = terms.target_ns / 4;
+        uint64_t until_ns = 0;
+
+        if (terms.mode == PAGE_MODE_CLOSED ||
+            (terms.mode == PAGE_MODE_OPEN && now_ns >= terms.end_ns))
+                return wait_for_lease(admit, &terms, now_ns);
+        if (terms.mode == PAGE_MODE_OPEN)
+                room_ns = least(room_ns, terms.end_ns - now_ns);
+        if (ask->is_stuck || (ask->in_flight_ns && need_ns > terms.target_ns)) {
+                uint64_t look_ns = ask->in_flight_ns / 8;
+
+                look_ns = look_ns < WINDOW_LOOK_LEAST_NS ? WINDOW_LOOK_LEAST_NS : look_ns;
+                return wait_for(ADMIT_WINDOW, &terms, &admit->limits->epoch,
+                                now_ns + least(look_ns, WINDOW_LOOK_MOST_NS));
+        }
+        if (admit->slot < PAGE_SLOTS) {
+                uint64_t turn_ns = take_turn(admit, need_ns, now_ns, &until_ns);
+
+                if (!turn_ns) {
+                        want(admit, now_ns);
+                        return wait_for(ADMIT_TURN, &terms, &admit->meter->turn_bell, until_ns);
+                }
+                room_ns = least(room_ns,
+                                turn_ns - now_ns - least(ask->in_flight_ns, turn_ns - now_ns));
+        }
+        if (terms.cap_ppm != PAGE_WHOLE_PPM) {
+                int64_t level_ns = bank_level_ns(admit->meter, terms.cap_ppm, now_ns);
+                int64_t wanted_ns = wanted_level_ns(ask, terms.cap_ppm);
+
+                if (level_ns < wanted_ns) {
+                        until_ns = bank_due_ns(level_ns, wanted_ns, terms.cap_ppm, now_ns);
+                        return wait_for(ADMIT_BANK, &terms, &admit->limits->epoch,
+                                        least(until_ns, now_ns + BANK_LOOK_NS));
+                }
+                room_ns = least(room_ns, (uint64_t)level_ns);
+        }
+        granted.pieces = count_pieces(ask, room_ns);
+        bank_charge(admit->meter, terms.cap_ppm, now_ns, (int64_t)(granted.pieces * ask->piece_ns));
+        return granted;
+}
+
+void admit_escape(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
+{
+        add_relaxed(shared_word(&admit->meter->escapes), 1);
+        bank_charge(admit->meter, cap_of(admit), now_ns, (int64_t)ask->piece_ns);
+}
+
+void admit_settle(const struct admit *admit, uint64_t paid_ns, uint64_t took_ns, uint32_t pieces,
+                  uint64_t now_ns)
+{
+        if (took_ns != paid_ns)
+                bank_charge(admit->meter, cap_of(admit), now_ns, (int64_t)(took_ns - paid_ns));
+        add_relaxed(shared_word(&admit->meter->busy_ns), took_ns);
+        add_relaxed(shared_word(&admit->meter->launches), pieces);
+}
+
+void admit_refund(const struct admit *admit, uint64_t paid_ns, uint64_t now_ns)
+{
+        if (paid_ns)
+                bank_charge(admit->meter, cap_of(admit), now_ns, -(int64_t)paid_ns);
+}
+
+void admit_note_wait(const struct admit *admit, uint64_t waited_ns)
+{
+        add_relaxed(shared_word(&admit->meter->waits), 1);
+        add_relaxed(shared_word(&admit->meter->waited_ns), waited_ns);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See bank.h. A reading may be torn: a swap then fails and is tried again, and a mere look is off
+ * by one neighbour's charge, which the next look mends.
+ */
+#include "shim/bank.h"
+
+#include "common/atomic.h"
+#include "common/swap128.h"
+
+/* Readers of the clock in several processes differ by less than this; a time further ahead is
+ * nobody's. */
+#define AHEAD_NS UINT64_C(1000000000)
+/* Keeps the products below 2^63; more than the floor needs at any cap that is not a jest. */
+#define ELAPSED_NS (UINT64_C(1) << 43)
+/* Each failed swap is another process's charge. Who always fails is up against a page that somebody
+ * scribbles on. */
+#define SWAP_TRIES 10000u
+
+static int64_t clamp(int64_t ns, int64_t low_ns, int64_t high_ns)
+{
+        if (ns < low_ns)
+                return low_ns;
+        return ns > high_ns ? high_ns : ns;
+}
+
+int64_t bank_top_ns(uint32_t cap_ppm)
+{
+        int64_t top_ns = BANK_PERIOD_NS * (int64_t)cap_ppm / (int64_t)PAGE_WHOLE_PPM;
+
+        return top_ns > 0 ? top_ns : 1;
+}
+
+/* The clock must not go back: time that was filled is not filled again. */
+static uint64_t filled_at(uint64_t filled_at_ns, uint64_t now_ns)
+{
+        if (filled_at_ns > now_ns)
+                return filled_at_ns - now_ns < AHEAD_NS ? filled_at_ns : now_ns;
+        return now_ns;
+}
+
+/* `words` as they lie in the page. A page that was never used is full. */
+static int64_t level_at(const uint64_t words[2], uint32_t cap_ppm, uint64_t now_ns)
+{
+        int64_t top_ns = bank_top_ns(cap_ppm);
+        uint64_t elapsed_ns = now_ns > words[1] ? now_ns - words[1] : 0;
+        int64_t level_ns = clamp((int64_t)words[0], BANK_FLOOR_NS, top_ns);
+
+        if (!words[1])
+                return top_ns;
+        if (elapsed_ns > ELAPSED_NS)
+                elapsed_ns = ELAPSED_NS;
+        level_ns += (int64_t)(elapsed_ns * cap_ppm / PAGE_WHOLE_PPM);
+        return clamp(level_ns, BANK_FLOOR_NS, top_ns);
+}
+
+static void read_words(const struct page_meter *meter, uint64_t ret[2])
+{
+        ret[0] = load_acquire(shared_word(&meter->bank_ns));
+        ret[1] = load_acquire(shared_word(&meter->filled_at_ns));
+}
+
+int64_t bank_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns)
+{
+        uint64_t words[2];
+
+        read_words(meter, words);
+        return level_at(words, cap_ppm, now_ns);
+}
+
+void bank_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
+{
+        /* What no piece of work takes, so that no sum overflows. */
+        int64_t charge_ns = clamp(ns, BANK_FLOOR_NS, -BANK_FLOOR_NS);
+        uint64_t words[2], next[2];
+
+        for (unsigned i = 0; i < SWAP_TRIES; i++) {
+                read_words(meter, words);
+                next[0] = (uint64_t)clamp(level_at(words, cap_ppm, now_ns) - charge_ns,
+                                          BANK_FLOOR_NS, bank_top_ns(cap_ppm));
+                next[1] = filled_at(words[1], now_ns);
+                if (swap128(&meter->bank_ns, words, next))
+                        return;
+        }
+}
+
+uint64_t bank_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, uint64_t now_ns)
+{
+        int64_t missing_ns = clamp(wanted_ns, BANK_FLOOR_NS, bank_top_ns(cap_ppm)) - level_ns;
+        uint64_t rate = cap_ppm ? cap_ppm : 1;
+
+        if (missing_ns <= 0)
+                return now_ns;
+        /* Rounded up: who wakes then finds what it waited for. */
+        return now_ns + ((uint64_t)missing_ns * PAGE_WHOLE_PPM + rate - 1) / rate;
+}

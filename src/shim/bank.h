@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bucket behind a hard cap on GPU time: shared by all processes of a session, filled by the
+ * clock, nobody's task.
+ *
+ * It fills at cap_ppm of the time that passes, up to that share of BANK_PERIOD_NS. Work is charged
+ * when it is let through, by what it is expected to take, and the difference when it was measured.
+ * The level may be negative: a debt is never forgiven, down to BANK_FLOOR_NS, so over any long time
+ * no more is used than the cap has given.
+ *
+ * Pure given `now_ns` (CLOCK_MONOTONIC). Any thread of any process; no lock: both words are swapped
+ * together. The page is hostile input: whatever it holds, the level is between the floor and the
+ * top, a clock in the far future is taken for now, and nothing loops without end.
+ */
+#ifndef ALIQUOT_SHIM_BANK_H
+#define ALIQUOT_SHIM_BANK_H
+
+#include <stdint.h>
+
+#include "proto/page.h"
+
+#define BANK_PERIOD_NS INT64_C(20000000)
+#define BANK_FLOOR_NS INT64_C(-10000000000)
+
+/* The fullest it gets. `cap_ppm` is 1..PAGE_WHOLE_PPM here and below. */
+int64_t bank_top_ns(uint32_t cap_ppm);
+
+/* What may be used now; changes nothing. */
+int64_t bank_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns);
+
+/* Takes `ns` out, or puts back what was taken in excess (negative). */
+void bank_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns);
+
+/* When the level will have reached `wanted_ns` (at most the top) if nobody charges meanwhile. */
+uint64_t bank_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy of the gate: who may launch how much, and what the others wait for.
+ */
+#include "shim/admit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "shim/bank.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define SECOND (1000 * MS)
+#define START (1000 * SECOND)
+#define HALF (PAGE_WHOLE_PPM / 2)
+
+static struct limits_page limits;
+static struct slots_page *slots;
+static struct admit first, second;
+
+static int capped_at_half(void **state)
+{
+        free(slots);
+        slots = calloc(1, sizeof(*slots));
+        limits = (struct limits_page){ 0 };
+        limits.device[0].cap_ppm = HALF;
+        first = (struct admit){ &limits, &limits.device[0], slots, &slots->meter[0], 1 };
+        second = first;
+        second.slot = 2;
+        return slots ? 0 : -1;
+}
+
+static struct admit_ask ask_for(uint64_t piece_ns)
+{
+        return (struct admit_ask){ .piece_ns = piece_ns,
+                                   .careful_ns = piece_ns,
+                                   .pieces = ADMIT_PIECES };
+}
+
+static struct admit_answer asked(const struct admit *admit, uint64_t piece_ns, uint64_t now_ns)
+{
+        struct admit_ask ask = ask_for(piece_ns);
+
+        return admit_ask(admit, &ask, now_ns);
+}
+
+static void leased(uint32_t mode, uint64_t end_ns, uint64_t target_ns)
+{
+        limits.scheduler_at_ns = START;
+        limits.device[0].lease.mode = mode;
+        limits.device[0].lease.end_ns = end_ns;
+        limits.device[0].lease.target_ns = target_ns;
+        limits.device[0].lease.turn += 2;
+}
+
+static void without_cap_and_scheduler_nothing_is_counted(void **state)
+{
+        struct terms terms;
+
+        limits.device[0].cap_ppm = 0;
+        terms = admit_terms(&first, START);
+        assert_false(terms_are_strict(&terms));
+        limits.device[0].cap_ppm = PAGE_WHOLE_PPM + 7;
+        terms = admit_terms(&first, START);
+        assert_false(terms_are_strict(&terms));
+        limits.device[0].cap_ppm = 1;
+        terms = admit_terms(&first, START);
+        assert_true(terms_are_strict(&terms));
+}
+
+static void a_grant_is_a_quarter_of_the_window_at_most(void **state)
+{
+        assert_int_equal(asked(&first, 100 * US, START).pieces, 50);
+        assert_int_equal(asked(&first, 1 * US, START).pieces, ADMIT_PIECES);
+}
+
+static void a_grant_is_paid_for_at_once(void **state)
+{
+        asked(&first, 100 * US, START);
+        assert_int_equal(bank_level_ns(first.meter, HALF, START), 5 * MS);
+        admit_refund(&first, 1 * MS, START);
+        assert_int_equal(bank_level_ns(first.meter, HALF, START), 6 * MS);
+        admit_settle(&first, 4 * MS, 6 * MS, 40, START);
+        assert_int_equal(bank_level_ns(first.meter, HALF, START), 4 * MS);
+        assert_int_equal(first.meter->busy_ns, 6 * MS);
+        assert_int_equal(first.meter->launches, 40);
+}
+
+static void an_empty_bank_says_when_it_is_worth_asking_again(void **state)
+{
+        struct admit_ask ask = ask_for(100 * US);
+        struct admit_answer answer;
+
+        bank_charge(first.meter, HALF, START, 10 * (int64_t)MS);
+        answer = admit_ask(&first, &ask, START);
+        assert_int_equal(answer.reason, ADMIT_BANK);
+        assert_int_equal(answer.deadline_ns, START + 2);
+        ask.has_waited = true;
+        answer = admit_ask(&first, &ask, START + 2);
+        assert_int_equal(answer.reason, ADMIT_BANK);
+        assert_int_equal(answer.deadline_ns, START + 5 * MS);
+        assert_int_equal(admit_ask(&first, &ask, START + 5 * MS).pieces, 25);
+}
+
+static void one_piece_longer_than_the_bucket_goes_when_there_is_no_debt(void **state)
+{
+        assert_int_equal(asked(&first, 300 * MS, START).pieces, 1);
+        assert_int_equal(asked(&first, 300 * MS, START + 300 * MS).reason, ADMIT_BANK);
+        assert_int_equal(asked(&first, 300 * MS, START + 580 * MS + 2).pieces, 1);
+}
+
+static void what_is_in_flight_is_bounded(void **state)
+{
+        struct admit_ask ask = ask_for(1 * MS);
+
+        ask.in_flight_ns = 19 * MS;
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
+        ask.in_flight_ns = 20 * MS;
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_WINDOW);
+        ask.in_flight_ns = 0;
+        ask.piece_ns = ask.careful_ns = 1 * SECOND;
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
+}
+
+static void processes_take_turns(void **state)
+{
+        struct admit_answer answer;
+
+        assert_int_equal(asked(&first, 10 * US, START).reason, ADMIT_GRANTED);
+        answer = asked(&second, 10 * US, START + 1 * MS);
+        assert_int_equal(answer.reason, ADMIT_TURN);
+        assert_int_equal(answer.deadline_ns, START + 5 * MS);
+        assert_int_equal(asked(&second, 10 * US, START + 5 * MS).reason, ADMIT_GRANTED);
+        assert_int_equal(asked(&first, 10 * US, START + 6 * MS).reason, ADMIT_TURN);
+}
+
+static void who_had_the_turn_stands_back_for_who_wants_it(void **state)
+{
+        struct admit_answer answer;
+
+        asked(&first, 10 * US, START);
+        asked(&second, 10 * US, START + 1 * MS);
+        answer = asked(&first, 10 * US, START + 5 * MS);
+        assert_int_equal(answer.reason, ADMIT_TURN);
+        assert_true(answer.deadline_ns < START + 6 * MS);
+        assert_int_equal(asked(&first, 10 * US, answer.deadline_ns).reason, ADMIT_GRANTED);
+}
+
+static void who_is_alone_keeps_the_turn(void **state)
+{
+        for (uint64_t at = 0; at < 50; at++)
+                assert_int_equal(asked(&first, 10 * US, START + at * MS).reason, ADMIT_GRANTED);
+}
+
+static void a_turn_given_up_is_another_s_at_once(void **state)
+{
+        asked(&first, 10 * US, START);
+        admit_yield(&first, START + 1 * MS);
+        assert_int_equal(asked(&second, 10 * US, START + 1 * MS).reason, ADMIT_GRANTED);
+}
+
+static void a_turn_that_nobody_could_have_taken_is_not_waited_for(void **state)
+{
+        first.meter->turn = UINT64_MAX;
+        assert_int_equal(asked(&first, 10 * US, START).reason, ADMIT_GRANTED);
+}
+
+static void a_closed_lease_is_waited_for_and_rung_for(void **state)
+{
+        uint32_t bell = slots->bell;
+        struct admit_answer answer;
+
+        leased(PAGE_MODE_CLOSED, 0, 0);
+        answer = asked(&first, 10 * US, START);
+        assert_int_equal(answer.reason, ADMIT_LEASE);
+        assert_ptr_equal(answer.word, &limits.device[0].lease.turn);
+        assert_int_equal(answer.seen, limits.device[0].lease.turn);
+        assert_int_equal(first.meter->wanted_at_ns, START);
+        assert_int_equal(slots->bell, bell + 1);
+}
+
+static void an_open_lease_bounds_what_begins(void **state)
+{
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 4 * MS);
+        assert_int_equal(asked(&first, 100 * US, START).pieces, 10);
+        assert_int_equal(asked(&first, 100 * US, START + 1900 * US).pieces, 1);
+        assert_int_equal(asked(&first, 100 * US, START + 2 * MS).reason, ADMIT_LEASE);
+}
+
+static void a_silent_scheduler_is_not_obeyed(void **state)
+{
+        leased(PAGE_MODE_CLOSED, 0, 0);
+        assert_int_equal(asked(&first, 10 * US, START + PAGE_SCHEDULER_SILENT_NS).reason,
+                         ADMIT_GRANTED);
+}
+
+static void a_lease_that_is_being_written_is_looked_at_again_soon(void **state)
+{
+        struct admit_answer answer;
+
+        leased(PAGE_MODE_OPEN, START + SECOND, 0);
+        limits.device[0].lease.turn++;
+        answer = asked(&first, 10 * US, START);
+        assert_int_equal(answer.reason, ADMIT_LEASE);
+        assert_true(answer.deadline_ns - START < 1 * MS);
+}
+
+static void an_escape_is_paid_for_and_counted(void **state)
+{
+        struct admit_ask ask = ask_for(3 * MS);
+
+        admit_escape(&first, &ask, START);
+        assert_int_equal(first.meter->escapes, 1);
+        assert_int_equal(bank_level_ns(first.meter, HALF, START), 7 * MS);
+}
+
+int main(void)
+{
+#define RULE(rule) cmocka_unit_test_setup(rule, capped_at_half)
+        const struct CMUnitTest tests[] = {
+                RULE(without_cap_and_scheduler_nothing_is_counted),
+                RULE(a_grant_is_a_quarter_of_the_window_at_most),
+                RULE(a_grant_is_paid_for_at_once),
+                RULE(an_empty_bank_says_when_it_is_worth_asking_again),
+                RULE(one_piece_longer_than_the_bucket_goes_when_there_is_no_debt),
+                RULE(what_is_in_flight_is_bounded),
+                RULE(processes_take_turns),
+                RULE(who_had_the_turn_stands_back_for_who_wants_it),
+                RULE(who_is_alone_keeps_the_turn),
+                RULE(a_turn_given_up_is_another_s_at_once),
+                RULE(a_turn_that_nobody_could_have_taken_is_not_waited_for),
+                RULE(a_closed_lease_is_waited_for_and_rung_for),
+                RULE(an_open_lease_bounds_what_begins),
+                RULE(a_silent_scheduler_is_not_obeyed),
+                RULE(a_lease_that_is_being_written_is_looked_at_again_soon),
+                RULE(an_escape_is_paid_for_and_counted),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
