@@ -17,6 +17,7 @@
 #include "shim/cuda/context_size.h"
 #include "shim/cuda/graph_mark.h"
 #include "shim/cuda/hooks.h"
+#include "shim/cuda/lane.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
@@ -124,6 +125,7 @@ static struct ending ending_begin(CUcontext context)
 {
         struct ending ending = { .context = context, .place = place_forget(context) };
 
+        lanes_forget(context);
         charge_take(&ending.charge, SPACE_CONTEXT, key_of(context));
         return ending;
 }
@@ -294,6 +296,13 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return rc;
 }
 
+/* Whether this call is the last is the driver's to say: a context that stays gets its lanes anew. */
+static void primary_lanes_forget(struct place place)
+{
+        if (state.primary[place.device])
+                lanes_forget((CUcontext)(uintptr_t)state.primary[place.device]);
+}
+
 static void primary_less(struct place place, CUresult rc)
 {
         struct charge none = { .device = CHARGE_NO_DEVICE };
@@ -311,6 +320,7 @@ static void primary_less(struct place place, CUresult rc)
                 if (place.row < 0)                            \
                         return real.symbol(device);           \
                 lock_take(&state.primary_lock);               \
+                primary_lanes_forget(place);                  \
                 lock_take(&state.marks_lock);                 \
                 rc = real.symbol(device);                     \
                 primary_less(place, rc);                      \

@@ -7,12 +7,12 @@
  */
 #include "shim/cuda/graph.h"
 
-#include "interpose/gate.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/graph_launch.h"
 #include "shim/cuda/graph_mark.h"
 #include "shim/cuda/graph_need.h"
 #include "shim/cuda/hooks.h"
+#include "shim/cuda/launch.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
@@ -234,26 +234,28 @@ CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 
 CUresult hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
+        struct passage passage;
         struct launch launch;
         CUresult rc;
 
-        gate_pass();
+        passage_begin_graph(&passage, exec, legacy(stream));
         rc = launch_begin(&launch, exec, legacy(stream));
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        return launch_end(&launch, real.cuGraphLaunch(exec, stream));
+        if (rc == CUDA_SUCCESS)
+                rc = launch_end(&launch, real.cuGraphLaunch(exec, stream));
+        return passage_end(&passage, rc);
 }
 
 CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
+        struct passage passage;
         struct launch launch;
         CUresult rc;
 
-        gate_pass();
+        passage_begin_graph(&passage, exec, per_thread(stream));
         rc = launch_begin(&launch, exec, per_thread(stream));
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        return launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
+        if (rc == CUDA_SUCCESS)
+                rc = launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
+        return passage_end(&passage, rc);
 }
 
 /* Under graphs_lock: the parts and their mark get another key. Returns how many parts there are. */

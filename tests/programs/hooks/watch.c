@@ -10,32 +10,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/atomic.h"
+#include "common/clock.h"
 #include "proto/page.h"
 #include "sim/node/node.h"
 
-static const void *map_file(const char *path)
+static void *map_file(const char *path, int flags, int protection)
 {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int fd = open(path, flags | O_CLOEXEC);
         struct stat status;
-        const void *at;
+        void *at;
 
         if (fd < 0 || fstat(fd, &status) < 0)
                 return NULL;
-        at = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        at = mmap(NULL, (size_t)status.st_size, protection, MAP_SHARED, fd, 0);
         close(fd);
         return at == MAP_FAILED ? NULL : at;
 }
 
-static const void *session_file(const char *name)
+static void *session_file(const char *name, int flags, int protection)
 {
         char pattern[512];
-        const void *at;
+        void *at;
         glob_t found;
 
         snprintf(pattern, sizeof(pattern), "%s/sessions/*/%s", getenv("ALIQUOT_RUNTIME_DIR"), name);
         if (glob(pattern, 0, NULL, &found) != 0)
                 return NULL;
-        at = map_file(found.gl_pathv[0]);
+        at = map_file(found.gl_pathv[0], flags, protection);
         globfree(&found);
         return at;
 }
@@ -46,8 +48,8 @@ uint64_t watch_charged(const CUuuid *uuid)
         static const struct slots_page *slots;
 
         if (!limits || !slots) {
-                limits = session_file("limits");
-                slots = session_file("slots");
+                limits = session_file("limits", O_RDONLY, PROT_READ);
+                slots = session_file("slots", O_RDONLY, PROT_READ);
         }
         for (unsigned i = 0; limits && slots && i < PAGE_DEVICES; i++) {
                 if (memcmp(limits->device[i].uuid, uuid, 16) == 0)
@@ -65,7 +67,7 @@ static const struct node *open_node(void)
         if (node || !at)
                 return node;
         snprintf(path, sizeof(path), "%.*s/node", (int)strcspn(at + 6, ","), at + 6);
-        node = map_file(path);
+        node = map_file(path, O_RDONLY, PROT_READ);
         return node;
 }
 
@@ -137,4 +139,61 @@ void watch_expect(CUresult got, CUresult wanted, const char *call, int line)
                 return;
         fprintf(stderr, "line %d: %s answered %d, not %d\n", line, call, got, wanted);
         exit(1);
+}
+
+uint64_t watch_busy(const CUuuid *uuid)
+{
+        const struct node *node = open_node();
+        int device = find_device(node, uuid);
+        int row = device < 0 ? -1 : find_row(node);
+
+        return row < 0 ? 0 : load_relaxed(&node->meter[row][device][ENGINE_COMPUTE].total_ns);
+}
+
+uint64_t watch_busy_all(const CUuuid *uuid)
+{
+        const struct node *node = open_node();
+        int device = find_device(node, uuid);
+
+        return device < 0 ? 0 : load_relaxed(&node->device[device].meter[ENGINE_COMPUTE].total_ns);
+}
+
+static struct limits_page *writable_limits(void)
+{
+        static struct limits_page *limits;
+
+        if (!limits)
+                limits = session_file("limits", O_RDWR, PROT_READ | PROT_WRITE);
+        return limits;
+}
+
+static int find_limits(const struct limits_page *limits, const CUuuid *uuid)
+{
+        for (unsigned i = 0; limits && i < PAGE_DEVICES; i++) {
+                if (memcmp(limits->device[i].uuid, uuid, 16) == 0)
+                        return (int)i;
+        }
+        return -1;
+}
+
+const struct page_meter *watch_meter(const CUuuid *uuid)
+{
+        static const struct slots_page *slots;
+        int device = find_limits(writable_limits(), uuid);
+
+        if (!slots)
+                slots = session_file("slots", O_RDONLY, PROT_READ);
+        return !slots || device < 0 ? NULL : &slots->meter[device];
+}
+
+void watch_set_cap(const CUuuid *uuid, uint32_t cap_ppm)
+{
+        struct limits_page *limits = writable_limits();
+        int device = find_limits(limits, uuid);
+
+        if (device < 0)
+                return;
+        store_release(shared_half(&limits->device[device].cap_ppm), cap_ppm);
+        add_acq_rel(shared_half(&limits->epoch), 1);
+        clock_wake(shared_half(&limits->epoch), UINT32_MAX);
 }

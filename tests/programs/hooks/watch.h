@@ -21,6 +21,15 @@ uint64_t watch_granted(const CUuuid *uuid);
 uint64_t watch_granted_tag(const CUuuid *uuid);
 uint64_t watch_high(const CUuuid *uuid);
 
+/* GPU time that the simulator's engine spent on this process, on everybody; ns. */
+uint64_t watch_busy(const CUuuid *uuid);
+uint64_t watch_busy_all(const CUuuid *uuid);
+
+/* The meter of the session, and its hard cap (as `aliquot set` changes it). */
+struct page_meter;
+const struct page_meter *watch_meter(const CUuuid *uuid);
+void watch_set_cap(const CUuuid *uuid, uint32_t cap_ppm);
+
 /* The physical device `index`, without asking the driver; false: there is none. */
 bool watch_device(unsigned index, CUuuid *ret);
 

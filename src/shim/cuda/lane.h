@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long a program's work takes on the device, measured by events in its own streams.
+ *
+ * A *lane* is a stream of a context. A *marker* is an event of ours, recorded in the lane before or
+ * after a launch: never in a stream that is being captured, never with a synchronisation, never a
+ * callback. Between two markers of a lane the device worked if the stream was never idle, which is
+ * known when the first was still to come as the second was placed, or when nothing but one launch
+ * is between them. Such an interval is measured: its part that no other lane covers (spans.h) is
+ * what the work took. Launches of which nothing of the kind is known are charged what measured ones
+ * take on average. So a program that keeps its stream full is measured whole, by a marker now and
+ * then; of one that waits for each short launch, some launches are measured, picked at random.
+ *
+ * A lane's markers belong to who holds the lane (lane_try()); nobody waits for a lane, because who
+ * holds it may stand in the driver: a launch that finds it held goes unmarked. Everything here is
+ * wiped in a forked child.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_LANE_H
+#define ALIQUOT_SHIM_CUDA_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "shim/admit.h"
+#include "shim/estimate.h"
+#include "shim/lock.h"
+#include "shim/spans.h"
+
+#define LANE_MARKERS 32u
+#define LANES 128u
+
+struct timeline;
+
+/* A device of the session, and what this process does there. */
+struct work {
+        struct admit admit;
+        _Atomic uint32_t is_ready;     /* `admit` is filled in (release) */
+        _Atomic uint64_t in_flight_ns; /* expected of what lies between markers that are to come */
+        _Atomic uint32_t settled;      /* markers passed: it moves */
+        _Atomic uint64_t lanes_used;   /* the last lane (low half), when the one before was used */
+        _Atomic uint64_t mixed_at_ns;  /* when work last went to another lane than before */
+
+        struct lock lock; /* guards what follows */
+        struct spans spans;
+        int64_t latest_ns; /* of the markers passed */
+        struct estimate piece;
+        /* Of late: intervals measured, and how much of them nothing else covered. */
+        uint64_t length_ns, alone_ns;
+};
+
+struct marker {
+        bool is_end;        /* measures from the marker before it */
+        uint32_t pieces;    /* launches in between */
+        uint64_t paid_ns;   /* for them */
+        uint64_t graph;     /* the one executable graph in between; 0: launches */
+        uint64_t placed_ns; /* host's time */
+};
+
+struct lane {
+        _Atomic uint32_t is_held;
+        _Atomic uint64_t context; /* 0 = free; written last (release), under lanes_lock */
+        _Atomic uint64_t key;     /* stream_key() */
+        CUstream stream;          /* with the default stream spelt out */
+        struct work *work;
+        struct timeline *timeline; /* NULL: no events to be had, everything at the average */
+        _Atomic uint64_t used_at_ns;
+
+        /* Launched since the newest marker. */
+        _Atomic uint32_t since;
+        _Atomic uint64_t since_ns; /* paid for them */
+
+        /* Of the holder: */
+        CUevent event[LANE_MARKERS];
+        struct marker marker[LANE_MARKERS];
+        uint32_t first, count; /* markers to come, oldest first */
+        bool has_last;
+        _Atomic int64_t last_ns; /* of the newest marker passed; while there are others, no later
+                                    interval begins before it */
+        struct estimate piece;
+};
+
+/* The work of a page's row; NULL when the session has gone. Attaches the process. */
+struct work *work_of(int row);
+
+/* The lane of a stream (default streams spelt out) in a context that is its own; NULL: too many. */
+struct lane *lane_find(CUcontext context, CUstream stream, struct work *work);
+
+bool lane_try(struct lane *lane);
+void lane_drop(struct lane *lane);
+
+/* Settles what has been passed. */
+void lane_reap(struct lane *lane);
+
+/* All lanes of the device that nobody holds. */
+void lanes_reap(struct work *work);
+
+/* A marker is still to come. */
+static inline bool lane_is_pending(const struct lane *lane)
+{
+        return lane->count > 0;
+}
+
+/* When the oldest of them was placed; 0: there is none. */
+uint64_t lane_oldest_ns(const struct lane *lane);
+
+/* Places a marker. `end`: its pieces, of which `paid_ns` was taken; NULL begins anew. Without an
+ * event to be had nothing is placed: false. */
+bool lane_mark(struct lane *lane, const struct marker *end);
+
+/* Launches since the newest marker: all of them are charged at the average and forgotten. */
+void lane_settle_since(struct lane *lane);
+
+/* Expected of the next launch in the lane, or of a graph if `graph` is not 0: how long it will
+ * take, less what works at the same time. No samples: a guess. */
+struct estimate lane_expect(struct lane *lane, uint64_t graph);
+
+/* The context is about to be destroyed. Waits for nobody for long. */
+void lanes_forget(CUcontext context);
+
+#endif

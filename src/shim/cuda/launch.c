@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See launch.h. How a passage decides where its markers go:
+ *
+ *   a marker of the lane is still to come    the stream was never idle since: one more, before the
+ *                                            launch, measures all launches in between
+ *   else, and the stream is busy             what is between is charged at the average; a marker
+ *                                            before the launch begins anew
+ *   else, the stream is idle                 the same, and one after the launch measures it alone
+ *
+ * In the last case, which is that of programs that wait for each launch, the next launches go
+ * unmeasured, a random number of them, so that measuring costs little and is not in step with the
+ * program. Where several streams work at once few do.
+ */
+#include "shim/cuda/launch.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "interpose/gate.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/real.h"
+
+/* One measured launch for so much unmeasured work. */
+#define SAMPLE_NS UINT64_C(1000000)
+#define SAMPLE_PIECES 64u
+/* Work went to several lanes so recently: they may overlap. */
+#define MIXED_NS UINT64_C(20000000)
+/* Then so much goes unmarked at a time. */
+#define MIXED_PIECES_NS UINT64_C(100000)
+/* Launches of unknown length in flight. */
+#define UNKNOWN_MARKERS 2u
+/* Nothing moved for so long, and for so many times what is in flight should take. */
+#define QUIET_NS UINT64_C(50000000)
+#define QUIET_TIMES 4u
+#define QUIET_MOST_NS UINT64_C(60000000000)
+/* All lanes have markers to come: a new one waits. */
+#define LANE_LOOKS 1000u
+#define LANE_LOOK_NS 1000000
+
+static const _Atomic uint64_t no_gate;
+static const _Atomic uint32_t no_turn;
+
+/* -- credit -- */
+
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+static bool has_thread_end;
+
+/* Counts what was spent, gives the rest back. */
+static void credit_return(void)
+{
+        struct credit *credit = &credit_here;
+        struct lane *lane = (struct lane *)(uintptr_t)credit->lane;
+        uint32_t unspent = credit->left > 0 ? (uint32_t)credit->left : credit->unspent;
+        uint32_t spent = credit->granted - unspent;
+        bool is_counted = !credit->is_any && lane &&
+                          load_acquire(&lane->context) == credit->context && credit->granted;
+
+        credit->left = 0;
+        if (is_counted && spent) {
+                add_relaxed(&lane->since, spent);
+                add_relaxed(&lane->since_ns, spent * credit->piece_ns);
+        }
+        if (is_counted && unspent)
+                admit_refund(&lane->work->admit, unspent * credit->piece_ns, clock_now_ns());
+        credit->granted = credit->unspent = 0;
+        credit->lane = 0;
+        credit->is_broken = false;
+}
+
+static void at_thread_end(void *unused)
+{
+        (void)unused;
+        credit_return();
+}
+
+static void make_thread_end(void)
+{
+        has_thread_end = pthread_key_create(&thread_end, at_thread_end) == 0;
+}
+
+/* False: who could not give back what it leaves gets nothing ahead. */
+static bool will_tell_thread_end(void)
+{
+        pthread_once(&thread_end_once, make_thread_end);
+        return has_thread_end && pthread_setspecific(thread_end, &credit_here) == 0;
+}
+
+/* Without a session: for ever. */
+static void credit_for_ever(void)
+{
+        credit_here = (struct credit){
+                .left = INT32_MAX, .is_any = UINT64_MAX, .gate = &no_gate, .turn = &no_turn
+        };
+}
+
+static const _Atomic uint64_t *gate_of(const struct limits_page *limits)
+{
+        _Static_assert(offsetof(struct limits_page, gate) % 8 == 0 &&
+                               offsetof(struct limits_page, epoch) ==
+                                       offsetof(struct limits_page, gate) + 4,
+                       "read as one");
+        return (const _Atomic uint64_t *)(const void *)&limits->gate;
+}
+
+/* The gate open, the limits as they are now. */
+static uint64_t gate_seen(const struct limits_page *limits)
+{
+        union {
+                uint32_t half[2];
+                uint64_t word;
+        } seen = { .half = { 0, load_acquire(shared_half(&limits->epoch)) } };
+
+        return seen.word;
+}
+
+static bool is_only_row(const struct limits_page *limits)
+{
+        unsigned rows = 0;
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                rows += load_relaxed(shared_word(&limits->device[i].uuid[0])) != 0 ||
+                        load_relaxed(shared_word(&limits->device[i].uuid[1])) != 0;
+        return rows == 1;
+}
+
+/* Without a cap and a scheduler: until something changes. */
+static void credit_open(const struct passage *passage, const struct admit *admit)
+{
+        credit_here = (struct credit){
+                .left = INT32_MAX,
+                .stream = passage->key,
+                .is_any = is_only_row(admit->limits) ? UINT64_MAX : 0,
+                .context = passage->context,
+                .gate = gate_of(admit->limits),
+                .gate_seen = passage->gate_seen,
+                .turn = shared_half(&admit->device->lease.turn),
+                .turn_seen = passage->turn,
+        };
+}
+
+/* Of none, too: what is to come in the stream is told by what was. */
+static void credit_grant(const struct passage *passage)
+{
+        const struct admit *admit = &passage->lane->work->admit;
+        uint32_t pieces = passage->pieces - 1;
+
+        credit_here = (struct credit){
+                .left = (int32_t)pieces,
+                .granted = pieces,
+                .stream = passage->key,
+                .context = passage->context,
+                .gate = gate_of(admit->limits),
+                .gate_seen = passage->gate_seen,
+                .turn = shared_half(&admit->device->lease.turn),
+                .turn_seen = passage->turn,
+                .piece_ns = passage->piece_ns,
+                .lane = (uintptr_t)passage->lane,
+        };
+}
+
+/* -- asking the driver, without leaving a trace in a capture that some thread is at -- */
+
+static void relax(struct passage *passage)
+{
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+        passage->is_relaxed = real.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+        passage->mode = mode;
+}
+
+static void unrelax(struct passage *passage)
+{
+        if (passage->is_relaxed)
+                real.cuThreadExchangeStreamCaptureMode(&passage->mode);
+        passage->is_relaxed = false;
+}
+
+static bool is_capturing(CUstream stream)
+{
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+        return real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+               status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUcontext context_of(CUstream stream)
+{
+        CUcontext context = NULL;
+
+        if (stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD &&
+            real.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context)
+                return context;
+        return real.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+/* -- the slow path -- */
+
+/* What the passage found of its lane. */
+struct scene {
+        struct lane *lane;
+        struct work *work;
+        struct estimate expected;
+        bool is_held, is_pending, is_busy;
+        bool is_broken;    /* a copy was put in between */
+        bool is_mixed;     /* other lanes work, too */
+        uint64_t began_ns; /* to wait; 0: has not */
+        uint64_t quiet_ns; /* since when nothing moved */
+        uint32_t settled;
+        uint32_t escapes;
+};
+
+/* A random number with the mean `mean`, at least 1. */
+static uint32_t sample_gap(uint64_t mean)
+{
+        static _Atomic uint64_t last;
+        uint64_t x = add_relaxed(&last, UINT64_C(0x9e3779b97f4a7c15));
+
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+        return mean < 2 ? 1 : 1 + (uint32_t)((x ^ x >> 31) % (2 * mean - 1));
+}
+
+/* How many may go before the next passage. */
+static uint32_t most_pieces(const struct scene *scene, const struct way *way)
+{
+        uint64_t mean_ns = scene->expected.mean_ns ? scene->expected.mean_ns : 1;
+        uint64_t gap;
+
+        if (way->key == KEY_NEVER || !scene->expected.samples || !scene->is_held ||
+            !will_tell_thread_end())
+                return 1;
+        if (scene->is_mixed)
+                return (uint32_t)(MIXED_PIECES_NS / mean_ns) + 1;
+        if (scene->is_pending || scene->is_busy)
+                return ADMIT_PIECES;
+        gap = SAMPLE_NS / mean_ns;
+        return sample_gap(gap < SAMPLE_PIECES ? gap : SAMPLE_PIECES);
+}
+
+/* The window is full, whatever the sums say: what is in flight takes longer than anybody thought.
+ */
+static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t now_ns)
+{
+        uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
+
+        if (!scene->is_held)
+                return false;
+        if (!scene->expected.samples && scene->lane->count >= UNKNOWN_MARKERS)
+                return true;
+        return placed_ns && now_ns > placed_ns && now_ns - placed_ns > 2 * target_ns;
+}
+
+static void scene_look(struct scene *scene, const struct way *way)
+{
+        struct lane *lane = scene->lane;
+
+        scene->is_pending = scene->is_busy = false;
+        scene->is_held = lane_try(lane);
+        if (scene->is_held) {
+                lane_reap(lane);
+                scene->is_pending = lane_is_pending(lane);
+                scene->is_busy = !scene->is_pending &&
+                                 real.cuStreamQuery(way->stream) == CUDA_ERROR_NOT_READY;
+        }
+        scene->expected = lane_expect(lane, way->graph);
+}
+
+static void note_lane(struct scene *scene, uint64_t now_ns)
+{
+        struct work *work = scene->work;
+        uint64_t lane = (uintptr_t)scene->lane;
+
+        store_relaxed(&scene->lane->used_at_ns, now_ns);
+        if (load_relaxed(&work->lanes_used) != lane) {
+                if (load_relaxed(&work->lanes_used))
+                        store_relaxed(&work->mixed_at_ns, now_ns);
+                store_relaxed(&work->lanes_used, lane);
+        }
+        scene->is_mixed = now_ns - load_relaxed(&work->mixed_at_ns) < MIXED_NS;
+}
+
+/* What runs may be waiting for what stands here: nothing moved, for much longer than it should take
+ * and not because the bank is empty, which passes by itself. */
+static bool must_escape(struct scene *scene, const struct admit_answer *answer, uint64_t now_ns)
+{
+        uint64_t in_flight_ns = load_relaxed(&scene->work->in_flight_ns);
+        uint32_t settled = load_relaxed(&scene->work->settled);
+        uint64_t quiet_ns = in_flight_ns < QUIET_MOST_NS / QUIET_TIMES ? in_flight_ns * QUIET_TIMES
+                                                                       : QUIET_MOST_NS;
+
+        if (quiet_ns < QUIET_NS)
+                quiet_ns = QUIET_NS;
+        if (!in_flight_ns || settled != scene->settled || !scene->quiet_ns ||
+            answer->reason == ADMIT_BANK) {
+                scene->settled = settled;
+                scene->quiet_ns = now_ns;
+                return false;
+        }
+        return now_ns - scene->quiet_ns > quiet_ns;
+}
+
+/* Waits as it was told. */
+static void scene_wait(struct scene *scene, const struct admit_answer *answer)
+{
+        struct lane *lane = scene->lane;
+
+        if (scene->is_held && scene->is_pending && !scene->is_broken &&
+            load_relaxed(&lane->since)) {
+                struct marker end = { .pieces = swap_acq_rel(&lane->since, 0),
+                                      .paid_ns = swap_acq_rel(&lane->since_ns, 0) };
+
+                if (!lane_mark(lane, &end)) {
+                        add_relaxed(&lane->since, end.pieces);
+                        add_relaxed(&lane->since_ns, end.paid_ns);
+                }
+        }
+        if (scene->is_held)
+                lane_drop(lane);
+        scene->is_held = false;
+        clock_wait(answer->word, answer->seen, answer->deadline_ns);
+        lanes_reap(scene->work);
+}
+
+static struct admit_answer scene_pass(struct scene *scene, const struct way *way)
+{
+        struct admit_answer answer;
+
+        for (;;) {
+                uint64_t now_ns = clock_now_ns();
+                struct admit_ask ask = { 0 };
+
+                scene_look(scene, way);
+                ask = (struct admit_ask){
+                        .piece_ns = scene->expected.mean_ns,
+                        .careful_ns = estimate_careful_ns(&scene->expected),
+                        .pieces = most_pieces(scene, way),
+                        .in_flight_ns = load_relaxed(&scene->work->in_flight_ns),
+                        .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
+                        .has_waited = scene->began_ns != 0,
+                };
+                answer = admit_ask(&scene->work->admit, &ask, now_ns);
+                if (answer.pieces)
+                        break;
+                if (must_escape(scene, &answer, now_ns)) {
+                        admit_escape(&scene->work->admit, &ask, now_ns);
+                        answer.pieces = 1;
+                        break;
+                }
+                if (!scene->began_ns)
+                        scene->began_ns = now_ns;
+                scene_wait(scene, &answer);
+        }
+        if (scene->began_ns)
+                admit_note_wait(&scene->work->admit, clock_now_ns() - scene->began_ns);
+        return answer;
+}
+
+/* It is measured alone whatever comes after it. */
+static bool must_end(const struct passage *passage, const struct scene *scene)
+{
+        return passage->graph || !scene->expected.samples || scene->is_mixed;
+}
+
+/* Before the launch; the lane is held. */
+static void place_markers(struct passage *passage, const struct scene *scene)
+{
+        struct lane *lane = scene->lane;
+        struct marker end = { 0 };
+
+        if (scene->is_pending && !scene->is_broken) {
+                end.pieces = swap_acq_rel(&lane->since, 0);
+                end.paid_ns = swap_acq_rel(&lane->since_ns, 0);
+                if (end.pieces && !lane_mark(lane, &end)) {
+                        add_relaxed(&lane->since, end.pieces);
+                        add_relaxed(&lane->since_ns, end.paid_ns);
+                        return;
+                }
+                passage->ends = must_end(passage, scene);
+                return;
+        }
+        lane_settle_since(lane);
+        if (lane_mark(lane, NULL))
+                passage->ends = (!scene->is_busy && !scene->is_pending) || must_end(passage, scene);
+}
+
+static struct lane *find_lane(CUcontext context, const struct way *way, struct work *work)
+{
+        struct lane *lane = lane_find(context, way->stream, work);
+
+        for (unsigned look = 0; !lane && look < LANE_LOOKS; look++) {
+                clock_sleep_ns(LANE_LOOK_NS);
+                lanes_reap(work);
+                lane = lane_find(context, way->stream, work);
+        }
+        return lane;
+}
+
+static void pass_strictly(struct passage *passage, const struct way *way, CUcontext context,
+                          struct work *work, bool is_broken)
+{
+        struct scene scene = { .work = work, .is_broken = is_broken };
+        struct admit_answer answer;
+
+        if (is_capturing(way->stream))
+                return;
+        scene.lane = find_lane(context, way, work);
+        if (!scene.lane)
+                return;
+        note_lane(&scene, clock_now_ns());
+        answer = scene_pass(&scene, way);
+        passage->lane = scene.lane;
+        passage->is_held = scene.is_held;
+        passage->piece_ns = scene.expected.mean_ns;
+        passage->pieces = answer.pieces;
+        passage->turn = answer.terms.turn;
+        if (scene.is_held)
+                place_markers(passage, &scene);
+        admit_note_active(&work->admit, clock_now_ns());
+}
+
+void passage_begin(struct passage *ret, const struct way *way)
+{
+        struct terms terms;
+        struct work *work;
+        CUcontext context;
+
+        bool is_broken = credit_here.is_broken;
+
+        *ret = (struct passage){ .key = way->key, .graph = way->graph };
+        gate_pass();
+        if (way->key == KEY_NEVER && credit_here.is_any && credit_spend(&credit_here, 0))
+                return;
+        credit_return();
+        front_start();
+        if (session_state() != SESSION_ACTIVE) {
+                if (session_state() == SESSION_NONE)
+                        credit_for_ever();
+                return;
+        }
+        context = context_of(way->stream);
+        work = context ? work_of(place_of_stream(way->stream).row) : NULL;
+        if (!work)
+                return;
+        ret->context = key_of(context);
+        ret->gate_seen = gate_seen(work->admit.limits);
+        terms = admit_terms(&work->admit, clock_now_ns());
+        ret->turn = terms.turn;
+        if (!terms_are_strict(&terms)) {
+                if (way->key != KEY_NEVER)
+                        credit_open(ret, &work->admit);
+                return;
+        }
+        relax(ret);
+        pass_strictly(ret, way, context, work, is_broken);
+}
+
+CUresult passage_end(struct passage *passage, CUresult rc)
+{
+        struct lane *lane = passage->lane;
+        struct marker end = { .pieces = 1, .paid_ns = passage->piece_ns, .graph = passage->graph };
+
+        if (lane && rc != CUDA_SUCCESS) {
+                admit_refund(&lane->work->admit, passage->pieces * passage->piece_ns,
+                             clock_now_ns());
+        } else if (lane) {
+                if (!passage->ends || !lane_mark(lane, &end)) {
+                        add_relaxed(&lane->since, 1);
+                        add_relaxed(&lane->since_ns, passage->piece_ns);
+                }
+                if (passage->key != KEY_NEVER)
+                        credit_grant(passage);
+        }
+        if (passage->is_held)
+                lane_drop(lane);
+        unrelax(passage);
+        return rc;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See timeline.h. The lock is held across calls of the driver, but only such as wait for nothing.
+ */
+#include "shim/cuda/timeline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "shim/cuda/front.h"
+#include "shim/cuda/real.h"
+#include "shim/lock.h"
+
+#define TIMELINES 64u
+#define PAGE_BYTES 4096u
+#define RENEW_NS INT64_C(1000000000)
+#define MS_NS 1000000.0
+
+struct timeline {
+        struct lock lock;
+        _Atomic uint64_t context; /* 0 = free */
+        CUstream stream;
+        CUevent event[2];
+        unsigned base;    /* times are told from this one, ... */
+        int64_t base_ns;  /* ... which was passed then */
+        bool is_renewing; /* the other one was recorded */
+};
+
+static union {
+        struct {
+                _Atomic uint32_t is_wiped_at_fork;
+                struct lock lock; /* for adding */
+                struct timeline timeline[TIMELINES];
+        };
+        unsigned char pages[2 * PAGE_BYTES];
+} times __attribute__((aligned(PAGE_BYTES)));
+
+_Static_assert(sizeof(times) == 2 * PAGE_BYTES, "whole pages, so that the kernel can wipe them");
+
+static bool make_events(struct timeline *timeline)
+{
+        if (real.cuStreamCreate(&timeline->stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+                return false;
+        for (unsigned i = 0; i < 2; i++) {
+                if (real.cuEventCreate(&timeline->event[i], CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+                        return false;
+        }
+        timeline->base = 0;
+        timeline->is_renewing = false;
+        timeline->base_ns = (int64_t)clock_now_ns();
+        return real.cuEventRecord(timeline->event[0], timeline->stream) == CUDA_SUCCESS;
+}
+
+static struct timeline *look(uint64_t context)
+{
+        for (unsigned i = 0; i < TIMELINES; i++) {
+                if (load_acquire(&times.timeline[i].context) == context)
+                        return &times.timeline[i];
+        }
+        return NULL;
+}
+
+static struct timeline *make(CUcontext context)
+{
+        struct timeline *timeline = look(0);
+        CUcontext popped;
+        bool is_made;
+
+        if (!timeline || real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+                return NULL;
+        is_made = make_events(timeline);
+        real.cuCtxPopCurrent_v2(&popped);
+        if (!is_made)
+                return NULL;
+        store_release(&timeline->context, key_of(context));
+        return timeline;
+}
+
+struct timeline *timeline_of(CUcontext context)
+{
+        struct timeline *timeline = look(key_of(context));
+
+        if (timeline)
+                return timeline;
+        if (!load_relaxed(&times.is_wiped_at_fork)) {
+                madvise(&times, sizeof(times), MADV_WIPEONFORK);
+                store_relaxed(&times.is_wiped_at_fork, 1);
+        }
+        lock_take(&times.lock);
+        timeline = look(key_of(context));
+        if (!timeline)
+                timeline = make(context);
+        lock_drop(&times.lock);
+        return timeline;
+}
+
+static CUresult between(CUevent from, CUevent to, int64_t *ret_ns)
+{
+        float ms = 0;
+        CUresult rc = real.cuEventElapsedTime(&ms, from, to);
+
+        if (rc == CUDA_SUCCESS)
+                *ret_ns = (int64_t)(ms * MS_NS);
+        return rc;
+}
+
+/* Under the lock: from the other event once that was passed, which is at once. */
+static void renew(struct timeline *timeline)
+{
+        CUevent from = timeline->event[timeline->base];
+        CUevent to = timeline->event[!timeline->base];
+        int64_t apart_ns;
+
+        if (!timeline->is_renewing) {
+                timeline->is_renewing = real.cuEventRecord(to, timeline->stream) == CUDA_SUCCESS;
+        } else if (real.cuEventQuery(to) == CUDA_SUCCESS &&
+                   between(from, to, &apart_ns) == CUDA_SUCCESS) {
+                timeline->base_ns += apart_ns;
+                timeline->base = !timeline->base;
+                timeline->is_renewing = false;
+        }
+}
+
+CUresult timeline_read(struct timeline *timeline, CUevent event, int64_t *ret_ns)
+{
+        int64_t apart_ns;
+        CUresult rc;
+
+        lock_take(&timeline->lock);
+        rc = between(timeline->event[timeline->base], event, &apart_ns);
+        if (rc == CUDA_SUCCESS) {
+                *ret_ns = timeline->base_ns + apart_ns;
+                if (apart_ns > RENEW_NS || timeline->is_renewing)
+                        renew(timeline);
+        }
+        lock_drop(&timeline->lock);
+        return rc;
+}
+
+void timeline_forget(CUcontext context)
+{
+        struct timeline *timeline = look(key_of(context));
+
+        if (!timeline || !context)
+                return;
+        for (unsigned i = 0; i < 2; i++)
+                real.cuEventDestroy_v2(timeline->event[i]);
+        real.cuStreamDestroy_v2(timeline->stream);
+        store_release(&timeline->context, 0);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One time for all streams of a context: when an event was passed, in ns.
+ *
+ * The driver tells the time between two events, in milliseconds with 24 bits; so times are told
+ * from an event of ours in a stream of our own, which is idle and so passes it at once, and another
+ * one takes its place before a second has gone. Times of two contexts are as near to each other as
+ * the host's clock was read.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_TIMELINE_H
+#define ALIQUOT_SHIM_CUDA_TIMELINE_H
+
+#include <stdint.h>
+
+#include "abi/cuda.h"
+
+struct timeline;
+
+/* Made at the first call; NULL: no room, or the driver would not. Any thread. */
+struct timeline *timeline_of(CUcontext context);
+
+/* `event` has been passed. The driver's error, CUDA_ERROR_NOT_READY among them, otherwise. */
+CUresult timeline_read(struct timeline *timeline, CUevent event, int64_t *ret_ns);
+
+/* The context is about to be destroyed, and nobody reads its events any more. */
+void timeline_forget(CUcontext context);
+
+#endif

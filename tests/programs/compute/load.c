@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that wants all of a device, and what it got.
+ *
+ *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [threads=N] [settle=MS]
+ *
+ * KIND: kernel, ex, cooperative, graph (of ten), sync (waits for each launch), poll (asks until
+ * each launch is over), step (twenty launches, then waits), streams (two of them in turns). Kernels
+ * take NS of device time each. The cap is set once the session is there; without it the session's
+ * own holds.
+ *
+ * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
+ * simulator's own engine; `billed_ns` by the session's meter, `busy_ns` by the engine, both since
+ * the beginning; `launches`, `waits`, `escapes`. The share counts from `settle` ms after the start
+ * (100).
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "proto/page.h"
+#include "watch.h"
+
+#define MS_NS UINT64_C(1000000)
+#define WINDOW_NS (100 * MS_NS)
+#define WINDOWS 4096
+#define STREAMS 2
+#define GRAPH_NODES 10
+
+static struct {
+        const char *kind;
+        uint64_t ns;
+        double seconds;
+        uint32_t cap_ppm, then_ppm;
+        double then_second;
+        uint64_t settle_ms;
+} asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100 };
+
+static CUuuid uuid;
+static CUfunction spin;
+static CUstream stream[STREAMS];
+static CUgraphExec graph;
+static uint64_t launches;
+
+static void *params[1] = { &asked.ns };
+
+static void launch_kernel(void)
+{
+        OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[0], params, NULL));
+}
+
+static void launch_ex(void)
+{
+        CUlaunchConfig config = { .gridDimX = 1,
+                                  .gridDimY = 1,
+                                  .gridDimZ = 1,
+                                  .blockDimX = 1,
+                                  .blockDimY = 1,
+                                  .blockDimZ = 1,
+                                  .hStream = stream[0] };
+
+        OK(cuLaunchKernelEx(&config, spin, params, NULL));
+}
+
+static void launch_cooperative(void)
+{
+        OK(cuLaunchCooperativeKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[0], params));
+}
+
+static void launch_graph(void)
+{
+        OK(cuGraphLaunch(graph, stream[0]));
+}
+
+static void launch_sync(void)
+{
+        launch_kernel();
+        OK(cuStreamSynchronize(stream[0]));
+}
+
+static void launch_poll(void)
+{
+        launch_kernel();
+        while (cuStreamQuery(stream[0]) == CUDA_ERROR_NOT_READY)
+                ;
+}
+
+static void launch_step(void)
+{
+        launch_kernel();
+        if (launches % 20 == 19)
+                OK(cuCtxSynchronize());
+}
+
+static void launch_streams(void)
+{
+        OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[launches % STREAMS], params, NULL));
+}
+
+static const struct {
+        const char *name;
+        void (*launch)(void);
+} kinds[] = {
+        { "kernel", launch_kernel },
+        { "ex", launch_ex },
+        { "cooperative", launch_cooperative },
+        { "graph", launch_graph },
+        { "sync", launch_sync },
+        { "poll", launch_poll },
+        { "step", launch_step },
+        { "streams", launch_streams },
+};
+
+static void make_graph(void)
+{
+        CUgraph captured;
+
+        OK(cuStreamBeginCapture_v2(stream[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
+        for (unsigned i = 0; i < GRAPH_NODES; i++)
+                launch_kernel();
+        OK(cuStreamEndCapture(stream[0], &captured));
+        OK(cuGraphInstantiateWithFlags(&graph, captured, 0));
+}
+
+static void prepare(void)
+{
+        CUcontext context;
+        CUmodule module;
+        time_authority_find *find;
+
+        OK(cuInit(0));
+        find = (time_authority_find *)dlsym(RTLD_DEFAULT, TIME_AUTHORITY_SYMBOL);
+        if (find)
+                clock_follow(find(TIME_AUTHORITY_VERSION));
+        OK(cuCtxCreate_v2(&context, 0, 0));
+        OK(cuDeviceGetUuid(&uuid, 0));
+        OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
+        OK(cuModuleGetFunction(&spin, module, "spin_ns"));
+        for (unsigned i = 0; i < STREAMS; i++)
+                OK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+        make_graph();
+        if (asked.cap_ppm)
+                watch_set_cap(&uuid, asked.cap_ppm);
+        clock_join(TIME_FOREGROUND);
+}
+
+static void print(const double *window, unsigned windows, double share)
+{
+        const struct page_meter *meter = watch_meter(&uuid);
+
+        printf("{\"share\": %.6f, \"windows\": [", share);
+        for (unsigned i = 0; i < windows; i++)
+                printf("%s%.4f", i ? ", " : "", window[i]);
+        printf("], \"busy_ns\": %llu, \"launches\": %llu", (unsigned long long)watch_busy(&uuid),
+               (unsigned long long)launches);
+        if (meter)
+                printf(", \"billed_ns\": %llu, \"billed_launches\": %llu, \"waits\": %llu, "
+                       "\"escapes\": %llu",
+                       (unsigned long long)load_relaxed(shared_word(&meter->busy_ns)),
+                       (unsigned long long)load_relaxed(shared_word(&meter->launches)),
+                       (unsigned long long)load_relaxed(shared_word(&meter->waits)),
+                       (unsigned long long)load_relaxed(shared_word(&meter->escapes)));
+        printf("}\n");
+}
+
+static void work(void (*launch)(void))
+{
+        static double window[WINDOWS];
+        unsigned windows = 0;
+        uint64_t begin_ns = clock_now_ns();
+        uint64_t from_ns = 0, from_busy = 0, last_ns = 0, last_busy = 0, busy = 0, now_ns;
+
+        do {
+                launch();
+                launches++;
+                now_ns = clock_now_ns();
+                if (now_ns - begin_ns < asked.settle_ms * MS_NS)
+                        continue;
+                if (asked.then_ppm && (double)(now_ns - begin_ns) > asked.then_second * 1e9) {
+                        watch_set_cap(&uuid, asked.then_ppm);
+                        asked.then_ppm = 0;
+                }
+                busy = watch_busy_all(&uuid);
+                if (!from_ns) {
+                        from_ns = last_ns = now_ns;
+                        from_busy = last_busy = busy;
+                } else if (now_ns - last_ns >= WINDOW_NS && windows < WINDOWS) {
+                        window[windows++] = (double)(busy - last_busy) / (double)(now_ns - last_ns);
+                        last_ns = now_ns;
+                        last_busy = busy;
+                }
+        } while ((double)(now_ns - begin_ns) < asked.seconds * 1e9);
+        print(window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns));
+}
+
+static void read_argument(const char *argument)
+{
+        const char *value = strchr(argument, '=') + 1;
+
+        if (strncmp(argument, "kind=", 5) == 0)
+                asked.kind = value;
+        else if (strncmp(argument, "ns=", 3) == 0)
+                asked.ns = strtoull(value, NULL, 10);
+        else if (strncmp(argument, "seconds=", 8) == 0)
+                asked.seconds = strtod(value, NULL);
+        else if (strncmp(argument, "cap=", 4) == 0)
+                asked.cap_ppm = (uint32_t)strtoul(value, NULL, 10);
+        else if (strncmp(argument, "settle=", 7) == 0)
+                asked.settle_ms = strtoull(value, NULL, 10);
+        else if (sscanf(argument, "then=%u@%lf", &asked.then_ppm, &asked.then_second) != 2)
+                exit(2);
+}
+
+int main(int argc, char **argv)
+{
+        for (int i = 1; i < argc; i++)
+                read_argument(argv[i]);
+        prepare();
+        for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+                if (strcmp(kinds[i].name, asked.kind) == 0) {
+                        work(kinds[i].launch);
+                        return 0;
+                }
+        }
+        return 2;
+}
