@@ -210,7 +210,8 @@ int node_cards_start(struct node *node, const struct node_options *options, stru
         rc = nvml_thread_start(&node->nvml, &thread, err);
         if (rc < 0)
                 return rc;
-        node->must_restart_nvml = true;
+        text_put(node->cards.trouble, sizeof(node->cards.trouble), NULL,
+                 "the driver has not answered yet");
         ask(node);
         nvml_thread_wait(node->nvml, START_MS);
         return 0;
