@@ -26,6 +26,7 @@ struct findings {
         char driver[2][PATH_MAX]; /* its CUDA, its NVML */
         char session[PAGE_NAME_BYTES];
         char runtime_dir[STORE_PATH_BYTES];
+        char socket[STORE_PATH_BYTES]; /* of its session, where it was given one */
 };
 
 static bool has_mark(const char *pid, const char *file)
@@ -102,6 +103,8 @@ static void read_environment(const char *pid, struct findings *findings)
         while (entries && getdelim(&entry, &room, '\0', entries) > 0) {
                 if (strncmp(entry, "ALIQUOT_SESSION=", 16) == 0)
                         text_put(findings->session, PAGE_NAME_BYTES, NULL, "%s", entry + 16);
+                if (strncmp(entry, "ALIQUOT_SESSION_SOCKET=", 23) == 0)
+                        text_put(findings->socket, STORE_PATH_BYTES, NULL, "%s", entry + 23);
                 if (strncmp(entry, "ALIQUOT_RUNTIME_DIR=", 20) == 0)
                         text_put(findings->runtime_dir, STORE_PATH_BYTES, NULL, "%s", entry + 20);
         }
@@ -114,6 +117,12 @@ static void add_holdings(const char *pid, const struct findings *findings, struc
         struct store_session session;
         struct usage usage;
 
+        if (findings->socket[0]) {
+                report_add(report, VERDICT_NOTE, "session",
+                           "that of the socket %s; aliquot ps lists those that have joined",
+                           findings->socket);
+                return;
+        }
         if (!findings->session[0]) {
                 report_add(report, VERDICT_NOTE, "session",
                            "no ALIQUOT_SESSION in its environment");

@@ -191,27 +191,37 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
         deliver(visit->fd, &refused, sizeof(refused), NULL, 0);
 }
 
+static void end_silent(struct tenant_visit *visit)
+{
+        visit->tenants->counts.silent++;
+        tenant_visit_end(visit);
+}
+
+/* Whether something was said, or never will be: then the visit is over. */
+static bool hear(struct tenant_visit *visit)
+{
+        char message[MESSAGE_MOST + 1];
+        /* Without room for descriptors: the kernel closes what a peer sends along. */
+        ssize_t got = recv(visit->fd, message, sizeof(message), MSG_DONTWAIT);
+
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+                return false;
+        if (got <= 0) {
+                end_silent(visit);
+                return true;
+        }
+        answer(visit, message, (size_t)got);
+        explicit_bzero(message, (size_t)got);
+        tenant_visit_end(visit);
+        return true;
+}
+
 static void on_message(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_visit *visit = context;
-        char message[MESSAGE_MOST + 1];
-        ssize_t got;
 
-        if (what & EV_TIMEOUT) {
-                visit->tenants->counts.silent++;
-                tenant_visit_end(visit);
-                return;
-        }
-        /* Without room for descriptors: the kernel closes what a peer sends along. */
-        got = recv(fd, message, sizeof(message), MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-                return;
-        if (got > 0)
-                answer(visit, message, (size_t)got);
-        else
-                visit->tenants->counts.silent++;
-        explicit_bzero(message, sizeof(message));
-        tenant_visit_end(visit);
+        if (!hear(visit) && (what & EV_TIMEOUT))
+                end_silent(visit);
 }
 
 /* -- Who may say something -------------------------------------------------------------------- */
@@ -231,7 +241,7 @@ static unsigned connections_most(const struct tenants *tenants)
                        : most;
 }
 
-/* The oldest, of this peer (NULL: of all), has had the most time. */
+/* The oldest, of this peer (NULL: of all), has had the most time; what it has said is heard yet. */
 static void end_oldest(struct tenants *tenants, const struct peer *peer)
 {
         struct tenant_visit *visit;
@@ -241,8 +251,8 @@ static void end_oldest(struct tenants *tenants, const struct peer *peer)
                 /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
                 if (peer && visit->counted != peer)
                         continue;
-                tenants->counts.silent++;
-                tenant_visit_end(visit);
+                if (!hear(visit))
+                        end_silent(visit);
                 return;
         }
 }
@@ -298,4 +308,6 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
         tenants->counts.connections++;
         if (event_add(visit->event, &wait) < 0)
                 tenant_visit_end(visit);
+        else
+                hear(visit); /* most have said it by now */
 }

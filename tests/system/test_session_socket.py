@@ -92,6 +92,12 @@ def test_a_program_that_has_the_socket_alone_is_limited(daemon, sim, path):
     assert daemon.session("a")["processes"] == 0
 
 
+def test_doctor_knows_a_program_that_joined_so(sim, path):
+    with script(sim, path) as gpu:
+        said = sim.aliquot("doctor", str(gpu.ready().process.pid)).stdout
+        assert f"that of the socket {path}" in said, said
+
+
 def test_by_path_and_by_socket_it_is_one_session(daemon, sim, path):
     with script(sim, path) as one, Script(sim, ALIQUOT_SESSION="a") as other:
         one.ready().do(f"alloc 1 {150 * MIB}")
@@ -333,6 +339,16 @@ def test_who_closes_all_descriptors_is_given_another(guest, daemon):
     assert process.stdout.readline() == "joined\n"
     assert go_on(process) == SUCCESS
     assert daemon.session("a")["processes"] <= 1
+
+
+@needs_root
+def test_without_proc_each_look_is_a_question(sim, path):
+    """What is asked for can be opened again only there."""
+    if subprocess.run(["unshare", "-m", "umount", "-l", "/proc"], check=False, capture_output=True).returncode:
+        pytest.skip("no mount namespaces here")
+    process = sim.start(["unshare", "-m", "sh", "-c", "umount -l /proc && exec $0 0 67108864", sim.build.program("sim/hold")],
+                        preload=True, ALIQUOT_RUNTIME_DIR=None, ALIQUOT_SESSION_SOCKET=path)
+    assert process.stdout.readline().split()[2:] == [str(256 * MIB)], process.communicate()
 
 
 def test_with_the_daemon_away_who_joined_goes_on_and_so_do_its_children(guest, daemon):
