@@ -8,6 +8,7 @@
  */
 #include "store/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,6 +31,60 @@ static int try_folder(const struct store *store, bool make, bool must_be_writabl
         return 0;
 }
 
+/* Not what a daemon has there before the first session: its lock, socket, perhaps its database. */
+static bool is_foreign(const char *name)
+{
+        static const char *const ours[] = { ".", "..", "daemon.lock" };
+
+        for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+                if (strcmp(name, ours[i]) == 0)
+                        return false;
+        }
+        return strncmp(name, "aliquot", 7) != 0;
+}
+
+/* Beside sessions other things do not matter, and a folder that we may not list is a daemon's. Else
+ * it is empty, or somebody's who did not expect us. */
+static int check_ours(int folder, const char *path, struct error *err)
+{
+        scoped_dir DIR *entries = NULL;
+        struct dirent *entry;
+        int fd;
+
+        if (faccessat(folder, FOLDER_SESSIONS, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return 0;
+        fd = folder_open_file(folder, ".", O_RDONLY | O_DIRECTORY);
+        if (fd < 0)
+                return 0;
+        entries = fdopendir(fd);
+        if (!entries) {
+                close(fd);
+                return fail(err, -ENOMEM, "%s: out of memory", path);
+        }
+        while ((entry = readdir(entries))) {
+                if (is_foreign(entry->d_name))
+                        return fail(err, -ENOTEMPTY,
+                                    "%s is in use for other things; name an empty folder, or one "
+                                    "that is yet to be made, such as %s/aliquot",
+                                    path, path);
+        }
+        return 0;
+}
+
+/* The one that was asked for. */
+static int try_asked(const struct store *store, bool make, struct error *err)
+{
+        scoped_fd int fd = -1;
+        int rc = try_folder(store, make, make, err);
+
+        if (rc == -EACCES) /* a daemon's: there are sessions to join, and none to make */
+                rc = try_folder(store, false, false, err);
+        if (rc < 0)
+                return rc;
+        fd = folder_open_directory(AT_FDCWD, store->path, false, err);
+        return fd < 0 ? fd : check_ours(fd, store->path, err);
+}
+
 int store_find(struct store *ret, const char *asked, bool make, struct error *err)
 {
         const char *xdg = getenv("XDG_RUNTIME_DIR");
@@ -39,10 +94,7 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
         if (asked && asked[0]) {
                 rc = text_put(store.path, sizeof(store.path) - 128, err, "%s", asked);
                 if (rc == 0)
-                        rc = try_folder(&store, make, make, err);
-                /* A daemon's: there are sessions to join, and none to make. */
-                if (rc == -EACCES)
-                        rc = try_folder(&store, false, false, err);
+                        rc = try_asked(&store, make, err);
                 if (rc < 0) {
                         wrap(err, "runtime folder");
                         return rc;

@@ -65,6 +65,7 @@ struct store_request {
  * `asked` ("" or NULL: nobody did), else /run/aliquot if we may write there, else
  * $XDG_RUNTIME_DIR/aliquot, else /dev/shm/aliquot-UID. Made if it is missing and `make`; a store
  * that is merely looked at need not exist: -ENOENT.
+ * -ENOTEMPTY: the one asked for has no sessions in it, and things that are not ours.
  */
 int store_find(struct store *ret, const char *asked, bool make, struct error *err);
 

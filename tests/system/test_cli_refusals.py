@@ -202,6 +202,21 @@ def test_a_folder_that_cannot_be_made(refused, tmp_path):
             ALIQUOT_RUNTIME_DIR=tmp_path / "file" / "below")
 
 
+def test_a_folder_that_is_used_for_other_things(refused, cli, sim, build, tmp_path):
+    """By the command and by a program alike, and nothing is made in it."""
+    folder = tmp_path / "etc"
+    folder.mkdir(mode=0o755)
+    (folder / "passwd").write_text("")
+    words = ["runtime folder", f"{folder} is in use", f"{folder}/aliquot"]
+    refused(words=words, ALIQUOT_RUNTIME_DIR=folder)
+    result = cli("ls", ALIQUOT_RUNTIME_DIR=folder)
+    assert result.rc != 0 and all(word in result.stderr for word in words), result
+    result = sim.run([build.program("sim/hold"), 0, MIB], preload=True, ALIQUOT_MEMORY="64MiB",
+                     ALIQUOT_RUNTIME_DIR=folder)
+    assert result.rc == 1 and all(word in result.stderr for word in words), result
+    assert [entry.name for entry in folder.iterdir()] == ["passwd"]
+
+
 def test_a_folder_that_others_can_write(refused, sim):
     sim.runtime.chmod(0o777)
     refused(words=["runtime folder", str(sim.runtime)])

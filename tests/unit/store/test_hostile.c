@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fixture.h"
 
@@ -167,6 +168,42 @@ static void test_choosing_a_runtime_folder(void **state)
         assert_int_equal(store_find(&found, path, true, NULL), -EPERM);
 }
 
+static void put_file(const char *folder, const char *name)
+{
+        char path[3 * STORE_PATH_BYTES];
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+}
+
+/* Sessions are made in a folder that is empty or ours, never among other things. */
+static void test_a_folder_that_is_used_for_other_things(void **state)
+{
+        char path[2 * STORE_PATH_BYTES], sessions[2 * STORE_PATH_BYTES + 16];
+        struct store found;
+        struct error err;
+
+        snprintf(path, sizeof(path), "%s/other", store.path);
+        assert_int_equal(mkdir(path, 0700), 0);
+        put_file(path, "daemon.lock");
+        put_file(path, "aliquotd.sock");
+        assert_int_equal(store_find(&found, path, true, NULL), 0);
+        put_file(path, "passwd");
+        for (int make = 0; make < 2; make++) {
+                assert_int_equal(store_find(&found, path, make, &err), -ENOTEMPTY);
+                assert_non_null(strstr(err.text, "such as"));
+        }
+        snprintf(sessions, sizeof(sessions), "%s/sessions", path);
+        assert_int_equal(access(sessions, F_OK), -1);
+
+        /* What comes later beside sessions does not end them. */
+        assert_int_equal(mkdir(sessions, 0700), 0);
+        assert_int_equal(store_find(&found, path, true, NULL), 0);
+}
+
 /* A file system without room is found out by a call that fails, not by a write that kills. */
 static void test_a_full_file_system(void **state)
 {
@@ -201,6 +238,7 @@ int main(void)
                 story(test_strangers_files),
                 story(test_names),
                 story(test_choosing_a_runtime_folder),
+                story(test_a_folder_that_is_used_for_other_things),
                 story(test_a_full_file_system),
         };
 
