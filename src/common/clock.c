@@ -24,6 +24,11 @@ void clock_follow(const struct time_authority *authority)
                 store_release(&followed, authority);
 }
 
+bool clock_is_followed(void)
+{
+        return load_acquire(&followed) != NULL;
+}
+
 static struct timespec timespec_of(uint64_t ns)
 {
         return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),

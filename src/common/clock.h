@@ -19,6 +19,9 @@
  * nothing to do with each other. NULL does nothing. Lives as long as the process. */
 void clock_follow(const struct time_authority *authority);
 
+/* It is an authority's. */
+bool clock_is_followed(void);
+
 /* CLOCK_MONOTONIC, or the authority's: comparable between the processes of a machine. */
 uint64_t clock_now_ns(void);
 

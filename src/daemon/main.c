@@ -6,6 +6,7 @@
  * end it and leave every program as it is; SIGHUP reads config and token again and looks for GPUs
  * anew.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,12 +18,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/api.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
+#include "daemon/schedule/scheduler.h"
 #include "daemon/tenant.h"
 #include "machine/place.h"
 
@@ -45,6 +48,7 @@ static struct {
         struct database *database;
         struct node *node;
         struct tenants *tenants;
+        struct scheduler *scheduler;
         struct api *api;
         struct http *http;
         struct event *events[5];
@@ -266,6 +270,17 @@ static int find_nvml(const char **ret, struct error *err)
         return 0;
 }
 
+/* A simulated GPU may keep a time of its own: leases are then of that time. The library stays. */
+static void follow_time(const char *nvml)
+{
+        void *library = dlopen(nvml, RTLD_NOW | RTLD_LOCAL);
+        time_authority_find *find =
+                library ? (time_authority_find *)dlsym(library, TIME_AUTHORITY_SYMBOL) : NULL;
+
+        if (find)
+                clock_follow(find(TIME_AUTHORITY_VERSION));
+}
+
 static int start_node(struct error *err)
 {
         struct node_options options = { .base = self.base,
@@ -276,7 +291,11 @@ static int start_node(struct error *err)
                                         .managed_cgroups = self.config.managed_cgroups };
         int rc = find_nvml(&options.nvml, err);
 
-        return rc < 0 ? rc : node_open(&self.node, &options, err);
+        if (rc < 0)
+                return rc;
+        if (self.options.is_simulated)
+                follow_time(options.nvml);
+        return node_open(&self.node, &options, err);
 }
 
 static int start_tenants(struct error *err)
@@ -286,6 +305,40 @@ static int start_tenants(struct error *err)
                                                  .config = &self.config };
 
         return tenants_start(&self.tenants, &options, err);
+}
+
+static void on_folder(const struct sessions_one *session, bool is_there, void *context)
+{
+        struct error err = { 0 };
+
+        if (!is_there)
+                scheduler_drop(self.scheduler, session->id);
+        else if (scheduler_put(self.scheduler, session, &err) < 0)
+                log_line(LOG_WARN, "session %s goes by its own cap alone: %s", session->name,
+                         err.text);
+}
+
+static int start_scheduler(struct error *err)
+{
+        const struct sessions *all = node_sessions(self.node);
+        int rc = scheduler_start(&self.scheduler, &self.store, err);
+
+        if (rc < 0)
+                return rc;
+        node_watch_folders(self.node, on_folder, self.scheduler);
+        for (unsigned i = 0; i < all->places; i++) {
+                if (all->session[i].state == SESSIONS_OPEN)
+                        on_folder(&all->session[i], true, NULL);
+        }
+        return 0;
+}
+
+static void stop_scheduler(void)
+{
+        if (!self.scheduler)
+                return;
+        node_leave_folders(self.node, self.scheduler);
+        scheduler_stop(self.scheduler);
 }
 
 static int listen_tcp(struct error *err)
@@ -349,6 +402,8 @@ static int start(struct error *err)
                 rc = start_node(err);
         if (rc == 0)
                 rc = start_tenants(err);
+        if (rc == 0)
+                rc = start_scheduler(err);
         return rc < 0 ? rc : start_http(err);
 }
 
@@ -356,6 +411,7 @@ static void end(void)
 {
         http_stop(self.http);
         api_stop(self.api);
+        stop_scheduler();
         tenants_stop(self.tenants);
         node_close(self.node);
         for (unsigned i = 0; i < 5; i++) {

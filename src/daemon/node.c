@@ -172,13 +172,21 @@ static int make(struct node *node, const struct work *work, const struct session
         return folder_make(&node->store, session, &node->cards.cards, err);
 }
 
+static void show_folder(const struct node *node, const struct sessions_one *session, bool is_there)
+{
+        for (unsigned i = 0; i < NODE_WATCHERS; i++) {
+                if (node->folders[i].watcher)
+                        node->folders[i].watcher(session, is_there, node->folders[i].context);
+        }
+}
+
 static int make_and_show(struct node *node, const struct work *work,
                          const struct sessions_one *session, struct error *err)
 {
         int rc = make(node, work, session, err);
 
-        if (rc == 0 && node->folder_watcher)
-                node->folder_watcher(session, true, node->folder_context);
+        if (rc == 0)
+                show_folder(node, session, true);
         return rc;
 }
 
@@ -208,8 +216,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         case SESSIONS_SIGKILL:
                 return signal_all(node, work, action->session, SIGKILL, err);
         case SESSIONS_REMOVE:
-                if (node->folder_watcher)
-                        node->folder_watcher(action->session, false, node->folder_context);
+                show_folder(node, action->session, false);
                 return folder_remove(&node->store, action->session, err);
         default:
                 tell(node, work, action);
@@ -379,8 +386,20 @@ const struct node_counts *node_counts(const struct node *node)
 
 void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context)
 {
-        node->folder_watcher = watcher;
-        node->folder_context = context;
+        unsigned at = 0;
+
+        while (node->folders[at].watcher)
+                at++;
+        node->folders[at].watcher = watcher;
+        node->folders[at].context = context;
+}
+
+void node_leave_folders(struct node *node, void *context)
+{
+        for (unsigned i = 0; i < NODE_WATCHERS; i++) {
+                if (node->folders[i].context == context)
+                        node->folders[i].watcher = NULL;
+        }
 }
 
 void node_listen(struct node *node, node_listener *listener, void *context)

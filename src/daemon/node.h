@@ -67,10 +67,12 @@ struct database *node_database(struct node *node);
 typedef void node_listener(const struct database_event *event, void *context);
 void node_listen(struct node *node, node_listener *listener, void *context);
 
-/* Calls `watcher` when a session's folder has been made or changed, and before it goes. One
- * watcher; NULL: none any more. It takes no step. */
+/* Calls `watcher` when a session's folder has been made or changed, and before it goes. It takes no
+ * step. A few watchers; each ends itself with the context it began with. */
+#define NODE_WATCHERS 2u
 typedef void node_folder_watcher(const struct sessions_one *session, bool is_there, void *context);
 void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context);
+void node_leave_folders(struct node *node, void *context);
 
 /* Some process of this session may be gone: one that ends is looked at now, not at its turn. */
 void node_look(struct node *node, const char *name);

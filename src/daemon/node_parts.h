@@ -22,8 +22,10 @@ struct node {
         struct node_counts counts;
         node_listener *listener;
         void *listener_context;
-        node_folder_watcher *folder_watcher;
-        void *folder_context;
+        struct {
+                node_folder_watcher *watcher; /* NULL: the place is free */
+                void *context;
+        } folders[NODE_WATCHERS];
 
         struct node_cards cards;
         const struct watch_policy *watch;

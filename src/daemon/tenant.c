@@ -318,7 +318,7 @@ void tenants_stop(struct tenants *tenants)
 
         if (!tenants)
                 return;
-        node_watch_folders(tenants->options.node, NULL, NULL);
+        node_leave_folders(tenants->options.node, tenants);
         for (listener = LIST_FIRST(&tenants->listeners); listener; listener = next) {
                 next = LIST_NEXT(listener, entry);
                 listener_close(listener);

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/schedule/members.h"
+
+#include <string.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+/* A claim to want something holds for so long: while the gate is open, and while it is closed, when
+ * those before it renew it each 10 ms. */
+#define IDLE_NS UINT64_C(200000)
+#define WANT_NS UINT64_C(30000000)
+/* A member that wanted nothing for so long is none any more. */
+#define GONE_NS UINT64_C(5000000000)
+#define BEAT_NS UINT64_C(100000000)
+
+/* -- The core's words, carried out ------------------------------------------------------------ */
+
+static void carry_out(struct members *self, const struct sched_action *action)
+{
+        struct member *member = &self->member[action->member];
+        struct seated *seated = member->seated;
+        enum page_mode mode = PAGE_MODE_CLOSED;
+
+        if (!seated)
+                return;
+        if (action->type == SCHED_ALARM) {
+                log_line(LOG_WARN, "session %s is more than 10 s of GPU time above its cap",
+                         seated->seat->limits->name);
+                return;
+        }
+        if (action->type == SCHED_FREE)
+                mode = PAGE_MODE_FREE;
+        else if (action->type == SCHED_OPEN)
+                mode = PAGE_MODE_OPEN;
+        if (mode == PAGE_MODE_CLOSED)
+                member->is_begun = false;
+        seat_tell(seated->seat, member->share, mode,
+                  mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
+                  mode == PAGE_MODE_CLOSED ? 0 : (uint64_t)action->target_ns);
+}
+
+/* False: refused. */
+static bool step(struct members *self, const struct sched_event *event, uint64_t now_ns)
+{
+        sched_step(&self->sched, event, (int64_t)now_ns, &self->actions);
+        if (self->actions.refused)
+                return false;
+        for (unsigned i = 0; i < self->actions.count; i++)
+                carry_out(self, &self->actions.action[i]);
+        return true;
+}
+
+static void tell(struct members *self, uint16_t member, enum sched_event_type type, int64_t ns,
+                 uint64_t now_ns)
+{
+        const struct sched_event event = {
+                .type = type, .member = member, .ns = ns, .bank_ns = SCHED_NEVER
+        };
+
+        step(self, &event, now_ns);
+}
+
+/* -- Members ---------------------------------------------------------------------------------- */
+
+static int device_of(struct members *self, const uint8_t uuid[16])
+{
+        unsigned at = 0;
+
+        while (at < self->device_count && memcmp(self->device[at], uuid, 16) != 0)
+                at++;
+        if (at == SCHED_DEVICES)
+                return -1;
+        if (at == self->device_count)
+                memcpy(self->device[self->device_count++], uuid, 16);
+        return (int)at;
+}
+
+static uint16_t free_member(const struct members *self)
+{
+        uint16_t at = 0;
+
+        while (at < SCHED_MEMBERS && self->member[at].seated)
+                at++;
+        return at;
+}
+
+/* Closed until the core says otherwise. */
+static void add_member(struct members *self, struct seated *seated, unsigned share,
+                       const struct seat_claim *claim, uint64_t now_ns)
+{
+        const struct seat_share *terms = &seated->seat->share[share];
+        int device = device_of(self, terms->uuid);
+        uint16_t at = free_member(self);
+        struct sched_event event = { .type = SCHED_ADD, .member = at, .terms = terms->terms };
+
+        if (device < 0 || at == SCHED_MEMBERS)
+                return;
+        event.device = (uint8_t)device;
+        self->member[at] = (struct member){ .seated = seated,
+                                            .share = share,
+                                            .busy_ns = claim->busy_ns,
+                                            .read_ns = now_ns,
+                                            .active_ns = now_ns,
+                                            .look_ns = CLOCK_NEVER };
+        seated->member[share] = at;
+        seat_tell(seated->seat, share, PAGE_MODE_CLOSED, 0, 0);
+        if (step(self, &event, now_ns))
+                return;
+        log_line(LOG_WARN, "session %s gets no turns: its %s makes no sense beside the others'",
+                 seated->seat->limits->name, self->actions.refused);
+        self->member[at].seated = NULL;
+        seated->member[share] = NO_MEMBER;
+}
+
+static void remove_member(struct members *self, struct seated *seated, unsigned share,
+                          uint64_t now_ns)
+{
+        uint16_t at = seated->member[share];
+
+        if (at == NO_MEMBER)
+                return;
+        tell(self, at, SCHED_REMOVE, 0, now_ns);
+        seated->member[share] = NO_MEMBER;
+        self->member[at].seated = NULL;
+}
+
+bool members_has(const struct seated *seated)
+{
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                if (seated->member[i] != NO_MEMBER)
+                        return true;
+        }
+        return false;
+}
+
+/* Its gates are left open, and it goes by its own cap. */
+static void dismiss(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        for (unsigned i = 0; i < seated->seat->share_count; i++)
+                remove_member(self, seated, i, now_ns);
+        if (!seated->is_watched)
+                return;
+        seated->is_watched = false;
+        seat_beat(seated->seat, 0);
+        for (unsigned i = 0; i < seated->seat->share_count; i++)
+                seat_tell(seated->seat, i, PAGE_MODE_FREE, 0, 0);
+}
+
+void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        dismiss(self, seated, now_ns);
+        seat_close(seated->seat);
+        seated->seat = NULL;
+}
+
+/* -- What sessions say ------------------------------------------------------------------------ */
+
+static void note_use(struct members *self, uint16_t at, const struct seat_claim *claim,
+                     uint64_t now_ns)
+{
+        struct member *member = &self->member[at];
+        uint64_t used_ns = claim->busy_ns - member->busy_ns;
+        uint64_t past_ns = now_ns - member->read_ns;
+
+        if (claim->busy_ns > member->busy_ns)
+                tell(self, at, SCHED_USED, (int64_t)(used_ns < past_ns ? used_ns : past_ns),
+                     now_ns);
+        member->busy_ns = claim->busy_ns;
+        member->read_ns = now_ns;
+}
+
+/* Whether the member wants its device, by what it says; and until when that holds. */
+static bool is_wanting(const struct members *self, uint16_t at, const struct seat_claim *claim,
+                       uint64_t now_ns, uint64_t *ret_until_ns)
+{
+        uint8_t mode = self->sched.member[at].mode;
+        bool is_open = mode == SCHED_MODE_OPEN || mode == SCHED_MODE_FREE;
+        uint64_t holds_ns = is_open ? IDLE_NS : WANT_NS;
+
+        *ret_until_ns = claim->running_until_ns;
+        if (claim->running_until_ns)
+                return true;
+        *ret_until_ns = claim->wanted_ns + holds_ns;
+        return claim->wanted_ns && now_ns - claim->wanted_ns < holds_ns;
+}
+
+static void hear_claim(struct members *self, uint16_t at, const struct seat_claim *claim,
+                       uint64_t now_ns)
+{
+        const struct sched_member *core = &self->sched.member[at];
+        struct member *member = &self->member[at];
+        bool is_running = claim->running_until_ns > 0;
+        bool wants;
+
+        note_use(self, at, claim, now_ns);
+        if (is_running && !member->is_begun &&
+            (core->mode == SCHED_MODE_OPEN || core->mode == SCHED_MODE_FREE)) {
+                member->is_begun = true;
+                tell(self, at, SCHED_BEGAN, 0, now_ns);
+        }
+        if (core->is_draining && !is_running)
+                tell(self, at, SCHED_DRAINED, 0, now_ns);
+        wants = is_wanting(self, at, claim, now_ns, &member->look_ns);
+        if (wants)
+                member->active_ns = now_ns;
+        else
+                member->look_ns = member->active_ns + IDLE_NS + 1;
+        if (wants && !core->is_wanting)
+                tell(self, at, SCHED_WANT, 0, now_ns);
+        else if (core->is_wanting && now_ns - member->active_ns > IDLE_NS)
+                tell(self, at, SCHED_RESTS, 0, now_ns);
+        if (!core->is_wanting)
+                member->look_ns = CLOCK_NEVER;
+}
+
+/* False: its page is gone. */
+static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
+{
+        struct member *member = &self->member[at];
+        struct seat_claim claim;
+
+        if (!seat_read(member->seated->seat, member->share, now_ns, &claim))
+                return false;
+        hear_claim(self, at, &claim, now_ns);
+        return true;
+}
+
+static bool is_stale(const struct members *self, const struct seated *seated, uint64_t now_ns)
+{
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                uint16_t at = seated->member[i];
+
+                if (at != NO_MEMBER && now_ns - self->member[at].active_ns < GONE_NS)
+                        return false;
+        }
+        return true;
+}
+
+/* Who rang wants something of a GPU; those that nobody wants are not spoken of. */
+static void hear_bell(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        uint32_t bell = load_acquire(shared_half(seat_bell(seated->seat)));
+        struct seat_claim claim;
+
+        if (bell == seated->bell)
+                return;
+        seated->bell = bell;
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                if (seated->member[i] != NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim) ||
+                    !claim.wanted_ns || now_ns - claim.wanted_ns > GONE_NS)
+                        continue;
+                add_member(self, seated, i, &claim, now_ns);
+                if (seated->member[i] != NO_MEMBER)
+                        tell(self, seated->member[i], SCHED_WANT, 0, now_ns);
+        }
+}
+
+void members_hear(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        bool is_there = true;
+
+        hear_bell(self, seated, now_ns);
+        if (!members_has(seated) || !seated->is_watched)
+                return;
+        for (unsigned i = 0; i < seated->seat->share_count && is_there; i++) {
+                if (seated->member[i] != NO_MEMBER)
+                        is_there = hear_member(self, seated->member[i], now_ns);
+        }
+        if (!is_there) {
+                log_line(LOG_WARN, "session %s has spoilt its pages; it gets no turns",
+                         seated->seat->limits->name);
+                members_unseat(self, seated, now_ns);
+        } else if (is_stale(self, seated, now_ns)) {
+                dismiss(self, seated, now_ns);
+        }
+}
+
+/* -- Who is watched --------------------------------------------------------------------------- */
+
+static bool has_terms(const struct sched_terms *terms)
+{
+        return terms->cap_ppm < SCHED_WHOLE_PPM || terms->guarantee_ppm > 0 ||
+               terms->class != SCHED_CLASS_NORMAL;
+}
+
+static bool is_alone(const struct members *self, uint16_t at)
+{
+        for (uint16_t i = 0; i < SCHED_MEMBERS; i++) {
+                if (i != at && self->member[i].seated &&
+                    self->sched.member[i].device == self->sched.member[at].device)
+                        return false;
+        }
+        return true;
+}
+
+static bool must_watch(const struct members *self, const struct seated *seated)
+{
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                uint16_t at = seated->member[i];
+
+                if (at != NO_MEMBER &&
+                    (has_terms(&seated->seat->share[i].terms) || !is_alone(self, at)))
+                        return true;
+        }
+        return false;
+}
+
+/* From here on what it says counts; what it measured before does not. */
+static void begin_watch(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        seated->is_watched = true;
+        seated->beat_ns = now_ns;
+        seat_beat(seated->seat, now_ns);
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                uint16_t at = seated->member[i];
+                struct seat_claim claim;
+
+                if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
+                        continue;
+                self->member[at].busy_ns = claim.busy_ns;
+                self->member[at].read_ns = now_ns;
+                self->member[at].active_ns = now_ns;
+                self->member[at].look_ns = now_ns + IDLE_NS + 1;
+                seat_nudge(seated->seat, i); /* who runs without looking looks */
+        }
+}
+
+void members_watch(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        if (!seated->is_watched && must_watch(self, seated)) {
+                begin_watch(self, seated, now_ns);
+        } else if (seated->is_watched && now_ns - seated->beat_ns >= BEAT_NS) {
+                seated->beat_ns = now_ns;
+                seat_beat(seated->seat, now_ns);
+        }
+}
+
+/* -- Time and places -------------------------------------------------------------------------- */
+
+void members_tick(struct members *self, uint64_t now_ns)
+{
+        const struct sched_event tick = { .type = SCHED_TICK };
+
+        step(self, &tick, now_ns);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy)
+{
+        int64_t next_ns = sched_next_ns(&self->sched);
+        uint64_t due_ns = next_ns == SCHED_NEVER ? CLOCK_NEVER : (uint64_t)next_ns;
+
+        *ret_is_busy = false;
+        for (unsigned i = 0; i < self->places; i++) {
+                if (!self->seated[i].seat || !self->seated[i].is_watched)
+                        continue;
+                *ret_is_busy = true;
+                due_ns = sooner(due_ns, self->seated[i].beat_ns + BEAT_NS);
+        }
+        for (unsigned i = 0; *ret_is_busy && i < SCHED_MEMBERS; i++) {
+                if (self->member[i].seated && self->member[i].seated->is_watched)
+                        due_ns = sooner(due_ns, self->member[i].look_ns);
+        }
+        return due_ns > now_ns ? due_ns : now_ns + 1;
+}
+
+struct seated *members_find(struct members *self, const uint8_t id[16])
+{
+        for (unsigned i = 0; i < self->places; i++) {
+                struct seated *seated = &self->seated[i];
+
+                if (seated->seat && memcmp(seated->seat->id, id, sizeof(seated->seat->id)) == 0)
+                        return seated;
+        }
+        return NULL;
+}
+
+static struct seated *free_place(struct members *self)
+{
+        unsigned at = 0;
+
+        while (at < self->places && self->seated[at].seat)
+                at++;
+        if (at == self->places)
+                self->places++;
+        return &self->seated[at];
+}
+
+/* The same session with other terms; its pages stay mapped. */
+static void change_terms(struct members *self, struct seated *seated, const struct seat *now,
+                         uint64_t now_ns)
+{
+        memcpy(seated->seat->share, now->share, sizeof(now->share));
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                const struct sched_event event = { .type = SCHED_CHANGE,
+                                                   .member = seated->member[i],
+                                                   .terms = now->share[i].terms };
+
+                if (event.member != NO_MEMBER && !step(self, &event, now_ns))
+                        log_line(LOG_WARN, "session %s keeps its turns: its %s makes no sense",
+                                 seated->seat->limits->name, self->actions.refused);
+        }
+}
+
+void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns)
+{
+        struct seated *seated = members_find(self, take_seat->id);
+
+        if (seated) {
+                change_terms(self, seated, take_seat, now_ns);
+                seat_close(take_seat);
+                return;
+        }
+        seated = free_place(self);
+        *seated = (struct seated){ .seat = take_seat };
+        for (unsigned i = 0; i < SESSIONS_GPUS; i++)
+                seated->member[i] = NO_MEMBER;
+}

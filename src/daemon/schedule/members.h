@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two files of the scheduler share, and nobody else: members.c speaks with the core and
+ * with the sessions' pages, scheduler.c has the thread and what the loop asks.
+ *
+ * Everything here is guarded by the scheduler's lock.
+ */
+#ifndef ALIQUOT_DAEMON_SCHEDULE_MEMBERS_H
+#define ALIQUOT_DAEMON_SCHEDULE_MEMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/sched.h"
+#include "daemon/schedule/seat.h"
+
+#define NO_MEMBER SCHED_MEMBERS
+
+/* A session that is there. */
+struct seated {
+        struct seat *seat; /* NULL: the place is free */
+        uint32_t bell;     /* as it was last read */
+        bool is_watched;   /* its page says that it has a scheduler */
+        uint64_t beat_ns;
+        uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
+};
+
+/* Beside the core's own, by the same number. */
+struct member {
+        struct seated *seated;
+        unsigned share;
+        uint64_t busy_ns;   /* as last read */
+        uint64_t read_ns;   /* when that was */
+        uint64_t active_ns; /* when it last ran or wanted */
+        uint64_t look_ns;   /* what it said holds until then, if it says nothing new */
+        bool is_begun;      /* since its gate opened */
+};
+
+/* All sessions, and those of them that have launched. */
+struct members {
+        unsigned places; /* one above the last of `seated` in use */
+        struct seated seated[SESSIONS_MOST];
+        struct member member[SCHED_MEMBERS];
+        unsigned device_count;
+        uint8_t device[SCHED_DEVICES][16];
+        struct sched sched;
+        struct sched_actions actions;
+};
+
+/* Hears what the session says, if anything. It may be unseated by that. */
+void members_hear(struct members *self, struct seated *seated, uint64_t now_ns);
+
+/* Says that there is a scheduler to those who need one. */
+void members_watch(struct members *self, struct seated *seated, uint64_t now_ns);
+
+/* Time has passed. */
+void members_tick(struct members *self, uint64_t now_ns);
+
+/* When to look again although nobody says anything. `ret_is_busy`: somebody is watched. */
+uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy);
+
+/* `seat` is taken over. */
+void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns);
+void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
+struct seated *members_find(struct members *self, const uint8_t id[16]);
+
+/* It has launched on some GPU. */
+bool members_has(const struct seated *seated);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/schedule/scheduler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "daemon/schedule/guard.h"
+#include "daemon/schedule/members.h"
+#include "daemon/schedule/wait.h"
+
+/* Where bells cannot be waited for: how often they are looked at, with and without somebody who is
+ * watched. */
+#define LOOK_NS UINT64_C(250000)
+#define REST_NS UINT64_C(10000000)
+
+struct scheduler {
+        const struct store *store;
+        pthread_t thread;
+        _Atomic uint32_t bell;
+        pthread_mutex_t lock; /* of the rest */
+        bool is_ending;
+        struct members members;
+};
+
+/* -- The thread ------------------------------------------------------------------------------- */
+
+/* Who launches is listened to before who does not yet. */
+static void add_bells(const struct members *members, bool are_members, struct bells *bells)
+{
+        for (unsigned i = 0; i < members->places; i++) {
+                const struct seated *seated = &members->seated[i];
+
+                if (seated->seat && members_has(seated) == are_members)
+                        bells_add(bells, shared_half(seat_bell(seated->seat)));
+        }
+}
+
+static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_busy)
+{
+        struct members *members = &self->members;
+        uint64_t now_ns;
+
+        bells_begin(bells, &self->bell);
+        add_bells(members, true, bells);
+        add_bells(members, false, bells);
+        now_ns = clock_now_ns();
+        for (unsigned i = 0; i < members->places; i++) {
+                if (members->seated[i].seat)
+                        members_hear(members, &members->seated[i], now_ns);
+        }
+        members_tick(members, now_ns);
+        for (unsigned i = 0; i < members->places; i++) {
+                if (members->seated[i].seat)
+                        members_watch(members, &members->seated[i], now_ns);
+        }
+        return members_due_ns(members, now_ns, ret_is_busy);
+}
+
+static void *run(void *argument)
+{
+        struct scheduler *self = argument;
+        struct bells bells;
+        uint64_t due_ns;
+        bool is_busy;
+
+        clock_join(TIME_BACKGROUND);
+        pthread_mutex_lock(&self->lock);
+        while (!self->is_ending) {
+                due_ns = work(self, &bells, &is_busy);
+                pthread_mutex_unlock(&self->lock);
+                bells_wait(&bells, due_ns, is_busy ? LOOK_NS : REST_NS);
+                pthread_mutex_lock(&self->lock);
+        }
+        pthread_mutex_unlock(&self->lock);
+        clock_leave();
+        return NULL;
+}
+
+static int start_thread(struct scheduler *self, struct error *err)
+{
+        sigset_t all, before;
+        int rc;
+
+        sigfillset(&all);
+        sigdelset(&all, SIGBUS); /* guard.h */
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        rc = pthread_create(&self->thread, NULL, run, self);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (rc != 0) {
+                errno = rc;
+                return fail(err, -rc, "the scheduler's thread: %m");
+        }
+        pthread_setname_np(self->thread, "aliquot-sched");
+        return 0;
+}
+
+int scheduler_start(struct scheduler **ret, const struct store *store, struct error *err)
+{
+        struct scheduler *self = calloc(1, sizeof(*self));
+        int rc = self ? guard_start(err) : fail(err, -ENOMEM, "out of memory");
+
+        if (rc == 0) {
+                self->store = store;
+                pthread_mutex_init(&self->lock, NULL);
+                sched_init(&self->members.sched);
+                rc = start_thread(self, err);
+        }
+        if (rc < 0)
+                free(self);
+        else
+                *ret = self;
+        return rc;
+}
+
+void scheduler_stop(struct scheduler *self)
+{
+        if (!self)
+                return;
+        pthread_mutex_lock(&self->lock);
+        self->is_ending = true;
+        pthread_mutex_unlock(&self->lock);
+        bells_ring(&self->bell);
+        pthread_join(self->thread, NULL);
+        for (unsigned i = 0; i < self->members.places; i++) {
+                if (self->members.seated[i].seat)
+                        members_unseat(&self->members, &self->members.seated[i], clock_now_ns());
+        }
+        pthread_mutex_destroy(&self->lock);
+        free(self);
+}
+
+/* -- What the loop says ----------------------------------------------------------------------- */
+
+int scheduler_put(struct scheduler *self, const struct sessions_one *session, struct error *err)
+{
+        struct seat *seat;
+        int rc = seat_open(self->store, session, &seat, err);
+
+        if (rc < 0)
+                return rc;
+        pthread_mutex_lock(&self->lock);
+        members_seat(&self->members, seat, clock_now_ns());
+        pthread_mutex_unlock(&self->lock);
+        bells_ring(&self->bell);
+        return 0;
+}
+
+void scheduler_drop(struct scheduler *self, const uint8_t id[16])
+{
+        struct seated *seated;
+
+        pthread_mutex_lock(&self->lock);
+        seated = members_find(&self->members, id);
+        if (seated)
+                members_unseat(&self->members, seated, clock_now_ns());
+        pthread_mutex_unlock(&self->lock);
+        bells_ring(&self->bell);
+}
+
+static void view(const struct members *members, const struct seated *seated, uint16_t at,
+                 struct scheduler_view *ret)
+{
+        const struct sched_member *core = &members->sched.member[at];
+
+        *ret = (struct scheduler_view){
+                .is_watched = seated->is_watched,
+                .held_ns = (uint64_t)core->held_ns,
+                .billed_ns = (uint64_t)core->billed_ns,
+                .waited_ns = (uint64_t)core->wait_ns,
+                .throttled_ns = (uint64_t)core->throttled_ns,
+                .overrun_ns = (uint64_t)core->overrun_ns,
+                .leases = core->leases,
+                .bank_ns = sched_bank_ns(&members->sched, at),
+        };
+}
+
+bool scheduler_read(struct scheduler *self, const uint8_t id[16], unsigned share,
+                    struct scheduler_view *ret)
+{
+        struct seated *seated;
+        uint16_t at = NO_MEMBER;
+
+        pthread_mutex_lock(&self->lock);
+        seated = members_find(&self->members, id);
+        if (seated && share < seated->seat->share_count)
+                at = seated->member[share];
+        if (at != NO_MEMBER)
+                view(&self->members, seated, at, ret);
+        pthread_mutex_unlock(&self->lock);
+        return at != NO_MEMBER;
+}

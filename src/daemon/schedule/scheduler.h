@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executor of core/sched: a thread that watches what sessions want of their GPUs, and writes
+ * their leases.
+ *
+ *      scheduler_start(&scheduler, store, &err);
+ *      scheduler_put(scheduler, session)       // its folder was made, or its terms changed
+ *      scheduler_drop(scheduler, id)           // it is about to go
+ *      scheduler_read(scheduler, id, share)    // for views
+ *      scheduler_stop(scheduler);
+ *
+ * A thread of its own, since a lease is over within microseconds of its time while the loop may be
+ * busy with a database (docs/decisions/008-scheduler-thread.md). All other functions are the
+ * loop's; none waits for longer than one step of the core.
+ *
+ * A session that never launched costs a look at one word. Who launches rings its session's bell and
+ * becomes a member. Where one member has a device to itself and no cap, nothing is measured: it
+ * runs as if there were no scheduler. From the second on, or with a cap, a guarantee, a weight or a
+ * priority, its page says that there is one (limits_page.scheduler_at_ns), and leases hold. When
+ * the daemon goes, that word grows old and every session goes by its own cap.
+ */
+#ifndef ALIQUOT_DAEMON_SCHEDULE_SCHEDULER_H
+#define ALIQUOT_DAEMON_SCHEDULE_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/sessions.h"
+#include "store/store.h"
+
+struct scheduler;
+
+/* `store` is borrowed for the scheduler's life. */
+int scheduler_start(struct scheduler **ret, const struct store *store, struct error *err);
+void scheduler_stop(struct scheduler *scheduler);
+
+int scheduler_put(struct scheduler *scheduler, const struct sessions_one *session,
+                  struct error *err);
+void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);
+
+/* What a session had of a GPU since it first launched; nanoseconds. */
+struct scheduler_view {
+        bool is_watched;
+        uint64_t held_ns;      /* the gate open, or draining; with others beside it, its part */
+        uint64_t billed_ns;    /* of that, measured as busy */
+        uint64_t waited_ns;    /* wanted, and somebody else had the device */
+        uint64_t throttled_ns; /* wanted, and its own cap was reached */
+        uint64_t overrun_ns;   /* beyond the end of its leases */
+        uint64_t leases;
+        int64_t bank_ns; /* what its cap lets it use now; below 0: debt */
+};
+
+/* False: it never launched there. */
+bool scheduler_read(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
+                    struct scheduler_view *ret);
+
+#endif

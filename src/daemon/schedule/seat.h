@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session as the scheduler sees it: its two pages, and what was promised to it on each GPU.
+ *
+ * `limits` is the daemon's to write: the lease. Of `slots` the part before the slots is mapped, for
+ * reading; it is the tenant's, may be anything, and may go (guard.h). What it claims is bounded at
+ * each reading: a claim can cost its own session turns, and nobody else.
+ */
+#ifndef ALIQUOT_DAEMON_SCHEDULE_SEAT_H
+#define ALIQUOT_DAEMON_SCHEDULE_SEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/sched.h"
+#include "core/sessions.h"
+#include "store/store.h"
+
+/* One GPU of a session. Row i of its pages is of its share i. */
+struct seat_share {
+        uint8_t uuid[16];
+        struct sched_terms terms;
+};
+
+struct seat {
+        uint8_t id[16];
+        unsigned share_count;
+        struct seat_share share[SESSIONS_GPUS];
+        struct limits_page *limits;
+        const struct slots_page *slots; /* no further than `slot` */
+};
+
+/* The pages of a session that is there, with its terms. Freed by seat_close(). */
+int seat_open(const struct store *store, const struct sessions_one *session, struct seat **ret,
+              struct error *err);
+void seat_close(struct seat *seat);
+
+/* What the session's processes say of a GPU. */
+struct seat_claim {
+        uint64_t busy_ns;   /* measured, ever since */
+        uint64_t wanted_ns; /* when somebody last stood before the gate; never in the future */
+        /* Until then some process has the session's turn, and work may be in flight; 0: none. */
+        uint64_t running_until_ns;
+};
+
+/* False: the page is gone, or is none any more. */
+bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct seat_claim *ret);
+
+/* The word that is raised when something is wanted; NULL never. */
+const uint32_t *seat_bell(const struct seat *seat);
+
+/* Writes the lease of a GPU and wakes who waits for it. */
+void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,
+               uint64_t target_ns);
+
+/* The same lease again, so that who runs without looking at it looks. */
+void seat_nudge(struct seat *seat, unsigned share);
+
+/* That the session has a scheduler, now; 0: none. */
+void seat_beat(struct seat *seat, uint64_t now_ns);
+
+#endif

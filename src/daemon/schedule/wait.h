@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting for any of many words that other processes raise.
+ *
+ *      bells_begin(&bells, &own);              // what they hold now, before anything is read
+ *      bells_add(&bells, seat_bell(seat));
+ *      ... look at what the words are about ...
+ *      bells_wait(&bells, deadline, look);     // until one was raised since, or the time is over
+ *
+ * By futex_waitv() (Linux 5.16), up to its 128 words: those added first. The others are looked at
+ * each BELLS_REST_NS. Where the kernel lacks it, or the clock is a simulator's, only the own word
+ * wakes: all others are looked at each `look` nanoseconds.
+ */
+#ifndef ALIQUOT_DAEMON_SCHEDULE_WAIT_H
+#define ALIQUOT_DAEMON_SCHEDULE_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BELLS_MOST 128u
+#define BELLS_REST_NS UINT64_C(20000000)
+
+struct bells {
+        unsigned count;
+        bool has_more; /* some could not be added */
+        const _Atomic uint32_t *word[BELLS_MOST];
+        uint32_t seen[BELLS_MOST];
+};
+
+/* `own` is a word of this process, raised with bells_ring(). */
+void bells_begin(struct bells *ret, const _Atomic uint32_t *own);
+void bells_add(struct bells *bells, const _Atomic uint32_t *word);
+
+/* CLOCK_NEVER: no end. May return early. */
+void bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns);
+
+void bells_ring(_Atomic uint32_t *own);
+
+#endif

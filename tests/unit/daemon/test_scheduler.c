@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scheduler's thread in front of real pages; the tests play the sessions' programs. What it
+ * decides is core/sched's, and tested there: here, that it hears what sessions say, that they
+ * hear what it says, and that a session's pages can hold anything.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "daemon/folder.h"
+#include "daemon/schedule/guard.h"
+#include "daemon/schedule/scheduler.h"
+
+/* Last: it defines fail(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define GIB (UINT64_C(1) << 30)
+#define MS UINT64_C(1000000)
+#define PATIENCE_NS (20000 * MS) /* a bound on hangs: things happen within milliseconds */
+
+static struct store store;
+static struct scheduler *scheduler;
+static struct cards cards = { .count = 1, .card = { { .uuid = { 1 }, .total_bytes = 16 * GIB } } };
+
+/* A session and what its programs have mapped of it. */
+struct tenant {
+        struct sessions_one session;
+        struct store_session pages;
+};
+
+static void admit(struct tenant *tenant, const char *name, uint32_t cap_milli_percent)
+{
+        struct error err;
+
+        *tenant = (struct tenant){ .session = {
+                                           .weight = 100,
+                                           .priority = 1,
+                                           .share_count = 1,
+                                           .owner_uid = geteuid(),
+                                           .state = SESSIONS_OPEN,
+                                           .share = { { .uuid = { 1 }, .memory_bytes = GIB } } } };
+        snprintf(tenant->session.name, sizeof(tenant->session.name), "%s", name);
+        memcpy(tenant->session.id, name, strlen(name));
+        tenant->session.share[0].compute_milli_percent = cap_milli_percent;
+        if (folder_make(&store, &tenant->session, &cards, &err) < 0 ||
+            scheduler_put(scheduler, &tenant->session, &err) < 0 ||
+            store_join(&store, name, false, &tenant->pages, &err) < 0)
+                fail_msg("%s: %s", name, err.text);
+}
+
+static const struct page_lease *lease_of(const struct tenant *tenant)
+{
+        return &tenant->pages.limits->device[0].lease;
+}
+
+static uint32_t mode_of(const struct tenant *tenant)
+{
+        return load_acquire(shared_half(&lease_of(tenant)->mode));
+}
+
+static bool is_watched(const struct tenant *tenant)
+{
+        return load_acquire(shared_word(&tenant->pages.limits->scheduler_at_ns)) != 0;
+}
+
+static void ring(const struct tenant *tenant)
+{
+        add_acq_rel(shared_half(&tenant->pages.slots->bell), 1);
+        clock_wake(shared_half(&tenant->pages.slots->bell), 1);
+}
+
+static void want(const struct tenant *tenant)
+{
+        store_release(shared_word(&tenant->pages.slots->meter[0].wanted_at_ns), clock_now_ns());
+        ring(tenant);
+}
+
+/* As a shim does: works while the gate is open, gives the turn up when it is closed, and stands
+ * before it. */
+struct life {
+        bool is_running;
+        unsigned turns; /* it was let in */
+        unsigned looks; /* at which it was in */
+};
+
+static void live(const struct tenant *tenant, struct life *life)
+{
+        struct page_meter *meter = &tenant->pages.slots->meter[0];
+        bool is_open = mode_of(tenant) != PAGE_MODE_CLOSED;
+        uint64_t now_ns = clock_now_ns();
+
+        if (is_open && is_watched(tenant)) {
+                store_release(shared_word(&meter->turn),
+                              PAGE_TURN_TAKEN | (now_ns + 50 * MS) / 1000);
+                add_relaxed(shared_word(&meter->busy_ns), 10000);
+                life->turns += !life->is_running;
+                life->is_running = true;
+                life->looks++;
+        } else if (life->is_running) {
+                store_release(shared_word(&meter->turn), 0);
+                life->is_running = false;
+                want(tenant);
+        } else if (now_ns - load_relaxed(shared_word(&meter->wanted_at_ns)) > 5 * MS) {
+                want(tenant);
+        }
+}
+
+static void pause_a_little(void)
+{
+        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+}
+
+#define wait_until(condition)                                        \
+        do {                                                         \
+                uint64_t begun_ns = clock_now_ns();                  \
+                while (!(condition)) {                               \
+                        if (clock_now_ns() - begun_ns > PATIENCE_NS) \
+                                fail_msg("never: %s", #condition);   \
+                        pause_a_little();                            \
+                }                                                    \
+        } while (0)
+
+static void leave(struct tenant *tenant)
+{
+        scheduler_drop(scheduler, tenant->session.id);
+        store_close(&tenant->pages);
+        folder_remove(&store, &tenant->session, NULL);
+}
+
+/* -- Stories ---------------------------------------------------------------------------------- */
+
+/* Who is alone and has no cap pays nothing for a scheduler. */
+static void alone_is_free_and_not_watched(void **state)
+{
+        struct tenant one;
+        struct scheduler_view view;
+
+        admit(&one, "one", 0);
+        assert_false(scheduler_read(scheduler, one.session.id, 0, &view));
+        want(&one);
+        wait_until(scheduler_read(scheduler, one.session.id, 0, &view));
+        wait_until(mode_of(&one) == PAGE_MODE_FREE);
+        assert_false(is_watched(&one));
+        leave(&one);
+}
+
+static void a_cap_is_watched_also_alone(void **state)
+{
+        struct tenant one;
+
+        admit(&one, "one", 30000);
+        assert_int_equal(one.pages.limits->device[0].cap_ppm, 300000);
+        want(&one);
+        wait_until(is_watched(&one) && mode_of(&one) == PAGE_MODE_FREE);
+        leave(&one);
+}
+
+static void two_take_turns(void **state)
+{
+        struct tenant one, two;
+        struct life first = { 0 }, second = { 0 };
+        struct scheduler_view view;
+        uint64_t begun_ns = clock_now_ns();
+
+        admit(&one, "one", 0);
+        admit(&two, "two", 0);
+        want(&one);
+        want(&two);
+        while (first.turns < 5 || second.turns < 5) {
+                live(&one, &first);
+                live(&two, &second);
+                pause_a_little();
+                if (clock_now_ns() - begun_ns > PATIENCE_NS)
+                        fail_msg("%u turns and %u", first.turns, second.turns);
+        }
+        assert_true(is_watched(&one) && is_watched(&two));
+        assert_true(scheduler_read(scheduler, one.session.id, 0, &view));
+        assert_true(view.leases >= 5 && view.held_ns > 0 && view.billed_ns > 0);
+        /* The other goes: the first has the device for itself again. */
+        leave(&two);
+        begun_ns = clock_now_ns();
+        while (mode_of(&one) != PAGE_MODE_FREE && clock_now_ns() - begun_ns < PATIENCE_NS) {
+                live(&one, &first);
+                pause_a_little();
+        }
+        assert_int_equal(mode_of(&one), PAGE_MODE_FREE);
+        leave(&one);
+}
+
+/* Whoever has stopped, or lies about it, keeps nobody out. */
+static void a_holder_that_never_lets_go_is_passed_over(void **state)
+{
+        struct tenant one, two;
+        struct life second = { 0 };
+        uint64_t begun_ns = clock_now_ns();
+
+        admit(&one, "one", 0);
+        admit(&two, "two", 0);
+        want(&one);
+        store_release(shared_word(&one.pages.slots->meter[0].turn), PAGE_TURN_TAKEN | PAGE_TURN_US);
+        want(&two);
+        while (second.looks < 1000) {
+                live(&two, &second);
+                pause_a_little();
+                if (clock_now_ns() - begun_ns > PATIENCE_NS)
+                        fail_msg("in for %u looks", second.looks);
+        }
+        leave(&one);
+        leave(&two);
+}
+
+/* Any words in `slots`, also none at all: the others go on. */
+static void a_session_that_spoils_its_pages_harms_itself(void **state)
+{
+        struct tenant one, two;
+        struct life second = { 0 };
+        uint64_t begun_ns = clock_now_ns();
+        char path[STORE_PATH_BYTES + 16];
+
+        assert_int_equal(guard_start(NULL), 0); /* cmocka has put its own handler there */
+        admit(&one, "bad", 0);
+        admit(&two, "two", 0);
+        want(&one);
+        want(&two);
+        memset(one.pages.slots->meter, 0xff, sizeof(one.pages.slots->meter));
+        ring(&one);
+        snprintf(path, sizeof(path), "%s/slots", one.pages.path);
+        for (unsigned round = 0; round < 2; round++) {
+                unsigned before = second.looks;
+
+                while (second.looks < before + 1000) {
+                        live(&two, &second);
+                        pause_a_little();
+                        if (clock_now_ns() - begun_ns > PATIENCE_NS)
+                                fail_msg("round %u: in for %u looks", round, second.looks);
+                }
+                assert_int_equal(truncate(path, 0), 0);
+        }
+        leave(&two);
+        scheduler_drop(scheduler, one.session.id);
+}
+
+static void terms_change_live(void **state)
+{
+        struct tenant one;
+
+        admit(&one, "one", 0);
+        want(&one);
+        wait_until(mode_of(&one) == PAGE_MODE_FREE);
+        assert_false(is_watched(&one));
+        one.session.share[0].compute_milli_percent = 50000;
+        assert_int_equal(scheduler_put(scheduler, &one.session, NULL), 0);
+        wait_until(is_watched(&one));
+        leave(&one);
+}
+
+/* -- Set up ----------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+        snprintf(store.path, sizeof(store.path), "/dev/shm/aliquot-test-scheduler-%d", getpid());
+        return mkdir(store.path, 0700) < 0 || folder_prepare(&store, NULL) < 0 ||
+               scheduler_start(&scheduler, &store, NULL) < 0;
+}
+
+static int tear_down(void **state)
+{
+        char command[STORE_PATH_BYTES + 16];
+
+        scheduler_stop(scheduler);
+        snprintf(command, sizeof(command), "rm -rf %s", store.path);
+        return system(command);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(alone_is_free_and_not_watched),
+                cmocka_unit_test(a_cap_is_watched_also_alone),
+                cmocka_unit_test(two_take_turns),
+                cmocka_unit_test(a_holder_that_never_lets_go_is_passed_over),
+                cmocka_unit_test(a_session_that_spoils_its_pages_harms_itself),
+                cmocka_unit_test(terms_change_live),
+        };
+
+        return cmocka_run_group_tests_name("scheduler", tests, set_up, tear_down);
+}
