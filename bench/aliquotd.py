@@ -85,16 +85,19 @@ class Daemon:
     def uuids(self):
         return [device["uuid"] for device in self.client().ask("GET", "/v1/devices")["devices"]]
 
-    def program(self, session, *arguments, uuid=None, visible=""):
-        """A program of bench/programs/tenants in the session, on the toy driver as the card `uuid`, or on
-        the simulator, where it takes the first card that is visible."""
+    def environment(self, session, uuid=None, visible=""):
+        """Of a program in the session: on the toy driver as the card `uuid`, or on the simulator, where it
+        takes the first card that is visible."""
         driver = TOY.parent if uuid else SIMULATED
         env = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(LIBRARY), "LD_LIBRARY_PATH": str(driver),
                "ALIQUOT_REAL_LIBCUDA": str(driver / "libcuda.so.1"), "ALIQUOT_RUNTIME_DIR": str(self.runtime),
                "ALIQUOT_SESSION": session}
-        env |= {"TOY_UUID": uuid} if uuid else {"ALIQUOT_SIM": self.spec, "CUDA_VISIBLE_DEVICES": visible}
-        return subprocess.Popen([TENANTS, *map(str, arguments)], env=env, stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
+        return env | ({"TOY_UUID": uuid} if uuid else {"ALIQUOT_SIM": self.spec, "CUDA_VISIBLE_DEVICES": visible})
+
+    def program(self, session, *arguments, **how):
+        """bench/programs/tenants; see environment() for `how`."""
+        return subprocess.Popen([TENANTS, *map(str, arguments)], env=self.environment(session, **how),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def cpu_seconds(self):
         schedstat = pathlib.Path(f"/proc/{self.process.pid}/schedstat").read_text(encoding="ascii")

@@ -273,6 +273,15 @@ static void lead_attach(unsigned count)
         print_ns(count);
 }
 
+/* None of them ends by itself. */
+static void wait_for_all(_Atomic uint64_t *counter, uint64_t count)
+{
+        while (load_acquire(counter) < count) {
+                must(waitpid(-1, NULL, WNOHANG) == 0, "a program has ended");
+                nap_ns(1000000);
+        }
+}
+
 static void lead_dead(unsigned rounds)
 {
         pid_t heir = child(inherit, 0);
@@ -281,7 +290,7 @@ static void lead_dead(unsigned rounds)
         for (unsigned round = 0; round < rounds; round++) {
                 pid_t holder = child(hold_much, round);
 
-                wait_for(&shared->ready, round + 1);
+                wait_for_all(&shared->ready, round + 1);
                 store_release(&shared->go, (uint64_t)holder);
                 waitpid(holder, &status, 0);
                 wait_for(&shared->stopped, round + 1);
@@ -298,15 +307,6 @@ static bool next_line(void)
         while (c != '\n' && c != EOF)
                 c = getchar();
         return c != EOF;
-}
-
-/* None of them ends by itself. */
-static void wait_for_all(_Atomic uint64_t *counter, uint64_t count)
-{
-        while (load_acquire(counter) < count) {
-                must(waitpid(-1, NULL, WNOHANG) == 0, "a program has ended");
-                nap_ns(1000000);
-        }
 }
 
 static void lead(unsigned count, void (*act)(unsigned index))
