@@ -193,7 +193,7 @@ def test_ten_thousand_hostile_connections(sim):
             assert daemon.get("/v1/sessions/good").status == daemon.get("/v1", tcp=True).status == 200
             assert daemon.patch("/v1/sessions/good", {"weight": number + 1}).status == 200
     assert daemon.names() == ["good"] and daemon.session("good")["weight"] == 9501
-    assert resident_bytes(daemon) < 64 * MIB
+    assert "ALIQUOT_SANITIZER" in os.environ or resident_bytes(daemon) < 64 * MIB  # a sanitizer keeps what is freed
     for raw in held:
         raw.close()
     wait_for(lambda: daemon_count(daemon) == 1, daemon.said)
