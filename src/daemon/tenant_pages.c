@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,14 +22,27 @@
 #include "common/text.h"
 #include "daemon/tenant_parts.h"
 
+/* Asked first: the service's unit bars the calls themselves to a daemon that may not mount. */
+static bool may_mount(void)
+{
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+        return syscall(SYS_capget, &head, data) == 0 &&
+               (data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN));
+}
+
 /* The mount that `fd` is on, once more, read-only. */
 static int clone_mount(int fd)
 {
         struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
                                                      MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
-        scoped_fd int tree = (int)syscall(SYS_open_tree, fd, "",
-                                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        scoped_fd int tree = -1;
 
+        if (!may_mount())
+                return -EPERM;
+        tree = (int)syscall(SYS_open_tree, fd, "",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
         if (tree < 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes,
                                 sizeof(attributes)) < 0)
                 return -errno;
