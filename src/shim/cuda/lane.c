@@ -295,6 +295,26 @@ static void measured(struct lane *lane, const struct marker *marker, int64_t fro
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
 }
 
+/* The host may be held up after the launch: what the quickest of late took. */
+uint64_t lane_lead_ns(struct lane *lane)
+{
+        uint32_t newest = (lane->first + lane->count - 1) % LANE_MARKERS;
+        struct work *work = lane->work;
+        uint64_t now_ns = clock_now_ns();
+        uint64_t took_ns;
+
+        if (!lane->count)
+                return 0;
+        took_ns = now_ns - lane->marker[newest].placed_ns;
+        lock_take(&work->lock);
+        work->launch_ns += work->launch_ns / 16 + 1;
+        if (took_ns < work->launch_ns || work->launch_ns == 1)
+                work->launch_ns = took_ns;
+        took_ns = work->launch_ns;
+        lock_drop(&work->lock);
+        return took_ns;
+}
+
 /* The oldest marker was passed at `at_ns` of the timeline. */
 static void passed(struct lane *lane, int64_t at_ns)
 {
@@ -302,7 +322,8 @@ static void passed(struct lane *lane, int64_t at_ns)
         const struct marker *marker = &lane->marker[lane->first];
 
         if (marker->is_end && lane->has_last)
-                measured(lane, marker, load_relaxed(&lane->last_ns), at_ns);
+                measured(lane, marker, load_relaxed(&lane->last_ns) + (int64_t)marker->lead_ns,
+                         at_ns);
         else if (marker->is_end)
                 admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
                              clock_now_ns());

@@ -38,8 +38,10 @@ struct work {
         _Atomic uint32_t is_ready;     /* `admit` is filled in (release) */
         _Atomic uint64_t in_flight_ns; /* expected of what lies between markers that are to come */
         _Atomic uint32_t settled;      /* markers passed: it moves */
-        _Atomic uint64_t lanes_used;   /* the last lane (low half), when the one before was used */
-        _Atomic uint64_t mixed_at_ns;  /* when work last went to another lane than before */
+        _Atomic uint32_t escapes;      /* while it did not, ... */
+        _Atomic uint32_t settled_at_escape; /* ... which was then */
+        _Atomic uint64_t lanes_used;  /* the last lane (low half), when the one before was used */
+        _Atomic uint64_t mixed_at_ns; /* when work last went to another lane than before */
 
         struct lock lock; /* guards what follows */
         struct spans spans;
@@ -47,6 +49,7 @@ struct work {
         struct estimate piece;
         /* Of late: intervals measured, and how much of them nothing else covered. */
         uint64_t length_ns, alone_ns;
+        uint64_t launch_ns; /* what a launch takes of the host's time, at the least */
 };
 
 struct marker {
@@ -54,6 +57,7 @@ struct marker {
         uint32_t pieces;    /* launches in between */
         uint64_t paid_ns;   /* for them */
         uint64_t graph;     /* the one executable graph in between; 0: launches */
+        uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
         uint64_t placed_ns; /* host's time */
 };
 
@@ -107,6 +111,10 @@ uint64_t lane_oldest_ns(const struct lane *lane);
 /* Places a marker. `end`: its pieces, of which `paid_ns` was taken; NULL begins anew. Without an
  * event to be had nothing is placed: false. */
 bool lane_mark(struct lane *lane, const struct marker *end);
+
+/* From a marker in an idle stream to the launch after it, which took the host until now: for so
+ * long the stream stayed idle. */
+uint64_t lane_lead_ns(struct lane *lane);
 
 /* Launches since the newest marker: all of them are charged at the average and forgotten. */
 void lane_settle_since(struct lane *lane);

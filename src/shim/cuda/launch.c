@@ -35,6 +35,7 @@
 #define QUIET_NS UINT64_C(50000000)
 #define QUIET_TIMES 4u
 #define QUIET_MOST_NS UINT64_C(60000000000)
+#define QUIET_DOUBLES 4u
 /* All lanes have markers to come: a new one waits. */
 #define LANE_LOOKS 1000u
 #define LANE_LOOK_NS 1000000
@@ -208,8 +209,8 @@ struct scene {
         bool is_mixed;     /* other lanes work, too */
         uint64_t began_ns; /* to wait; 0: has not */
         uint64_t quiet_ns; /* since when nothing moved */
-        uint32_t settled;
-        uint32_t escapes;
+        uint32_t settled;  /* then */
+        uint32_t escapes;  /* since something moved */
 };
 
 /* A random number with the mean `mean`, at least 1. */
@@ -282,24 +283,41 @@ static void note_lane(struct scene *scene, uint64_t now_ns)
         scene->is_mixed = now_ns - load_relaxed(&work->mixed_at_ns) < MIXED_NS;
 }
 
-/* What runs may be waiting for what stands here: nothing moved, for much longer than it should take
- * and not because the bank is empty, which passes by itself. */
+/* How long nothing may move before it looks stuck: much longer than it should take. Who was wrong
+ * once, and twice, waits longer the next time. */
+static uint64_t quiet_limit_ns(const struct scene *scene, uint64_t in_flight_ns)
+{
+        uint64_t times = QUIET_TIMES * in_flight_ns;
+        uint64_t limit_ns = QUIET_NS
+                            << (scene->escapes < QUIET_DOUBLES ? scene->escapes : QUIET_DOUBLES);
+
+        if (in_flight_ns > QUIET_MOST_NS / QUIET_TIMES)
+                return QUIET_MOST_NS;
+        return times > limit_ns ? times : limit_ns;
+}
+
+/* What runs may be waiting for what stands here. Not if the bank is what it waits for: that fills
+ * by itself. */
 static bool must_escape(struct scene *scene, const struct admit_answer *answer, uint64_t now_ns)
 {
-        uint64_t in_flight_ns = load_relaxed(&scene->work->in_flight_ns);
-        uint32_t settled = load_relaxed(&scene->work->settled);
-        uint64_t quiet_ns = in_flight_ns < QUIET_MOST_NS / QUIET_TIMES ? in_flight_ns * QUIET_TIMES
-                                                                       : QUIET_MOST_NS;
+        struct work *work = scene->work;
+        uint64_t in_flight_ns = load_relaxed(&work->in_flight_ns);
+        uint32_t settled = load_relaxed(&work->settled);
 
-        if (quiet_ns < QUIET_NS)
-                quiet_ns = QUIET_NS;
+        if (settled != load_relaxed(&work->settled_at_escape))
+                store_relaxed(&work->escapes, 0);
+        scene->escapes = load_relaxed(&work->escapes);
         if (!in_flight_ns || settled != scene->settled || !scene->quiet_ns ||
             answer->reason == ADMIT_BANK) {
                 scene->settled = settled;
                 scene->quiet_ns = now_ns;
                 return false;
         }
-        return now_ns - scene->quiet_ns > quiet_ns;
+        if (now_ns - scene->quiet_ns <= quiet_limit_ns(scene, in_flight_ns))
+                return false;
+        store_relaxed(&work->settled_at_escape, settled);
+        store_relaxed(&work->escapes, scene->escapes + 1);
+        return true;
 }
 
 /* Waits as it was told. */
@@ -382,8 +400,10 @@ static void place_markers(struct passage *passage, const struct scene *scene)
                 return;
         }
         lane_settle_since(lane);
-        if (lane_mark(lane, NULL))
-                passage->ends = (!scene->is_busy && !scene->is_pending) || must_end(passage, scene);
+        if (!lane_mark(lane, NULL))
+                return;
+        passage->is_first = !scene->is_busy && !scene->is_pending;
+        passage->ends = passage->is_first || must_end(passage, scene);
 }
 
 static struct lane *find_lane(CUcontext context, const struct way *way, struct work *work)
@@ -466,6 +486,8 @@ CUresult passage_end(struct passage *passage, CUresult rc)
                 admit_refund(&lane->work->admit, passage->pieces * passage->piece_ns,
                              clock_now_ns());
         } else if (lane) {
+                if (passage->is_first)
+                        end.lead_ns = lane_lead_ns(lane);
                 if (!passage->ends || !lane_mark(lane, &end)) {
                         add_relaxed(&lane->since, 1);
                         add_relaxed(&lane->since_ns, passage->piece_ns);

@@ -34,7 +34,8 @@ struct way {
 struct passage {
         struct lane *lane; /* NULL: nothing is counted */
         bool is_held;
-        bool ends; /* a marker comes after */
+        bool ends;     /* a marker comes after */
+        bool is_first; /* the one before it found the stream idle */
         bool is_relaxed;
         CUstreamCaptureMode mode; /* the thread's own */
         uint64_t key;

@@ -14,13 +14,11 @@
  * the beginning; `launches`, `waits`, `escapes`. The share counts from `settle` ms after the start
  * (100).
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/atomic.h"
-#include "common/clock.h"
 #include "proto/page.h"
 #include "watch.h"
 
@@ -129,12 +127,8 @@ static void prepare(void)
 {
         CUcontext context;
         CUmodule module;
-        time_authority_find *find;
 
         OK(cuInit(0));
-        find = (time_authority_find *)dlsym(RTLD_DEFAULT, TIME_AUTHORITY_SYMBOL);
-        if (find)
-                clock_follow(find(TIME_AUTHORITY_VERSION));
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuDeviceGetUuid(&uuid, 0));
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
@@ -144,7 +138,6 @@ static void prepare(void)
         make_graph();
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
-        clock_join(TIME_FOREGROUND);
 }
 
 static void print(const double *window, unsigned windows, double share)
@@ -170,13 +163,13 @@ static void work(void (*launch)(void))
 {
         static double window[WINDOWS];
         unsigned windows = 0;
-        uint64_t begin_ns = clock_now_ns();
+        uint64_t begin_ns = watch_now_ns();
         uint64_t from_ns = 0, from_busy = 0, last_ns = 0, last_busy = 0, busy = 0, now_ns;
 
         do {
                 launch();
                 launches++;
-                now_ns = clock_now_ns();
+                now_ns = watch_now_ns();
                 if (now_ns - begin_ns < asked.settle_ms * MS_NS)
                         continue;
                 if (asked.then_ppm && (double)(now_ns - begin_ns) > asked.then_second * 1e9) {

@@ -141,6 +141,13 @@ void watch_expect(CUresult got, CUresult wanted, const char *call, int line)
         exit(1);
 }
 
+uint64_t watch_now_ns(void)
+{
+        const struct node *node = open_node();
+
+        return node && node->is_clock_virtual ? load_acquire(&node->time.now_ns) : clock_now_ns();
+}
+
 uint64_t watch_busy(const CUuuid *uuid)
 {
         const struct node *node = open_node();

@@ -21,6 +21,9 @@ uint64_t watch_granted(const CUuuid *uuid);
 uint64_t watch_granted_tag(const CUuuid *uuid);
 uint64_t watch_high(const CUuuid *uuid);
 
+/* The simulator's clock. */
+uint64_t watch_now_ns(void);
+
 /* GPU time that the simulator's engine spent on this process, on everybody; ns. */
 uint64_t watch_busy(const CUuuid *uuid);
 uint64_t watch_busy_all(const CUuuid *uuid);
