@@ -11,6 +11,7 @@
 
 #include "sim/node/clock.h"
 #include "sim/node/fault.h"
+#include "sim/node/robust.h"
 
 #include <errno.h>
 
@@ -145,7 +146,7 @@ static void engine_repair(struct exec_device *device)
 
 static void engine_lock(struct exec_device *device)
 {
-        if (pthread_mutex_lock(&device->lock) == EOWNERDEAD) {
+        if (robust_lock(&device->lock) == EOWNERDEAD) {
                 engine_repair(device);
                 pthread_mutex_consistent(&device->lock);
         }
@@ -159,13 +160,8 @@ static void engine_unlock(struct exec_device *device)
 static void engine_open(struct exec_device *device)
 {
         const struct sim_config *config = config_get();
-        pthread_mutexattr_t attributes;
 
-        pthread_mutexattr_init(&attributes);
-        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-        pthread_mutex_init(&device->lock, &attributes);
-        pthread_mutexattr_destroy(&attributes);
+        robust_init(&device->lock);
         device->holder = EXEC_NO_SEAT;
         device->slice_ns = config && config->slice_ns ? config->slice_ns : DEFAULT_SLICE_NS;
         device->idle_since_ns = sim_now_ns();

@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
 #include "sim/node/authority_internal.h"
+#include "sim/node/robust.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 /* How often a waiting party looks at the one that runs, in real time: the one that began to wait
@@ -41,21 +41,9 @@ uint64_t machine_now_ns(void)
         return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-static void lock_init(pthread_mutex_t *lock)
-{
-        pthread_mutexattr_t attributes;
-
-        memset(lock, 0, sizeof(*lock));
-        pthread_mutexattr_init(&attributes);
-        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-        pthread_mutex_init(lock, &attributes);
-        pthread_mutexattr_destroy(&attributes);
-}
-
 void authority_make(struct authority *authority)
 {
-        lock_init(&authority->lock);
+        robust_init(&authority->lock);
         authority->running = AUTHORITY_NOBODY;
         store_relaxed(&authority->watcher, AUTHORITY_NOBODY);
         store_relaxed(&authority->now_ns, SECOND_NS);
@@ -75,7 +63,7 @@ static void lock(struct authority *authority)
                 party = &authority->party[self.index];
                 store_release(&party->is_calling, 1);
         }
-        if (pthread_mutex_lock(&authority->lock) == EOWNERDEAD) {
+        if (robust_lock(&authority->lock) == EOWNERDEAD) {
                 authority_repair(authority);
                 pthread_mutex_consistent(&authority->lock);
         }
@@ -170,7 +158,7 @@ static struct party *party_take(struct authority *authority, enum time_role role
         party->word = 0;
         store_relaxed(&party->is_asleep, 0);
         store_relaxed(&party->is_calling, 0);
-        lock_init(&party->alive);
+        robust_init(&party->alive);
         party_sign(party);
         return party;
 }

@@ -13,6 +13,7 @@
 #include "common/atomic.h"
 #include "sim/node/clock.h"
 #include "sim/node/node_internal.h"
+#include "sim/node/robust.h"
 
 static uint64_t physical_bytes(const struct node_column *column)
 {
@@ -53,7 +54,7 @@ static void sums_repair(struct node *node, unsigned index)
 
 void node_device_lock(struct node *node, unsigned device)
 {
-        if (pthread_mutex_lock(&node->device[device].lock) == EOWNERDEAD) {
+        if (robust_lock(&node->device[device].lock) == EOWNERDEAD) {
                 sums_repair(node, device);
                 pthread_mutex_consistent(&node->device[device].lock);
         }

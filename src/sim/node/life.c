@@ -25,6 +25,7 @@
 #include "sim/node/clock.h"
 #include "sim/node/node_internal.h"
 #include "sim/node/proc_stat.h"
+#include "sim/node/robust.h"
 #include "sim/node/share.h"
 
 #define PF_EXITING 0x4
@@ -172,7 +173,7 @@ void life_settle_device(struct node *node, unsigned device, int tag)
 
 static void node_lock(struct node *node)
 {
-        if (pthread_mutex_lock(&node->lock) == EOWNERDEAD)
+        if (robust_lock(&node->lock) == EOWNERDEAD)
                 pthread_mutex_consistent(&node->lock);
 }
 
@@ -266,14 +267,7 @@ static void row_fill(struct node_row *row)
 
 static void alive_hold(struct node_row *row)
 {
-        pthread_mutexattr_t attributes;
-
-        pthread_mutexattr_init(&attributes);
-        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-        memset(&row->alive, 0, sizeof(row->alive));
-        pthread_mutex_init(&row->alive, &attributes);
-        pthread_mutexattr_destroy(&attributes);
+        robust_init(&row->alive);
         store_release(&row->is_holder_gone, 0);
         (void)pthread_mutex_trylock(
                 &row->alive); /* free, for nobody knows it yet; never waited for */

@@ -22,6 +22,7 @@
 #include "sim/context/device.h"
 #include "sim/node/clock.h"
 #include "sim/node/node_internal.h"
+#include "sim/node/robust.h"
 
 static uint64_t hash_mix(uint64_t hash, uint64_t value)
 {
@@ -43,17 +44,6 @@ static uint64_t shape_of(const struct sim_config *config)
         hash = hash_mix(hash, config->mig);
         hash = hash_mix(hash, config->is_clock_virtual);
         return hash_mix(hash, config->model);
-}
-
-static void lock_init(pthread_mutex_t *lock)
-{
-        pthread_mutexattr_t attributes;
-
-        pthread_mutexattr_init(&attributes);
-        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-        pthread_mutex_init(lock, &attributes);
-        pthread_mutexattr_destroy(&attributes);
 }
 
 /* A version-4-like UUID from the seed and the place: the same node always has the same cards. */
@@ -87,7 +77,7 @@ static void devices_make(struct node *node, const struct sim_config *config)
                 device->pci_bus = 1 + (i / parts) * 2;
                 device->is_mig = config->mig != 0;
                 device->memory_bytes = config->memory_bytes / parts;
-                lock_init(&device->lock);
+                robust_init(&device->lock);
         }
 }
 
@@ -132,7 +122,7 @@ static struct node *node_make(const struct sim_config *config, int folder)
         node->drain_ns = config->drain_ns;
         node->tag_count = 1;
         store_relaxed(&node->next_id, 1);
-        lock_init(&node->lock);
+        robust_init(&node->lock);
         devices_make(node, config);
         node->is_ready = 1;
         if (renameat(folder, name, folder, "node") < 0) {

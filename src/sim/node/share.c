@@ -18,6 +18,7 @@
 #include "common/atomic.h"
 #include "common/scoped.h"
 #include "sim/node/node_internal.h"
+#include "sim/node/robust.h"
 
 #define EXPORT_TEXT "aliquot-sim export %llu\n"
 
@@ -154,7 +155,7 @@ static void holder_remove(struct node *node, struct node_object *object, struct 
 
 static void node_lock(struct node *node)
 {
-        if (pthread_mutex_lock(&node->lock) == EOWNERDEAD)
+        if (robust_lock(&node->lock) == EOWNERDEAD)
                 pthread_mutex_consistent(&node->lock);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #include "common/atomic.h"
 #include "sim/node/authority.h"
+#include "sim/node/robust.h"
 
 #define MS_NS UINT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -228,6 +230,34 @@ static int dies_with_the_lock(unsigned who)
         return raise(SIGKILL);
 }
 
+static void *locker(void *argument)
+{
+        robust_lock(argument);
+        store_release(&stage->flag, 1);
+        pthread_mutex_unlock(argument);
+        return NULL;
+}
+
+/* As when the waiter that was woken is killed at once, and the lock was taken and given back by one
+ * who knows of no other waiter. */
+static void a_wake_up_that_is_lost_keeps_nobody_from_a_lock(void **state)
+{
+        pthread_mutex_t *mutex = &stage->time.party[0].alive;
+        pthread_t thread;
+
+        robust_init(mutex);
+        assert_int_equal(robust_lock(mutex), 0);
+        assert_int_equal(pthread_create(&thread, NULL, locker, mutex), 0);
+        /* Until it sleeps, which the mutex then knows, and forgets. */
+        while (!((uint32_t)load_acquire((_Atomic int *)&mutex->__data.__lock) & FUTEX_WAITERS))
+                nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        store_release((_Atomic int *)&mutex->__data.__lock, gettid());
+        pthread_mutex_unlock(mutex);
+        pthread_join(thread, NULL);
+        assert_int_equal(stage->flag, 1);
+}
+
 static void one_that_is_killed_with_the_lock_in_hand_stops_nobody(void **state)
 {
         pid_t killed = start(dies_with_the_lock, 0), other = start(outlives, 1);
@@ -418,6 +448,7 @@ int main(void)
                 STORY(time_does_not_leap_to_where_a_dead_sleeper_wanted),
                 STORY(one_that_is_killed_at_its_turn_gives_it_on),
                 STORY(one_that_is_killed_with_the_lock_in_hand_stops_nobody),
+                STORY(a_wake_up_that_is_lost_keeps_nobody_from_a_lock),
                 STORY(one_that_blocks_elsewhere_is_passed_over),
                 STORY(one_that_spins_is_passed_over),
                 STORY(one_that_is_stopped_is_passed_over),

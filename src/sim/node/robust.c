@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See robust.h.
+ *
+ * A waiter that is woken and killed before it has the mutex takes the wake-up with it: when another
+ * thread got the mutex in between, it does not know of those who sleep on, and wakes nobody. So
+ * nobody sleeps on one for long.
+ */
+#include "sim/node/robust.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_NS 10000000
+#define SECOND_NS 1000000000
+
+void robust_init(pthread_mutex_t *mutex)
+{
+        pthread_mutexattr_t attributes;
+
+        memset(mutex, 0, sizeof(*mutex));
+        pthread_mutexattr_init(&attributes);
+        pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(mutex, &attributes);
+        pthread_mutexattr_destroy(&attributes);
+}
+
+int robust_lock(pthread_mutex_t *mutex)
+{
+        int rc = pthread_mutex_trylock(mutex);
+
+        while (rc == EBUSY || rc == ETIMEDOUT) {
+                struct timespec look;
+
+                clock_gettime(CLOCK_REALTIME, &look);
+                look.tv_nsec += LOOK_NS;
+                look.tv_sec += look.tv_nsec / SECOND_NS;
+                look.tv_nsec %= SECOND_NS;
+                rc = pthread_mutex_timedlock(mutex, &look);
+        }
+        return rc;
+}
