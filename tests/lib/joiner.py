@@ -12,6 +12,7 @@ import struct
 
 HELLO, WELCOME, REFUSED = 1, 2, 3
 NO_VERSION, MALFORMED, NOT_YOURS, BAD_TOKEN, OTHER_SESSION, ENDED, TOO_MANY, TROUBLE = range(1, 9)
+READ_ONLY_MOUNT = 1  # a flag of WELCOME
 MAGIC = int.from_bytes(b"ALQM", "little")
 HEAD = "=IHHHHI"
 HEAD_BYTES = struct.calcsize(HEAD)

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from daemon import Daemon, wait_for
+from joiner import READ_ONLY_MOUNT, WELCOME, hello, join
 from script import MIB
 
 NOBODY = 65534
@@ -69,6 +70,9 @@ def live_a_day(sim, daemon):
     daemon.create("theirs", gpus=["0"], owner=NOBODY, on_end="kill")
     process = start_as_nobody(sim, "theirs")
     assert daemon.get("/v1/sessions/theirs/processes").json[0]["uid"] == NOBODY
+    answer = join(sim.runtime / "sessions/theirs/socket", hello())
+    assert answer.type == WELCOME and not answer.flags & READ_ONLY_MOUNT
+    answer.close()
     assert daemon.patch("/v1/sessions/theirs", {"memory": "512MiB"}).status == 200
     daemon.reload(daemon.config.read_text() + "[admission]\nttl = 1h\n")
     assert daemon.get("/metrics").status == 200

@@ -13,7 +13,7 @@ import pytest
 
 import joiner
 from daemon import Daemon, wait_for
-from joiner import WELCOME, connect, hear, hello, join
+from joiner import READ_ONLY_MOUNT, WELCOME, connect, hear, hello, join
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 NOBODY, STRANGER = 65534, 65533
@@ -212,8 +212,8 @@ def test_a_container_with_the_folder_read_only_joins_also_after_a_restart(daemon
 def test_limits_cannot_be_written_through_what_is_handed_out(daemon, path):
     answer = join(path, hello())
     limits, slots = answer.descriptors
-    assert daemon.get("/v1").json["limits_protection"] == ("mount" if answer.flags & 1 else "mode")
-    if not answer.flags & 1:
+    assert daemon.get("/v1").json["limits_protection"] == ("mount" if answer.flags & READ_ONLY_MOUNT else "mode")
+    if not answer.flags & READ_ONLY_MOUNT:
         pytest.skip("without CAP_SYS_ADMIN the daemon's own user can write its files all the same")
     libc = ctypes.CDLL(None, use_errno=True)
     again = f"/proc/self/fd/{limits}"
