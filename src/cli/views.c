@@ -102,8 +102,8 @@ static void print_rows(const struct store_session *session, const struct usage *
 static void print_terms(const struct client_session *terms)
 {
         if (strcmp(terms->state, "open") != 0)
-                printf("state      %s\n", terms->state);
-        if (terms->expires_at[0])
+                printf("state      %s, with %s\n", terms->state, terms->on_end);
+        else if (terms->expires_at[0])
                 printf("ends       %s, then %s\n", terms->expires_at, terms->on_end);
         for (unsigned i = 0; i < terms->label_count; i++)
                 printf("label      %s\n", terms->label[i]);

@@ -244,7 +244,7 @@ static bool skip_gpus(struct reading *reading, json_t *value)
         return true;
 }
 
-static const struct {
+static const struct field {
         const char *name;
         bool (*read)(struct reading *reading, json_t *value);
         bool is_changeable;
@@ -263,18 +263,39 @@ static const struct {
         { "owner", read_owner, false },
 };
 
-static bool read_field(struct reading *reading, const char *name, json_t *value)
+static const struct field *find_field(const char *name)
 {
         for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-                if (strcmp(fields[i].name, name) != 0)
-                        continue;
-                if (!reading->is_change || fields[i].is_changeable)
-                        return fields[i].read(reading, value);
-                api_refuse(reading->call, 400, "bad-field", name, "%s is as the session was made",
-                           name);
-                return false;
+                if (strcmp(fields[i].name, name) == 0)
+                        return &fields[i];
         }
-        return refuse_unknown(reading, name);
+        return NULL;
+}
+
+/* A field that is misspelt is told before the one that is missed for it. */
+static bool check_names(struct reading *reading)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach(reading->body, name, value)
+        {
+                if (!find_field(name))
+                        return refuse_unknown(reading, name);
+        }
+        if (!reading->is_change && !json_object_get(reading->body, "memory"))
+                return reading_refuse(reading, "memory", "a size, or one for each GPU");
+        return true;
+}
+
+static bool read_field(struct reading *reading, const char *name, json_t *value)
+{
+        const struct field *field = find_field(name);
+
+        if (!reading->is_change || field->is_changeable)
+                return field->read(reading, value);
+        api_refuse(reading->call, 400, "bad-field", name, "%s is as the session was made", name);
+        return false;
 }
 
 static bool read_fields(struct reading *reading)
@@ -282,6 +303,8 @@ static bool read_fields(struct reading *reading)
         const char *name;
         json_t *value;
 
+        if (!check_names(reading))
+                return false;
         cards_as_gpus(&node_cards(reading->call->api->options.node)->cards, &reading->gpus);
         if (!reading->is_change && !reading_gpus(reading))
                 return false;
@@ -364,8 +387,6 @@ bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one 
                 api_refuse(call, 503, "unavailable", NULL, "no random numbers");
                 return false;
         }
-        if (!json_object_get(body, "memory"))
-                return reading_refuse(&reading, "memory", "a size, or one for each GPU");
         return read_fields(&reading) && make_name(&reading);
 }
 

@@ -100,7 +100,9 @@ static void refuse_answer(struct api_call *call, const struct sessions_actions *
                 break;
         case SESSIONS_TOO_LONG:
                 api_refuse(call, 400, "bad-field", "ttl",
-                           "ttl: longer than admission.ttl_most allows, or none");
+                           "ttl: at most %g seconds may be asked for here (admission.ttl_most)",
+                           (double)node_sessions(call->api->options.node)->policy.ttl_most_ns /
+                                   1e9);
                 break;
         case SESSIONS_CLOSED:
                 api_refuse(call, 409, "ending", NULL,

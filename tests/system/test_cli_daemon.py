@@ -220,7 +220,7 @@ def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, 
     assert cli("create", "s", "--memory", "256MiB", "--ttl", "2s").rc == 0
     process = live()
     wait_for(lambda: daemon.session("s")["state"] == "ending")
-    assert "state      ending\n" in cli("show", "s").stdout
+    assert "state      ending, with deny-new\n" in cli("show", "s").stdout
     listed, = cli("ls", "--json").json
     assert listed["name"] == "s" and listed["processes"] == 1 and listed["used_bytes"] >= 64 * MIB
     assert cli.run("--session", "s", "--", "true").rc == 125

@@ -74,6 +74,11 @@ def bad_input(build, tmp_path_factory):
     node.close()
 
 
+def test_a_misspelt_field_is_named_and_not_the_one_that_is_missed_for_it(bad_input):
+    answer = bad_input.post("/v1/sessions", {"memori": "1MiB"})
+    assert answer.status == 400 and answer.json["field"] == "memori" and "unknown-field" in answer.json["type"], answer
+
+
 @pytest.mark.parametrize("field, value", [
     ("name", "other"), ("gpus", ["1"]), ("context", "free"), ("owner", 1), ("memory", {"GPU-ffff": 1}), ("memory", {"1": "1MiB"}),
     ("memory", "none"), ("colour", 1), ("body", None)], ids=str)
