@@ -12,10 +12,8 @@
 #include "core/sched_parts.h"
 
 #define WAKE_FIRST_NS (50 * SCHED_US) /* until it is measured: that of a futex */
-#define NOW_MOST                                                                        \
-        (SCHED_NEVER / 2) /* 146 years, and all that is planned lies before SCHED_NEVER \
-                           */
-#define PASSES 4          /* of decisions in a step; what is left is for the next */
+#define NOW_MOST (SCHED_NEVER / 2)    /* 146 years; what is planned lies before SCHED_NEVER */
+#define PASSES 4                      /* of decisions in a step; what is left is for the next */
 
 /* What is longer than any lease has other reasons. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)

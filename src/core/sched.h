@@ -31,7 +31,7 @@
  * order, so two gangs never wait for each other.
  *
  * What is told may come late, and costs accuracy only: WANT late by so much opens so much later,
- * and in FREE both WANT and IDLE do nothing but keep the books, so a look now and then is enough
+ * and in FREE both WANT and RESTS do nothing but keep the books, so a look now and then is enough
  * there as long as nobody else is on the device.
  *
  * Time is monotonic, nanoseconds; one that goes back counts as standing still. All memory is the
@@ -167,7 +167,7 @@ enum sched_event_type {
         SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
         SCHED_RESTS,  /* nothing submitted, nothing blocked; for long enough, says who watches */
         SCHED_BEGAN,  /* its first launch since OPEN has gone out */
-        /* Before DRAINED and IDLE: after those nothing of what was held is left to be told.
+        /* Before DRAINED and RESTS: after those nothing of what was held is left to be told.
          * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
          * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
         SCHED_USED,

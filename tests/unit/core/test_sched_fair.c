@@ -195,6 +195,40 @@ static void nobody_starves(void **state)
         assert_true(run.sched.member[3].held_ns > 120 * SECOND * 59 / 100);
 }
 
+/* A turn that pays a promise can be ten times as long as what was owed; all of it is paid. */
+static void a_guarantee_of_long_kernels_is_not_exceeded(void **state)
+{
+        begin(1, 40 * SCHED_MS);
+        join(&(struct sched_terms){
+                .cap_ppm = SCHED_WHOLE_PPM, .guarantee_ppm = 100000, .weight = 1 });
+        join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM, .weight = SCHED_WEIGHT_MOST });
+        all_want();
+        pass_time(60 * SECOND, false);
+        assert_in_range(run.sched.member[0].held_ns / SCHED_MS, 5900, 6600);
+}
+
+/* What a guarantee gave above the weights is not taken back when it ends. */
+static void who_had_a_guarantee_is_not_punished(void **state)
+{
+        struct sched_terms terms = { .cap_ppm = SCHED_WHOLE_PPM,
+                                     .guarantee_ppm = 800000,
+                                     .weight = 100 };
+        int64_t held;
+
+        begin(1, SCHED_MS);
+        join(&terms);
+        terms.guarantee_ppm = 0;
+        join(&terms);
+        all_want();
+        pass_time(10 * SECOND, false);
+        held = run.sched.member[0].held_ns;
+        assert_true(held > 7950 * SCHED_MS);
+        step_event(&(struct sched_event){ .type = SCHED_CHANGE, .terms = terms });
+        pass_time(11 * SECOND, false);
+        held = run.sched.member[0].held_ns - held;
+        assert_in_range(held / SCHED_MS, 470, 530);
+}
+
 /* A debt is worked off by its cap's rate, however the terms changed meanwhile. */
 static void debt_is_never_forgiven(void **state)
 {
@@ -281,6 +315,8 @@ int main(void)
                 cmocka_unit_test(nobody_is_far_ahead_or_behind),
                 cmocka_unit_test(who_was_away_catches_up_with_nobody),
                 cmocka_unit_test(nobody_starves),
+                cmocka_unit_test(a_guarantee_of_long_kernels_is_not_exceeded),
+                cmocka_unit_test(who_had_a_guarantee_is_not_punished),
                 cmocka_unit_test(debt_is_never_forgiven),
                 cmocka_unit_test(a_gang_gets_what_is_fair_where_most_want),
                 cmocka_unit_test(gangs_in_a_circle_all_run),

@@ -74,7 +74,7 @@ static void the_device_is_kept_for_rt_that_comes_back_soon(void **state)
                    "  103400000ns: open a until 104400us (170us in flight)\n");
 }
 
-static void batch_has_its_floor(void **state)
+static void batch_has_its_floor_and_rt_waits_for_that_turn(void **state)
 {
         play_sched("prompt a\n"
                    "prompt b\n"
@@ -86,14 +86,15 @@ static void batch_has_its_floor(void **state)
                    "want b\n"
                    "  close a, open b until 1ms\n"
                    "skip 99ms\n"
-                   "to 101ms\n"
+                   "to 100ms\n"
                    "  100ms: close b\n"
                    "  then open a until 101ms (170us in flight)\n"
-                   "  101ms: close a, open b until 102ms\n"
+                   "idle b\n"
+                   "to 100500us\n"
                    "want b\n"
-                   "to 103ms\n"
-                   "  102ms: open b until 103ms\n"
-                   "  103ms: open b until 104ms\n");
+                   "to 102ms\n"
+                   "  101ms: close a, open b until 102ms\n"
+                   "  102ms: open b until 103ms\n");
 }
 
 static void classes_are_strict_below_the_floor(void **state)
@@ -187,7 +188,7 @@ int main(void)
                 cmocka_unit_test(rt_opens_at_once_and_does_not_wait),
                 cmocka_unit_test(while_rt_is_there_leases_and_flights_are_short),
                 cmocka_unit_test(the_device_is_kept_for_rt_that_comes_back_soon),
-                cmocka_unit_test(batch_has_its_floor),
+                cmocka_unit_test(batch_has_its_floor_and_rt_waits_for_that_turn),
                 cmocka_unit_test(classes_are_strict_below_the_floor),
                 cmocka_unit_test(a_guarantee_comes_before_weight),
                 cmocka_unit_test(a_guarantee_that_is_a_turn_behind_outranks_rt),
