@@ -4,13 +4,13 @@
  */
 #include "cli/command.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/client.h"
 #include "common/json_out.h"
+#include "common/output.h"
 
 const struct command commands[] = {
         { "run", NULL, "run a program whose GPU memory is limited", command_run, &argp_run, false },
@@ -117,28 +117,20 @@ int command_version(int argc, char **argv)
         return json_out_end(&out) < 0 ? STATUS_NO : STATUS_YES;
 }
 
-/* What was printed may not have arrived: a full disk is no success. */
-static int told(int status)
-{
-        if (fflush(stdout) == 0 && !ferror(stdout))
-                return status;
-        fprintf(stderr, "aliquot: standard output: %s\n", strerror(errno));
-        return status == STATUS_YES ? STATUS_NO : status;
-}
-
 int main(int argc, char **argv)
 {
         static char name[64];
         const struct command *command;
 
+        output_watch("aliquot");
         if (argc < 2) {
                 print_list(stderr);
                 return STATUS_WRONG;
         }
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-                return told(command_help(1, argv));
+                return command_help(1, argv);
         if (strcmp(argv[1], "--version") == 0)
-                return told(command_version(1, argv));
+                return command_version(1, argv);
         command = command_find(argv[1]);
         if (!command) {
                 fprintf(stderr, "aliquot: there is no command %s; see aliquot help\n", argv[1]);
@@ -146,5 +138,5 @@ int main(int argc, char **argv)
         }
         snprintf(name, sizeof(name), "aliquot %s", command->name);
         argv[1] = name;
-        return told(command->run(argc - 1, argv + 1));
+        return command->run(argc - 1, argv + 1);
 }

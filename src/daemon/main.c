@@ -20,6 +20,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/output.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/api.h"
@@ -441,6 +442,7 @@ int main(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
+        output_watch("aliquotd");
         options_parse(argc, argv, &self.options);
         rc = options_config(&self.options, &self.config, &report);
         print_report(&report);
@@ -449,7 +451,7 @@ int main(int argc, char **argv)
         if (self.options.must_print_config)
                 config_print(stdout, &self.config);
         if (self.options.must_print_config || self.options.must_check_config)
-                return fflush(stdout) == 0 ? 0 : 1;
+                return 0;
         umask(077);
         start_log();
         raise_descriptors();

@@ -353,13 +353,23 @@ def test_help_fits_one_screen(cli):
     assert listed == names
 
 
-def test_a_full_output_is_an_error_not_a_silence(cli, build):
-    shell = cli.sim.run(["sh", "-c", f"{build.aliquot} ls --json >/dev/full"])
-    assert shell.rc == 1, shell
+PRINTED = ["ls", "ls --json", "gpus --json", "help", "help --json", "help run", "--help", "--version",
+           "version --json", "run --help", "run --usage", "env --help", "show --help", "doctor --help"]
 
 
-def test_what_could_not_be_printed_is_no_success(build, run):
-    """A full disk behind standard output: exit 1 and the reason, not a silent 0."""
-    done = run(["/bin/sh", "-c", f"{build.aliquot} ls >/dev/full"])
+@pytest.mark.parametrize("output", (">/dev/full", ">&-"))
+@pytest.mark.parametrize("words", PRINTED)
+def test_what_could_not_be_printed_is_no_success(build, run, words, output):
+    """A full disk behind standard output, or nothing: exit 1 and the reason, not a silent 0."""
+    done = run(["/bin/sh", "-c", f"{build.aliquot} {words} {output}"])
     assert done.rc == 1
-    assert "No space left" in done.stderr
+    assert re.fullmatch("aliquot: standard output: .*\n", done.stderr), done
+
+
+@pytest.mark.parametrize("words", ("--help", "--usage", "--version", "--print-config"))
+def test_what_the_daemon_could_not_print_is_no_success(build, run, words):
+    daemon = build.folder / "src/daemon/aliquotd"
+    if not daemon.exists():
+        pytest.skip("aliquotd was not built here: libevent, SQLite, jansson or inih is missing")
+    done = run(["/bin/sh", "-c", f"{daemon} {words} >/dev/full"])
+    assert done.rc == 1 and "aliquotd: standard output: " in done.stderr, done
