@@ -342,6 +342,7 @@ def test_who_closes_all_descriptors_is_given_another(guest, daemon):
 
 
 @needs_root
+@pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer looks into /proc itself")
 def test_without_proc_each_look_is_a_question(sim, path):
     """What is asked for can be opened again only there."""
     if subprocess.run(["unshare", "-m", "umount", "-l", "/proc"], check=False, capture_output=True).returncode:
