@@ -22,8 +22,10 @@
 struct tenant_peer {
         uint32_t uid;
         int32_t pid;
-        int held;             /* pidfd; -1: it is gone, or the kernel gave none */
-        uint64_t start_ticks; /* 0: not to be known */
+        int held;                 /* pidfd; -1: it is gone, or the kernel gave none */
+        bool is_sure;             /* `held` is that very process, and not whoever has its pid */
+        uint64_t connected_ticks; /* since boot, when it had connected */
+        uint64_t start_ticks;     /* 0: not to be known */
         char cgroup[USAGE_CGROUP_BYTES];
 };
 
@@ -80,8 +82,10 @@ struct tenants {
 void tenant_visit_begin(struct tenant_listener *listener, int fd);
 void tenant_visit_end(struct tenant_visit *visit);
 
-/* tenant_peer.c. False: nobody is there any more. */
+/* tenant_peer.c: user and process of a connection, and later the rest, of who is let in. False:
+ * nobody is there any more. */
 bool tenant_peer_read(int socket, struct tenant_peer *ret);
+void tenant_peer_identify(struct tenant_peer *peer);
 void tenant_peer_end(struct tenant_peer *peer);
 /* Watches the process of a visit that was let in; takes its `held` over. */
 void tenant_watch(struct tenant_visit *visit);

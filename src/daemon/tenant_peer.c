@@ -61,31 +61,31 @@ static bool is_gone(int held)
 
 bool tenant_peer_read(int socket, struct tenant_peer *ret)
 {
-        uint64_t connected_before = boot_ticks();
         struct ucred said;
         socklen_t bytes = sizeof(said);
-        bool is_sure;
 
-        *ret = (struct tenant_peer){ .held = -1 };
+        *ret = (struct tenant_peer){ .held = -1, .connected_ticks = boot_ticks() };
         if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &said, &bytes) < 0)
                 return false;
         ret->uid = said.uid;
         ret->pid = said.pid;
-        ret->held = hold(socket, said.pid, &is_sure);
-        if (ret->held < 0)
-                return true;
-        ret->start_ticks = usage_start_ticks((uint32_t)said.pid);
-        if (!is_sure && ret->start_ticks > connected_before) {
-                tenant_peer_end(ret);
-                ret->start_ticks = 0;
-                return true;
-        }
-        usage_cgroup((uint32_t)said.pid, ret->cgroup);
-        if (is_gone(ret->held)) { /* what was read may be of the next with its pid */
-                ret->start_ticks = 0;
-                ret->cgroup[0] = '\0';
-        }
+        ret->held = hold(socket, said.pid, &ret->is_sure);
         return true;
+}
+
+void tenant_peer_identify(struct tenant_peer *peer)
+{
+        if (peer->held < 0)
+                return;
+        peer->start_ticks = usage_start_ticks((uint32_t)peer->pid);
+        usage_cgroup((uint32_t)peer->pid, peer->cgroup);
+        if (!peer->is_sure && peer->start_ticks > peer->connected_ticks)
+                tenant_peer_end(peer);
+        if (peer->held >= 0 && !is_gone(peer->held))
+                return;
+        /* What was read is of the next one with its pid. */
+        peer->start_ticks = 0;
+        peer->cgroup[0] = '\0';
 }
 
 void tenant_peer_end(struct tenant_peer *peer)

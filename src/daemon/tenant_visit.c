@@ -159,6 +159,7 @@ static void let_in(struct reply *reply, const struct message_asked *asked)
                                      "the session's pages cannot be opened; see the daemon's log");
                 return;
         }
+        tenant_peer_identify(&visit->peer); /* while it waits for the answer */
         message_write_welcome(&welcome, reply->version, listener->id, listener->name,
                               listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
         if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ listener->limits, slots },

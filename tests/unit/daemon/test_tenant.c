@@ -463,6 +463,7 @@ static void test_a_peer_is_known_by_the_kernels_word(void **state)
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
         assert_true(tenant_peer_read(pair[0], &peer));
+        tenant_peer_identify(&peer);
         assert_int_equal(peer.uid, geteuid());
         assert_int_equal(peer.pid, getpid());
         assert_true(peer.held >= 0);
