@@ -201,6 +201,19 @@ def test_a_destroyed_graph_that_runs_stays_promised(sim):
         check(gpu)
 
 
+def test_graphs_that_were_destroyed_leave_nothing_behind(sim):
+    """However many there were, launched or not, waited for or not: the next ones are looked after."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("stream 1", "event 1")
+        for i in range(4500):
+            gpu.do(f"graph 1 {MIB} 0", *(["launch 1 1", "sync"] if i < 4200 else []), "end-graph 1")
+        for i in range(2, 8):
+            assert launch(gpu, i, 1, 200 * MIB) == SUCCESS
+            gpu.do("record 1 1")
+            ask(gpu, "ask-event 1")
+        check(gpu)
+
+
 def test_the_last_run_of_a_graph_counts(sim):
     """A graph that was over and runs again is promised its memory again."""
     with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:

@@ -165,16 +165,24 @@ static void promise_again(struct meter *meter, uint64_t launches)
         lock_drop(&meter->lock);
 }
 
+/* Somebody is promised something, or something is left of a destroyed graph. `ret_launches` is how
+ * many there were so far. */
+static bool is_looked_at(struct meter *meter, uint64_t *ret_launches)
+{
+        bool is_promising;
+
+        lock_take(&meter->lock);
+        *ret_launches = meter->launches;
+        is_promising = meter->promised_bytes != 0;
+        lock_drop(&meter->lock);
+        return is_promising || load_relaxed(&state.marks_gone);
+}
+
 void graph_look(struct meter *meter)
 {
         uint64_t launches;
-        bool is_asked;
 
-        lock_take(&meter->lock);
-        launches = meter->launches;
-        is_asked = meter->promised_bytes || load_relaxed(&state.marks_gone);
-        lock_drop(&meter->lock);
-        if (is_asked) {
+        if (is_looked_at(meter, &launches)) {
                 lock_take(&state.marks_lock);
                 marks_ask();
                 promise_again(meter, launches);
@@ -184,27 +192,19 @@ void graph_look(struct meter *meter)
         graph_refresh(meter);
 }
 
-static bool is_promising(struct meter *meter)
-{
-        bool is_promised;
-
-        if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_GRAPH)
-                return false;
-        lock_take(&meter->lock);
-        is_promised = meter->promised_bytes != 0;
-        lock_drop(&meter->lock);
-        return is_promised;
-}
-
 void graphs_look(void)
 {
         uint32_t high = load_acquire(&state.meters_high);
+        uint64_t launches;
 
         for (uint32_t i = 0; i < high; i++) {
-                if (is_promising(&state.meters[i]))
-                        graph_look(&state.meters[i]);
+                struct meter *meter = &state.meters[i];
+
+                if (load_acquire(&meter->key) && load_relaxed(&meter->space) == SPACE_GRAPH &&
+                    is_looked_at(meter, &launches))
+                        graph_look(meter);
         }
-        if (load_relaxed(&state.marks_gone)) {
+        if (load_relaxed(&state.marks_gone)) { /* of cards where nothing was ever launched */
                 lock_take(&state.marks_lock);
                 marks_ask();
                 marks_bury();
