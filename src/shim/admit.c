@@ -17,6 +17,8 @@
 #define WINDOW_LOOK_LEAST_NS UINT64_C(50000)
 #define WINDOW_LOOK_MOST_NS UINT64_C(1000000)
 #define BANK_LOOK_NS UINT64_C(5000000)
+/* A quarter of the bucket fills in half of this. */
+#define BANK_PATIENCE_NS UINT64_C(10000000)
 #define LEASE_WAIT_NS UINT64_C(100000000)
 /* Who has just had the turn leaves the others so long to take it, and they are others if they asked
  * so recently. */
@@ -138,16 +140,25 @@ static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
         return (until_ns / US_NS) << 13 | TURN_TAKEN | admit->slot;
 }
 
-/* Until when it is ours; 0: it is another's until *ret_until_ns. `need_ns`: for what is in flight
- * and the piece to come. */
-static uint64_t take_turn(const struct admit *admit, uint64_t need_ns, uint64_t now_ns,
+/* Others of the session's processes asked of late. */
+static bool is_turn_wanted(const struct admit *admit, uint64_t now_ns)
+{
+        return is_recent(load_acquire(shared_word(&admit->meter->wanted_at_ns)), WANTED_NS, now_ns);
+}
+
+static bool had_last_turn(const struct admit *admit)
+{
+        return (load_acquire(shared_word(&admit->meter->turn)) & TURN_SLOT) == admit->slot;
+}
+
+/* Until when it is ours; 0: it is another's, or is left to others, until *ret_until_ns. */
+static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns,
                           uint64_t *ret_until_ns)
 {
         _Atomic uint64_t *word = shared_word(&admit->meter->turn);
-        uint64_t turn = load_acquire(word);
+        uint64_t need_ns = sum(ask->in_flight_ns, ask->piece_ns);
         uint64_t length_ns = least(need_ns > ADMIT_TURN_NS ? need_ns : ADMIT_TURN_NS, TURN_MOST_NS);
-        bool is_wanted = is_recent(load_acquire(shared_word(&admit->meter->wanted_at_ns)),
-                                   WANTED_NS, now_ns);
+        uint64_t turn = load_acquire(word);
 
         for (;;) {
                 uint64_t until_ns = turn_until_ns(turn);
@@ -157,11 +168,10 @@ static uint64_t take_turn(const struct admit *admit, uint64_t need_ns, uint64_t 
 
                 if (is_on && is_mine && need_ns <= until_ns - now_ns)
                         return until_ns;
-                *ret_until_ns = is_mine ? until_ns + STAND_BACK_NS : until_ns;
+                *ret_until_ns = (is_on ? until_ns : now_ns) + (is_mine ? STAND_BACK_NS : 0);
                 if (is_on && !is_mine)
                         return 0;
-                if (is_mine && is_wanted && (turn & TURN_TAKEN) && *ret_until_ns > now_ns &&
-                    *ret_until_ns - now_ns <= TURN_MOST_NS + STAND_BACK_NS)
+                if (is_mine && !ask->has_stood_back && is_turn_wanted(admit, now_ns))
                         return 0;
                 until_ns = now_ns + length_ns;
                 if (cas_acq_rel(word, &turn, turn_word(admit, until_ns)))
@@ -209,12 +219,31 @@ static struct admit_answer wait_for_lease(const struct admit *admit, const struc
         return answer;
 }
 
-/* A bucket that ran dry is left alone until it is worth the wake-up. */
+/* Who had the last turn does not ask for itself to stand back. */
+static void want_turn(const struct admit *admit, uint64_t now_ns)
+{
+        if (!had_last_turn(admit))
+                want(admit, now_ns);
+}
+
+/* The processes that wait for the bank wake together: who had the last turn lets the others go. */
+static struct admit_answer wait_for_bank(const struct admit *admit, const struct terms *terms,
+                                         uint64_t now_ns, uint64_t due_ns)
+{
+        if (admit->slot < PAGE_SLOTS)
+                want_turn(admit, now_ns);
+        return wait_for(ADMIT_BANK, terms, &admit->limits->epoch,
+                        least(due_ns, now_ns + BANK_LOOK_NS));
+}
+
+/* A bucket that ran dry is left alone until it is worth the wake-up, but not while others empty it
+ * at once. */
 static int64_t wanted_level_ns(const struct admit_ask *ask, uint32_t cap_ppm)
 {
         int64_t quarter_ns = bank_top_ns(cap_ppm) / 4;
+        bool is_worth_it = ask->waited_ns && ask->waited_ns < BANK_PATIENCE_NS;
 
-        return ask->has_waited && ask->piece_ns < (uint64_t)quarter_ns ? quarter_ns : 1;
+        return is_worth_it && ask->piece_ns < (uint64_t)quarter_ns ? quarter_ns : 1;
 }
 
 static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
@@ -247,26 +276,25 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                 return wait_for(ADMIT_WINDOW, &terms, &admit->limits->epoch,
                                 now_ns + least(look_ns, WINDOW_LOOK_MOST_NS));
         }
-        if (admit->slot < PAGE_SLOTS) {
-                uint64_t turn_ns = take_turn(admit, need_ns, now_ns, &until_ns);
-
-                if (!turn_ns) {
-                        want(admit, now_ns);
-                        return wait_for(ADMIT_TURN, &terms, &admit->meter->turn_bell, until_ns);
-                }
-                room_ns = least(room_ns,
-                                turn_ns - now_ns - least(ask->in_flight_ns, turn_ns - now_ns));
-        }
         if (terms.cap_ppm != PAGE_WHOLE_PPM) {
                 int64_t level_ns = bank_level_ns(admit->meter, terms.cap_ppm, now_ns);
                 int64_t wanted_ns = wanted_level_ns(ask, terms.cap_ppm);
 
-                if (level_ns < wanted_ns) {
-                        until_ns = bank_due_ns(level_ns, wanted_ns, terms.cap_ppm, now_ns);
-                        return wait_for(ADMIT_BANK, &terms, &admit->limits->epoch,
-                                        least(until_ns, now_ns + BANK_LOOK_NS));
-                }
+                if (level_ns < wanted_ns)
+                        return wait_for_bank(
+                                admit, &terms, now_ns,
+                                bank_due_ns(level_ns, wanted_ns, terms.cap_ppm, now_ns));
                 room_ns = least(room_ns, (uint64_t)level_ns);
+        }
+        if (admit->slot < PAGE_SLOTS) {
+                uint64_t turn_ns = take_turn(admit, ask, now_ns, &until_ns);
+
+                if (!turn_ns) {
+                        want_turn(admit, now_ns);
+                        return wait_for(ADMIT_TURN, &terms, &admit->meter->turn_bell, until_ns);
+                }
+                room_ns = least(room_ns,
+                                turn_ns - now_ns - least(ask->in_flight_ns, turn_ns - now_ns));
         }
         granted.pieces = count_pieces(ask, room_ns);
         bank_charge(admit->meter, terms.cap_ppm, now_ns, (int64_t)(granted.pieces * ask->piece_ns));

@@ -9,11 +9,11 @@
  *   lease    the scheduler of the node says closed, or the lease is over: wait for its next word. A
  *            scheduler that fell silent is not obeyed.
  *   window   what is in flight reaches the target: wait until some of it is done.
+ *   bank     the cap's bucket is empty: wait until it has filled.
  *   turn     of a session with a cap or a lease, one process launches at a time: an interval
  * between two events of one process is its own work only while no other works. Turns end by the
- *            clock, so a dead holder is waited for no longer than a living one; who held the last
+ *            clock, so a dead holder is waited for no longer than a living one; who had the last
  *            one stands back for a moment if others want one.
- *   bank     the cap's bucket is empty: wait until it has filled.
  *
  * Every function is pure but for the session's page and given `now_ns`; any thread of any process.
  */
@@ -58,14 +58,7 @@ static inline bool terms_are_strict(const struct terms *terms)
         return terms->is_watched || terms->cap_ppm != PAGE_WHOLE_PPM;
 }
 
-enum admit_reason {
-        ADMIT_GRANTED,
-        ADMIT_LEASE,
-        ADMIT_WINDOW,
-        ADMIT_TURN,
-        ADMIT_BANK,
-        ADMIT_REASONS
-};
+enum admit_reason { ADMIT_GRANTED, ADMIT_LEASE, ADMIT_WINDOW, ADMIT_BANK, ADMIT_TURN };
 
 struct admit_ask {
         uint64_t piece_ns;     /* expected of each piece */
@@ -73,7 +66,8 @@ struct admit_ask {
         uint32_t pieces;       /* at most */
         uint64_t in_flight_ns; /* of this process on the device, expected */
         bool is_stuck;         /* the caller's own window is full whatever the sum says */
-        bool has_waited;       /* asked before and was told to wait */
+        uint64_t waited_ns;    /* so far; 0: has not */
+        bool has_stood_back;   /* was told to wait for a turn last */
 };
 
 struct admit_answer {

@@ -40,6 +40,8 @@ struct work {
         _Atomic uint32_t settled;      /* markers passed: it moves */
         _Atomic uint32_t escapes;      /* while it did not, ... */
         _Atomic uint32_t settled_at_escape; /* ... which was then */
+        /* When all that was let through should be done; 0: it is known to be. */
+        _Atomic uint64_t busy_until_ns;
         _Atomic uint64_t lanes_used;  /* the last lane (low half), when the one before was used */
         _Atomic uint64_t mixed_at_ns; /* when work last went to another lane than before */
 
@@ -122,6 +124,10 @@ void lane_settle_since(struct lane *lane);
 /* Expected of the next launch in the lane, or of a graph if `graph` is not 0: how long it will
  * take, less what works at the same time. No samples: a guess. */
 struct estimate lane_expect(struct lane *lane, uint64_t graph);
+
+/* The helper's: settles what was passed on every device, and gives turns and leases back when
+ * nothing is left to do. When it wants to look again. */
+uint64_t lanes_tend(uint64_t now_ns);
 
 /* The context is about to be destroyed. Waits for nobody for long. */
 void lanes_forget(CUcontext context);

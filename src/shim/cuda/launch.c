@@ -21,6 +21,7 @@
 #include "interpose/gate.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
+#include "shim/helper.h"
 
 /* One measured launch for so much unmeasured work. */
 #define SAMPLE_NS UINT64_C(1000000)
@@ -344,7 +345,7 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
 
 static struct admit_answer scene_pass(struct scene *scene, const struct way *way)
 {
-        struct admit_answer answer;
+        struct admit_answer answer = { .reason = ADMIT_GRANTED };
 
         for (;;) {
                 uint64_t now_ns = clock_now_ns();
@@ -357,7 +358,8 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                         .pieces = most_pieces(scene, way),
                         .in_flight_ns = load_relaxed(&scene->work->in_flight_ns),
                         .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
-                        .has_waited = scene->began_ns != 0,
+                        .waited_ns = scene->began_ns ? now_ns - scene->began_ns + 1 : 0,
+                        .has_stood_back = scene->began_ns && answer.reason == ADMIT_TURN,
                 };
                 answer = admit_ask(&scene->work->admit, &ask, now_ns);
                 if (answer.pieces)
@@ -418,6 +420,16 @@ static struct lane *find_lane(CUcontext context, const struct way *way, struct w
         return lane;
 }
 
+static void note_granted(struct work *work, uint64_t granted_ns)
+{
+        uint64_t now_ns = clock_now_ns();
+
+        store_release(&work->busy_until_ns,
+                      now_ns + load_relaxed(&work->in_flight_ns) + granted_ns);
+        admit_note_active(&work->admit, now_ns);
+        helper_kick(lanes_tend);
+}
+
 static void pass_strictly(struct passage *passage, const struct way *way, CUcontext context,
                           struct work *work, bool is_broken)
 {
@@ -438,7 +450,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, CUcont
         passage->turn = answer.terms.turn;
         if (scene.is_held)
                 place_markers(passage, &scene);
-        admit_note_active(&work->admit, clock_now_ns());
+        note_granted(work, answer.pieces * scene.expected.mean_ns);
 }
 
 void passage_begin(struct passage *ret, const struct way *way)

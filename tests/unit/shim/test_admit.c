@@ -100,11 +100,21 @@ static void an_empty_bank_says_when_it_is_worth_asking_again(void **state)
         answer = admit_ask(&first, &ask, START);
         assert_int_equal(answer.reason, ADMIT_BANK);
         assert_int_equal(answer.deadline_ns, START + 2);
-        ask.has_waited = true;
+        ask.waited_ns = 1;
         answer = admit_ask(&first, &ask, START + 2);
         assert_int_equal(answer.reason, ADMIT_BANK);
         assert_int_equal(answer.deadline_ns, START + 5 * MS);
         assert_int_equal(admit_ask(&first, &ask, START + 5 * MS).pieces, 25);
+}
+
+/* Another process may take each drop as it falls. */
+static void who_has_waited_long_takes_what_there_is(void **state)
+{
+        struct admit_ask ask = ask_for(100 * US);
+
+        bank_charge(first.meter, HALF, START, 10 * (int64_t)MS);
+        ask.waited_ns = 10 * MS;
+        assert_int_equal(admit_ask(&first, &ask, START + 2).reason, ADMIT_GRANTED);
 }
 
 static void one_piece_longer_than_the_bucket_goes_when_there_is_no_debt(void **state)
@@ -141,14 +151,27 @@ static void processes_take_turns(void **state)
 
 static void who_had_the_turn_stands_back_for_who_wants_it(void **state)
 {
+        struct admit_ask ask = ask_for(10 * US);
         struct admit_answer answer;
 
         asked(&first, 10 * US, START);
         asked(&second, 10 * US, START + 1 * MS);
-        answer = asked(&first, 10 * US, START + 5 * MS);
+        answer = admit_ask(&first, &ask, START + 5 * MS);
         assert_int_equal(answer.reason, ADMIT_TURN);
         assert_true(answer.deadline_ns < START + 6 * MS);
-        assert_int_equal(asked(&first, 10 * US, answer.deadline_ns).reason, ADMIT_GRANTED);
+        ask.has_stood_back = true;
+        assert_int_equal(admit_ask(&first, &ask, answer.deadline_ns).reason, ADMIT_GRANTED);
+}
+
+static void processes_that_wait_for_the_bank_go_one_after_the_other(void **state)
+{
+        asked(&first, 10 * US, START);
+        bank_charge(first.meter, HALF, START, 30 * (int64_t)MS);
+        assert_int_equal(asked(&first, 10 * US, START + 6 * MS).reason, ADMIT_BANK);
+        assert_int_equal(asked(&second, 10 * US, START + 7 * MS).reason, ADMIT_BANK);
+        assert_int_equal(asked(&second, 10 * US, START + 40 * MS).reason, ADMIT_BANK);
+        assert_int_equal(asked(&first, 10 * US, START + 51 * MS).reason, ADMIT_TURN);
+        assert_int_equal(asked(&second, 10 * US, START + 51 * MS).reason, ADMIT_GRANTED);
 }
 
 static void who_is_alone_keeps_the_turn(void **state)
@@ -227,10 +250,12 @@ int main(void)
                 RULE(a_grant_is_a_quarter_of_the_window_at_most),
                 RULE(a_grant_is_paid_for_at_once),
                 RULE(an_empty_bank_says_when_it_is_worth_asking_again),
+                RULE(who_has_waited_long_takes_what_there_is),
                 RULE(one_piece_longer_than_the_bucket_goes_when_there_is_no_debt),
                 RULE(what_is_in_flight_is_bounded),
                 RULE(processes_take_turns),
                 RULE(who_had_the_turn_stands_back_for_who_wants_it),
+                RULE(processes_that_wait_for_the_bank_go_one_after_the_other),
                 RULE(who_is_alone_keeps_the_turn),
                 RULE(a_turn_given_up_is_another_s_at_once),
                 RULE(a_turn_that_nobody_could_have_taken_is_not_waited_for),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one thread of ours in a program: named `aliquot`, every signal blocked, started when there is
+ * first something to do after a call has returned, and again in a child that needs it.
+ *
+ * It runs its task, which says when it wants to run next, and sleeps. It touches the driver only
+ * inside the task, and no task runs once the program exits.
+ */
+#ifndef ALIQUOT_SHIM_HELPER_H
+#define ALIQUOT_SHIM_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Returns the time of the next run; CLOCK_NEVER: at the next helper_kick(). */
+typedef uint64_t helper_task(uint64_t now_ns);
+
+/* There is something to do. Starts the thread, or wakes it if it sleeps without end. A program that
+ * may have no more threads does without: true when it runs. One task a process. Any thread; keeps
+ * errno. */
+bool helper_kick(helper_task *task);
+
+#endif
