@@ -307,8 +307,7 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
                 end_oldest(tenants, NULL);
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         tenants->counts.connections++;
-        if (event_add(visit->event, &wait) < 0)
+        /* Most have said it by now. */
+        if (!hear(visit) && event_add(visit->event, &wait) < 0)
                 tenant_visit_end(visit);
-        else
-                hear(visit); /* most have said it by now */
 }
