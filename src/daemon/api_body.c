@@ -63,7 +63,7 @@ static bool read_percent(struct reading *reading, const char *field, json_t *val
                 if (percent < 0 || percent > 100)
                         return reading_refuse(reading, field, "0 to 100 percent");
                 *ret = (uint32_t)lround(percent * 1000);
-                return (!percent || *ret >= LEAST_MILLI_PERCENT) ||
+                return (percent <= 0 || *ret >= LEAST_MILLI_PERCENT) ||
                        reading_refuse(reading, field, "0, or 0.1 to 100 percent");
         }
         if (!json_is_string(value))

@@ -205,18 +205,26 @@ static unsigned hold_all(struct nvml_thread *thread, const struct sample *sample
         return count;
 }
 
+static bool make_room(struct nvml_look *look, unsigned room)
+{
+        struct identity *who;
+
+        if (room <= look->who_room)
+                return true;
+        who = reallocarray(look->who, room, sizeof(*who));
+        if (!who)
+                return false;
+        look->who = who;
+        look->who_room = room;
+        return true;
+}
+
 static int find_out_all(struct nvml_thread *thread, struct nvml_look *look)
 {
         unsigned room = count_pids(&look->sample);
         struct held *held = calloc(room + 1, sizeof(*held));
 
-        if (held && look->who_room < room) {
-                struct identity *who = reallocarray(look->who, room, sizeof(*who));
-
-                look->who = who ? who : look->who;
-                look->who_room = who ? room : look->who_room;
-        }
-        if (!held || look->who_room < room) {
+        if (!held || !make_room(look, room)) {
                 free(held);
                 return -ENOMEM;
         }
