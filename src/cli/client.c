@@ -204,11 +204,12 @@ int client_show(const struct store *store, const char *name, struct client_sessi
 }
 
 /* One page of the list; *after is the name to go on from, "" at the end. */
-static int list_page(const struct store *store, char after[PAGE_NAME_BYTES],
-                     void (*each)(const struct client_session *session, void *context),
-                     void *context, struct error *err)
+static int list_page(const struct store *store, const struct client_listener *listener,
+                     char after[PAGE_NAME_BYTES], struct error *err)
 {
-        scoped_call struct call call = { .store = store, .method = "GET" };
+        scoped_call struct call call = { .store = store,
+                                         .method = "GET",
+                                         .patience_ms = listener->patience_ms };
         static struct client_session session;
         json_t *one;
         size_t at;
@@ -222,20 +223,19 @@ static int list_page(const struct store *store, char after[PAGE_NAME_BYTES],
         json_array_foreach(json_object_get(call.answer, "sessions"), at, one)
         {
                 read_session(one, &session);
-                each(&session, context);
+                listener->each(&session, listener->context);
         }
         return text_put(after, PAGE_NAME_BYTES, err, "%s", client_text(call.answer, "next"));
 }
 
-int client_list(const struct store *store,
-                void (*each)(const struct client_session *session, void *context), void *context,
+int client_list(const struct store *store, const struct client_listener *listener,
                 struct error *err)
 {
         char after[PAGE_NAME_BYTES] = "";
         int rc;
 
         do {
-                rc = list_page(store, after, each, context, err);
+                rc = list_page(store, listener, after, err);
         } while (rc == 0 && after[0]);
         return rc;
 }

@@ -87,9 +87,15 @@ int client_create(const struct store *store, const struct client_wish *wish, str
 int client_show(const struct store *store, const char *name, struct client_session *ret,
                 struct error *err);
 
-/* Calls `each` for every session that we may see, by name. `session` is borrowed for the call. */
-int client_list(const struct store *store,
-                void (*each)(const struct client_session *session, void *context), void *context,
+/* Who is told of each session; `session` is borrowed for the call. */
+struct client_listener {
+        void (*each)(const struct client_session *session, void *context);
+        void *context;
+        long patience_ms; /* for each answer of the daemon; 0: as for any other */
+};
+
+/* Tells of every session that we may see, by name. */
+int client_list(const struct store *store, const struct client_listener *listener,
                 struct error *err);
 
 /* A process of a session as the daemon sees it; what it holds is each share's used_bytes. */

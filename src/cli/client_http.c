@@ -88,7 +88,8 @@ static int sclient_end_call(struct call *call, struct error *err)
         if (curl) {
                 curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
                 curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-                curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, ANSWER_MS);
+                curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                                 call->patience_ms ? call->patience_ms : ANSWER_MS);
                 curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, client_take);
                 curl_easy_setopt(curl, CURLOPT_WRITEDATA, call);
                 if (body)
@@ -98,6 +99,9 @@ static int sclient_end_call(struct call *call, struct error *err)
                 curl_easy_cleanup(curl);
         }
         curl_slist_free_all(headers);
+        if (rc == CURLE_OPERATION_TIMEDOUT && strcmp(call->method, "GET") != 0)
+                return client_away(call->store, "it has not said whether it did that; it may yet",
+                                   err);
         return rc == CURLE_OK ? 0 : client_away(call->store, curl_easy_strerror(rc), err);
 }
 

@@ -39,8 +39,7 @@ int client_show(const struct store *store, const char *name, struct client_sessi
         return refuse(store, err);
 }
 
-int client_list(const struct store *store,
-                void (*each)(const struct client_session *session, void *context), void *context,
+int client_list(const struct store *store, const struct client_listener *listener,
                 struct error *err)
 {
         return refuse(store, err);

@@ -25,6 +25,7 @@ struct call {
         char url[CLIENT_URL_BYTES];
         json_t *body;     /* owned; NULL: none */
         uint64_t version; /* 0: any */
+        long patience_ms; /* for the answer; 0: as long as anybody waits */
         long status;
         char *text; /* owned */
         size_t length;

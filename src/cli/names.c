@@ -47,6 +47,7 @@ static bool is_listable(const struct store *store)
 
 static int ask(const struct store *store, struct names *names, struct error *err)
 {
+        const struct client_listener listener = { .each = add_told, .context = names };
         int rc = client_find(store, err);
 
         if (rc == 0)
@@ -54,7 +55,7 @@ static int ask(const struct store *store, struct names *names, struct error *err
                             "only a daemon can list the sessions of %s, and none serves it; show "
                             "and run --session work with a name",
                             store->path);
-        return rc < 0 ? rc : client_list(store, add_told, names, err);
+        return rc < 0 ? rc : client_list(store, &listener, err);
 }
 
 int names_read(const struct store *store, struct names *ret, struct error *err)

@@ -9,6 +9,7 @@
 #include "common/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define PATIENCE_MS 1000
 #define PAUSE_NS (30 * SECOND_NS) /* after one that does not answer */
 
 static uint64_t now_ns(void)
@@ -45,6 +46,7 @@ static int by_name(const void *a, const void *b)
 
 void source_terms_read(struct source_terms *terms, const struct store *store)
 {
+        const struct client_listener listener = { add, terms, PATIENCE_MS };
         uint64_t now = now_ns();
         bool is_there = presence_look(store) == PRESENCE_LISTENS;
 
@@ -54,7 +56,7 @@ void source_terms_read(struct source_terms *terms, const struct store *store)
                 return;
         terms->count = 0;
         terms->next_ns = now + SECOND_NS;
-        if (client_list(store, add, terms, NULL) < 0) {
+        if (client_list(store, &listener, NULL) < 0) {
                 terms->count = 0;
                 terms->next_ns = now_ns() + PAUSE_NS;
         }
