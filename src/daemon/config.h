@@ -54,8 +54,8 @@ struct config {
         char join_token_file[CONFIG_PATH_BYTES]; /* "": nothing is asked of who joins */
         bool is_join_token_required;
         uint32_t join_connections_most;
-        uint32_t join_peer_connections_most;
-        uint32_t join_rate_per_second; /* joins of one user; 0: any number */
+        uint32_t join_session_connections_most;
+        uint32_t join_rate_per_second; /* joins of one session; 0: any number */
         uint32_t join_rate_burst;
         uint64_t join_timeout_ns; /* for a HELLO to arrive */
 

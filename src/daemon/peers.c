@@ -16,6 +16,14 @@ struct peer_key peers_user(uint32_t uid)
         return key;
 }
 
+struct peer_key peers_session(const uint8_t id[16])
+{
+        struct peer_key key = { .kind = 's' };
+
+        memcpy(key.name, id, sizeof(key.name));
+        return key;
+}
+
 struct peer_key peers_address(const struct sockaddr *address)
 {
         struct peer_key key = { .kind = '4' };

@@ -2,10 +2,11 @@
 /*
  * Who is on the other side of a connection, and how much of the server each may take.
  *
- * A peer is a user (on the socket) or an address (on TCP; of IPv6 the /64 that one machine can have
- * all of). It has a count of connections and a bucket of tokens, one a request, that fills at the
- * configured rate. Peers are forgotten when they have no connection and a full bucket. Time is
- * monotonic nanoseconds and comes in.
+ * A peer is a user (on the socket), a session (on its own socket, where many containers are root)
+ * or an address (on TCP; of IPv6 the /64 that one machine can have all of). It has a count of
+ * connections and a bucket of tokens, one a request, that fills at the configured rate. Peers are
+ * forgotten when they have no connection and a full bucket. Time is monotonic nanoseconds and comes
+ * in.
  */
 #ifndef ALIQUOT_DAEMON_PEERS_H
 #define ALIQUOT_DAEMON_PEERS_H
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 
 struct peer_key {
-        uint8_t kind; /* 'u' a user, '4', '6' an address */
+        uint8_t kind; /* 'u' a user, 's' a session, '4', '6' an address */
         uint8_t name[16];
 };
 
@@ -36,6 +37,7 @@ struct peers_rate {
 };
 
 struct peer_key peers_user(uint32_t uid);
+struct peer_key peers_session(const uint8_t id[16]);
 struct peer_key peers_address(const struct sockaddr *address);
 
 /* One connection more of this peer; NULL: out of memory. */

@@ -12,8 +12,8 @@
  * descriptor that tells its death at once: a hint to look at the session's locks, never the reason
  * to free anything.
  *
- * What is bounded: connections in all and of each user (the oldest makes room), the time until a
- * HELLO, joins of a user a second, the processes that are watched. Whoever is slow, silent or
+ * What is bounded: connections in all and of each session (the oldest makes room), the time until
+ * a HELLO, joins of a session a second, the processes that are watched. Whoever is slow, silent or
  * malicious ends their own connection. One thread.
  */
 #ifndef ALIQUOT_DAEMON_TENANT_H

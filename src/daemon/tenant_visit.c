@@ -242,7 +242,8 @@ static unsigned connections_most(const struct tenants *tenants)
                        : most;
 }
 
-/* The oldest, of this peer (NULL: of all), has had the most time; what it has said is heard yet. */
+/* The oldest, of this session (NULL: of all), has had the most time; what it has said is heard yet.
+ */
 static void end_oldest(struct tenants *tenants, const struct peer *peer)
 {
         struct tenant_visit *visit;
@@ -273,7 +274,7 @@ static struct tenant_visit *make(struct tenant_listener *listener, int fd)
         *visit = (struct tenant_visit){
                 .tenants = tenants, .listener = listener, .peer = visit->peer, .fd = fd
         };
-        key = peers_user(visit->peer.uid);
+        key = peers_session(listener->id);
         visit->counted = peers_enter(&tenants->peers, &key, &rate, tenant_now_ns());
         visit->event =
                 event_new(tenants->options.base, fd, EV_READ | EV_PERSIST, on_message, visit);
@@ -301,7 +302,7 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
                 close(fd);
                 return;
         }
-        if (visit->counted->connections > config->join_peer_connections_most)
+        if (visit->counted->connections > config->join_session_connections_most)
                 end_oldest(tenants, visit->counted);
         else if (tenants->counts.connections >= connections_most(tenants))
                 end_oldest(tenants, NULL);

@@ -355,7 +355,7 @@ static void test_of_a_crowd_that_says_nothing_the_oldest_makes_room(void **state
 {
         int crowd[8];
 
-        config.join_peer_connections_most = 4;
+        config.join_session_connections_most = 4;
         for (unsigned i = 0; i < 8; i++) {
                 crowd[i] = connect_to("a");
                 turn();
@@ -380,6 +380,18 @@ static void test_too_many_joins_are_told_when_to_come_again(void **state)
         assert_in_range(answer.refused.retry_ms, 1, 1001);
         /* Guesses count too. */
         expect_refused(say("a", "x", 1), MESSAGE_TOO_MANY, "");
+}
+
+/* Many containers are root: what one of them uses up is not another's. */
+static void test_what_one_session_uses_up_is_its_own(void **state)
+{
+        config.join_rate_per_second = 1;
+        config.join_rate_burst = 1;
+        create("b");
+        assert_int_equal(join("a"), MESSAGE_WELCOME);
+        drop_descriptors();
+        expect_refused(join("a"), MESSAGE_TOO_MANY, "");
+        assert_int_equal(join("b"), MESSAGE_WELCOME);
 }
 
 static void test_a_socket_comes_and_goes_with_its_session(void **state)
@@ -497,6 +509,7 @@ int main(void)
                 story(test_who_says_nothing_is_not_waited_for),
                 story(test_of_a_crowd_that_says_nothing_the_oldest_makes_room),
                 story(test_too_many_joins_are_told_when_to_come_again),
+                story(test_what_one_session_uses_up_is_its_own),
                 story(test_a_socket_comes_and_goes_with_its_session),
                 story(test_a_name_made_anew_is_another_socket),
                 story(test_the_next_daemon_listens_again),
