@@ -4,11 +4,15 @@
     answer = join(path, hello())
     assert answer.type == WELCOME and answer.name == "a"
     limits, slots = answer.descriptors
+
+Or a program under test that is given the socket: script(), refused().
 """
 import contextlib
 import os
 import socket
 import struct
+
+from script import SUCCESS, Script
 
 HELLO, WELCOME, REFUSED = 1, 2, 3
 NO_VERSION, MALFORMED, NOT_YOURS, BAD_TOKEN, OTHER_SESSION, ENDED, TOO_MANY, TROUBLE = range(1, 9)
@@ -59,3 +63,24 @@ def join(path, message):
     with contextlib.closing(connect(path)) as peer:
         peer.send(message)
         return hear(peer)
+
+
+def socket_of(sim, name):
+    return sim.runtime / "sessions" / name / "socket"
+
+
+def script(sim, path, **variables):
+    """A program that is told the socket and nothing else: no runtime folder, no name."""
+    return Script(sim, ALIQUOT_SESSION_SOCKET=path, ALIQUOT_RUNTIME_DIR=None, **variables)
+
+
+def refused(sim, path, **variables):
+    """The line of a program that could not join; it has no memory, and goes on."""
+    with script(sim, path, **variables) as gpu:
+        assert gpu.code("init") != SUCCESS
+        gpu.process.stdin.close()
+        gpu.process.stdin = None
+        gpu.process.wait(60)
+        lines = gpu.process.stderr.read().splitlines()
+    assert len(lines) == 1 and lines[0].endswith("GPU calls are refused"), lines
+    return lines[0]
