@@ -144,9 +144,9 @@ static void change(struct step *step)
         }
 }
 
-static void removed(struct step *step)
+static void removed(const struct step *step)
 {
-        unsigned i = step->event->member, mate = step->sched->member[i].mate;
+        unsigned i = step->event->member;
         struct sched_member *member = &step->sched->member[i];
 
         if (member->is_wanting) {
@@ -156,8 +156,6 @@ static void removed(struct step *step)
         gang_unlink(step->sched, i);
         list_take(step->sched, i);
         *member = (struct sched_member){ .mode = SCHED_MODE_NONE };
-        if (mate != i)
-                turn_close(step, mate); /* a gang opens whole, or not at all */
 }
 
 /* -- What members do -------------------------------------------------------------------------- */
@@ -170,10 +168,10 @@ static void want(const struct step *step)
         member->is_stopped = false;
         if (member->is_wanting)
                 return;
-        account_level(step->sched, member->device); /* before it counts */
+        /* Before it counts: it comes back behind where the others are now, not where they were. */
+        account_level(step->sched, member->device);
         rt_comes(step, i);
         member->is_wanting = true;
-        account_wake(step->sched, i);
 }
 
 static void idle(const struct step *step)

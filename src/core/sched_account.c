@@ -137,7 +137,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 bank_fill(member, ns);
                 promises_fill(member, ns, floor_ppm);
                 wait_count(member, ns);
-                if (is_on(member))
+                if (on > 0 && is_on(member))
                         charge(sched, member, ns / on + (nth++ < ns % on));
                 /* In FREE it may work before anybody has noticed that it wants to. */
                 if (member->mode == SCHED_MODE_FREE)
@@ -192,12 +192,6 @@ static void lift(struct sched *sched, struct sched_member *member)
                 member->vtime = vtime - (uint64_t)most;
         else if (ahead > STALE)
                 member->vtime = vtime;
-}
-
-void account_wake(struct sched *sched, unsigned member)
-{
-        account_level(sched, sched->member[member].device);
-        lift(sched, &sched->member[member]);
 }
 
 /* A gang has its place in the order of one device; in that of the others it only rides along. */

@@ -72,8 +72,6 @@ static inline bool is_on(const struct sched_member *member)
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
 void account_use(const struct step *step, unsigned member);
-/* A member that wants again, or is new: it does not get what it did not want before. */
-void account_wake(struct sched *sched, unsigned member);
 /* The virtual times of a device: that of each class moves up to who has had least, and nobody who
  * wants lags behind it by more than two leases. */
 void account_level(struct sched *sched, unsigned device);

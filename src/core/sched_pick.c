@@ -115,7 +115,7 @@ static enum sched_turn turn_of(const struct rank *rank)
 struct pick pick_next(struct step *step, unsigned device)
 {
         unsigned claim = step->sched->device[device].claim;
-        struct rank rank, last;
+        struct rank rank = { 0 }, last;
         const struct rank *after = NULL;
 
         if (claim != NOBODY && gang_has_all(step->sched, claim))

@@ -195,6 +195,31 @@ static void nobody_starves(void **state)
         assert_true(run.sched.member[3].held_ns > 120 * SECOND * 59 / 100);
 }
 
+static int64_t held_percent(unsigned i, int64_t of_ns)
+{
+        return 100 * run.sched.member[i].held_ns / of_ns;
+}
+
+/* rt that comes back every 300 us, for 100: to keep the device for it all the time would cost three
+ * quarters of it. */
+static void what_is_kept_for_rt_is_bounded(void **state)
+{
+        struct sched_terms terms = { .cap_ppm = SCHED_WHOLE_PPM, .weight = 100 };
+
+        begin(1, 0);
+        join(&terms);
+        terms.class = SCHED_CLASS_RT;
+        join(&terms);
+        step(SCHED_WANT, 0);
+        for (unsigned n = 0; n < 10000; n++) {
+                step(SCHED_WANT, 1);
+                pass_time(run.now_ns + 100 * SCHED_US, false);
+                step(SCHED_RESTS, 1);
+                pass_time(run.now_ns + 300 * SCHED_US, false);
+        }
+        assert_in_range(held_percent(0, run.now_ns), 69, 72);
+}
+
 /* A turn that pays a promise can be ten times as long as what was owed; all of it is paid. */
 static void a_guarantee_of_long_kernels_is_not_exceeded(void **state)
 {
@@ -229,6 +254,20 @@ static void who_had_a_guarantee_is_not_punished(void **state)
         assert_in_range(held / SCHED_MS, 470, 530);
 }
 
+/* Who has the device but uses little of it cannot save that for later. */
+static void a_cap_that_is_not_used_is_not_saved(void **state)
+{
+        begin(1, 0);
+        join(&(struct sched_terms){ .cap_ppm = 200000, .weight = 100 });
+        all_want();
+        for (unsigned n = 0; n < 1000; n++) {
+                pass_time(run.now_ns + 10 * SCHED_MS, false);
+                step_event(&(struct sched_event){
+                        .type = SCHED_USED, .ns = SCHED_MS / 2, .bank_ns = SCHED_NEVER });
+                assert_true(sched_bank_ns(&run.sched, 0) <= 15 * SCHED_MS);
+        }
+}
+
 /* A debt is worked off by its cap's rate, however the terms changed meanwhile. */
 static void debt_is_never_forgiven(void **state)
 {
@@ -258,11 +297,6 @@ static void debt_is_never_forgiven(void **state)
                 assert_true(used <= run.now_ns / 4 + 10 * SCHED_MS);
         }
         assert_true(used > run.now_ns / 8);
-}
-
-static int64_t held_percent(unsigned i, int64_t of_ns)
-{
-        return 100 * run.sched.member[i].held_ns / of_ns;
 }
 
 /* Members 0 and 1 are a gang. Two others want its second device, so it gets a third of both, and
@@ -315,8 +349,10 @@ int main(void)
                 cmocka_unit_test(nobody_is_far_ahead_or_behind),
                 cmocka_unit_test(who_was_away_catches_up_with_nobody),
                 cmocka_unit_test(nobody_starves),
+                cmocka_unit_test(what_is_kept_for_rt_is_bounded),
                 cmocka_unit_test(a_guarantee_of_long_kernels_is_not_exceeded),
                 cmocka_unit_test(who_had_a_guarantee_is_not_punished),
+                cmocka_unit_test(a_cap_that_is_not_used_is_not_saved),
                 cmocka_unit_test(debt_is_never_forgiven),
                 cmocka_unit_test(a_gang_gets_what_is_fair_where_most_want),
                 cmocka_unit_test(gangs_in_a_circle_all_run),

@@ -183,6 +183,44 @@ static void one_that_dies_gives_way_at_once(void **state)
                    "  never\n");
 }
 
+static void late_is_for_those_who_are_closed(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "late a stopped\n"
+                   "to 3ms\n"
+                   "  2ms: close a\n"
+                   "drained a\n"
+                   "  open b until 5ms\n"
+                   "show a\n"
+                   "  held 3ms, billed 0, bank 3ms, waited 1ms, throttled 0, overran 1ms\n");
+}
+
+static void who_rests_has_told_all_of_it(void **state)
+{
+        play_sched("add a cap=50\n"
+                   "  free a at 50 % with 0\n"
+                   "to 1000ms\n"
+                   "want a\n"
+                   "idle a\n"
+                   "used a 9ms\n"
+                   "show a\n"
+                   "  held 0, billed 0, bank 10ms, waited 0, throttled 0, overran 0\n");
+}
+
+static void a_lowered_cap_has_a_small_bank(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "to 1000ms\n"
+                   "change a cap=10\n"
+                   "  free a at 10 % with 2ms\n");
+}
+
 static void who_is_done_yields_at_once(void **state)
 {
         play_sched("add a\n"
@@ -388,6 +426,9 @@ int main(void)
                 cmocka_unit_test(patience_ends),
                 cmocka_unit_test(one_that_is_stopped_is_not_waited_for_nor_charged),
                 cmocka_unit_test(one_that_dies_gives_way_at_once),
+                cmocka_unit_test(late_is_for_those_who_are_closed),
+                cmocka_unit_test(who_rests_has_told_all_of_it),
+                cmocka_unit_test(a_lowered_cap_has_a_small_bank),
                 cmocka_unit_test(who_is_done_yields_at_once),
                 cmocka_unit_test(the_last_one_is_free_when_the_others_have_been_quiet),
                 cmocka_unit_test(debt_is_waited_out_to_the_nanosecond),
