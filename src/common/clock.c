@@ -24,11 +24,6 @@ void clock_follow(const struct time_authority *authority)
                 store_release(&followed, authority);
 }
 
-bool clock_is_followed(void)
-{
-        return load_acquire(&followed) != NULL;
-}
-
 static struct timespec timespec_of(uint64_t ns)
 {
         return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
@@ -85,6 +80,40 @@ bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadli
 
         errno = saved;
         return is_early;
+}
+
+static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
+                            unsigned count, uint64_t deadline_ns)
+{
+#if defined(SYS_futex_waitv) && defined(FUTEX_32)
+        const struct timespec deadline = timespec_of(deadline_ns);
+        struct futex_waitv waits[CLOCK_WORDS];
+
+        for (unsigned i = 0; i < count; i++)
+                waits[i] = (struct futex_waitv){ .val = expected[i],
+                                                 .uaddr = (uintptr_t)word[i],
+                                                 .flags = FUTEX_32 };
+        if (syscall(SYS_futex_waitv, waits, count, 0, deadline_ns == CLOCK_NEVER ? NULL : &deadline,
+                    CLOCK_MONOTONIC) >= 0)
+                return 0;
+        return errno == ETIMEDOUT || errno == ENOSYS ? -errno : 0;
+#else
+        return -ENOSYS;
+#endif
+}
+
+int clock_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[], unsigned count,
+                   uint64_t deadline_ns)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+        int saved = errno, rc;
+
+        if (!authority)
+                rc = machine_wait_any(word, expected, count, deadline_ns);
+        else
+                rc = authority->wait_any(word, expected, count, deadline_ns) ? 0 : -ETIMEDOUT;
+        errno = saved;
+        return rc;
 }
 
 void clock_wake(const _Atomic uint32_t *word, uint32_t count)

@@ -14,13 +14,11 @@
 #include "common/time_authority.h"
 
 #define CLOCK_NEVER TIME_NEVER
+#define CLOCK_WORDS 128u
 
 /* From now on the clock is the authority's. Before the first look at the clock, since the two have
  * nothing to do with each other. NULL does nothing. Lives as long as the process. */
 void clock_follow(const struct time_authority *authority);
-
-/* It is an authority's. */
-bool clock_is_followed(void);
 
 /* CLOCK_MONOTONIC, or the authority's: comparable between the processes of a machine. */
 uint64_t clock_now_ns(void);
@@ -32,6 +30,12 @@ void clock_sleep_ns(uint64_t ns);
  * or `deadline_ns` of clock_now_ns() (CLOCK_NEVER: no end). False: the deadline has passed. True:
  * look at the word again; there may be no reason (a signal, another waiter's wake). */
 bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
+
+/* As clock_wait(), for any of `count` words (at most CLOCK_WORDS): while each is what is expected
+ * of it. 0: look at them again; -ETIMEDOUT; -ENOSYS: the kernel is older than 5.16, and nothing was
+ * waited for. */
+int clock_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[], unsigned count,
+                   uint64_t deadline_ns);
 
 /* At least `count` of those who wait on the word, if there are so many. Change the word first. */
 void clock_wake(const _Atomic uint32_t *word, uint32_t count);

@@ -56,6 +56,10 @@ struct time_authority {
          * itself when it ends, however it ends. A forked child has not joined. */
         void (*join)(enum time_role role);
         void (*leave)(void);
+
+        /* As wait(), for any of `count` words: while each is what is expected of it. */
+        bool (*wait_any)(const _Atomic uint32_t *const word[], const uint32_t expected[],
+                         unsigned count, uint64_t deadline_ns);
 };
 
 /* NULL: this process's time is the machine's, or the version is not known here. The table is

@@ -7,9 +7,9 @@
  *      ... look at what the words are about ...
  *      bells_wait(&bells, deadline, look);     // until one was raised since, or the time is over
  *
- * By futex_waitv() (Linux 5.16), up to its 128 words: those added first. The others are looked at
- * each BELLS_REST_NS. Where the kernel lacks it, or the clock is a simulator's, only the own word
- * wakes: all others are looked at each `look` nanoseconds.
+ * By clock_wait_any(), up to its words: those added first. The others are looked at each
+ * BELLS_REST_NS. Where the kernel lacks it (before Linux 5.16) only the own word wakes: all others
+ * are looked at each `look` nanoseconds.
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_WAIT_H
 #define ALIQUOT_DAEMON_SCHEDULE_WAIT_H
@@ -17,7 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BELLS_MOST 128u
+#include "common/clock.h"
+
+#define BELLS_MOST CLOCK_WORDS
 #define BELLS_REST_NS UINT64_C(20000000)
 
 struct bells {

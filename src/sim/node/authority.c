@@ -156,6 +156,7 @@ static struct party *party_take(struct authority *authority, enum time_role role
         party->number = number + 1;
         party->deadline_ns = TIME_NEVER;
         party->word = 0;
+        party->words = 0;
         store_relaxed(&party->is_asleep, 0);
         store_relaxed(&party->is_calling, 0);
         robust_init(&party->alive);
@@ -307,25 +308,41 @@ uint64_t authority_word(const _Atomic uint32_t *address, bool is_private)
 }
 
 /* For one that found no place: real naps. */
-static bool wait_outside(struct authority *authority, const _Atomic uint32_t *address,
-                         uint64_t deadline_ns)
+static bool wait_outside(struct authority *authority, bool has_word, uint64_t deadline_ns)
 {
         const struct timespec nap = { .tv_nsec = LOOK_NS };
 
         do
                 syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
-        while (!address && authority_now(authority) < deadline_ns);
+        while (!has_word && authority_now(authority) < deadline_ns);
         return authority_now(authority) < deadline_ns;
 }
 
-bool authority_wait(struct authority *authority, const _Atomic uint32_t *address, uint32_t expected,
-                    uint64_t word, uint64_t deadline_ns)
+/* What a thread waits for, besides the time. */
+struct awaited {
+        unsigned count;
+        const _Atomic uint32_t *const *address;
+        const uint32_t *expected;
+        uint64_t word, words; /* as in the party */
+};
+
+static bool has_changed(const struct awaited *awaited)
+{
+        for (unsigned i = 0; i < awaited->count; i++) {
+                if (load_acquire(awaited->address[i]) != awaited->expected[i])
+                        return true;
+        }
+        return false;
+}
+
+static bool wait_for(struct authority *authority, const struct awaited *awaited,
+                     uint64_t deadline_ns)
 {
         struct party *party;
         bool is_passing, is_woken;
 
         lock(authority);
-        is_woken = address && load_acquire(address) != expected;
+        is_woken = has_changed(awaited);
         if (is_woken || deadline_ns <= load_relaxed(&authority->now_ns)) {
                 unlock(authority);
                 return is_woken;
@@ -336,13 +353,14 @@ bool authority_wait(struct authority *authority, const _Atomic uint32_t *address
                 party = party_take(authority, TIME_BACKGROUND);
         if (!party) {
                 unlock(authority);
-                return wait_outside(authority, address, deadline_ns);
+                return wait_outside(authority, awaited->count > 0, deadline_ns);
         }
         if (is_passing)
                 party_be(authority, party);
         party->state = PARTY_WAITING;
         party->deadline_ns = deadline_ns;
-        party->word = address ? word : 0;
+        party->word = awaited->word;
+        party->words = awaited->words;
         party->waits_since = authority->next_turn++;
         yield_and_unlock(authority, party);
         is_woken = party->is_woken;
@@ -351,16 +369,44 @@ bool authority_wait(struct authority *authority, const _Atomic uint32_t *address
         return is_woken;
 }
 
+bool authority_wait(struct authority *authority, const _Atomic uint32_t *address, uint32_t expected,
+                    uint64_t word, uint64_t deadline_ns)
+{
+        struct awaited awaited = { .count = address != NULL,
+                                   .address = &address,
+                                   .expected = &expected,
+                                   .word = address ? word : 0 };
+
+        return wait_for(authority, &awaited, deadline_ns);
+}
+
+static uint64_t bit_of(uint64_t word)
+{
+        return UINT64_C(1) << (word >> 2) % 64;
+}
+
+bool authority_wait_any(struct authority *authority, const _Atomic uint32_t *const address[],
+                        const uint32_t expected[], unsigned count, uint64_t deadline_ns)
+{
+        struct awaited awaited = { .count = count, .address = address, .expected = expected };
+
+        for (unsigned i = 0; i < count; i++)
+                awaited.words |= bit_of(authority_word(address[i], false));
+        return wait_for(authority, &awaited, deadline_ns);
+}
+
 /* Who has waited longest for the word, or NULL. */
-static struct party *first_waiter(struct authority *authority, uint64_t word)
+static struct party *first_waiter(struct authority *authority, uint64_t word, bool is_private)
 {
         struct party *first = NULL;
+        uint64_t bit = is_private ? 0 : bit_of(word);
 
         for (uint32_t i = 0; i < authority->high; i++) {
                 struct party *party = &authority->party[i];
 
-                if (party->state == PARTY_WAITING && party->word == word &&
-                    (!first || party->waits_since < first->waits_since))
+                if (party->state != PARTY_WAITING || (party->word != word && !(party->words & bit)))
+                        continue;
+                if (!first || party->waits_since < first->waits_since)
                         first = party;
         }
         return first;
@@ -372,7 +418,7 @@ void authority_wake(struct authority *authority, uint64_t word, uint32_t count)
         struct party *party;
 
         lock(authority);
-        while ((count > 0 || !is_private) && (party = first_waiter(authority, word))) {
+        while ((count > 0 || !is_private) && (party = first_waiter(authority, word, is_private))) {
                 party_make_ready(authority, party);
                 party->is_woken = 1;
                 count -= count > 0;

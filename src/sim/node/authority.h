@@ -55,6 +55,7 @@ struct party {
         uint64_t turn;        /* PARTY_READY: those with the lowest go first */
         uint64_t deadline_ns; /* PARTY_WAITING; TIME_NEVER: none */
         uint64_t word;        /* likewise; what it waits for, as authority_word() has it; 0: none */
+        uint64_t words;       /* or what it waits for any of: a bit for each, which others share */
         uint64_t waits_since; /* likewise; the order in which a word's waiters came */
 
         pthread_mutex_t alive; /* robust; its thread holds it, from joining to leaving */
@@ -102,6 +103,11 @@ uint64_t authority_word(const _Atomic uint32_t *address, bool is_private);
  * passed. Joins in the background for as long as it takes when the thread has not joined. */
 bool authority_wait(struct authority *authority, const _Atomic uint32_t *address, uint32_t expected,
                     uint64_t word, uint64_t deadline_ns);
+
+/* The same for any of several words, in memory that processes share. */
+bool authority_wait_any(struct authority *authority, const _Atomic uint32_t *const address[],
+                        const uint32_t expected[], unsigned count, uint64_t deadline_ns);
+
 void authority_wake(struct authority *authority, uint64_t word, uint32_t count);
 
 /* A thread that the caller is about to make takes part from now on, not from when the machine

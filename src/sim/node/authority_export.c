@@ -72,12 +72,30 @@ static void leave(void)
                 sim_thread_end();
 }
 
+static bool wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
+                     unsigned count, uint64_t deadline_ns)
+{
+        struct authority *time = authority();
+
+        if (time)
+                return authority_wait_any(time, word, expected, count, deadline_ns);
+        return wait(word[0], expected[0], deadline_ns);
+}
+
 __attribute__((visibility("default"))) time_authority_find aliquot_sim_time_authority;
 
 const struct time_authority *aliquot_sim_time_authority(uint32_t version)
 {
         static const struct time_authority table = {
-                TIME_AUTHORITY_VERSION, sizeof(table), now_ns, sleep_until, wait, wake, join, leave,
+                TIME_AUTHORITY_VERSION,
+                sizeof(table),
+                now_ns,
+                sleep_until,
+                wait,
+                wake,
+                join,
+                leave,
+                wait_any,
         };
         const struct sim_config *config = config_get();
 

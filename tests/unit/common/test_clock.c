@@ -62,6 +62,20 @@ static void a_word_that_has_changed_is_not_waited_for(void **state)
         assert_int_equal(errno, ENOTTY);
 }
 
+static void one_of_several_words_is_enough(void **state)
+{
+        static _Atomic uint32_t first = 1, second = 2;
+        const _Atomic uint32_t *const words[] = { &first, &second };
+        int rc = clock_wait_any(words, (const uint32_t[]){ 1, 2 }, 2, clock_now_ns() + 3 * MS_NS);
+
+        if (rc == -ENOSYS)
+                skip();
+        assert_int_equal(rc, -ETIMEDOUT);
+        errno = ENOTTY;
+        assert_int_equal(clock_wait_any(words, (const uint32_t[]){ 1, 3 }, 2, CLOCK_NEVER), 0);
+        assert_int_equal(errno, ENOTTY);
+}
+
 static _Atomic uint32_t bell;
 
 static void *ringer(void *argument)
@@ -110,6 +124,14 @@ static void fake_wake(const _Atomic uint32_t *word, uint32_t count)
         fake_calls += count;
 }
 
+static bool fake_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
+                          unsigned count, uint64_t deadline_ns)
+{
+        errno = EIO;
+        fake_calls += 100000 * count;
+        return *word[0] != expected[0];
+}
+
 static void fake_join(enum time_role role)
 {
         errno = EIO;
@@ -126,14 +148,15 @@ static void fake_leave(void)
 static void an_authority_is_followed_in_everything(void **state)
 {
         static const struct time_authority fake = {
-                TIME_AUTHORITY_VERSION,
-                sizeof(fake),
-                fake_now,
-                fake_sleep_until,
-                fake_wait,
-                fake_wake,
-                fake_join,
-                fake_leave,
+                .version = TIME_AUTHORITY_VERSION,
+                .bytes = sizeof(fake),
+                .now_ns = fake_now,
+                .sleep_until = fake_sleep_until,
+                .wait = fake_wait,
+                .wake = fake_wake,
+                .join = fake_join,
+                .leave = fake_leave,
+                .wait_any = fake_wait_any,
         };
         static _Atomic uint32_t word = 7;
 
@@ -148,7 +171,10 @@ static void an_authority_is_followed_in_everything(void **state)
         clock_wake(&word, 3);
         clock_join(TIME_BACKGROUND);
         clock_leave();
-        assert_int_equal(fake_calls, 1 + 3 + 100 + 10000);
+        assert_int_equal(clock_wait_any((const _Atomic uint32_t *const[]){ &word, &word },
+                                        (const uint32_t[]){ 7, 7 }, 2, 1),
+                         -ETIMEDOUT);
+        assert_int_equal(fake_calls, 1 + 3 + 100 + 10000 + 200000);
         assert_int_equal(errno, ENOTTY);
 }
 
@@ -157,6 +183,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_an_authority_time_is_the_machines),
                 cmocka_unit_test(a_wait_ends_at_its_deadline),
+                cmocka_unit_test(one_of_several_words_is_enough),
                 cmocka_unit_test(a_word_that_has_changed_is_not_waited_for),
                 cmocka_unit_test(a_change_of_the_word_wakes),
                 cmocka_unit_test(an_authority_is_followed_in_everything),

@@ -163,6 +163,45 @@ static void a_wait_for_a_word_ends_at_its_deadline(void **state)
         authority_leave(&stage->time);
 }
 
+/* 0 and 1 have a word each; the third waits for both, as a daemon does. */
+static _Atomic uint32_t *word_of(unsigned who)
+{
+        return who == 0 ? &stage->word : &stage->flag;
+}
+
+static int ringer(unsigned who)
+{
+        authority_join(&stage->time, TIME_FOREGROUND, 2);
+        for (unsigned i = 0; i < STEPS; i++) {
+                sleep_ns((3 + who) * MS_NS);
+                add_acq_rel(word_of(who), 1);
+                authority_wake(&stage->time, authority_word(word_of(who), false), 1);
+        }
+        return 0;
+}
+
+static void one_waits_for_any_of_several_words(void **state)
+{
+        const _Atomic uint32_t *const words[] = { word_of(0), word_of(1) };
+        uint32_t seen[2] = { 0, 0 };
+        pid_t first, second;
+        uint64_t start_ns;
+
+        authority_join(&stage->time, TIME_BACKGROUND, 0);
+        start_ns = authority_now(&stage->time);
+        assert_false(authority_wait_any(&stage->time, words, seen, 2, start_ns + SECOND_NS / 100));
+        first = start(ringer, 0);
+        second = start(ringer, 1);
+        while (seen[0] + seen[1] < 2 * STEPS) {
+                assert_true(authority_wait_any(&stage->time, words, seen, 2, TIME_NEVER));
+                for (unsigned who = 0; who < 2; who++)
+                        seen[who] = load_acquire(word_of(who));
+        }
+        authority_leave(&stage->time);
+        ends_well(first);
+        ends_well(second);
+}
+
 static int long_sleeper(unsigned who)
 {
         authority_join(&stage->time, TIME_FOREGROUND, 2);
@@ -445,6 +484,7 @@ int main(void)
                 STORY(two_processes_go_in_the_order_of_their_times),
                 STORY(a_change_of_a_shared_word_wakes_another_process_at_that_time),
                 STORY(a_wait_for_a_word_ends_at_its_deadline),
+                STORY(one_waits_for_any_of_several_words),
                 STORY(time_does_not_leap_to_where_a_dead_sleeper_wanted),
                 STORY(one_that_is_killed_at_its_turn_gives_it_on),
                 STORY(one_that_is_killed_with_the_lock_in_hand_stops_nobody),
