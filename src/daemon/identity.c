@@ -15,6 +15,7 @@
 #include "common/scoped.h"
 
 #define HOST_PID_NS UINT64_C(0xeffffffc) /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define FLAG_EXITING 0x4u                /* PF_EXITING, include/linux/sched.h */
 #define TICK_NS(per_second) (UINT64_C(1000000000) / (uint64_t)(per_second))
 
 int identity_hold(uint32_t pid)
@@ -40,19 +41,44 @@ static FILE *open_of(uint32_t pid, const char *name)
         return fopen(path, "re");
 }
 
-/* The command in field 2 may hold spaces and brackets. 0: there is no such process. */
-static uint64_t read_start(uint32_t pid)
+/* A field of a stat file, from the 4th on, as a number. The command in field 2 may hold spaces and
+ * brackets. 0: there is no such process. */
+static uint64_t read_field(uint32_t pid, const char *name, int number)
 {
-        scoped_file FILE *file = open_of(pid, "stat");
+        scoped_file FILE *file = open_of(pid, name);
         char text[1024];
         size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
         char *field;
 
         text[length] = '\0';
         field = strrchr(text, ')');
-        for (int i = 0; field && i < 20; i++)
+        for (int i = 2; field && i < number; i++)
                 field = strchr(field + 1, ' ');
         return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static uint64_t read_start(uint32_t pid)
+{
+        return read_field(pid, "stat", 22);
+}
+
+/* The first thread may have ended long before the others. */
+static bool is_exiting(uint32_t pid)
+{
+        scoped_dir DIR *tasks = NULL;
+        struct dirent *entry;
+        char path[64];
+
+        if (!(read_field(pid, "stat", 9) & FLAG_EXITING))
+                return false;
+        snprintf(path, sizeof(path), "/proc/%u/task", pid);
+        tasks = opendir(path);
+        while (tasks && (entry = readdir(tasks))) {
+                snprintf(path, sizeof(path), "task/%.16s/stat", entry->d_name);
+                if (entry->d_name[0] != '.' && !(read_field(pid, path, 9) & FLAG_EXITING))
+                        return false;
+        }
+        return true;
 }
 
 static void take_name(const char *value, char ret[16])
@@ -174,6 +200,7 @@ bool identity_read(uint32_t pid, struct identity *ret)
         read_maps(maps, &identity);
         if (!identity.has_maps)
                 read_maps_of_threads(pid, &identity);
+        identity.is_exiting = is_exiting(pid);
         *ret = identity;
         return true;
 }

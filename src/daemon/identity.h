@@ -33,6 +33,7 @@ struct identity {
         uint64_t start_ticks; /* field 22 of its stat */
         uint32_t uid;         /* the real one */
         bool has_maps;        /* its mappings could be read */
+        bool is_exiting;      /* all of its threads: its mappings go before its GPU memory does */
         unsigned slots_count;
         struct identity_file slots[IDENTITY_SLOTS];
         char command[16];

@@ -16,7 +16,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define CARDS_EVERY 5u  /* whole looks: which cards there are seldom changes */
 #define HELD_MOST 4096u /* descriptors of processes */
-#define READ_AGAIN 64u  /* one of so many identities is read again at each whole look */
+#define READ_AGAIN 256u /* one of so many identities is read again at each whole look */
 #define STOP_MS 1000u
 
 enum state { IDLE, ASKED, DONE, STOPPING, STOPPED };
@@ -134,14 +134,20 @@ static void drop(struct held *held)
         held->fd = -1;
 }
 
+/* Who is on the way out is nobody any more: what it held goes, but after its mappings. */
+static bool read_who(struct held *held, uint32_t pid)
+{
+        return identity_read(pid, &held->identity) && !held->identity.is_exiting &&
+               identity_is_there(held->fd);
+}
+
 /* It had its pid before the driver listed it and has it still: it is the one that was listed. */
 static bool find_out(uint32_t pid, uint64_t listed_ns, struct held *ret)
 {
         ret->fd = identity_hold(pid);
         if (ret->fd < 0)
                 return false;
-        if (identity_read(pid, &ret->identity) && identity_was_there(&ret->identity, listed_ns) &&
-            identity_is_there(ret->fd))
+        if (read_who(ret, pid) && identity_was_there(&ret->identity, listed_ns))
                 return true;
         drop(ret);
         return false;
@@ -164,8 +170,7 @@ static bool is_known(const struct nvml_thread *thread, struct held *held)
 {
         if (held->fd < 0 || !identity_is_there(held->fd))
                 return false;
-        return !must_read_again(thread, held) ||
-               (identity_read(held->identity.pid, &held->identity) && identity_is_there(held->fd));
+        return !must_read_again(thread, held) || read_who(held, held->identity.pid);
 }
 
 static unsigned count_pids(const struct sample *sample)

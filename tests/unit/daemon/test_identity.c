@@ -187,8 +187,26 @@ static void a_process_whose_first_thread_has_ended_hides_nothing(void **state)
         }
         assert_true(identity_read((uint32_t)pid, &who));
         assert_true(who.has_maps);
+        assert_false(who.is_exiting);
         assert_int_equal(who.slots_count, 1);
         end(pid);
+}
+
+/* Its mappings are gone, and what it held of a GPU may not be. */
+static void a_process_that_has_ended_is_on_its_way_out(void **state)
+{
+        pid_t pid = start(NULL);
+        siginfo_t info;
+        struct identity who;
+
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_false(who.is_exiting);
+        kill(pid, SIGKILL);
+        waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
+        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(who.is_exiting);
+        assert_false(who.has_maps);
+        waitpid(pid, NULL, 0);
 }
 
 static void who_came_after_the_look_was_not_there(void **state)
@@ -267,6 +285,7 @@ int main(void)
                 cmocka_unit_test(other_files_are_no_slots),
                 cmocka_unit_test(slots_that_were_deleted_are_slots_still),
                 cmocka_unit_test(a_process_whose_first_thread_has_ended_hides_nothing),
+                cmocka_unit_test(a_process_that_has_ended_is_on_its_way_out),
                 cmocka_unit_test(who_came_after_the_look_was_not_there),
                 cmocka_unit_test(a_descriptor_tells_when_its_process_is_gone),
                 cmocka_unit_test(a_signal_goes_to_the_process_that_was_meant_or_to_none),
