@@ -21,6 +21,7 @@
 #include "cli/client.h"
 #include "cli/inspect.h"
 #include "cli/options.h"
+#include "cli/presence.h"
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "cli/request.h"
@@ -178,6 +179,7 @@ static void check_folder(struct visit *visit)
         struct error err = { 0 };
         struct statfs fs;
         struct stat st;
+        bool is_good;
 
         if (options_find_store(&store, &err) == -ENOENT) {
                 report_add(report, VERDICT_NOTE, "folder", "no runtime folder yet; run makes one");
@@ -188,7 +190,9 @@ static void check_folder(struct visit *visit)
                 report_add(report, VERDICT_BAD, "folder", "%s", err.text);
                 return;
         }
-        report_add(report, access(store.path, W_OK) == 0 ? VERDICT_GOOD : VERDICT_BAD, "folder",
+        /* That of a daemon which serves others too is for it alone to write. */
+        is_good = access(store.path, W_OK) == 0 || presence_look(&store) == PRESENCE_LISTENS;
+        report_add(report, is_good ? VERDICT_GOOD : VERDICT_BAD, "folder",
                    "%s, of user %u, mode %o", store.path, st.st_uid, st.st_mode & 07777);
         if (fs.f_type != TMPFS_MAGIC)
                 report_add(report, VERDICT_NOTE, "folder",

@@ -11,6 +11,7 @@
 #include "machine/cards.h"
 #include "cli/names.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "cli/request.h"
 #include "cli/table.h"
 #include "cli/views.h"
@@ -76,19 +77,44 @@ static void add_share(struct shares *shares, const struct share *share)
         shares->at[shares->count++] = *share;
 }
 
+static void add_on_card(struct shares *shares, const uint8_t uuid[16], struct share *share)
+{
+        for (unsigned i = 0; i < shares->cards->count; i++) {
+                if (memcmp(shares->cards->card[i].uuid, uuid, 16) != 0)
+                        continue;
+                share->card = i;
+                add_share(shares, share);
+        }
+}
+
 static void add_row(struct shares *shares, const struct store_session *session, unsigned row,
                     uint64_t used_bytes)
 {
         const struct limits_device *device = &session->limits->device[row];
         struct share share = { .limit_bytes = load_acquire(shared_word(&device->limit_bytes)),
                                .used_bytes = used_bytes };
+        uint8_t uuid[16];
 
         memcpy(share.name, session->limits->name, sizeof(share.name));
-        for (unsigned i = 0; i < shares->cards->count; i++) {
-                if (memcmp(shares->cards->card[i].uuid, device->uuid, 16) != 0)
-                        continue;
-                share.card = i;
-                add_share(shares, &share);
+        memcpy(uuid, device->uuid, sizeof(uuid));
+        add_on_card(shares, uuid, &share);
+}
+
+/* One whose pages are not for us. */
+static void add_told(struct shares *shares, const struct store *store, const char *name)
+{
+        static struct client_session told;
+
+        if (client_show(store, name, &told, NULL) < 0)
+                return;
+        for (unsigned i = 0; i < told.share_count; i++) {
+                struct share share = { .limit_bytes = told.share[i].memory_bytes,
+                                       .used_bytes = told.share[i].used_bytes };
+                uint8_t uuid[16];
+
+                memcpy(share.name, told.name, sizeof(share.name));
+                if (uuid_parse(told.share[i].uuid, uuid))
+                        add_on_card(shares, uuid, &share);
         }
 }
 
@@ -97,8 +123,11 @@ static void visit(struct shares *shares, const struct store *store, const char *
 {
         struct store_session session;
         struct usage usage;
+        int rc = store_join(store, name, false, &session, NULL);
 
-        if (store_join(store, name, false, &session, NULL) < 0)
+        if (remote_can_tell(store, rc))
+                add_told(shares, store, name);
+        if (rc < 0)
                 return;
         if (usage_read(&session, &usage, NULL) == 0) {
                 for (unsigned i = 0; i < PAGE_DEVICES; i++)

@@ -90,9 +90,12 @@ static int list_one(struct listing *listing, const char *name, struct error *err
         int rc = store_join(&listing->store, name, false, &session, err);
 
         listing->session = name;
-        if (remote_can_tell(&listing->store, rc) &&
-            client_processes(&listing->store, name, add_process, listing, NULL) == 0)
-                return 0;
+        if (remote_can_tell(&listing->store, rc)) {
+                int told = client_processes(&listing->store, name, add_process, listing, NULL);
+
+                if (told == 0 || told == -ENOENT)
+                        return told;
+        }
         if (rc < 0)
                 return rc;
         rc = add_session(listing, &session, err);

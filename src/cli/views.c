@@ -344,7 +344,8 @@ static int find(const struct store *store, const char *name, struct store_sessio
         if (!remote_can_tell(store, rc == -ENOENT ? -EACCES : rc))
                 return rc;
         asked = client_show(store, name, ret_terms, rc == -ENOENT ? err : NULL);
-        return asked == 0 ? 1 : rc;
+        /* Of another user's it says that there is none. */
+        return asked == 0 ? 1 : asked == -ENOENT ? asked : rc;
 }
 
 int views_named(const struct store *store, const char *name, bool is_json, struct error *err)

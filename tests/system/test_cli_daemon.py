@@ -423,6 +423,10 @@ def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, bu
     served.create("theirs", owner=TENANT, labels={"for": "them"})
     assert cli("create", "roots", "--memory", "64MiB").rc == 0
     assert as_tenant("ls", "-o", "session").stdout.split() == ["SESSION", "theirs"]
+    for command in ("show", "ps"):
+        assert "there is no session roots" in as_tenant(command, "roots").stderr
+    folder = next(line for line in as_tenant("doctor").stdout.splitlines() if " folder " in line)
+    assert folder.startswith("ok"), folder
     assert as_tenant("show", "roots").returncode == 1 and as_tenant("rm", "roots").returncode == 1
     assert as_tenant("show", "theirs").returncode == 0
     listed = {session["name"]: session for session in cli("ls", "--json").json}
@@ -458,5 +462,7 @@ def test_programs_in_another_users_session_are_told_to_root(cli, hold):
     assert re.search(rf"^theirs +{process.pid} +hold +GPU-\w{{8}} +\d+ MiB$", cli("ps").stdout, re.MULTILINE)
     assert re.search(r"^GPU-\S+ +256 MiB +\d+ MiB +1 GiB$", cli("show", "theirs").stdout, re.MULTILINE)
     assert cli("show", "theirs", "--json").json["devices"][0]["card_bytes"] == 1024 * MIB
+    on_card, = cli("gpus", "--json").json[0]["sessions"]
+    assert on_card["name"] == "theirs" and on_card["limit_bytes"] == 256 * MIB and on_card["used_bytes"] >= 64 * MIB
     served.kill()
     assert cli("ps", "--json").json == [] and cli("ps", "theirs").rc == 1
