@@ -6,7 +6,8 @@
  * memory that the kernel wipes in a child (MADV_WIPEONFORK), so a child owns nothing, however it
  * was forked: no slot, no blocks, no lock held; it attaches anew at its own first charge.
  *
- * Descriptors exist only under `descriptors`, which fork() also takes: no child inherits one.
+ * Descriptors exist only under `descriptors`, which fork() also takes: no child inherits one (but
+ * that of socket.h, on which nothing is ever locked).
  * Order of the locks: a device's, then `descriptors`.
  */
 #ifndef ALIQUOT_SHIM_ATTACH_H

@@ -123,6 +123,14 @@ static void test_names_of_gpu_slice_are_weaker_than_the_file(void **state)
                 fail_msg("%s", report.text);
         assert_int_equal(config.policy.ttl_ns, UINT64_C(300000000000));
         assert_true(config.has_session_metrics);
+        setenv("GPUSLICE_IPC_TOKEN_REQUIRED", "1", 1);
+        assert_true(options_config(&options, &config, &report) < 0);
+        assert_non_null(strstr(report.text, "join.token_required = yes: expected join.token_file"));
+        setenv("GPUSLICE_IPC_TOKEN", "a-secret-among-us-all", 1);
+        assert_int_equal(options_config(&options, &config, &report), 0);
+        assert_true(config.is_join_token_required);
+        unsetenv("GPUSLICE_IPC_TOKEN_REQUIRED");
+        unsetenv("GPUSLICE_IPC_TOKEN");
         setenv("GPUSLICE_DEFAULT_TTL", "soon", 1);
         assert_true(options_config(&options, &config, &report) < 0);
         assert_non_null(strstr(report.text, "GPUSLICE_DEFAULT_TTL: admission.ttl = soon"));
