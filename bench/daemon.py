@@ -51,8 +51,11 @@ def create_all(client):
 
 
 def report_reads(node, when):
+    before = node.cpu_seconds()
     reads, seconds = read_all(node.socket, request, CONNECTIONS, READS)
     report.row(f"a read of one session, all connections, {when}", seconds / READS * 1e6, "us", 100, "10,000 a second")
+    report.row(f"a read of one session, CPU time of the daemon, {when}", (node.cpu_seconds() - before) / READS * 1e6, "us")
+    report.row(f"a read of one session, p50, {when}", percentile(reads, 0.5), "ms")
     report.row(f"a read of one session, p99, {when}", percentile(reads, 0.99), "ms", 5)
 
 
@@ -75,6 +78,7 @@ with daemon(SPEC, "[admission]\novercommit = none\n") as node:
     report_reads(node, f"{WORKING} sessions work")
     end(programs)
     changes = change_all(client, node.runtime / "sessions/s0000/limits")
+    report.row("a live change of a limit, p50", percentile(changes, 0.5), "ms")
     report.row("a live change of a limit, p99", percentile(changes, 0.99), "ms", 5, "XPUShare 5 s", changes)
     report.row("memory of the daemon", node.resident_mib(), "MiB", 64)
     report_processes(node, cards)
