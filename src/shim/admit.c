@@ -304,7 +304,7 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
 void admit_escape(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
 {
         add_relaxed(shared_word(&admit->meter->escapes), 1);
-        bank_charge(admit->meter, cap_of(admit), now_ns, (int64_t)ask->piece_ns);
+        bank_charge(admit->meter, cap_of(admit), now_ns, (int64_t)(ask->pieces * ask->piece_ns));
 }
 
 void admit_settle(const struct admit *admit, uint64_t paid_ns, uint64_t took_ns, uint32_t pieces,

@@ -82,7 +82,7 @@ struct admit_answer {
 struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask *ask,
                               uint64_t now_ns);
 
-/* Lets one piece through whatever holds, and counts it: what runs waits for what stands before the
+/* Lets `pieces` through whatever holds, and counts it: what runs waits for what stands before the
  * gate. */
 void admit_escape(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns);
 

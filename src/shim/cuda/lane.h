@@ -107,6 +107,13 @@ static inline bool lane_is_pending(const struct lane *lane)
         return lane->count > 0;
 }
 
+/* What it waits for was put in the stream before anything that was measured: a wait for a word or an
+ * event, perhaps. */
+static inline bool lane_is_blocked(const struct lane *lane)
+{
+        return lane->count > 0 && !lane->marker[lane->first].is_end;
+}
+
 /* When the oldest of them was placed; 0: there is none. */
 uint64_t lane_oldest_ns(const struct lane *lane);
 

@@ -37,6 +37,7 @@
 #define QUIET_TIMES 4u
 #define QUIET_MOST_NS UINT64_C(60000000000)
 #define QUIET_DOUBLES 4u
+#define ESCAPE_DOUBLES 8u
 /* All lanes have markers to come: a new one waits. */
 #define LANE_LOOKS 1000u
 #define LANE_LOOK_NS 1000000
@@ -208,6 +209,7 @@ struct scene {
         bool is_held, is_pending, is_busy;
         bool is_broken;    /* a copy was put in between */
         bool is_mixed;     /* other lanes work, too */
+        bool is_blocked;   /* nothing of the lane can even begin */
         uint64_t began_ns; /* to wait; 0: has not */
         uint64_t quiet_ns; /* since when nothing moved */
         uint32_t settled;  /* then */
@@ -259,11 +261,12 @@ static void scene_look(struct scene *scene, const struct way *way)
 {
         struct lane *lane = scene->lane;
 
-        scene->is_pending = scene->is_busy = false;
+        scene->is_pending = scene->is_busy = scene->is_blocked = false;
         scene->is_held = lane_try(lane);
         if (scene->is_held) {
                 lane_reap(lane);
                 scene->is_pending = lane_is_pending(lane);
+                scene->is_blocked = lane_is_blocked(lane);
                 scene->is_busy = !scene->is_pending &&
                                  real.cuStreamQuery(way->stream) == CUDA_ERROR_NOT_READY;
         }
@@ -292,6 +295,8 @@ static uint64_t quiet_limit_ns(const struct scene *scene, uint64_t in_flight_ns)
         uint64_t limit_ns = QUIET_NS
                             << (scene->escapes < QUIET_DOUBLES ? scene->escapes : QUIET_DOUBLES);
 
+        if (scene->is_blocked)
+                return QUIET_NS;
         if (in_flight_ns > QUIET_MOST_NS / QUIET_TIMES)
                 return QUIET_MOST_NS;
         return times > limit_ns ? times : limit_ns;
@@ -319,6 +324,14 @@ static bool must_escape(struct scene *scene, const struct admit_answer *answer, 
         store_relaxed(&work->settled_at_escape, settled);
         store_relaxed(&work->escapes, scene->escapes + 1);
         return true;
+}
+
+/* A stream whose work cannot even begin is filled faster each time. */
+static uint32_t escape_pieces(const struct scene *scene, const struct way *way)
+{
+        if (!scene->is_blocked || way->key == KEY_NEVER || !will_tell_thread_end())
+                return 1;
+        return 1u << (scene->escapes < ESCAPE_DOUBLES ? scene->escapes : ESCAPE_DOUBLES);
 }
 
 /* Waits as it was told. */
@@ -365,8 +378,9 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                 if (answer.pieces)
                         break;
                 if (must_escape(scene, &answer, now_ns)) {
+                        ask.pieces = escape_pieces(scene, way);
                         admit_escape(&scene->work->admit, &ask, now_ns);
-                        answer.pieces = 1;
+                        answer.pieces = ask.pieces;
                         break;
                 }
                 if (!scene->began_ns)

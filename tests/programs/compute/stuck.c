@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs in which what runs waits for what is still to be launched: a gate that only waits for
+ * what runs would never open.
+ *
+ *      stuck CAP_PPM KERNELS spin      a kernel runs until COUNT others, of another stream, have
+ * run stuck CAP_PPM KERNELS stream    a stream with launches behind a wait for a word, which the
+ *                                      device writes in another stream, after them
+ *      stuck CAP_PPM KERNELS host      the same, and the host writes it
+ *      stuck CAP_PPM KERNELS thread    the same, in another thread that launches, too
+ *      stuck CAP_PPM KERNELS capture   a thread captures while another launches all the time
+ *
+ * KERNELS is the module with the kernels (kernels.c). Prints "done" and how often the gate opened
+ * because nothing moved.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "proto/page.h"
+#include "watch.h"
+
+#define COUNT 40
+#define CAPTURED 30
+#define KERNEL_NS 500000
+
+static CUuuid uuid;
+static CUcontext context;
+static CUfunction spin_ns, spin_until, produce;
+static CUstream waits, works;
+static CUdeviceptr word;
+static uint64_t kernel_ns = KERNEL_NS;
+
+static void launch(CUfunction function, CUstream stream, void **params)
+{
+        OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+}
+
+static void launch_work(CUstream stream)
+{
+        void *params[] = { &kernel_ns };
+
+        launch(spin_ns, stream, params);
+}
+
+static void prepare(const char *kernels, uint32_t cap_ppm)
+{
+        CUmodule builtin, module;
+
+        OK(cuInit(0));
+        OK(cuCtxCreate_v2(&context, 0, 0));
+        OK(cuDeviceGetUuid(&uuid, 0));
+        OK(cuModuleLoadData(&builtin, "aliquot-sim builtin"));
+        OK(cuModuleGetFunction(&spin_ns, builtin, "spin_ns"));
+        OK(cuModuleLoad(&module, kernels));
+        OK(cuModuleGetFunction(&spin_until, module, "spin_until"));
+        OK(cuModuleGetFunction(&produce, module, "produce"));
+        OK(cuStreamCreate(&waits, CU_STREAM_NON_BLOCKING));
+        OK(cuStreamCreate(&works, CU_STREAM_NON_BLOCKING));
+        OK(cuMemAlloc_v2(&word, 4096));
+        OK(cuMemsetD32_v2(word, 0, 1024));
+        watch_set_cap(&uuid, cap_ppm);
+        for (unsigned i = 0; i < 4; i++) {
+                launch_work(waits);
+                launch_work(works);
+        }
+        OK(cuCtxSynchronize());
+}
+
+static void spin(void)
+{
+        uint32_t count = COUNT;
+        void *until[] = { &word, &count };
+        void *one[] = { &word };
+
+        launch(spin_until, waits, until);
+        for (unsigned i = 0; i < COUNT; i++)
+                launch(produce, works, one);
+}
+
+static void stream(void)
+{
+        OK(cuStreamWaitValue32_v2(waits, word, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        for (unsigned i = 0; i < COUNT * 4; i++)
+                launch_work(waits);
+        OK(cuStreamWriteValue32_v2(works, word, 1, 0));
+}
+
+static uint32_t *host_word(CUdeviceptr *ret)
+{
+        void *host;
+
+        OK(cuMemHostAlloc(&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+        memset(host, 0, 4096);
+        OK(cuMemHostGetDevicePointer_v2(ret, host, 0));
+        return host;
+}
+
+static void host(void)
+{
+        CUdeviceptr at;
+        uint32_t *flag = host_word(&at);
+
+        OK(cuStreamWaitValue32_v2(waits, at, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        for (unsigned i = 0; i < COUNT * 4; i++)
+                launch_work(waits);
+        store_release(shared_half(flag), 1);
+}
+
+static void *launch_then_write(void *flag)
+{
+        OK(cuCtxSetCurrent(context));
+        for (unsigned i = 0; i < COUNT; i++)
+                launch_work(works);
+        OK(cuStreamSynchronize(works));
+        store_release(shared_half(flag), 1);
+        return NULL;
+}
+
+static void thread(void)
+{
+        CUdeviceptr at;
+        uint32_t *flag = host_word(&at);
+        pthread_t other;
+
+        OK(cuStreamWaitValue32_v2(waits, at, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        EXPECT(pthread_create(&other, NULL, launch_then_write, flag), 0);
+        for (unsigned i = 0; i < COUNT * 4; i++)
+                launch_work(waits);
+        EXPECT(pthread_join(other, NULL), 0);
+}
+
+static _Atomic uint32_t is_over;
+
+static void *launch_always(void *unused)
+{
+        OK(cuCtxSetCurrent(context));
+        while (!load_acquire(&is_over))
+                launch_work(works);
+        return unused;
+}
+
+/* The graph has what was captured and nothing of ours, in whatever mode. */
+static void capture(void)
+{
+        pthread_t other;
+
+        EXPECT(pthread_create(&other, NULL, launch_always, NULL), 0);
+        for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
+             mode++) {
+                CUgraph graph;
+                CUgraphExec exec;
+                size_t nodes = 0;
+
+                OK(cuStreamBeginCapture_v2(waits, (CUstreamCaptureMode)mode));
+                for (unsigned i = 0; i < CAPTURED; i++)
+                        launch_work(waits);
+                OK(cuStreamEndCapture(waits, &graph));
+                OK(cuGraphGetNodes(graph, NULL, &nodes));
+                EXPECT((CUresult)nodes, (CUresult)CAPTURED);
+                OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+                OK(cuGraphLaunch(exec, waits));
+                OK(cuStreamSynchronize(waits));
+        }
+        store_release(&is_over, 1);
+        EXPECT(pthread_join(other, NULL), 0);
+}
+
+static const struct {
+        const char *name;
+        void (*play)(void);
+} scenes[] = { { "spin", spin },
+               { "stream", stream },
+               { "host", host },
+               { "thread", thread },
+               { "capture", capture } };
+
+int main(int argc, char **argv)
+{
+        if (argc != 4)
+                return 2;
+        prepare(argv[2], (uint32_t)strtoul(argv[1], NULL, 10));
+        for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+                if (strcmp(scenes[i].name, argv[3]) == 0)
+                        scenes[i].play();
+        }
+        OK(cuCtxSynchronize());
+        printf("done %llu\n",
+               (unsigned long long)load_relaxed(shared_word(&watch_meter(&uuid)->escapes)));
+        OK(cuCtxDestroy_v2(context));
+        return 0;
+}

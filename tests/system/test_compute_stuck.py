@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under a cap on GPU time a program never waits for ever (docs/compute.md), and gets what it would get.
+
+What runs may wait for what is still to be launched, and a thread may capture while another launches.
+"""
+import pytest
+
+PERCENT = 10_000
+
+
+@pytest.fixture
+def stuck(sim, build):
+    def play(scene, percent):
+        kernels = build.program("compute/compute_kernels.so")
+        result = sim.run([build.program("compute/stuck"), str(percent * PERCENT), kernels, scene],
+                         preload=True, ALIQUOT_MEMORY="512MiB")
+        assert result.rc == 0, result
+        done, escapes = result.stdout.split()
+        assert done == "done"
+        return int(escapes)
+    return play
+
+
+@pytest.mark.parametrize("percent", (20, 90))
+@pytest.mark.parametrize("scene", ("spin", "stream", "host", "thread"))
+def test_what_runs_may_wait_for_what_is_to_come(stuck, scene, percent):
+    """A persistent kernel and its producers; launches behind a word that the device, the host or another
+    thread writes after them. It ends."""
+    stuck(scene, percent)
+
+
+def test_a_window_that_does_not_move_is_opened(stuck):
+    """80 ms of launches stand behind a word that is written after them; 20 may be in flight."""
+    assert stuck("host", 20) > 0
+
+
+def test_nothing_of_ours_goes_into_a_capture(stuck):
+    """While another thread launches under the cap, and is measured."""
+    stuck("capture", 50)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cap_changes_no_result(sim, build, seed):
+    """The same random calls without us, with us, and under a cap: the same answers, the same memory."""
+    sim.configure(clock="virtual")
+    program = [build.program("compute/random-calls"), str(seed), "1500"]
+    bare = sim.run(program)
+    assert bare.rc == 0, bare
+    for words in ([], ["1000000"], ["300000"], ["50000"]):
+        with_us = sim.run(program + words, preload=True, ALIQUOT_MEMORY="512MiB")
+        assert with_us.rc == 0, with_us
+        assert with_us.stdout == bare.stdout, words
