@@ -196,6 +196,21 @@ static void print_shares(struct json_out *out, const struct shares *shares, unsi
         json_out_close(out, ']');
 }
 
+/* What the driver says is used and no session's ledger explains: others' memory, the driver's own.
+ */
+static uint64_t unexplained_bytes(const struct shares *shares, unsigned card)
+{
+        uint64_t left = shares->cards->card[card].used_bytes;
+
+        for (size_t i = 0; i < shares->count; i++) {
+                const struct share *share = &shares->at[i];
+
+                if (share->card == card)
+                        left -= share->used_bytes < left ? share->used_bytes : left;
+        }
+        return left;
+}
+
 static int print_json(const struct shares *shares)
 {
         struct json_out out = { .stream = stdout };
@@ -212,6 +227,7 @@ static int print_json(const struct shares *shares)
                 json_out_text(&out, "name", card->name);
                 json_out_u64(&out, "total_bytes", card->total_bytes);
                 json_out_u64(&out, "used_bytes", card->used_bytes);
+                json_out_u64(&out, "unexplained_bytes", unexplained_bytes(shares, i));
                 print_shares(&out, shares, i);
                 json_out_close(&out, '}');
         }

@@ -60,7 +60,7 @@ LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
           "created_as": (str, NONE), "error": (str, NONE),
           "devices": [{"uuid": str, "limit_bytes": (int, NONE)}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
-       "used_bytes": int,
+       "used_bytes": int, "unexplained_bytes": int,
        "sessions": [{"name": str, "limit_bytes": (int, NONE), "used_bytes": int}]}
 
 
@@ -79,6 +79,15 @@ def test_what_programs_read(cli, live):
         expect_schema(result.json, schema)
     env = cli("env", "--session", "s", "--json").json
     assert env["ALIQUOT_SESSION"] == "s" and env["LD_PRELOAD"].endswith("/libaliquot.so")
+
+
+def test_what_no_session_explains_is_told_of_each_gpu(cli, sim, live):
+    live()
+    other = sim.start([sim.build.program("sim/hold"), 0, 5 << 20])
+    assert other.stdout.readline().startswith("ready ")
+    first = cli("gpus", "--json").json[0]
+    explained = sum(session["used_bytes"] for session in first["sessions"])
+    assert explained > 0 and first["unexplained_bytes"] == first["used_bytes"] - explained >= 5 << 20
 
 
 def test_the_list_says_what_holds_now(cli):
