@@ -38,6 +38,7 @@ extern const int64_t wakes[WAKES];
 /* Each adds its rows. */
 void figures_caps(void);  /* figures_caps.c */
 void figures_pairs(void); /* figures_pairs.c */
+void figures_mixes(void); /* figures_mix.c */
 void figures_rt(void);    /* figures_time.c */
 void figures_change(void);
 

@@ -82,6 +82,7 @@ int main(int argc, char **argv)
         state.is_json = argc > 1 && strcmp(argv[1], "--json") == 0;
         figures_caps();
         figures_pairs();
+        figures_mixes();
         figures_rt();
         figures_change();
         if (state.is_json)
