@@ -57,7 +57,8 @@ bool identity_was_there(const struct identity *identity, uint64_t boot_ns);
 /* Whether its cgroup is one of these, or in one: absolute paths, separated by commas. */
 bool identity_is_in(const struct identity *identity, const char *cgroups);
 
-/* Whether pids here are those of the machine. */
+/* Whether pids here are those of the machine: in another PID namespace a driver may name a process
+ * by a pid that is another's here. */
 bool identity_is_host(void);
 
 #endif

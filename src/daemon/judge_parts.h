@@ -31,7 +31,7 @@ struct seen_session {
 
 struct judge {
         struct watch watch;
-        bool is_host;                            /* pids are the machine's */
+        bool has_our_pids; /* the driver names processes by the pids that they have here */
         struct slots_place slots[SESSIONS_MOST]; /* in the order of their inodes */
         unsigned slots_count;
         unsigned slots_as_of;    /* folder_changes when they were read */

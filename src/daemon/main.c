@@ -288,6 +288,7 @@ static int start_node(struct error *err)
                                         .store = &self.store,
                                         .database = self.database,
                                         .policy = &self.config.policy,
+                                        .is_simulated = self.options.is_simulated,
                                         .watch = &self.config.watch,
                                         .managed_cgroups = self.config.managed_cgroups };
         int rc = find_nvml(&options.nvml, err);

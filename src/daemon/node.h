@@ -32,7 +32,8 @@ struct node_options {
         const struct store *store;
         struct database *database; /* borrowed for the node's life */
         const struct sessions_policy *policy;
-        const char *nvml; /* the library, as for dlopen(); borrowed for the node's life */
+        const char *nvml;  /* the library, as for dlopen(); borrowed for the node's life */
+        bool is_simulated; /* the library names processes by our pids, in any PID namespace */
         /* Borrowed likewise, and read at each use. */
         const struct watch_policy *watch;
         const char *managed_cgroups; /* see identity_is_in() */

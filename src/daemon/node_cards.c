@@ -203,7 +203,7 @@ int node_cards_start(struct node *node, const struct node_options *options, stru
 
         node->watch = options->watch;
         node->managed_cgroups = options->managed_cgroups;
-        node->judge = judge_new();
+        node->judge = judge_new(options->is_simulated);
         node->asking = event_new(node->base, -1, 0, on_asking, node);
         if (!node->judge || !node->asking)
                 return fail(err, -ENOMEM, "out of memory");

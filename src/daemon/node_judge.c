@@ -16,12 +16,12 @@
 
 #define NOBODY (-1)
 
-struct judge *judge_new(void)
+struct judge *judge_new(bool is_simulated)
 {
         struct judge *judge = calloc(1, sizeof(*judge));
 
         if (judge)
-                judge->is_host = identity_is_host();
+                judge->has_our_pids = is_simulated || identity_is_host();
         return judge;
 }
 
@@ -254,9 +254,8 @@ static void see_stranger(const struct look *look, const struct sample_process *p
                 .pid = process->pid,
                 .start_ticks = who->start_ticks,
                 .device = process->device,
-                /* Who is no stranger at all for what we know, or whose pid may be another's. */
-                .is_managed = who->has_maps && look->node->judge->is_host &&
-                              identity_is_in(who, look->node->managed_cgroups),
+                /* Who may not be looked into may be no stranger at all. */
+                .is_managed = who->has_maps && identity_is_in(who, look->node->managed_cgroups),
                 .held_bytes = process->bytes,
         };
 
@@ -328,6 +327,15 @@ static void publish(struct judge *judge, struct look *look)
         look->holding = NULL;
 }
 
+/* The pid that the driver names may be another process's here. */
+static void only_report(struct watch_policy *policy)
+{
+        if (policy->strangers != WATCH_IGNORE)
+                policy->strangers = WATCH_REPORT;
+        if (policy->forged != WATCH_IGNORE)
+                policy->forged = WATCH_REPORT;
+}
+
 void judge_look(struct node *node, const struct nvml_look *at)
 {
         unsigned count = at->sample.process_count;
@@ -339,6 +347,8 @@ void judge_look(struct node *node, const struct nvml_look *at)
                              .order = calloc(count + 1, sizeof(*look.order)) };
 
         look.policy.grace_ns = node->sessions->policy.grace_ns;
+        if (!node->judge->has_our_pids)
+                only_report(&look.policy);
         if (look.holding && look.order) {
                 if (look.is_whole) {
                         memset(node->judge->explained, 0, sizeof(node->judge->explained));

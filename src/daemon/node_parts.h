@@ -65,7 +65,7 @@ int node_cards_start(struct node *node, const struct node_options *options, stru
 void node_cards_stop(struct node *node);
 
 /* node_judge.c: a look that has been taken, and what a session is allowed from now on. */
-struct judge *judge_new(void);
+struct judge *judge_new(bool is_simulated);
 void judge_free(struct judge *judge);
 void judge_look(struct node *node, const struct nvml_look *look);
 void judge_limits(struct node *node, const struct sessions_one *session, bool is_new);

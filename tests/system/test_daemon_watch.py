@@ -450,3 +450,29 @@ def test_a_driver_that_hangs_at_the_start_is_waited_for_only_so_long(sim):
     daemon.hang.unlink()
     wait_for(lambda: daemon.get("/readyz").status == 200)
     daemon.create("a", "1MiB")
+
+
+# -- Another PID namespace -------------------------------------------------------------------------
+
+class InAnotherNamespace(OnHangingDriver):
+    """A daemon in a container: it cannot know whether the driver names processes by the pids they have there."""
+
+    def words(self, *flags):
+        return ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *super().words(*flags)]
+
+
+def child_of(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a PID namespace")
+def test_in_a_pid_namespace_of_its_own_the_daemon_stops_nobody(sim):
+    daemon = InAnotherNamespace(sim.configure(gpus=1, memory="1GiB"))
+    daemon.config.write_text(config(strangers="kill", managed_cgroups="/", forged="kill"))
+    daemon.start()
+    hold_it = f"{sim.build.program('sim/hold')} 0 {MIB}"
+    inside = sim.start(["nsenter", f"--pid=/proc/{daemon.process.pid}/ns/pid_for_children", "--mount=/proc/"
+                        f"{child_of(daemon.process.pid)}/ns/mnt", "sh", "-c", hold_it])
+    assert inside.stdout.readline().startswith("ready "), inside.stderr.read()
+    assert event_of(daemon, "stranger")["detail"]["action"] == "report"
+    assert inside.poll() is None
