@@ -170,7 +170,7 @@ static int join_found_socket(struct wish *wish, int rc, struct error *err)
 
         if (text_put(path, sizeof(path), NULL, "%s/sessions/%s/socket", wish->store.path,
                      wish->name) < 0 ||
-            lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+            stat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
                 return rc;
         return socket_join(path, true, &self.settings, &self.session, err);
 }
