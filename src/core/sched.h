@@ -23,8 +23,8 @@
  *
  * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED, seen by who calls, so nobody
  * can forge it; where k members are on a device together each gets 1/k. Turns are dealt out by it.
- * *Busy*: what the member measured and USED tells; never more than it held. Its hard cap is kept by
- * it. Nothing that was used above a cap is ever forgiven.
+ * *Busy*: what the member measured and USED tells; never more than the time it was on the device,
+ * alone or not. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
  *
  * A gang is several members that open and close together: on different devices (one program on many
  * GPUs), or on the same one (sessions that fit beside each other). It takes its devices in their
@@ -127,8 +127,8 @@ struct sched_member {
         int64_t bank_fine;  /* what its cap lets it use; below 0: debt */
         int64_t owed_fine;  /* what its guarantee is behind */
         int64_t floor_fine; /* the same of the floor */
-        int64_t untold_ns;  /* held, and not yet told as busy: so much can still be told */
-        int64_t silent_ns;  /* held since anything was told */
+        int64_t untold_ns;  /* on the device, not yet told as busy: so much can still be */
+        int64_t silent_ns;  /* on the device since anything was told */
         uint64_t vtime;     /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
         /* For who shows them: since it was added. */
@@ -167,7 +167,7 @@ enum sched_event_type {
         SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
         SCHED_RESTS,  /* nothing submitted, nothing blocked; for long enough, says who watches */
         SCHED_BEGAN,  /* its first launch since OPEN has gone out */
-        /* Before DRAINED and RESTS: after those nothing of what was held is left to be told.
+        /* Before DRAINED and RESTS: after those nothing is left to be told.
          * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
          * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
         SCHED_USED,

@@ -93,7 +93,7 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
                 member->vtime = vtime_ahead(before, mark) > 0 ? before : mark;
 }
 
-/* Held, and perhaps used. */
+/* On the device, and perhaps used. */
 static void untold_add(struct sched_member *member, int64_t ns)
 {
         member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
@@ -106,8 +106,6 @@ static void charge(const struct sched *sched, struct sched_member *member, int64
         member->owed_fine = paid(member->owed_fine, ns, member->turn == SCHED_TURN_OWED);
         member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
         member->held_ns += ns;
-        if (member->mode != SCHED_MODE_FREE)
-                untold_add(member, ns);
 }
 
 static void wait_count(struct sched_member *member, int64_t ns)
@@ -139,8 +137,9 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
                         charge(sched, member, ns / on + (nth++ < ns % on));
-                /* In FREE it may work before anybody has noticed that it wants to. */
-                if (member->mode == SCHED_MODE_FREE)
+                /* Of an overlap each may have used all; and in FREE one may work before anybody has
+                 * noticed that it wants to. */
+                if (is_on(member) || member->mode == SCHED_MODE_FREE)
                         untold_add(member, ns);
         }
 }

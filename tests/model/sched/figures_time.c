@@ -79,6 +79,27 @@ static void floor_of_batch(void)
                "%", 0.9, true);
 }
 
+/* What drains beside rt is used all the same. */
+static void capped_beside_rt(void)
+{
+        static const int64_t lengths[] = { 100 * US, 500 * US, 2 * MS };
+        double most = -100;
+
+        for (unsigned n = 0; n < 3; n++) {
+                for (unsigned percent = 10; percent <= 70; percent += 20) {
+                        struct world_spec spec = { .seed = n, .wake_ns = 5 * US, .count = 2 };
+
+                        spec.program[0] = service(2 * MS);
+                        spec.program[1] = rival(lengths[n]);
+                        spec.program[1].terms.cap_ppm = percent * 10000;
+                        most = greater(most,
+                                       100 * world_share(run(&spec, LONG), 1, 0, LONG) - percent);
+                }
+        }
+        figure("batch under a cap of 10..70 %, beside rt: most above it", most, "points", 0.5,
+               false);
+}
+
 void figures_rt(void)
 {
         rt_beside(10 * MS, 100 * US, 1.1);
@@ -87,6 +108,7 @@ void figures_rt(void)
         yields(100 * US, 300);
         yields(500 * US, 700);
         floor_of_batch();
+        capped_beside_rt();
 }
 
 /* -- Changes ---------------------------------------------------------------------------------- */
