@@ -20,16 +20,16 @@
 /* A quarter of the bucket fills in half of this. */
 #define BANK_PATIENCE_NS UINT64_C(10000000)
 #define LEASE_WAIT_NS UINT64_C(100000000)
-/* Who has just had the turn leaves the others so long to take it, and they are others if they asked
- * so recently. */
+/* Who has just had the turn leaves the others so long to take it. */
 #define STAND_BACK_NS UINT64_C(500000)
-#define WANTED_NS UINT64_C(20000000)
 /* No turn lasts longer, whatever the page says. */
 #define TURN_MOST_NS UINT64_C(2000000000)
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
 
+/* meter.turn; no clock's microseconds reach the highest bit: another process wants the next one. */
+#define TURN_WANTED (UINT64_C(1) << 63)
 #define TURN_TAKEN (UINT64_C(1) << 12)
 #define TURN_SLOT (TURN_TAKEN - 1)
 #define US_NS UINT64_C(1000)
@@ -132,23 +132,12 @@ void admit_note_active(const struct admit *admit, uint64_t now_ns)
 
 static uint64_t turn_until_ns(uint64_t turn)
 {
-        return (turn >> 13) * US_NS;
+        return ((turn & ~TURN_WANTED) >> 13) * US_NS;
 }
 
 static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
 {
         return (until_ns / US_NS) << 13 | TURN_TAKEN | admit->slot;
-}
-
-/* Others of the session's processes asked of late. */
-static bool is_turn_wanted(const struct admit *admit, uint64_t now_ns)
-{
-        return is_recent(load_acquire(shared_word(&admit->meter->wanted_at_ns)), WANTED_NS, now_ns);
-}
-
-static bool had_last_turn(const struct admit *admit)
-{
-        return (load_acquire(shared_word(&admit->meter->turn)) & TURN_SLOT) == admit->slot;
 }
 
 /* Until when it is ours; 0: it is another's, or is left to others, until *ret_until_ns. */
@@ -171,7 +160,7 @@ static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask
                 *ret_until_ns = (is_on ? until_ns : now_ns) + (is_mine ? STAND_BACK_NS : 0);
                 if (is_on && !is_mine)
                         return 0;
-                if (is_mine && !ask->has_stood_back && is_turn_wanted(admit, now_ns))
+                if (is_mine && !ask->has_stood_back && (turn & TURN_WANTED))
                         return 0;
                 until_ns = now_ns + length_ns;
                 if (cas_acq_rel(word, &turn, turn_word(admit, until_ns)))
@@ -205,6 +194,18 @@ static struct admit_answer wait_for(enum admit_reason reason, const struct terms
                                       .deadline_ns = deadline_ns };
 }
 
+/* What is let through should also be done by the end: only a piece longer than what is left of the
+ * lease may outlast it, when nothing is before it. */
+static bool is_leased(const struct terms *terms, const struct admit_ask *ask, uint64_t now_ns)
+{
+        if (terms->mode == PAGE_MODE_FREE)
+                return true;
+        if (terms->mode == PAGE_MODE_CLOSED || now_ns >= terms->end_ns)
+                return false;
+        return !ask->in_flight_ns ||
+               sum(ask->in_flight_ns, ask->piece_ns) <= terms->end_ns - now_ns;
+}
+
 /* The word is the one that was read with the terms: what changed since ends the wait at once. */
 static struct admit_answer wait_for_lease(const struct admit *admit, const struct terms *terms,
                                           uint64_t now_ns)
@@ -219,11 +220,15 @@ static struct admit_answer wait_for_lease(const struct admit *admit, const struc
         return answer;
 }
 
-/* Who had the last turn does not ask for itself to stand back. */
-static void want_turn(const struct admit *admit, uint64_t now_ns)
+/* Tells who had the last turn to stand back; that is not oneself. */
+static void want_turn(const struct admit *admit)
 {
-        if (!had_last_turn(admit))
-                want(admit, now_ns);
+        _Atomic uint64_t *word = shared_word(&admit->meter->turn);
+        uint64_t turn = load_acquire(word);
+
+        while ((turn & TURN_SLOT) != admit->slot && !(turn & TURN_WANTED) &&
+               !cas_acq_rel(word, &turn, turn | TURN_WANTED))
+                ;
 }
 
 /* The processes that wait for the bank wake together: who had the last turn lets the others go. */
@@ -231,7 +236,7 @@ static struct admit_answer wait_for_bank(const struct admit *admit, const struct
                                          uint64_t now_ns, uint64_t due_ns)
 {
         if (admit->slot < PAGE_SLOTS)
-                want_turn(admit, now_ns);
+                want_turn(admit);
         return wait_for(ADMIT_BANK, terms, &admit->limits->epoch,
                         least(due_ns, now_ns + BANK_LOOK_NS));
 }
@@ -264,11 +269,10 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
         uint64_t room_ns = terms.target_ns / 4;
         uint64_t until_ns = 0;
 
-        if (terms.mode == PAGE_MODE_CLOSED ||
-            (terms.mode == PAGE_MODE_OPEN && now_ns >= terms.end_ns))
+        if (!is_leased(&terms, ask, now_ns))
                 return wait_for_lease(admit, &terms, now_ns);
         if (terms.mode == PAGE_MODE_OPEN)
-                room_ns = least(room_ns, terms.end_ns - now_ns);
+                room_ns = least(room_ns, terms.end_ns - now_ns - ask->in_flight_ns);
         if (ask->is_stuck || (ask->in_flight_ns && need_ns > terms.target_ns)) {
                 uint64_t look_ns = ask->in_flight_ns / 8;
 
@@ -290,7 +294,7 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                 uint64_t turn_ns = take_turn(admit, ask, now_ns, &until_ns);
 
                 if (!turn_ns) {
-                        want_turn(admit, now_ns);
+                        want_turn(admit);
                         return wait_for(ADMIT_TURN, &terms, &admit->meter->turn_bell, until_ns);
                 }
                 room_ns = least(room_ns,

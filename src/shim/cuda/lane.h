@@ -107,11 +107,11 @@ static inline bool lane_is_pending(const struct lane *lane)
         return lane->count > 0;
 }
 
-/* What it waits for was put in the stream before anything that was measured: a wait for a word or an
- * event, perhaps. */
+/* It was idle or measured before, and now something that was put in it in between holds it: a wait
+ * for a word or an event, perhaps. */
 static inline bool lane_is_blocked(const struct lane *lane)
 {
-        return lane->count > 0 && !lane->marker[lane->first].is_end;
+        return lane->has_last && lane->count > 0 && !lane->marker[lane->first].is_end;
 }
 
 /* When the oldest of them was placed; 0: there is none. */

@@ -10,9 +10,9 @@
  * own holds.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
- * simulator's own engine; `billed_ns` by the session's meter, `busy_ns` by the engine, both since
- * the beginning; `launches`, `waits`, `escapes`. The share counts from `settle` ms after the start
- * (100).
+ * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
+ * meter, `busy_ns` by the engine, both since the beginning; `launches`, `waits`, `escapes`. The
+ * share counts from `settle` ms after the start (100).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,11 +140,11 @@ static void prepare(void)
                 watch_set_cap(&uuid, asked.cap_ppm);
 }
 
-static void print(const double *window, unsigned windows, double share)
+static void print(const double *window, unsigned windows, double share, double own)
 {
         const struct page_meter *meter = watch_meter(&uuid);
 
-        printf("{\"share\": %.6f, \"windows\": [", share);
+        printf("{\"share\": %.6f, \"own\": %.6f, \"windows\": [", share, own);
         for (unsigned i = 0; i < windows; i++)
                 printf("%s%.4f", i ? ", " : "", window[i]);
         printf("], \"busy_ns\": %llu, \"launches\": %llu", (unsigned long long)watch_busy(&uuid),
@@ -164,7 +164,8 @@ static void work(void (*launch)(void))
         static double window[WINDOWS];
         unsigned windows = 0;
         uint64_t begin_ns = watch_now_ns();
-        uint64_t from_ns = 0, from_busy = 0, last_ns = 0, last_busy = 0, busy = 0, now_ns;
+        uint64_t from_ns = 0, from_busy = 0, from_own = 0, last_ns = 0, last_busy = 0, busy = 0,
+                 now_ns;
 
         do {
                 launch();
@@ -180,13 +181,15 @@ static void work(void (*launch)(void))
                 if (!from_ns) {
                         from_ns = last_ns = now_ns;
                         from_busy = last_busy = busy;
+                        from_own = watch_busy(&uuid);
                 } else if (now_ns - last_ns >= WINDOW_NS && windows < WINDOWS) {
                         window[windows++] = (double)(busy - last_busy) / (double)(now_ns - last_ns);
                         last_ns = now_ns;
                         last_busy = busy;
                 }
         } while ((double)(now_ns - begin_ns) < asked.seconds * 1e9);
-        print(window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns));
+        print(window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns),
+              (double)(watch_busy(&uuid) - from_own) / (double)(now_ns - from_ns));
 }
 
 static void read_argument(const char *argument)

@@ -62,7 +62,7 @@ static void prepare(const char *kernels, uint32_t cap_ppm)
         OK(cuMemAlloc_v2(&word, 4096));
         OK(cuMemsetD32_v2(word, 0, 1024));
         watch_set_cap(&uuid, cap_ppm);
-        for (unsigned i = 0; i < 4; i++) {
+        for (unsigned i = 0; i < 40; i++) {
                 launch_work(waits);
                 launch_work(works);
         }
