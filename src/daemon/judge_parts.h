@@ -27,6 +27,7 @@ struct seen_session {
         unsigned whole;   /* the whole look that driver_bytes are of */
         uint64_t ceiling[SESSIONS_GPUS]; /* watch_ceiling() */
         uint64_t driver_bytes[SESSIONS_GPUS];
+        struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
 };
 
 struct judge {
@@ -54,6 +55,13 @@ struct look {
         unsigned *order;         /* the holdings of sessions, by session */
         unsigned order_count;
 };
+
+/* node_told.c: counts what a session's ledgers have counted since they were read last. */
+void told_add(struct node *node, struct seen_session *seen, const struct sessions_one *session,
+              const struct folder_use *use);
+
+/* node_judge.c: NULL: out of memory. */
+struct seen_session *judge_seen(struct node *node, const struct sessions_one *session);
 
 /* node_answer.c */
 void answer_all(const struct look *look);

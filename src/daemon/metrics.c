@@ -78,6 +78,18 @@ static void put_counts(FILE *out, const struct node *node)
                     counts->forged);
         metrics_one(out, "aliquot_clamps_total", "counter",
                     "Times that a session was refused all new memory for that.", counts->clamps);
+        metrics_one(out, "aliquot_refused_charges_total", "counter",
+                    "Requests for memory that were over their session's limit.",
+                    counts->refused_charges);
+        metrics_one(out, "aliquot_drained_charges_total", "counter",
+                    "Requests that waited for the driver to free what the dead had held.",
+                    counts->drained_charges);
+        metrics_one(out, "aliquot_driver_refused_charges_total", "counter",
+                    "Requests within their limit for which the driver had no memory.",
+                    counts->driver_refused_charges);
+        metrics_one(out, "aliquot_reclaimed_bytes_total", "counter",
+                    "Memory that was taken back from processes that had died.",
+                    counts->reclaimed_bytes);
         metrics_one(out, "aliquot_nvml_failures_total", "counter",
                     "Calls of the driver's NVML that failed, or did not come back in time.",
                     counts->nvml_failures);

@@ -90,6 +90,8 @@ struct node_counts {
         uint64_t forged;                /* processes and sessions that no ledger explained */
         uint64_t clamps;
         uint64_t nvml_failures;
+        /* As the programs of all sessions count in their ledgers, up to a second late. */
+        uint64_t refused_charges, drained_charges, driver_refused_charges, reclaimed_bytes;
 };
 const struct node_counts *node_counts(const struct node *node);
 

@@ -15,6 +15,7 @@
 #include "daemon/judge_parts.h"
 
 #define NOBODY (-1)
+#define RESTORED_LOOKS 2u
 
 struct judge *judge_new(bool is_simulated)
 {
@@ -101,7 +102,7 @@ static int place_of(const struct node *node, const struct identity *who)
         return NOBODY;
 }
 
-static struct seen_session *seen_of(struct node *node, const struct sessions_one *session)
+struct seen_session *judge_seen(struct node *node, const struct sessions_one *session)
 {
         struct seen_session **place = &node->judge->seen[session - node->sessions->session];
 
@@ -116,7 +117,7 @@ static struct seen_session *seen_of(struct node *node, const struct sessions_one
 
 void judge_limits(struct node *node, const struct sessions_one *session, bool is_new)
 {
-        struct seen_session *seen = seen_of(node, session);
+        struct seen_session *seen = judge_seen(node, session);
 
         if (!seen)
                 return;
@@ -198,7 +199,9 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
 
         if (row < 0)
                 return; /* its processes answer for what is on others' GPUs */
-        if (seen->is_restored && use->ledger[row].used_bytes > seen->ceiling[row])
+        /* Who held more than its limit before we came is there at the first looks. */
+        if (seen->is_restored && judge->whole <= RESTORED_LOOKS &&
+            use->ledger[row].used_bytes > seen->ceiling[row])
                 seen->ceiling[row] = use->ledger[row].used_bytes;
         seen->ceiling[row] = watch_ceiling(seen->ceiling[row], session->share[row].memory_bytes,
                                            use->ledger[row].used_bytes);
@@ -223,7 +226,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         struct node *node = look->node;
         unsigned place = (unsigned)look->holding[look->order[from]].place;
         const struct sessions_one *session = &node->sessions->session[place];
-        struct seen_session *seen = seen_of(node, session);
+        struct seen_session *seen = judge_seen(node, session);
         struct sum sums[SETTINGS_GPUS] = { 0 };
 
         if (!seen || (!look->is_whole && !watch_knows(&node->judge->watch, 0, session->id)))
@@ -232,6 +235,8 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         if (folder_read(&node->store, session, &use, NULL) < 0) {
                 memset(use.ledger, 0, sizeof(use.ledger));
                 use.count = 0;
+        } else {
+                told_add(node, seen, session, &use);
         }
         for (unsigned i = from; i < end; i++)
                 see_process(look, session, &use, look->order[i], sums);

@@ -69,6 +69,10 @@ struct judge *judge_new(bool is_simulated);
 void judge_free(struct judge *judge);
 void judge_look(struct node *node, const struct nvml_look *look);
 void judge_limits(struct node *node, const struct sessions_one *session, bool is_new);
+
+/* node_told.c: the last look at the counters of a session whose folder goes. */
+void told_farewell(struct node *node, const struct sessions_one *session);
+
 bool judge_is_close(const struct judge *judge);
 /* Whose identity is to be read again. */
 void judge_suspects(const struct judge *judge, struct nvml_ask *ask);

@@ -393,6 +393,25 @@ def test_a_critical_error_is_told_of(sim):
     assert event_of(daemon, "gpu-error")["detail"]["xid"] == 79
 
 
+def test_what_programs_count_is_told_of_all_sessions_together(watched, sim):
+    daemon = watched()
+    for name, refused in (("a", 2), ("b", 3)):
+        daemon.create(name, "128MiB", gpus=["0"])
+        with Script(sim, ALIQUOT_SESSION=name) as gpu:
+            gpu.ready()
+            for _ in range(refused):
+                assert gpu.code(f"alloc 1 {512 * MIB}") == OUT_OF_MEMORY
+    # As soon as they are gone, if not before; and what was forged is not counted.
+    assert daemon.delete("/v1/sessions/a").status == daemon.delete("/v1/sessions/b").status == 204
+    assert metric(daemon, "aliquot_refused_charges_total") == 5
+    daemon.create("c", "128MiB", gpus=["0"])
+    with Script(sim, ALIQUOT_SESSION="c") as gpu:
+        gpu.ready()
+        forget(daemon, "c", at=LEDGER + 32, value=1 << 63)
+    daemon.delete("/v1/sessions/c")
+    assert metric(daemon, "aliquot_refused_charges_total") == 5
+
+
 # -- A driver that hangs ---------------------------------------------------------------------------
 
 class OnHangingDriver(Daemon):
