@@ -87,3 +87,10 @@ def test_work_longer_than_anybody_thought_is_paid_for(load):
     got = load("graph", 20 * MS, 10 * PERCENT, 30)
     assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.01, got
     assert 0.06 < got["share"] < 0.105, got
+
+
+def test_a_driver_that_refuses_events_is_capped_all_the_same(sim, load):
+    """By the host's clock, one batch after the other: less exact, and never more than the cap."""
+    sim.configure(fail="cuEventCreate:1:2:1000000")
+    got = load("kernel", 2 * MS, 30 * PERCENT, 4)
+    assert 0.2 < got["share"] < 0.31, got

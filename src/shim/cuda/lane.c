@@ -259,6 +259,22 @@ void lane_settle_since(struct lane *lane)
                              pieces, clock_now_ns());
 }
 
+void lane_settle_untimed(struct lane *lane)
+{
+        uint32_t pieces = swap_acq_rel(&lane->since, 0);
+        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+        uint64_t now_ns = clock_now_ns();
+        uint64_t took_ns = now_ns - lane->began_ns;
+
+        if (!pieces)
+                return;
+        if (lane->piece.samples && took_ns > 2 * pieces * lane->piece.mean_ns)
+                took_ns = 2 * pieces * lane->piece.mean_ns;
+        estimate_add(&lane->piece, took_ns / pieces);
+        admit_settle(&lane->work->admit, paid_ns, took_ns, pieces, now_ns);
+        add_relaxed(&lane->work->settled, 1);
+}
+
 /* No lane will tell of anything before this. Under the work's lock. */
 static int64_t watermark(const struct work *work, int64_t at_ns)
 {
@@ -417,7 +433,7 @@ static void settle_tails(struct work *work)
 
                 if (lane->work != work || !load_relaxed(&lane->since) || !lane_try(lane))
                         continue;
-                if (load_acquire(&lane->context) && !lane->count)
+                if (load_acquire(&lane->context) && !lane->count && lane->timeline)
                         lane_settle_since(lane);
                 lane_drop(lane);
         }

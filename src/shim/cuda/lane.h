@@ -69,7 +69,8 @@ struct lane {
         _Atomic uint64_t key;     /* stream_key() */
         CUstream stream;          /* with the default stream spelt out */
         struct work *work;
-        struct timeline *timeline; /* NULL: no events to be had, everything at the average */
+        struct timeline *timeline; /* NULL: no events to be had */
+        uint64_t began_ns;         /* then: host's time of the first launch since it was idle */
         _Atomic uint64_t used_at_ns;
 
         /* Launched since the newest marker. */
@@ -127,6 +128,11 @@ uint64_t lane_lead_ns(struct lane *lane);
 
 /* Launches since the newest marker: all of them are charged at the average and forgotten. */
 void lane_settle_since(struct lane *lane);
+
+/* Without events: the lane is idle, and what was launched since took at most until now. A launch
+ * waits for the one before it then, so that is nearly what it took; a program that comes back later
+ * is believed to have been as long as twice the average. */
+void lane_settle_untimed(struct lane *lane);
 
 /* Expected of the next launch in the lane, or of a graph if `graph` is not 0: how long it will
  * take, less what works at the same time. No samples: a guess. */

@@ -119,28 +119,33 @@ static uint64_t gate_seen(const struct limits_page *limits)
         return seen.word;
 }
 
-static bool is_only_row(const struct limits_page *limits)
+static bool has_no_cap(const struct limits_page *limits)
 {
-        unsigned rows = 0;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                uint32_t cap_ppm = load_relaxed(shared_half(&limits->device[i].cap_ppm));
 
-        for (unsigned i = 0; i < PAGE_DEVICES; i++)
-                rows += load_relaxed(shared_word(&limits->device[i].uuid[0])) != 0 ||
-                        load_relaxed(shared_word(&limits->device[i].uuid[1])) != 0;
-        return rows == 1;
+                if (cap_ppm && cap_ppm < PAGE_WHOLE_PPM)
+                        return false;
+        }
+        return true;
 }
 
-/* Without a cap and a scheduler: until something changes. */
+/* Without a cap and a scheduler: until something changes. A scheduler that comes, for whichever
+ * device, changes its time. */
 static void credit_open(const struct passage *passage, const struct admit *admit)
 {
+        const _Atomic uint32_t *spoke =
+                (const _Atomic uint32_t *)(const void *)&admit->limits->scheduler_at_ns;
+
         credit_here = (struct credit){
                 .left = INT32_MAX,
                 .stream = passage->key,
-                .is_any = is_only_row(admit->limits) ? UINT64_MAX : 0,
+                .is_any = has_no_cap(admit->limits) ? UINT64_MAX : 0,
                 .context = passage->context,
                 .gate = gate_of(admit->limits),
                 .gate_seen = passage->gate_seen,
-                .turn = shared_half(&admit->device->lease.turn),
-                .turn_seen = passage->turn,
+                .turn = spoke,
+                .turn_seen = load_acquire(spoke),
         };
 }
 
@@ -240,6 +245,8 @@ static uint32_t most_pieces(const struct scene *scene, const struct way *way)
                 return (uint32_t)(MIXED_PIECES_NS / mean_ns) + 1;
         if (scene->is_pending || scene->is_busy)
                 return ADMIT_PIECES;
+        if (!scene->lane->timeline)
+                return ADMIT_PIECES;
         gap = SAMPLE_NS / mean_ns;
         return sample_gap(gap < SAMPLE_PIECES ? gap : SAMPLE_PIECES);
 }
@@ -252,6 +259,8 @@ static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t n
 
         if (!scene->is_held)
                 return false;
+        if (!scene->lane->timeline)
+                return scene->is_busy;
         if (!scene->expected.samples && scene->lane->count >= UNKNOWN_MARKERS)
                 return true;
         return placed_ns && now_ns > placed_ns && now_ns - placed_ns > 2 * target_ns;
@@ -270,6 +279,8 @@ static void scene_look(struct scene *scene, const struct way *way)
                 scene->is_busy = !scene->is_pending &&
                                  real.cuStreamQuery(way->stream) == CUDA_ERROR_NOT_READY;
         }
+        if (scene->is_held && !lane->timeline && !scene->is_busy)
+                lane_settle_untimed(lane);
         scene->expected = lane_expect(lane, way->graph);
 }
 
@@ -310,6 +321,8 @@ static bool must_escape(struct scene *scene, const struct admit_answer *answer, 
         uint64_t in_flight_ns = load_relaxed(&work->in_flight_ns);
         uint32_t settled = load_relaxed(&work->settled);
 
+        if (!scene->lane->timeline)
+                in_flight_ns += load_relaxed(&scene->lane->since_ns);
         if (settled != load_relaxed(&work->settled_at_escape))
                 store_relaxed(&work->escapes, 0);
         scene->escapes = load_relaxed(&work->escapes);
@@ -413,6 +426,10 @@ static void place_markers(struct passage *passage, const struct scene *scene)
                         return;
                 }
                 passage->ends = must_end(passage, scene);
+                return;
+        }
+        if (!lane->timeline) {
+                lane->began_ns = clock_now_ns();
                 return;
         }
         lane_settle_since(lane);

@@ -74,21 +74,23 @@ static inline struct way way_of_per_thread(CUstream stream)
 }
 
 /* The hook of a launch: `way` is an expression of its parameters, cheap, and without effect. */
-#define LAUNCH_HOOK(symbol, way_expression, parameters, arguments)                            \
-        static __attribute__((noinline, cold)) CUresult slow_##symbol parameters              \
-        {                                                                                     \
-                struct way way = (way_expression);                                            \
-                struct passage passage;                                                       \
-                                                                                              \
-                passage_begin(&passage, &way);                                                \
-                return passage_end(&passage, real.symbol arguments);                          \
-        }                                                                                     \
-                                                                                              \
-        CUresult hook_##symbol parameters                                                     \
-        {                                                                                     \
-                bool is_paid = credit_spend(&credit_here, (way_expression).key);              \
-                                                                                              \
-                return (__builtin_expect(is_paid, 1) ? real.symbol : slow_##symbol)arguments; \
+#define LAUNCH_HOOK(symbol, way_expression, parameters, arguments)                  \
+        static __attribute__((noinline, cold)) CUresult slow_##symbol parameters    \
+        {                                                                           \
+                struct way way = (way_expression);                                  \
+                struct passage passage;                                             \
+                                                                                    \
+                passage_begin(&passage, &way);                                      \
+                return passage_end(&passage, real.symbol arguments);                \
+        }                                                                           \
+                                                                                    \
+        CUresult hook_##symbol parameters                                           \
+        {                                                                           \
+                bool is_paid = credit_spend(&credit_here, (way_expression).key);    \
+                __typeof__(real.symbol) launch =                                    \
+                        __builtin_expect(is_paid, 1) ? real.symbol : slow_##symbol; \
+                                                                                    \
+                return launch arguments;                                            \
         }
 
 #endif

@@ -16,6 +16,7 @@
 
 #define TIMELINES 64u
 #define PAGE_BYTES 4096u
+#define TIMES_BYTES 8192u
 #define RENEW_NS INT64_C(1000000000)
 #define MS_NS 1000000.0
 
@@ -35,10 +36,10 @@ static union {
                 struct lock lock; /* for adding */
                 struct timeline timeline[TIMELINES];
         };
-        unsigned char pages[2 * PAGE_BYTES];
+        unsigned char pages[TIMES_BYTES];
 } times __attribute__((aligned(PAGE_BYTES)));
 
-_Static_assert(sizeof(times) == 2 * PAGE_BYTES, "whole pages, so that the kernel can wipe them");
+_Static_assert(sizeof(times) == TIMES_BYTES, "whole pages, so that the kernel can wipe them");
 
 static bool make_events(struct timeline *timeline)
 {
