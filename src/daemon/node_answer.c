@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/log.h"
 #include "common/scoped.h"
@@ -158,12 +157,9 @@ void answer_all(const struct look *look)
 {
         struct node *node = look->node;
         struct watch_action action;
-        struct timespec now;
 
-        clock_gettime(CLOCK_MONOTONIC, &now);
         node->judge->tells = 0;
-        while (watch_next(&node->judge->watch, &look->policy,
-                          (uint64_t)now.tv_sec * NODE_SECOND_NS + (uint64_t)now.tv_nsec, &action)) {
+        while (watch_next(&node->judge->watch, &look->policy, nvml_now_ns(), &action)) {
                 if (action.type == WATCH_TELL)
                         tell_of(look, &action);
                 else if (action.type == WATCH_SIGTERM)

@@ -14,22 +14,14 @@
 #include "daemon/node_parts.h"
 
 #define MS UINT64_C(1000000)
-#define WHOLE_LEAST_NS NODE_SECOND_NS /* between two questions for everything */
-#define WHOLE_MOST_NS (2 * NODE_SECOND_NS)
-#define WHOLE_SHARE 200u                /* ... or so many times what an answer took */
-#define TROUBLE_NS (5 * NODE_SECOND_NS) /* the same, while there are no cards */
-#define CLOSE_NS (50 * MS)              /* between two looks at suspects */
-#define SILENT_NS (5 * NODE_SECOND_NS)  /* what is older is not shown */
-#define START_MS 5000u                  /* the start waits so long for an answer */
-#define AGAIN_MS 500u                   /* and who asks for the cards again */
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * NODE_SECOND_NS + (uint64_t)now.tv_nsec;
-}
+#define WHOLE_LEAST_NS NODE_SECOND_NS          /* between two questions for everything */
+#define WHOLE_MOST_NS (3 * NODE_SECOND_NS / 2) /* who cheats is to be seen within 2 s */
+#define WHOLE_SHARE 200u                       /* ... or so many times what an answer took */
+#define TROUBLE_NS (5 * NODE_SECOND_NS)        /* the same, while there are no cards */
+#define CLOSE_NS (50 * MS)                     /* between two looks at suspects */
+#define SILENT_NS (5 * NODE_SECOND_NS)         /* what is older is not shown */
+#define START_MS 5000u                         /* the start waits so long for an answer */
+#define AGAIN_MS 500u                          /* and who asks for the cards again */
 
 /* -- Cards ------------------------------------------------------------------------------------ */
 
@@ -113,7 +105,7 @@ static uint64_t whole_every(const struct node *node)
 
 static void arm(struct node *node)
 {
-        uint64_t since_ns = now_ns() - node->whole_ns, every_ns = whole_every(node);
+        uint64_t since_ns = nvml_now_ns() - node->whole_ns, every_ns = whole_every(node);
         uint64_t wait_ns = since_ns < every_ns ? every_ns - since_ns : 0;
         struct timeval wait;
 
@@ -135,7 +127,7 @@ static void on_done(const struct nvml_look *look, void *context)
         if (look->extent == SAMPLE_WHOLE || look->trouble[0])
                 take_cards(node, look);
         if (look->extent == SAMPLE_WHOLE)
-                node->heard_ns = now_ns();
+                node->heard_ns = nvml_now_ns();
         if (!look->trouble[0])
                 judge_look(node, look);
         arm(node);
@@ -153,7 +145,7 @@ static void check_silence(struct node *node)
 static void ask(struct node *node)
 {
         struct nvml_ask ask = { .must_restart = node->must_restart_nvml };
-        uint64_t at_ns = now_ns();
+        uint64_t at_ns = nvml_now_ns();
 
         ask.extent = ask.must_restart || at_ns - node->whole_ns >= whole_every(node)
                              ? SAMPLE_WHOLE
@@ -187,7 +179,7 @@ void node_look_again(struct node *node)
 
 const struct nvml_look *node_gpus(const struct node *node)
 {
-        if (!node->heard_ns || now_ns() - node->heard_ns > SILENT_NS || node->cards.trouble[0])
+        if (!node->heard_ns || nvml_now_ns() - node->heard_ns > SILENT_NS || node->cards.trouble[0])
                 return NULL;
         return nvml_thread_latest(node->nvml);
 }

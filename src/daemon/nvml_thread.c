@@ -52,7 +52,7 @@ struct nvml_thread {
         struct held *held; /* in the order of their pids */
 };
 
-static uint64_t now_ns(void)
+uint64_t nvml_now_ns(void)
 {
         struct timespec now;
 
@@ -247,7 +247,7 @@ static int find_out_all(struct nvml_thread *thread, struct nvml_look *look)
 static void look(struct nvml_thread *thread)
 {
         struct nvml_look *ret = thread->work;
-        uint64_t began_ns = now_ns();
+        uint64_t began_ns = nvml_now_ns();
         struct error err = { 0 };
         int rc = find_cards(thread, &err);
 
@@ -263,7 +263,7 @@ static void look(struct nvml_thread *thread)
                 fail(&err, rc, "out of memory");
         copy_cards(thread, ret);
         text_put(ret->trouble, sizeof(ret->trouble), NULL, "%s", err.text);
-        ret->took_ns = now_ns() - began_ns;
+        ret->took_ns = nvml_now_ns() - began_ns;
 }
 
 static void *run(void *context)
@@ -305,7 +305,7 @@ bool nvml_thread_ask(struct nvml_thread *thread, const struct nvml_ask *ask)
         if (is_free) {
                 thread->ask = *ask;
                 thread->state = ASKED;
-                thread->asked_ns = now_ns();
+                thread->asked_ns = nvml_now_ns();
                 pthread_cond_broadcast(&thread->bell);
         }
         pthread_mutex_unlock(&thread->lock);
@@ -314,7 +314,7 @@ bool nvml_thread_ask(struct nvml_thread *thread, const struct nvml_ask *ask)
 
 uint64_t nvml_thread_silent_ns(const struct nvml_thread *thread)
 {
-        return thread->asked_ns ? now_ns() - thread->asked_ns : 0;
+        return thread->asked_ns ? nvml_now_ns() - thread->asked_ns : 0;
 }
 
 static void take(struct nvml_thread *thread)
