@@ -22,6 +22,7 @@
 
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUevent free_events;
+static CUevent made_events; /* all there are */
 
 static bool is_event(CUevent event)
 {
@@ -53,20 +54,36 @@ void event_release(CUevent event)
         pthread_mutex_unlock(&free_lock);
 }
 
-CUevent event_make(CUcontext context, unsigned flags)
+/* A new one is listed for good: when its context ends, nobody else may know it any more. */
+static CUevent event_take(void)
 {
         CUevent event;
 
         pthread_mutex_lock(&free_lock);
         event = free_events;
-        if (event)
+        if (event) {
                 free_events = event->next_free;
+        } else {
+                event = calloc(1, sizeof(*event));
+                if (event) {
+                        event->next_made = made_events;
+                        made_events = event;
+                }
+        }
         pthread_mutex_unlock(&free_lock);
-        if (!event)
-                event = malloc(sizeof(*event));
+        return event;
+}
+
+CUevent event_make(CUcontext context, unsigned flags)
+{
+        CUevent event = event_take();
+        CUevent next_made;
+
         if (!event)
                 return NULL;
+        next_made = event->next_made;
         memset(event, 0, sizeof(*event));
+        event->next_made = next_made;
         event->flags = flags;
         event->context = context;
         event->life = load_relaxed(&context->id);

@@ -31,6 +31,7 @@ struct CUevent_st {
         struct event_state own;
         uint64_t ipc_id; /* names the shared file; 0 when not shared */
         struct CUevent_st *next_free;
+        struct CUevent_st *next_made;
 
         /* Guarded by graph_lock: set when the last record was captured. */
         _Atomic uint64_t capture_id; /* 0: it was not */
