@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Older C libraries have threads in a library of their own, which not every program has loaded when
+ * we are: so its one function is looked for when it is needed (see oldlibc.c).
+ */
 #include "shim/helper.h"
 
 #include <errno.h>
@@ -7,13 +11,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "interpose/object.h"
 #include "shim/lock.h"
 
 #define PAGE_BYTES 4096u
-#define STACK_BYTES (256u << 10)
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS, HELPER_FAILED };
 
@@ -46,7 +51,7 @@ static void at_program_end(void)
 
 static void *helper_main(void *unused)
 {
-        pthread_setname_np(pthread_self(), "aliquot");
+        prctl(PR_SET_NAME, "aliquot");
         for (;;) {
                 uint32_t seen = load_acquire(&helper.bell);
                 uint64_t next_ns;
@@ -61,21 +66,37 @@ static void *helper_main(void *unused)
         return unused;
 }
 
+typedef __typeof__(pthread_create) thread_maker;
+
+static thread_maker *find_maker(void)
+{
+        static const char *const libraries[] = { "libc.so.6", "libpthread.so.0" };
+        thread_maker *found = NULL;
+        struct elf elf;
+
+        for (unsigned i = 0; i < 2 && !found; i++) {
+                if (elf_find_loaded(libraries[i], &elf))
+                        found = (thread_maker *)(uintptr_t)elf_symbol(&elf, "pthread_create");
+        }
+        return found;
+}
+
+/* The mask is the calling thread's, and inherited. */
 static bool start(void)
 {
+        thread_maker *make = find_maker();
         pthread_attr_t attributes;
         sigset_t all, old;
         pthread_t thread;
         bool is_started;
 
-        if (pthread_attr_init(&attributes) != 0)
+        if (!make || pthread_attr_init(&attributes) != 0)
                 return false;
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        pthread_attr_setstacksize(&attributes, STACK_BYTES);
         sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        is_started = pthread_create(&thread, &attributes, helper_main, NULL) == 0;
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        sigprocmask(SIG_SETMASK, &all, &old);
+        is_started = make(&thread, &attributes, helper_main, NULL) == 0;
+        sigprocmask(SIG_SETMASK, &old, NULL);
         pthread_attr_destroy(&attributes);
         return is_started;
 }

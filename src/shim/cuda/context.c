@@ -296,7 +296,8 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return rc;
 }
 
-/* Whether this call is the last is the driver's to say: a context that stays gets its lanes anew. */
+/* Whether this call is the last is the driver's to say: a context that stays gets its lanes anew.
+ */
 static void primary_lanes_forget(struct place place)
 {
         if (state.primary[place.device])

@@ -268,8 +268,8 @@ void lane_settle_untimed(struct lane *lane)
 
         if (!pieces)
                 return;
-        if (lane->piece.samples && took_ns > 2 * pieces * lane->piece.mean_ns)
-                took_ns = 2 * pieces * lane->piece.mean_ns;
+        if (lane->piece.samples && took_ns > 2 * lane->piece.mean_ns * pieces)
+                took_ns = 2 * lane->piece.mean_ns * pieces;
         estimate_add(&lane->piece, took_ns / pieces);
         admit_settle(&lane->work->admit, paid_ns, took_ns, pieces, now_ns);
         add_relaxed(&lane->work->settled, 1);

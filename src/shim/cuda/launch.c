@@ -14,7 +14,6 @@
  */
 #include "shim/cuda/launch.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 #include "common/clock.h"
@@ -47,9 +46,9 @@ static const _Atomic uint32_t no_turn;
 
 /* -- credit -- */
 
-static pthread_key_t thread_end;
-static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
-static bool has_thread_end;
+/* The C library's, since 2.18: runs when the thread ends. */
+extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
+extern __attribute__((visibility("hidden"))) void *__dso_handle;
 
 /* Counts what was spent, gives the rest back. */
 static void credit_return(void)
@@ -79,16 +78,14 @@ static void at_thread_end(void *unused)
         credit_return();
 }
 
-static void make_thread_end(void)
-{
-        has_thread_end = pthread_key_create(&thread_end, at_thread_end) == 0;
-}
-
 /* False: who could not give back what it leaves gets nothing ahead. */
 static bool will_tell_thread_end(void)
 {
-        pthread_once(&thread_end_once, make_thread_end);
-        return has_thread_end && pthread_setspecific(thread_end, &credit_here) == 0;
+        static _Thread_local bool is_told;
+
+        if (!is_told)
+                is_told = __cxa_thread_atexit_impl(at_thread_end, NULL, &__dso_handle) == 0;
+        return is_told;
 }
 
 /* Without a session: for ever. */
