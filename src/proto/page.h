@@ -176,11 +176,17 @@ struct page_row {
         uint64_t reserved[2];
 };
 
-/* page_meter.turn: the slot in the 12 bits above, then whether it is taken, then CLOCK_MONOTONIC in
- * us. */
-#define PAGE_TURN_SLOT_SHIFT 52
-#define PAGE_TURN_TAKEN (UINT64_C(1) << 51)
-#define PAGE_TURN_US (PAGE_TURN_TAKEN - 1)
+/* page_meter.turn: the highest bit is that another process wants the next one; then CLOCK_MONOTONIC
+ * in us, whether it is taken, and the slot in 12 bits. */
+#define PAGE_TURN_SLOT (PAGE_TURN_TAKEN - 1)
+#define PAGE_TURN_TAKEN (UINT64_C(1) << 12)
+#define PAGE_TURN_TIME_SHIFT 13
+#define PAGE_TURN_WANTED (UINT64_C(1) << 63)
+
+static inline uint64_t page_turn_until_ns(uint64_t turn)
+{
+        return ((turn & ~PAGE_TURN_WANTED) >> PAGE_TURN_TIME_SHIFT) * 1000;
+}
 
 /* What a slot's owner says of itself, for `aliquot ps` and process lists only: never trusted. */
 struct page_slot {

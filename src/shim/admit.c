@@ -15,23 +15,23 @@
 #define LEASE_LOOK_NS UINT64_C(50000)
 /* How soon a full window or an empty bank is looked at again, whoever rings. */
 #define WINDOW_LOOK_LEAST_NS UINT64_C(50000)
-#define WINDOW_LOOK_MOST_NS UINT64_C(1000000)
+#define WINDOW_LOOK_MOST_NS UINT64_C(5000000)
 #define BANK_LOOK_NS UINT64_C(5000000)
 /* A quarter of the bucket fills in half of this. */
 #define BANK_PATIENCE_NS UINT64_C(10000000)
-#define LEASE_WAIT_NS UINT64_C(100000000)
+/* Who stands before a closed gate says so again, or the scheduler forgets it. */
+#define LEASE_WAIT_NS UINT64_C(10000000)
 /* Who has just had the turn leaves the others so long to take it. */
 #define STAND_BACK_NS UINT64_C(500000)
+/* Who has the turn gives it up when its work is measured; so much later it ends by the clock, for
+ * the dead and for what took longer than anybody thought. */
+#define TURN_SLACK_NS UINT64_C(5000000)
 /* No turn lasts longer, whatever the page says. */
 #define TURN_MOST_NS UINT64_C(2000000000)
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
 
-/* meter.turn; no clock's microseconds reach the highest bit: another process wants the next one. */
-#define TURN_WANTED (UINT64_C(1) << 63)
-#define TURN_TAKEN (UINT64_C(1) << 12)
-#define TURN_SLOT (TURN_TAKEN - 1)
 #define US_NS UINT64_C(1000)
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -130,14 +130,37 @@ void admit_note_active(const struct admit *admit, uint64_t now_ns)
 
 /* -- turns of the session's processes -- */
 
-static uint64_t turn_until_ns(uint64_t turn)
-{
-        return ((turn & ~TURN_WANTED) >> 13) * US_NS;
-}
-
 static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
 {
-        return (until_ns / US_NS) << 13 | TURN_TAKEN | admit->slot;
+        return (until_ns / US_NS) << PAGE_TURN_TIME_SHIFT | PAGE_TURN_TAKEN | admit->slot;
+}
+
+/* When to look again at what is in flight. */
+static uint64_t drain_look_ns(const struct admit_ask *ask)
+{
+        uint64_t look_ns = least(ask->look_ns, WINDOW_LOOK_MOST_NS);
+
+        return look_ns > WINDOW_LOOK_LEAST_NS ? look_ns : WINDOW_LOOK_LEAST_NS;
+}
+
+/* It is free at once, and who waits for it hears of it. */
+static void give_up_turn(const struct admit *admit, uint64_t turn)
+{
+        if (!cas_acq_rel(shared_word(&admit->meter->turn), &turn, turn & ~PAGE_TURN_TAKEN))
+                return;
+        add_acq_rel(shared_half(&admit->meter->turn_bell), 1);
+        clock_wake(shared_half(&admit->meter->turn_bell), INT_MAX);
+}
+
+/* The turn is ours and over, and others want one: when to ask again. */
+static uint64_t stand_back(const struct admit *admit, const struct admit_ask *ask, uint64_t turn,
+                           uint64_t now_ns)
+{
+        if (ask->in_flight_ns)
+                return now_ns + drain_look_ns(ask);
+        if (turn & PAGE_TURN_TAKEN)
+                give_up_turn(admit, turn);
+        return now_ns + STAND_BACK_NS;
 }
 
 /* Until when it is ours; 0: it is another's, or is left to others, until *ret_until_ns. */
@@ -150,35 +173,34 @@ static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask
         uint64_t turn = load_acquire(word);
 
         for (;;) {
-                uint64_t until_ns = turn_until_ns(turn);
-                bool is_mine = (turn & TURN_SLOT) == admit->slot;
-                bool is_on = (turn & TURN_TAKEN) && until_ns > now_ns &&
-                             until_ns - now_ns <= TURN_MOST_NS + ADMIT_TURN_NS;
+                uint64_t until_ns = page_turn_until_ns(turn);
+                bool is_mine = (turn & PAGE_TURN_SLOT) == admit->slot;
+                bool is_on = (turn & PAGE_TURN_TAKEN) && until_ns > now_ns &&
+                             until_ns - now_ns <= TURN_MOST_NS + TURN_SLACK_NS;
 
-                if (is_on && is_mine && need_ns <= until_ns - now_ns)
-                        return until_ns;
-                *ret_until_ns = (is_on ? until_ns : now_ns) + (is_mine ? STAND_BACK_NS : 0);
+                if (is_on && is_mine && sum(need_ns, TURN_SLACK_NS) <= until_ns - now_ns)
+                        return until_ns - TURN_SLACK_NS;
+                *ret_until_ns = until_ns;
                 if (is_on && !is_mine)
                         return 0;
-                if (is_mine && !ask->has_stood_back && (turn & TURN_WANTED))
+                if (is_mine && (is_on || !ask->has_stood_back) && (turn & PAGE_TURN_WANTED)) {
+                        *ret_until_ns = stand_back(admit, ask, turn, now_ns);
                         return 0;
+                }
                 until_ns = now_ns + length_ns;
-                if (cas_acq_rel(word, &turn, turn_word(admit, until_ns)))
+                if (cas_acq_rel(word, &turn, turn_word(admit, until_ns + TURN_SLACK_NS)))
                         return until_ns;
         }
 }
 
 void admit_yield(const struct admit *admit, uint64_t now_ns)
 {
-        _Atomic uint64_t *word = shared_word(&admit->meter->turn);
-        uint64_t turn = load_acquire(word);
+        uint64_t turn = load_acquire(shared_word(&admit->meter->turn));
 
-        if ((turn & TURN_TAKEN) && (turn & TURN_SLOT) == admit->slot &&
-            turn_until_ns(turn) > now_ns && cas_acq_rel(word, &turn, turn & ~TURN_TAKEN)) {
-                add_acq_rel(shared_half(&admit->meter->turn_bell), 1);
-                clock_wake(shared_half(&admit->meter->turn_bell), INT_MAX);
-        }
-        if (admit_terms(admit, now_ns).mode == PAGE_MODE_OPEN)
+        if ((turn & PAGE_TURN_TAKEN) && (turn & PAGE_TURN_SLOT) == admit->slot &&
+            page_turn_until_ns(turn) > now_ns)
+                give_up_turn(admit, turn);
+        if (admit_terms(admit, now_ns).is_watched)
                 ring(admit);
 }
 
@@ -194,24 +216,24 @@ static struct admit_answer wait_for(enum admit_reason reason, const struct terms
                                       .deadline_ns = deadline_ns };
 }
 
-/* What is let through should also be done by the end: only a piece longer than what is left of the
- * lease may outlast it, when nothing is before it. */
+/* What is let through begins before the end: what is in flight then may outlast it, by the target at
+ * most or by one long piece. The scheduler lets the next session in when it is over. */
 static bool is_leased(const struct terms *terms, const struct admit_ask *ask, uint64_t now_ns)
 {
         if (terms->mode == PAGE_MODE_FREE)
                 return true;
         if (terms->mode == PAGE_MODE_CLOSED || now_ns >= terms->end_ns)
                 return false;
-        return !ask->in_flight_ns ||
-               sum(ask->in_flight_ns, ask->piece_ns) <= terms->end_ns - now_ns;
+        return ask->in_flight_ns < terms->end_ns - now_ns;
 }
 
 /* The word is the one that was read with the terms: what changed since ends the wait at once. */
 static struct admit_answer wait_for_lease(const struct admit *admit, const struct terms *terms,
-                                          uint64_t now_ns)
+                                          const struct admit_ask *ask, uint64_t now_ns)
 {
+        uint64_t wait_ns = ask->in_flight_ns ? drain_look_ns(ask) : LEASE_WAIT_NS;
         struct admit_answer answer =
-                wait_for(ADMIT_LEASE, terms, &admit->device->lease.turn, now_ns + LEASE_WAIT_NS);
+                wait_for(ADMIT_LEASE, terms, &admit->device->lease.turn, now_ns + wait_ns);
 
         answer.seen = terms->turn;
         if (terms->turn & 1)
@@ -226,8 +248,8 @@ static void want_turn(const struct admit *admit)
         _Atomic uint64_t *word = shared_word(&admit->meter->turn);
         uint64_t turn = load_acquire(word);
 
-        while ((turn & TURN_SLOT) != admit->slot && !(turn & TURN_WANTED) &&
-               !cas_acq_rel(word, &turn, turn | TURN_WANTED))
+        while ((turn & PAGE_TURN_SLOT) != admit->slot && !(turn & PAGE_TURN_WANTED) &&
+               !cas_acq_rel(word, &turn, turn | PAGE_TURN_WANTED))
                 ;
 }
 
@@ -251,6 +273,14 @@ static int64_t wanted_level_ns(const struct admit_ask *ask, uint32_t cap_ppm)
         return is_worth_it && ask->piece_ns < (uint64_t)quarter_ns ? quarter_ns : 1;
 }
 
+/* Two pieces at least, or the device stands still between them. */
+static uint64_t window_ns(const struct admit_ask *ask, const struct terms *terms)
+{
+        uint64_t two_ns = sum(ask->piece_ns, ask->piece_ns);
+
+        return two_ns > terms->target_ns ? two_ns : terms->target_ns;
+}
+
 static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
 {
         uint64_t each_ns = ask->careful_ns ? ask->careful_ns : 1;
@@ -270,17 +300,15 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
         uint64_t until_ns = 0;
 
         if (!is_leased(&terms, ask, now_ns))
-                return wait_for_lease(admit, &terms, now_ns);
+                return wait_for_lease(admit, &terms, ask, now_ns);
         if (terms.mode == PAGE_MODE_OPEN)
                 room_ns = least(room_ns, terms.end_ns - now_ns - ask->in_flight_ns);
-        if (ask->is_stuck || (ask->in_flight_ns && need_ns > terms.target_ns)) {
-                uint64_t look_ns = ask->in_flight_ns / 8;
-
-                look_ns = look_ns < WINDOW_LOOK_LEAST_NS ? WINDOW_LOOK_LEAST_NS : look_ns;
+        if (ask->is_stuck || (ask->in_flight_ns && need_ns > window_ns(ask, &terms)))
                 return wait_for(ADMIT_WINDOW, &terms, &admit->limits->epoch,
-                                now_ns + least(look_ns, WINDOW_LOOK_MOST_NS));
-        }
-        if (terms.cap_ppm != PAGE_WHOLE_PPM) {
+                                now_ns + drain_look_ns(ask));
+        /* Of who has a lease, the scheduler keeps the cap: it knows when the session had no turn.
+         */
+        if (terms.cap_ppm != PAGE_WHOLE_PPM && terms.mode != PAGE_MODE_OPEN) {
                 int64_t level_ns = bank_level_ns(admit->meter, terms.cap_ppm, now_ns);
                 int64_t wanted_ns = wanted_level_ns(ask, terms.cap_ppm);
 

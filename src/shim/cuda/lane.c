@@ -410,6 +410,18 @@ void lanes_reap(struct work *work)
         }
 }
 
+bool lanes_are_done(const struct work *work)
+{
+        uint32_t high = load_acquire(&lanes.high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                if (lanes.lane[i].work == work &&
+                    (lanes.lane[i].count || load_relaxed(&lanes.lane[i].since)))
+                        return false;
+        }
+        return true;
+}
+
 /* -- what the helper does -- */
 
 static bool has_markers(const struct work *work)

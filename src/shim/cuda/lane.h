@@ -126,6 +126,9 @@ bool lane_mark(struct lane *lane, const struct marker *end);
  * long the stream stayed idle. */
 uint64_t lane_lead_ns(struct lane *lane);
 
+/* Nothing that was launched on the device is still to be measured or charged. */
+bool lanes_are_done(const struct work *work);
+
 /* Launches since the newest marker: all of them are charged at the average and forgotten. */
 void lane_settle_since(struct lane *lane);
 

@@ -359,11 +359,38 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
                         add_relaxed(&lane->since_ns, end.paid_ns);
                 }
         }
+        if (scene->is_held && !scene->is_pending && !scene->is_busy)
+                lane_settle_since(lane);
         if (scene->is_held)
                 lane_drop(lane);
         scene->is_held = false;
+        if (answer->reason != ADMIT_WINDOW && lanes_are_done(scene->work))
+                admit_yield(&scene->work->admit, clock_now_ns());
         clock_wait(answer->word, answer->seen, answer->deadline_ns);
         lanes_reap(scene->work);
+}
+
+/* Also what was launched behind the last marker, if that may be running. */
+static uint64_t scene_in_flight_ns(const struct scene *scene)
+{
+        uint64_t marked_ns = load_relaxed(&scene->work->in_flight_ns);
+
+        return scene->is_pending || scene->is_busy
+                       ? marked_ns + load_relaxed(&scene->lane->since_ns)
+                       : marked_ns;
+}
+
+/* When what is in flight should be done; beyond that, the later the less often. */
+static uint64_t scene_look_ns(const struct scene *scene, uint64_t now_ns)
+{
+        uint64_t in_flight_ns = scene_in_flight_ns(scene);
+        uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
+
+        if (!placed_ns)
+                return in_flight_ns / 8;
+        if (placed_ns + in_flight_ns > now_ns)
+                return placed_ns + in_flight_ns - now_ns;
+        return (now_ns - placed_ns - in_flight_ns) / 4;
 }
 
 static struct admit_answer scene_pass(struct scene *scene, const struct way *way)
@@ -379,7 +406,8 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                         .piece_ns = scene->expected.mean_ns,
                         .careful_ns = estimate_careful_ns(&scene->expected),
                         .pieces = most_pieces(scene, way),
-                        .in_flight_ns = load_relaxed(&scene->work->in_flight_ns),
+                        .in_flight_ns = scene_in_flight_ns(scene),
+                        .look_ns = scene_look_ns(scene, now_ns),
                         .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
                         .waited_ns = scene->began_ns ? now_ns - scene->began_ns + 1 : 0,
                         .has_stood_back = scene->began_ns && answer.reason == ADMIT_TURN,

@@ -213,8 +213,8 @@ static void test_what_cannot_be_enforced_fails_closed(void **state)
         expect_broken(&answer, "there is no GPU '7'");
         answer = run_with(refused_everywhere, "ALIQUOT_MEMROY=4GiB");
         expect_broken(&answer, "did you mean ALIQUOT_MEMORY");
-        answer = run_with(refused_everywhere, "ALIQUOT_COMPUTE=50");
-        expect_broken(&answer, "not built");
+        answer = run_with(refused_everywhere, "ALIQUOT_COMPUTE=101");
+        expect_broken(&answer, "0.1 to 100");
         answer = run_with(refused_everywhere, "ALIQUOT_MEMORY=1GiB",
                           "ALIQUOT_RUNTIME_DIR=/proc/nowhere");
         expect_broken(&answer, "/proc/nowhere");
