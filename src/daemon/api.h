@@ -21,6 +21,7 @@
 struct api;
 
 struct api_options {
+        struct scheduler *scheduler;
         struct event_base *base;
         struct node *node;
         const struct tenants *tenants;

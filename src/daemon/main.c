@@ -362,6 +362,7 @@ static int listen_tcp(struct error *err)
 static int start_http(struct error *err)
 {
         const struct api_options api = {
+                .scheduler = self.scheduler,
                 .base = self.base,
                 .node = self.node,
                 .tenants = self.tenants,

@@ -14,6 +14,8 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/metrics_parts.h"
+#include "daemon/schedule/scheduler.h"
+#include "daemon/schedule/seat.h"
 
 typedef unsigned long long number;
 
@@ -122,6 +124,30 @@ static void put_joins(FILE *out, const struct tenants_counts *counts)
                     "Processes that joined by a session's socket and live.", counts->watched);
 }
 
+/* -- GPU time --------------------------------------------------------------------------------- */
+
+static void put_seconds(FILE *out, const char *name, const char *help, uint64_t ns)
+{
+        metrics_head(out, name, "counter", help);
+        fprintf(out, "%s %.6f\n", name, (double)ns / 1e9);
+}
+
+static void put_time(FILE *out, const struct api *api)
+{
+        uint64_t totals[SEAT_COUNTERS];
+
+        scheduler_totals(api->options.scheduler, totals);
+        metrics_one(out, "aliquot_gate_waits_total", "counter",
+                    "Launches that waited for their session's turn or cap.", totals[SEAT_WAITS]);
+        put_seconds(out, "aliquot_gate_wait_seconds_total", "For how long launches waited.",
+                    totals[SEAT_WAITED_NS]);
+        metrics_one(out, "aliquot_gate_escapes_total", "counter",
+                    "Gates that were opened since what ran waited for what stood before them.",
+                    totals[SEAT_ESCAPES]);
+        put_seconds(out, "aliquot_gpu_busy_seconds_total",
+                    "GPU time of sessions whose time is measured.", totals[SEAT_BUSY_NS]);
+}
+
 /* -- HTTP and the process --------------------------------------------------------------------- */
 
 static void put_http(FILE *out, const struct api *api)
@@ -200,6 +226,7 @@ static void put_all(FILE *out, const struct api *api)
         put_states(out, node_sessions(api->options.node));
         put_counts(out, api->options.node);
         put_joins(out, tenants_counts(api->options.tenants));
+        put_time(out, api);
         metrics_put_gpus(out, api);
         if (api->options.config->has_session_metrics)
                 metrics_put_sessions(out, api);

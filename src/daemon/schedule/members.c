@@ -11,6 +11,10 @@
  * those before it renew it each 10 ms. */
 #define IDLE_NS UINT64_C(200000)
 #define WANT_NS UINT64_C(30000000)
+/* Who was let in has so long to begin. */
+#define BEGIN_NS UINT64_C(1000000)
+/* Of one claim; what is above that is no measurement. */
+#define MOST_NS UINT64_C(10000000000)
 /* A member that wanted nothing for so long is none any more. */
 #define GONE_NS UINT64_C(5000000000)
 #define BEAT_NS UINT64_C(100000000)
@@ -36,6 +40,8 @@ static void carry_out(struct members *self, const struct sched_action *action)
                 mode = PAGE_MODE_OPEN;
         if (mode == PAGE_MODE_CLOSED)
                 member->is_begun = false;
+        else
+                member->open_ns = clock_now_ns();
         seat_tell(seated->seat, member->share, mode,
                   mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
                   mode == PAGE_MODE_CLOSED ? 0 : (uint64_t)action->target_ns);
@@ -101,7 +107,6 @@ static void add_member(struct members *self, struct seated *seated, unsigned sha
         self->member[at] = (struct member){ .seated = seated,
                                             .share = share,
                                             .busy_ns = claim->busy_ns,
-                                            .read_ns = now_ns,
                                             .active_ns = now_ns,
                                             .look_ns = CLOCK_NEVER };
         seated->member[share] = at;
@@ -148,9 +153,33 @@ static void dismiss(struct members *self, struct seated *seated, uint64_t now_ns
                 seat_tell(seated->seat, i, PAGE_MODE_FREE, 0, 0);
 }
 
+/* A counter that went back is no counter: what it says now is where it goes on from. */
+static void count_seat(struct members *self, struct seated *seated)
+{
+        uint64_t now[SEAT_COUNTERS];
+
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                seat_count(seated->seat, i, now);
+                for (unsigned j = 0; j < SEAT_COUNTERS; j++) {
+                        if (now[j] > seated->counted[i][j])
+                                self->totals[j] += now[j] - seated->counted[i][j];
+                        seated->counted[i][j] = now[j];
+                }
+        }
+}
+
+void members_count(struct members *self)
+{
+        for (unsigned i = 0; i < self->places; i++) {
+                if (self->seated[i].seat)
+                        count_seat(self, &self->seated[i]);
+        }
+}
+
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         dismiss(self, seated, now_ns);
+        count_seat(self, seated);
         seat_close(seated->seat);
         seated->seat = NULL;
 }
@@ -162,13 +191,11 @@ static void note_use(struct members *self, uint16_t at, const struct seat_claim 
 {
         struct member *member = &self->member[at];
         uint64_t used_ns = claim->busy_ns - member->busy_ns;
-        uint64_t past_ns = now_ns - member->read_ns;
 
         if (claim->busy_ns > member->busy_ns)
-                tell(self, at, SCHED_USED, (int64_t)(used_ns < past_ns ? used_ns : past_ns),
+                tell(self, at, SCHED_USED, (int64_t)(used_ns < MOST_NS ? used_ns : MOST_NS),
                      now_ns);
         member->busy_ns = claim->busy_ns;
-        member->read_ns = now_ns;
 }
 
 /* Whether the member wants its device, by what it says; and until when that holds. */
@@ -183,7 +210,11 @@ static bool is_wanting(const struct members *self, uint16_t at, const struct sea
         if (claim->running_until_ns)
                 return true;
         *ret_until_ns = claim->wanted_ns + holds_ns;
-        return claim->wanted_ns && now_ns - claim->wanted_ns < holds_ns;
+        if (claim->wanted_ns && now_ns - claim->wanted_ns < holds_ns)
+                return true;
+        *ret_until_ns = self->member[at].open_ns + BEGIN_NS;
+        return is_open && !self->member[at].is_begun &&
+               now_ns - self->member[at].open_ns < BEGIN_NS;
 }
 
 static void hear_claim(struct members *self, uint16_t at, const struct seat_claim *claim,
@@ -238,6 +269,13 @@ static bool is_stale(const struct members *self, const struct seated *seated, ui
         return true;
 }
 
+static bool is_of_late(const struct seat_claim *claim, uint64_t now_ns)
+{
+        uint64_t at_ns = claim->wanted_ns > claim->active_ns ? claim->wanted_ns : claim->active_ns;
+
+        return at_ns && now_ns - at_ns < GONE_NS;
+}
+
 /* Who rang wants something of a GPU; those that nobody wants are not spoken of. */
 static void hear_bell(struct members *self, struct seated *seated, uint64_t now_ns)
 {
@@ -249,7 +287,7 @@ static void hear_bell(struct members *self, struct seated *seated, uint64_t now_
         seated->bell = bell;
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
                 if (seated->member[i] != NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim) ||
-                    !claim.wanted_ns || now_ns - claim.wanted_ns > GONE_NS)
+                    !is_of_late(&claim, now_ns))
                         continue;
                 add_member(self, seated, i, &claim, now_ns);
                 if (seated->member[i] != NO_MEMBER)
@@ -320,7 +358,6 @@ static void begin_watch(struct members *self, struct seated *seated, uint64_t no
                 if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
                         continue;
                 self->member[at].busy_ns = claim.busy_ns;
-                self->member[at].read_ns = now_ns;
                 self->member[at].active_ns = now_ns;
                 self->member[at].look_ns = now_ns + IDLE_NS + 1;
                 seat_nudge(seated->seat, i); /* who runs without looking looks */
@@ -421,4 +458,6 @@ void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns)
         *seated = (struct seated){ .seat = take_seat };
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)
                 seated->member[i] = NO_MEMBER;
+        for (unsigned i = 0; i < take_seat->share_count; i++)
+                seat_count(take_seat, i, seated->counted[i]);
 }

@@ -22,7 +22,8 @@ struct seated {
         uint32_t bell;     /* as it was last read */
         bool is_watched;   /* its page says that it has a scheduler */
         uint64_t beat_ns;
-        uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
+        uint16_t member[SESSIONS_GPUS];                 /* NO_MEMBER: none */
+        uint64_t counted[SESSIONS_GPUS][SEAT_COUNTERS]; /* what is in the totals of it */
 };
 
 /* Beside the core's own, by the same number. */
@@ -30,7 +31,7 @@ struct member {
         struct seated *seated;
         unsigned share;
         uint64_t busy_ns;   /* as last read */
-        uint64_t read_ns;   /* when that was */
+        uint64_t open_ns;   /* when its gate was last opened */
         uint64_t active_ns; /* when it last ran or wanted */
         uint64_t look_ns;   /* what it said holds until then, if it says nothing new */
         bool is_begun;      /* since its gate opened */
@@ -43,6 +44,7 @@ struct members {
         struct member member[SCHED_MEMBERS];
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
+        uint64_t totals[SEAT_COUNTERS]; /* also of sessions that are gone */
         struct sched sched;
         struct sched_actions actions;
 };
@@ -63,6 +65,9 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
 void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns);
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
 struct seated *members_find(struct members *self, const uint8_t id[16]);
+
+/* Brings the totals up to date. */
+void members_count(struct members *self);
 
 /* It has launched on some GPU. */
 bool members_has(const struct seated *seated);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
@@ -159,6 +160,14 @@ void scheduler_drop(struct scheduler *self, const uint8_t id[16])
                 members_unseat(&self->members, seated, clock_now_ns());
         pthread_mutex_unlock(&self->lock);
         bells_ring(&self->bell);
+}
+
+void scheduler_totals(struct scheduler *self, uint64_t *ret)
+{
+        pthread_mutex_lock(&self->lock);
+        members_count(&self->members);
+        memcpy(ret, self->members.totals, sizeof(self->members.totals));
+        pthread_mutex_unlock(&self->lock);
 }
 
 static void view(const struct members *members, const struct seated *seated, uint16_t at,

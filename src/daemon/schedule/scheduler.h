@@ -38,6 +38,10 @@ int scheduler_put(struct scheduler *scheduler, const struct sessions_one *sessio
                   struct error *err);
 void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);
 
+/* What all sessions' programs counted since the daemon began, by enum seat_counter (seat.h); each
+ * is only ever raised. They are the programs' own words. */
+void scheduler_totals(struct scheduler *scheduler, uint64_t *ret);
+
 /* What a session had of a GPU since it first launched; nanoseconds. */
 struct scheduler_view {
         bool is_watched;

@@ -118,14 +118,30 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
         const struct page_meter *meter = &seat->slots->meter[share];
         uint64_t turn = load_acquire(shared_word(&meter->turn));
         uint64_t wanted_ns = load_acquire(shared_word(&meter->wanted_at_ns));
+        uint64_t active_ns = load_acquire(shared_word(&meter->active_at_ns));
 
         *ret = (struct seat_claim){
                 .busy_ns = load_relaxed(shared_word(&meter->busy_ns)),
                 .wanted_ns = wanted_ns < now_ns ? wanted_ns : now_ns,
+                .active_ns = active_ns < now_ns ? active_ns : now_ns,
         };
-        if (turn & PAGE_TURN_TAKEN && (turn & PAGE_TURN_US) * 1000 > now_ns)
-                ret->running_until_ns = (turn & PAGE_TURN_US) * 1000;
+        if (turn & PAGE_TURN_TAKEN && page_turn_until_ns(turn) > now_ns)
+                ret->running_until_ns = page_turn_until_ns(turn);
         return load_relaxed(shared_word(&seat->slots->magic)) == PAGE_SLOTS_MAGIC;
+}
+
+void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNTERS])
+{
+        const struct page_meter *meter = &seat->slots->meter[share];
+        const uint64_t *const words[SEAT_COUNTERS] = {
+                [SEAT_BUSY_NS] = &meter->busy_ns,
+                [SEAT_WAITS] = &meter->waits,
+                [SEAT_WAITED_NS] = &meter->waited_ns,
+                [SEAT_ESCAPES] = &meter->escapes,
+        };
+
+        for (unsigned i = 0; i < SEAT_COUNTERS; i++)
+                ret[i] = load_relaxed(shared_word(words[i]));
 }
 
 const uint32_t *seat_bell(const struct seat *seat)

@@ -37,14 +37,27 @@ void seat_close(struct seat *seat);
 
 /* What the session's processes say of a GPU. */
 struct seat_claim {
-        uint64_t busy_ns;   /* measured, ever since */
-        uint64_t wanted_ns; /* when somebody last stood before the gate; never in the future */
+        uint64_t busy_ns; /* measured, ever since */
+        /* When somebody last stood before the gate, and when work was last in flight; never in the
+           future. */
+        uint64_t wanted_ns, active_ns;
         /* Until then some process has the session's turn, and work may be in flight; 0: none. */
         uint64_t running_until_ns;
 };
 
 /* False: the page is gone, or is none any more. */
 bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct seat_claim *ret);
+
+/* What a session's processes counted on a GPU. */
+enum seat_counter {
+        SEAT_BUSY_NS, /* GPU time, where it is measured */
+        SEAT_WAITS,   /* launches that waited, and for how long */
+        SEAT_WAITED_NS,
+        SEAT_ESCAPES, /* gates that were opened for what waited behind them */
+        SEAT_COUNTERS,
+};
+
+void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNTERS]);
 
 /* The word that is raised when something is wanted; NULL never. */
 const uint32_t *seat_bell(const struct seat *seat);

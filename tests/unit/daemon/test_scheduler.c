@@ -17,6 +17,7 @@
 #include "daemon/folder.h"
 #include "daemon/schedule/guard.h"
 #include "daemon/schedule/scheduler.h"
+#include "daemon/schedule/seat.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>
@@ -101,7 +102,7 @@ static void live(const struct tenant *tenant, struct life *life)
 
         if (is_open && is_watched(tenant)) {
                 store_release(shared_word(&meter->turn),
-                              PAGE_TURN_TAKEN | (now_ns + 50 * MS) / 1000);
+                              PAGE_TURN_TAKEN | (now_ns + 50 * MS) / 1000 << PAGE_TURN_TIME_SHIFT);
                 add_relaxed(shared_word(&meter->busy_ns), 10000);
                 life->turns += !life->is_running;
                 life->is_running = true;
@@ -207,7 +208,7 @@ static void a_holder_that_never_lets_go_is_passed_over(void **state)
         admit(&one, "one", 0);
         admit(&two, "two", 0);
         want(&one);
-        store_release(shared_word(&one.pages.slots->meter[0].turn), PAGE_TURN_TAKEN | PAGE_TURN_US);
+        store_release(shared_word(&one.pages.slots->meter[0].turn), UINT64_MAX);
         want(&two);
         while (second.looks < 1000) {
                 live(&two, &second);
@@ -264,6 +265,29 @@ static void terms_change_live(void **state)
         leave(&one);
 }
 
+/* Also of sessions that are gone; what was counted before it was there to see is not. */
+static void what_programs_count_is_summed_up(void **state)
+{
+        uint64_t before[SEAT_COUNTERS], now[SEAT_COUNTERS];
+        struct tenant one, two;
+
+        scheduler_totals(scheduler, before);
+        admit(&one, "one", 0);
+        admit(&two, "two", 0);
+        add_relaxed(shared_word(&one.pages.slots->meter[0].waits), 3);
+        add_relaxed(shared_word(&two.pages.slots->meter[0].waits), 4);
+        add_relaxed(shared_word(&two.pages.slots->meter[0].waited_ns), 5);
+        scheduler_totals(scheduler, now);
+        assert_int_equal(now[SEAT_WAITS] - before[SEAT_WAITS], 7);
+        add_relaxed(shared_word(&one.pages.slots->meter[0].waits), 1);
+        leave(&one);
+        store_relaxed(shared_word(&two.pages.slots->meter[0].waits), 0); /* it lies */
+        scheduler_totals(scheduler, now);
+        assert_int_equal(now[SEAT_WAITS] - before[SEAT_WAITS], 8);
+        assert_int_equal(now[SEAT_WAITED_NS] - before[SEAT_WAITED_NS], 5);
+        leave(&two);
+}
+
 /* -- Set up ----------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -291,6 +315,7 @@ int main(void)
                 cmocka_unit_test(a_holder_that_never_lets_go_is_passed_over),
                 cmocka_unit_test(a_session_that_spoils_its_pages_harms_itself),
                 cmocka_unit_test(terms_change_live),
+                cmocka_unit_test(what_programs_count_is_summed_up),
         };
 
         return cmocka_run_group_tests_name("scheduler", tests, set_up, tear_down);
