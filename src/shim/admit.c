@@ -216,8 +216,8 @@ static struct admit_answer wait_for(enum admit_reason reason, const struct terms
                                       .deadline_ns = deadline_ns };
 }
 
-/* What is let through begins before the end: what is in flight then may outlast it, by the target at
- * most or by one long piece. The scheduler lets the next session in when it is over. */
+/* What is let through begins before the end: what is in flight then may outlast it, by the target
+ * at most or by one long piece. The scheduler lets the next session in when it is over. */
 static bool is_leased(const struct terms *terms, const struct admit_ask *ask, uint64_t now_ns)
 {
         if (terms->mode == PAGE_MODE_FREE)

@@ -537,6 +537,7 @@ void passage_begin(struct passage *ret, const struct way *way)
         terms = admit_terms(&work->admit, clock_now_ns());
         ret->turn = terms.turn;
         if (!terms_are_strict(&terms)) {
+                admit_note_active(&work->admit, clock_now_ns());
                 if (way->key != KEY_NEVER)
                         credit_open(ret, &work->admit);
                 return;
