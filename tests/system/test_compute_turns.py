@@ -4,6 +4,7 @@
 They take turns through the session's page. In virtual time; the judge is the simulator's engine time.
 """
 import json
+import signal
 
 import pytest
 
@@ -53,9 +54,10 @@ def test_unlike_processes_have_the_cap_together(together, other):
     assert 0.1 < mine / (mine + other) < 0.9, (mine, other)
 
 
-def test_who_dies_with_the_turn_holds_nobody_up(together):
-    """kill -9 in the middle: turns end by the clock, and what the dead had paid is not owed."""
-    dying, living = together(wants("kernel", 200 * US, 50, 10_000), wants("kernel", 200 * US, 50, 20))
-    dying.kill()
+@pytest.mark.parametrize("how", (signal.SIGKILL, signal.SIGSTOP))
+def test_who_dies_or_stops_with_the_turn_holds_nobody_up(together, how):
+    """In the middle of its work: turns end by the clock, and what the dead had paid is not owed."""
+    other, living = together(wants("kernel", 200 * US, 50, 10_000), wants("kernel", 200 * US, 50, 20))
+    other.send_signal(how)
     got = finished(living)
     assert abs(got["windows"][-1] - 0.5) < 0.02, got
