@@ -78,7 +78,7 @@ static struct curl_slist *headers_of(const struct call *call)
         return headers;
 }
 
-static int sclient_end_call(struct call *call, struct error *err)
+static int end_call(struct call *call, struct error *err)
 {
         scoped_free char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
         struct curl_slist *headers = headers_of(call);
@@ -180,7 +180,7 @@ int client_refusal(const struct call *call, struct error *err)
 
 int client_perform(struct call *call, struct error *err)
 {
-        int rc = sclient_end_call(call, err);
+        int rc = end_call(call, err);
 
         if (rc < 0)
                 return rc;
