@@ -11,9 +11,9 @@
  *   window   what is in flight reaches the target: wait until some of it is done.
  *   bank     the cap's bucket is empty: wait until it has filled.
  *   turn     of a session with a cap or a lease, one process launches at a time: an interval
- * between two events of one process is its own work only while no other works. Turns end by the
- *            clock, so a dead holder is waited for no longer than a living one; who had the last
- *            one stands back for a moment if others want one.
+ *            between two events of a process is its own work only while no other works. Turns end
+ *            by the clock, so a dead holder is waited for no longer than a living one; who had the
+ *            last one stands back for a moment if others want one.
  *
  * Every function is pure but for the session's page and given `now_ns`; any thread of any process.
  */

@@ -3,9 +3,9 @@
  * Programs in which what runs waits for what is still to be launched: a gate that only waits for
  * what runs would never open.
  *
- *      stuck CAP_PPM KERNELS spin      a kernel runs until COUNT others, of another stream, have
- * run stuck CAP_PPM KERNELS stream    a stream with launches behind a wait for a word, which the
- *                                      device writes in another stream, after them
+ *      stuck CAP_PPM KERNELS spin      a kernel runs until COUNT others of another stream have run
+ *      stuck CAP_PPM KERNELS stream    launches stand behind a wait for a word, which the device
+ *                                      writes in another stream, after them
  *      stuck CAP_PPM KERNELS host      the same, and the host writes it
  *      stuck CAP_PPM KERNELS thread    the same, in another thread that launches, too
  *      stuck CAP_PPM KERNELS capture   a thread captures while another launches all the time

@@ -5,9 +5,9 @@
  *      turns busy NS KERNEL_NS     computes for so long, two kernels deep: "kernels elapsed"
  *      turns backlog COUNT NS      all kernels at once, between two events: "events host"
  *      turns poll NS               asks an event until its kernel is over: "looks elapsed"
- *      turns spin NS               looks at a word that the device writes behind a kernel:
- * "elapsed" turns nap NS KERNEL_NS      as busy, and sleeps 100 ms of the machine's time in the
- * middle turns threads COUNT NS      so many threads with a stream and ten kernels each: "elapsed"
+ *      turns spin NS               looks at a word written behind a kernel: "elapsed"
+ *      turns nap NS KERNEL_NS      as busy, with a sleep of 100 ms of the machine's time in it
+ *      turns threads COUNT NS      threads with a stream and ten kernels each: "elapsed"
  *      turns alloc BYTES           takes memory: "elapsed"
  *      turns stop KERNEL_NS        stops itself with two kernels under way
  *      turns stay KERNEL_NS        computes for ever; says "ready" once it does
