@@ -216,15 +216,13 @@ static struct admit_answer wait_for(enum admit_reason reason, const struct terms
                                       .deadline_ns = deadline_ns };
 }
 
-/* What is let through begins before the end: what is in flight then may outlast it, by the target
- * at most or by one long piece. The scheduler lets the next session in when it is over. */
-static bool is_leased(const struct terms *terms, const struct admit_ask *ask, uint64_t now_ns)
+/* Launches begin before the end; what is in flight then may outlast it, by the target or by one
+ * long piece. The scheduler lets the next session in when it is over, so the device never stands
+ * still. */
+static bool is_leased(const struct terms *terms, uint64_t now_ns)
 {
-        if (terms->mode == PAGE_MODE_FREE)
-                return true;
-        if (terms->mode == PAGE_MODE_CLOSED || now_ns >= terms->end_ns)
-                return false;
-        return ask->in_flight_ns < terms->end_ns - now_ns;
+        return terms->mode == PAGE_MODE_FREE ||
+               (terms->mode == PAGE_MODE_OPEN && now_ns < terms->end_ns);
 }
 
 /* The word is the one that was read with the terms: what changed since ends the wait at once. */
@@ -299,10 +297,10 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
         uint64_t room_ns = terms.target_ns / 4;
         uint64_t until_ns = 0;
 
-        if (!is_leased(&terms, ask, now_ns))
+        if (!is_leased(&terms, now_ns))
                 return wait_for_lease(admit, &terms, ask, now_ns);
         if (terms.mode == PAGE_MODE_OPEN)
-                room_ns = least(room_ns, terms.end_ns - now_ns - ask->in_flight_ns);
+                room_ns = least(room_ns, terms.end_ns - now_ns);
         if (ask->is_stuck || (ask->in_flight_ns && need_ns > window_ns(ask, &terms)))
                 return wait_for(ADMIT_WINDOW, &terms, &admit->limits->epoch,
                                 now_ns + drain_look_ns(ask));

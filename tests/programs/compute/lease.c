@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduler of the simplest kind, for the shim's half of leases: two sessions in turns, by the
- * clock, whatever they do.
+ * A scheduler of the simplest kind, for the shim's half of leases: two sessions in turns. The next
+ * is let in when nothing of the one before runs any more, and what outlasts a lease is paid for.
  *
  *      lease RUNTIME_DIR MS RUNTIME_DIR MS SECONDS
  *
@@ -24,16 +24,19 @@
 
 #define MS_NS UINT64_C(1000000)
 #define TARGET_NS (2 * MS_NS)
+#define LOOK_NS UINT64_C(20000)
 
 /* The simulated driver's. */
 time_authority_find aliquot_sim_time_authority;
 
 struct session {
         struct limits_page *limits;
+        const struct slots_page *slots;
         uint64_t ms;
+        uint64_t overrun_ns; /* of its last lease: the next is so much shorter */
 };
 
-static struct limits_page *limits_of(const char *runtime)
+static void *map_page(const char *runtime, const char *name)
 {
         char pattern[512];
         struct stat status;
@@ -41,7 +44,7 @@ static struct limits_page *limits_of(const char *runtime)
         void *at = MAP_FAILED;
         int fd;
 
-        snprintf(pattern, sizeof(pattern), "%s/sessions/*/limits", runtime);
+        snprintf(pattern, sizeof(pattern), "%s/sessions/*/%s", runtime, name);
         if (glob(pattern, 0, NULL, &found) != 0)
                 return NULL;
         fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
@@ -66,6 +69,32 @@ static void tell(struct limits_page *limits, uint32_t mode, uint64_t end_ns)
         clock_wake(shared_half(&lease->turn), INT_MAX);
 }
 
+/* Nothing that was launched under its lease runs any more. */
+static void wait_for_drain(const struct session *session)
+{
+        uint64_t now_ns = clock_now_ns(), turn;
+
+        do {
+                turn = load_acquire(shared_word(&session->slots->meter[0].turn));
+                clock_sleep_ns(LOOK_NS);
+                now_ns = clock_now_ns();
+        } while (turn & PAGE_TURN_TAKEN && page_turn_until_ns(turn) > now_ns);
+}
+
+static void give_turn(struct session *session)
+{
+        uint64_t length_ns = session->ms * MS_NS - session->overrun_ns;
+        uint64_t end_ns = clock_now_ns() + length_ns;
+
+        tell(session->limits, PAGE_MODE_OPEN, end_ns);
+        clock_sleep_ns(length_ns);
+        tell(session->limits, PAGE_MODE_CLOSED, 0);
+        wait_for_drain(session);
+        session->overrun_ns = clock_now_ns() - end_ns;
+        if (session->overrun_ns > session->ms * MS_NS)
+                session->overrun_ns = session->ms * MS_NS;
+}
+
 int main(int argc, char **argv)
 {
         struct session session[2] = { 0 };
@@ -77,16 +106,13 @@ int main(int argc, char **argv)
         clock_join(TIME_FOREGROUND);
         for (unsigned i = 0; i < 2; i++) {
                 session[i].ms = strtoull(argv[2 + 2 * i], NULL, 10);
-                while (!(session[i].limits = limits_of(argv[1 + 2 * i])))
+                while (!(session[i].limits = map_page(argv[1 + 2 * i], "limits")) ||
+                       !(session[i].slots = map_page(argv[1 + 2 * i], "slots")))
                         clock_sleep_ns(MS_NS);
+                tell(session[i].limits, PAGE_MODE_CLOSED, 0);
         }
         end_ns = clock_now_ns() + strtoull(argv[5], NULL, 10) * 1000 * MS_NS;
-        for (unsigned turn = 0; clock_now_ns() < end_ns; turn = !turn) {
-                uint64_t until_ns = clock_now_ns() + session[turn].ms * MS_NS;
-
-                tell(session[!turn].limits, PAGE_MODE_CLOSED, 0);
-                tell(session[turn].limits, PAGE_MODE_OPEN, until_ns);
-                clock_sleep_ns(session[turn].ms * MS_NS);
-        }
+        for (unsigned turn = 0; clock_now_ns() < end_ns; turn = !turn)
+                give_turn(&session[turn]);
         return 0;
 }

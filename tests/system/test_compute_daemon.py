@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caps of several sessions on one GPU, with a daemon that hands out leases (docs/compute.md, docs/scheduling.md).
+
+The real daemon, library and programs in the simulator's virtual time: the figures are the same on every
+machine. The judge is the simulator's engine time.
+"""
+import json
+
+import pytest
+
+from daemon import Daemon
+
+US, MS = 10**3, 10**6
+POINT = 0.01
+HANG_SECONDS = 120
+
+
+@pytest.fixture
+def node(sim, build):
+    """Sessions of a daemon with these terms (a number is a cap), a program in each that wants the whole GPU."""
+    def node_run(terms, loads, seconds=3):
+        sim.configure(clock="virtual", begin_with=len(terms), memory="1GiB")
+        daemon = Daemon(sim).start()
+        for at, term in enumerate(terms):
+            body = {"name": f"s{at}", "memory": "128MiB"}
+            body |= term if isinstance(term, dict) else {"compute": term}
+            assert daemon.post("/v1/sessions", body).status == 201
+        programs = [sim.start([build.program("compute/load"), f"kind={kind}", f"ns={ns}", f"seconds={seconds}",
+                               "settle=500"], preload=True, ALIQUOT_SESSION=f"s{at}")
+                    for at, (kind, ns) in enumerate(loads)]
+        told = []
+        for program in programs:
+            out, err = program.communicate(timeout=HANG_SECONDS)
+            assert program.returncode == 0, (out, err, daemon.said()[-2000:])
+            told.append(json.loads(out))
+        node_run.daemon = daemon
+        return told
+    return node_run
+
+
+PAIRS = [(30, 70), (30, 60), (25, 75), (10, 90)]
+
+
+@pytest.mark.parametrize("ns", (200 * US, 2 * MS))
+@pytest.mark.parametrize("caps", PAIRS)
+def test_each_of_a_pair_gets_its_share(node, caps, ns):
+    """The first never more than a point off; the second has what is left, less what handing over costs."""
+    first, second = node(caps, [("kernel", ns)] * 2)
+    assert abs(first["own"] - caps[0] / 100) < POINT, (first, second)
+    assert -3 * POINT < second["own"] - caps[1] / 100 < POINT, (first, second)
+
+
+def test_whoever_launches_whatever(node):
+    """A program that waits for each launch beside one that keeps its stream full."""
+    first, second = node((30, 60), [("sync", 200 * US), ("kernel", 2 * MS)])
+    assert first["own"] < 0.31 and second["own"] < 0.61, (first, second)
+    assert first["own"] > 0.25 and second["own"] > 0.50, (first, second)
+
+
+def test_the_cap_of_one_is_not_the_other_s(node):
+    """Beside a neighbour without a cap: that one has the rest of the GPU, and waits for nobody's quota."""
+    first, second = node((20, {}), [("kernel", 200 * US)] * 2)
+    assert abs(first["own"] - 0.2) < POINT, (first, second)
+    assert second["own"] > 0.78, (first, second)
+
+
+@pytest.mark.parametrize("ns", (200 * US, 2 * MS))
+def test_sessions_without_caps_have_the_device_in_turns(node, ns):
+    """Half each, and together nearly all of it."""
+    told = node(({}, {}), [("kernel", ns)] * 2)
+    assert all(abs(one["own"] - 0.5) < POINT for one in told), told
+    assert sum(one["own"] for one in told) > 0.985, told
+
+
+def test_who_is_alone_waits_for_nobody(node):
+    alone, = node(({},), [("kernel", 200 * US)], seconds=1)
+    assert alone["own"] > 0.999 and alone["waits"] == 0, alone
+
+
+def test_shares_go_by_weight(node):
+    """Kernels of very different lengths."""
+    told = node(({"weight": 100}, {"weight": 300}), [("kernel", 2 * MS), ("kernel", 200 * US)])
+    assert abs(told[0]["own"] - 0.25) < 2 * POINT and abs(told[1]["own"] - 0.75) < 2 * POINT, told
+
+
+def test_a_guarantee_is_kept_against_weight(node):
+    told = node(({"guarantee": 60, "weight": 1}, {"weight": 10000}), [("kernel", 200 * US)] * 2)
+    assert told[0]["own"] > 0.59, told
+
+
+def test_rt_goes_before_batch(node):
+    """Strictly, but for the floor of those below."""
+    told = node(({"priority": "rt"}, {"priority": "batch"}), [("kernel", 200 * US)] * 2)
+    assert told[0]["own"] > 0.97 and told[1]["own"] > 0.005, told
+
+
+def test_programs_go_on_when_the_daemon_dies_under_them(sim, build, node):
+    """Half a second later each goes by its own cap."""
+    sim.configure(clock="virtual", begin_with=2, memory="1GiB")
+    daemon = Daemon(sim).start()
+    for at in range(2):
+        assert daemon.post("/v1/sessions", {"name": f"s{at}", "memory": "128MiB", "compute": 30}).status == 201
+    programs = [sim.start([build.program("compute/load"), "kind=kernel", f"ns={200 * US}", "seconds=4"],
+                          preload=True, ALIQUOT_SESSION=f"s{at}") for at in range(2)]
+    daemon.kill()
+    for program in programs:
+        out, err = program.communicate(timeout=HANG_SECONDS)
+        assert program.returncode == 0, (out, err)
+        assert 0.1 < json.loads(out)["own"] < 0.31, out
+
+
+def test_metrics_tell_what_was_waited_for(node):
+    node((30,), [("kernel", 200 * US)], seconds=1)
+    lines = dict(line.rsplit(" ", 1) for line in node.daemon.get("/metrics").text.splitlines()
+                 if not line.startswith("#"))
+    assert float(lines["aliquot_gate_waits_total"]) > 10
+    assert float(lines["aliquot_gate_wait_seconds_total"]) > 0.3
+    assert float(lines["aliquot_gpu_busy_seconds_total"]) > 0.2
