@@ -9,7 +9,6 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
@@ -22,7 +21,6 @@
 
 #define BACKLOG 512
 #define CLOCK_USEC 100000
-#define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
 
 uint64_t http_now_ns(void)
 {
@@ -68,21 +66,6 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
 /* -- Who is let in ---------------------------------------------------------------------------- */
 
-/* However many the config allows, descriptors for files have to be left. */
-static unsigned connections_most(const struct http *http)
-{
-        unsigned most = http->options.config->connections_most;
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-                return most;
-        if (limit.rlim_cur <= DESCRIPTORS_KEPT + 1)
-                return 1;
-        return limit.rlim_cur - DESCRIPTORS_KEPT < most
-                       ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
-                       : most;
-}
-
 /* Whom to end for a newcomer: who has been idle for longest, else who is at something else for
  * longest; never a stream. Of this peer alone, unless it is NULL. */
 static struct http_connection *choose_leaver(struct http *http, const struct peer *peer)
@@ -108,7 +91,7 @@ bool http_make_room(struct http *http, const struct peer *peer)
 
         if (peer->connections > http->options.config->peer_connections_most)
                 leaver = choose_leaver(http, peer);
-        else if (http->count >= connections_most(http))
+        else if (http->count >= peers_most(http->options.config->connections_most))
                 leaver = choose_leaver(http, NULL);
         else
                 return true;

@@ -45,9 +45,8 @@ static void put_states(FILE *out, const struct sessions *all)
                         counts[SESSIONS_OPEN + i]);
 }
 
-static void put_counts(FILE *out, const struct node *node)
+static void put_counts(FILE *out, const struct node_counts *counts)
 {
-        const struct node_counts *counts = node_counts(node);
         static const char *const reasons[] = {
                 [SESSIONS_NO_ROOM] = "no-room", [SESSIONS_NO_TIME] = "no-time",
                 [SESSIONS_NO_GPU] = "no-gpu",   [SESSIONS_EXISTS] = "exists",
@@ -80,6 +79,11 @@ static void put_counts(FILE *out, const struct node *node)
                     counts->forged);
         metrics_one(out, "aliquot_clamps_total", "counter",
                     "Times that a session was refused all new memory for that.", counts->clamps);
+}
+
+/* As the programs of all sessions count. */
+static void put_charges(FILE *out, const struct node_counts *counts)
+{
         metrics_one(out, "aliquot_refused_charges_total", "counter",
                     "Requests for memory that were over their session's limit.",
                     counts->refused_charges);
@@ -92,9 +96,13 @@ static void put_counts(FILE *out, const struct node *node)
         metrics_one(out, "aliquot_reclaimed_bytes_total", "counter",
                     "Memory that was taken back from processes that had died.",
                     counts->reclaimed_bytes);
+}
+
+static void put_nvml(FILE *out, const struct node *node)
+{
         metrics_one(out, "aliquot_nvml_failures_total", "counter",
                     "Calls of the driver's NVML that failed, or did not come back in time.",
-                    counts->nvml_failures);
+                    node_counts(node)->nvml_failures);
         metrics_one(out, "aliquot_nvml_up", "gauge",
                     "Whether the driver has answered in the last seconds.",
                     node_gpus(node) != NULL);
@@ -224,7 +232,9 @@ static void put_all(FILE *out, const struct api *api)
         metrics_head(out, "aliquot_build_info", "gauge", "The version that runs; always 1.");
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
-        put_counts(out, api->options.node);
+        put_counts(out, node_counts(api->options.node));
+        put_charges(out, node_counts(api->options.node));
+        put_nvml(out, api->options.node);
         put_joins(out, tenants_counts(api->options.tenants));
         put_time(out, api);
         metrics_put_gpus(out, api);

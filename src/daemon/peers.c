@@ -4,9 +4,24 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define SECOND_NS 1e9
-#define NETWORK_BYTES 8 /* of an IPv6 address */
+#define NETWORK_BYTES 8      /* of an IPv6 address */
+#define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
+
+unsigned peers_most(unsigned allowed)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+                return allowed;
+        if (limit.rlim_cur <= DESCRIPTORS_KEPT + 1)
+                return 1;
+        return limit.rlim_cur - DESCRIPTORS_KEPT < allowed
+                       ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
+                       : allowed;
+}
 
 struct peer_key peers_user(uint32_t uid)
 {

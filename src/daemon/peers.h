@@ -36,6 +36,10 @@ struct peers_rate {
         uint32_t burst;
 };
 
+/* How many connections may be open where the config allows so many: descriptors for files have to
+ * be left. At least 1. */
+unsigned peers_most(unsigned allowed);
+
 struct peer_key peers_user(uint32_t uid);
 struct peer_key peers_session(const uint8_t id[16]);
 struct peer_key peers_address(const struct sockaddr *address);

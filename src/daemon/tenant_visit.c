@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,8 +13,7 @@
 #include "common/text.h"
 #include "daemon/tenant_parts.h"
 
-#define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
-#define BUSY_MS 20u          /* when to come again, where no rate says so */
+#define BUSY_MS 20u /* when to come again, where no rate says so */
 
 /* An answer being made. */
 struct reply {
@@ -227,21 +225,6 @@ static void on_message(evutil_socket_t fd, short what, void *context)
 
 /* -- Who may say something -------------------------------------------------------------------- */
 
-/* However many the config allows, descriptors for files have to be left. */
-static unsigned connections_most(const struct tenants *tenants)
-{
-        unsigned most = tenants->options.config->join_connections_most;
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-                return most;
-        if (limit.rlim_cur <= DESCRIPTORS_KEPT + 1)
-                return 1;
-        return limit.rlim_cur - DESCRIPTORS_KEPT < most
-                       ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
-                       : most;
-}
-
 /* The oldest, of this session (NULL: of all), has had the most time; what it has said is heard yet.
  */
 static void end_oldest(struct tenants *tenants, const struct peer *peer)
@@ -304,7 +287,7 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
         }
         if (visit->counted->connections > config->join_session_connections_most)
                 end_oldest(tenants, visit->counted);
-        else if (tenants->counts.connections >= connections_most(tenants))
+        else if (tenants->counts.connections >= peers_most(config->join_connections_most))
                 end_oldest(tenants, NULL);
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         tenants->counts.connections++;
