@@ -10,13 +10,15 @@
 #include "common/atomic.h"
 #include "core/sessions.h"
 
-/* A place is taken by its size, which is 0 while it is free. */
+/* Written by guard_add() and guard_remove() of any thread, read by the handler on the thread that
+ * touched the page. `bytes` is written after `at` and cleared before it (release), so while it is
+ * not 0 the range is whole. They end with the process. */
 static struct {
-        _Atomic uintptr_t at;
+        _Atomic uintptr_t at; /* 0: the place is free */
         _Atomic size_t bytes;
 } ranges[SESSIONS_MOST];
 
-static uintptr_t page_bytes;
+static uintptr_t page_bytes; /* written once, before the handler is there */
 
 static bool is_guarded(uintptr_t address)
 {

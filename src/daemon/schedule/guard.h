@@ -13,11 +13,13 @@
 
 #include "common/error.h"
 
-/* Once a process, before the first guard_add(). */
+/* Before the first guard_add(); again does no harm. A thread that reads such pages must not block
+ * SIGBUS. */
 int guard_start(struct error *err);
 
-/* From now until guard_remove() the mapping may be cut short. -ENOSPC: too many. Any thread. */
+/* From now until guard_remove(), which comes before munmap(), the mapping of `bytes` may be cut
+ * short. The memory stays the caller's. -ENOSPC: too many. Any thread. */
 int guard_add(void *at, size_t bytes, struct error *err);
-void guard_remove(void *at);
+void guard_remove(void *at); /* what was not added is passed over */
 
 #endif

@@ -3,7 +3,7 @@
  * What the two files of the scheduler share, and nobody else: members.c speaks with the core and
  * with the sessions' pages, scheduler.c has the thread and what the loop asks.
  *
- * Everything here is guarded by the scheduler's lock.
+ * Everything here is guarded by the scheduler's lock. `now_ns` is of clock_now_ns().
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_MEMBERS_H
 #define ALIQUOT_DAEMON_SCHEDULE_MEMBERS_H

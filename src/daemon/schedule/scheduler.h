@@ -14,10 +14,10 @@
  * loop's; none waits for longer than one step of the core.
  *
  * A session that never launched costs a look at one word. Who launches rings its session's bell and
- * becomes a member. Where one member has a device to itself and no cap, nothing is measured: it
- * runs as if there were no scheduler. From the second on, or with a cap, a guarantee, a weight or a
- * priority, its page says that there is one (limits_page.scheduler_at_ns), and leases hold. When
- * the daemon goes, that word grows old and every session goes by its own cap.
+ * becomes a member. One that has its devices to itself, and neither a cap nor a guarantee nor
+ * another class than normal, runs as if there were no scheduler. From the second on a device, or
+ * with one of these, its page says that there is one (limits_page.scheduler_at_ns), and leases
+ * hold. When the daemon goes, that word grows old and every session goes by its own cap.
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_SCHEDULER_H
 #define ALIQUOT_DAEMON_SCHEDULE_SCHEDULER_H
@@ -30,16 +30,22 @@
 
 struct scheduler;
 
-/* `store` is borrowed for the scheduler's life. */
+/* `store` is borrowed for the scheduler's life. Takes SIGBUS for the process (guard.h). */
 int scheduler_start(struct scheduler **ret, const struct store *store, struct error *err);
+
+/* Leaves every gate open. NULL is fine. */
 void scheduler_stop(struct scheduler *scheduler);
 
+/* `session` is borrowed for the call. On failure (those of seat_open()) it gets no turns, or those
+ * of the terms it had. */
 int scheduler_put(struct scheduler *scheduler, const struct sessions_one *session,
                   struct error *err);
+
+/* One that was never put is passed over. */
 void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);
 
-/* What all sessions' programs counted since the daemon began, by enum seat_counter (seat.h); each
- * is only ever raised. They are the programs' own words. */
+/* What all sessions' programs counted since the daemon began: SEAT_COUNTERS numbers (seat.h), each
+ * only ever raised. They are the programs' own words. */
 void scheduler_totals(struct scheduler *scheduler, uint64_t *ret);
 
 /* What a session had of a GPU since it first launched; nanoseconds. */

@@ -5,6 +5,9 @@
  * `limits` is the daemon's to write: the lease. Of `slots` the part before the slots is mapped, for
  * reading; it is the tenant's, may be anything, and may go (guard.h). What it claims is bounded at
  * each reading: a claim can cost its own session turns, and nobody else.
+ *
+ * Times are nanoseconds of clock_now_ns(). A seat is one thread's at a time: the scheduler's lock
+ * (scheduler.c) is held for all but seat_open(), and seat_close() of a seat nobody else has.
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_SEAT_H
 #define ALIQUOT_DAEMON_SCHEDULE_SEAT_H
@@ -30,7 +33,9 @@ struct seat {
         const struct slots_page *slots; /* no further than `slot` */
 };
 
-/* The pages of a session that is there, with its terms. Freed by seat_close(). */
+/* The pages of a session that is there, with its terms; `store` and `session` are borrowed for the
+ * call. Freed by seat_close(). -ESTALE: `slots` is another file; -ENOSPC: too many are open; those
+ * of store_join_owned() besides. */
 int seat_open(const struct store *store, const struct sessions_one *session, struct seat **ret,
               struct error *err);
 void seat_close(struct seat *seat);
@@ -57,12 +62,14 @@ enum seat_counter {
         SEAT_COUNTERS,
 };
 
+/* Only ever raised by honest ones; a session that is not can say anything. */
 void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNTERS]);
 
 /* The word that is raised when something is wanted; NULL never. */
 const uint32_t *seat_bell(const struct seat *seat);
 
-/* Writes the lease of a GPU and wakes who waits for it. */
+/* Writes the lease of a GPU and wakes who waits for it. `target_ns` may be in flight; 0: as much as
+ * is usual. */
 void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,
                uint64_t target_ns);
 

@@ -10,6 +10,9 @@
  * By clock_wait_any(), up to its words: those added first. The others are looked at each
  * BELLS_REST_NS. Where the kernel lacks it (before Linux 5.16) only the own word wakes: all others
  * are looked at each `look` nanoseconds.
+ *
+ * `bells` is the thread's that waits, and borrows the words until it has waited; bells_ring() is
+ * any thread's.
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_WAIT_H
 #define ALIQUOT_DAEMON_SCHEDULE_WAIT_H
