@@ -12,7 +12,6 @@
 
 #define START_PAUSE_NS 20000000
 #define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
-#define PPM_A_PERCENT (PAGE_WHOLE_PPM / 100)
 #define SECOND_NS 1e9
 #define LABEL_KEY_BYTES 64u
 
@@ -124,7 +123,7 @@ static uint32_t cap_of(const json_t *device)
 {
         double percent = json_number_value(json_object_get(device, "compute_percent"));
 
-        return percent > 0 && percent < 100 ? (uint32_t)(percent * PPM_A_PERCENT + 0.5)
+        return percent > 0 && percent < 100 ? (uint32_t)(percent * PAGE_WHOLE_PPM / 100 + 0.5)
                                             : PAGE_WHOLE_PPM;
 }
 
