@@ -110,6 +110,10 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         if (wish->has_ttl)
                 json_object_set_new(body, "ttl", ttl_of(wish));
         put(body, "compute", wish->compute);
+        put(body, "guarantee", wish->guarantee);
+        put(body, "priority", wish->priority);
+        if (wish->weight)
+                json_object_set_new(body, "weight", json_integer(wish->weight));
         put(body, "on_end", wish->on_end);
         put(body, "context", wish->is_context_free ? "free" : NULL);
         put(body, "device_name", wish->device_name);

@@ -56,6 +56,9 @@ struct client_wish {
         const struct client_share *share;
         const char *memory;  /* with any_gpus: for each GPU that the daemon chooses */
         const char *compute; /* percent, of each of its GPUs */
+        const char *guarantee;
+        const char *priority;
+        uint32_t weight;
         unsigned any_gpus;
         bool has_ttl;
         uint64_t ttl_ns; /* 0 with has_ttl: none */

@@ -105,19 +105,30 @@ static unsigned shares_of(const struct request *request, const struct client_ses
         return count;
 }
 
+/* A wish's texts. */
+struct shares_of_time {
+        char compute[SIZE_TEXT_BYTES], guarantee[SIZE_TEXT_BYTES];
+};
+
 /* One cap for all of a session's GPUs: a daemon has no other. */
-static int wish_for_time(const struct request *request, char percent[SIZE_TEXT_BYTES],
+static int wish_for_time(const struct request *request, struct shares_of_time *room,
                          struct client_wish *wish, struct error *err)
 {
         const struct settings_rules *compute = &request->settings.compute;
+        const struct settings_rank *rank = &request->settings.rank;
+        const struct size guarantee = { 0, rank->guarantee_micro_percent };
 
+        wish->weight = rank->weight;
+        wish->priority = rank->priority[0] ? rank->priority : NULL;
+        if (rank->has_guarantee)
+                wish->guarantee = size_canonical(&guarantee, room->guarantee);
         if (!compute->count)
                 return 0;
         if (compute->count != 1 || compute->rule[0].selector[0])
                 return fail(err, -EINVAL,
                             "--compute: expected one percentage: the session of a daemon has the "
                             "same cap on each of its GPUs");
-        wish->compute = size_canonical(&compute->rule[0].size, percent);
+        wish->compute = size_canonical(&compute->rule[0].size, room->compute);
         return 0;
 }
 
@@ -155,8 +166,9 @@ int remote_create(const struct store *store, const struct request_flags *flags,
 {
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
-        char size[SIZE_TEXT_BYTES], percent[SIZE_TEXT_BYTES];
-        int rc = wish_for_time(request, percent, &wish, err);
+        char size[SIZE_TEXT_BYTES];
+        struct shares_of_time room;
+        int rc = wish_for_time(request, &room, &wish, err);
 
         wish.name = name;
         if (rc < 0)
@@ -184,8 +196,8 @@ int remote_change(const struct store *store, const struct request_flags *flags,
         static struct client_session seen;
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
-        char percent[SIZE_TEXT_BYTES];
-        int rc = wish_for_time(request, percent, &wish, err) < 0 ? -EINVAL : -ESTALE;
+        struct shares_of_time room;
+        int rc = wish_for_time(request, &room, &wish, err) < 0 ? -EINVAL : -ESTALE;
 
         for (unsigned i = 0; rc == -ESTALE && i < ATTEMPTS; i++) {
                 rc = client_show(store, name, &seen, err);

@@ -147,9 +147,9 @@ static const struct argp_option limits_options[] = {
         { "context", KEY_CONTEXT, "charge|free", 0, "Whether a context counts (default: charge)",
           0 },
         { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "What the card calls itself", 0 },
-        { "compute", KEY_COMPUTE, "PCT", 0,
-          "At most so much of a GPU's time: 30, or for some: 0=30,GPU-3f=50", 0 },
-        { "guarantee", KEY_GUARANTEE, "PCT", OPTION_HIDDEN, "", 0 },
+        { "compute", KEY_COMPUTE, "PCT", 0, "At most 30% of a GPU's time, or 0=30,GPU-3f=50", 0 },
+        { "guarantee", KEY_GUARANTEE, "PCT", 0, "At least so much of it, whoever else wants it",
+          0 },
         { "weight", KEY_WEIGHT, "N", OPTION_HIDDEN, "", 0 },
         { "priority", KEY_PRIORITY, "WORD", OPTION_HIDDEN, "", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, NULL, OPTION_HIDDEN, "", 0 },
@@ -189,16 +189,33 @@ static const char *wish_but_time(const struct request_flags *flags)
         return flags->any_gpus ? "--gpu any" : NULL;
 }
 
+static const char *rank_wish(const struct settings_rank *rank)
+{
+        if (rank->has_guarantee)
+                return "--guarantee";
+        if (rank->weight)
+                return "--weight";
+        return rank->priority[0] ? "--priority" : NULL;
+}
+
 const char *request_daemon_wish(const struct request_flags *flags, const struct request *request)
 {
-        return request->settings.ttl_ns ? "--ttl" : wish_but_time(flags);
+        const char *rank = rank_wish(&request->settings.rank);
+
+        if (request->settings.ttl_ns)
+                return "--ttl";
+        return rank ? rank : wish_but_time(flags);
 }
 
 const char *request_daemon_asked(const struct request_flags *flags, const struct request *request)
 {
-        for (unsigned i = 0; request->settings.ttl_ns && flags->flag[i].variable; i++) {
-                if (strcmp(flags->flag[i].variable, "ALIQUOT_TTL") == 0)
-                        return "--ttl";
+        static const char *const asked[] = { "--ttl", "--guarantee", "--weight", "--priority" };
+
+        for (unsigned i = 0; flags->flag[i].variable; i++) {
+                for (unsigned j = request->settings.ttl_ns ? 0 : 1; j < 4; j++) {
+                        if (strcmp(flags->flag[i].flag, asked[j]) == 0)
+                                return asked[j];
+                }
         }
         return wish_but_time(flags);
 }

@@ -5,6 +5,7 @@
  *      ALIQUOT_COMPUTE, --compute      percent, or GPU=percent, ...; 0.1 to 100
  *      TENSOR_FUSION_CUDA_UP_LIMIT     {"GPU-...": percent, "0": percent}; 100 and more: no cap
  *      CUDA_DEVICE_SM_LIMIT[_i]        percent; 0, and 100 and more: no cap
+ *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, and their flags: where a session stands among others
  *
  * A wish for nothing but the whole of the time is none, unless a flag says it: that may be there to
  * raise a cap.
@@ -93,5 +94,77 @@ int compute_read(const struct reading *reading, struct settings_rules *ret, stru
         if (is_whole(&rules) && rules.origin[0] != '-')
                 rules.count = 0;
         *ret = rules;
+        return 0;
+}
+
+/* -- Among others ----------------------------------------------------------------------------- */
+
+#define WEIGHT_MOST 10000u
+#define WEIGHT_USUAL 100u
+
+static int read_guarantee(const struct said *said, struct settings_rank *ret, struct error *err)
+{
+        ret->has_guarantee = true;
+        if (percent_parse(said->value, &ret->guarantee_micro_percent, NULL) == 0 &&
+            (!ret->guarantee_micro_percent || ret->guarantee_micro_percent >= LEAST_MICRO_PERCENT))
+                return 0;
+        return fail(err, -EINVAL, "expected 0, or a percentage from 0.1 to 100");
+}
+
+static int read_weight(const struct said *said, struct settings_rank *ret, struct error *err)
+{
+        size_t digits = strspn(said->value, "0123456789");
+
+        for (size_t i = 0; i < digits && digits < 6; i++)
+                ret->weight = ret->weight * 10 + (uint32_t)(said->value[i] - '0');
+        if (!said->value[digits] && ret->weight >= 1 && ret->weight <= WEIGHT_MOST)
+                return 0;
+        return fail(err, -EINVAL, "expected a whole number from 1 to %u", WEIGHT_MOST);
+}
+
+static int read_priority(const struct said *said, struct settings_rank *ret, struct error *err)
+{
+        static const char *const words[] = { "rt", "normal", "batch" };
+
+        for (unsigned i = 0; i < 3; i++) {
+                if (text_is_same(said->value, words[i]))
+                        memcpy(ret->priority, words[i], strlen(words[i]) + 1);
+        }
+        return ret->priority[0] ? 0 : fail(err, -EINVAL, "expected rt, normal or batch");
+}
+
+static bool is_usual(const struct settings_rank *rank)
+{
+        return !rank->guarantee_micro_percent && (!rank->weight || rank->weight == WEIGHT_USUAL) &&
+               (!rank->priority[0] || strcmp(rank->priority, "normal") == 0);
+}
+
+int rank_read(const struct reading *reading, struct settings_rank *ret, struct error *err)
+{
+        static const struct {
+                const char *name;
+                int (*read)(const struct said *said, struct settings_rank *ret, struct error *err);
+        } words[] = { { "ALIQUOT_GUARANTEE", read_guarantee },
+                      { "ALIQUOT_WEIGHT", read_weight },
+                      { "ALIQUOT_PRIORITY", read_priority } };
+        struct settings_rank rank = { 0 };
+
+        for (unsigned i = 0; i < 3; i++) {
+                struct said said;
+                int rc;
+
+                if (!reading_find(reading, words[i].name, &said))
+                        continue;
+                rc = words[i].read(&said, &rank, err);
+                if (rc == 0 && reading->is_alone && !is_usual(&rank))
+                        rc = fail(err, -ENOTSUP,
+                                  "only a daemon sets sessions against each other; leave it out, "
+                                  "or use aliquot run, which asks one");
+                if (rc < 0) {
+                        said_wrap(&said, err);
+                        return rc;
+                }
+        }
+        *ret = rank;
         return 0;
 }

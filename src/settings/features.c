@@ -2,7 +2,7 @@
 /*
  * Wishes that are understood but cannot be granted yet, and names that are nearly ours.
  *
- * Each such variable has values that ask for nothing (a guarantee of 0 %) and pass; any other is
+ * Each such variable has values that ask for nothing ("off") and pass; any other is
  * refused, because a program that was promised something must not run without.
  * When a feature is built its lines move to the reader.
  */
@@ -14,36 +14,6 @@
 #include "common/text.h"
 
 enum verdict { ASKS_NOTHING, ASKS, MALFORMED };
-
-static enum verdict judge_percent(const char *value, uint32_t nothing)
-{
-        uint32_t micro;
-
-        if (percent_parse(value, &micro, NULL) < 0)
-                return MALFORMED;
-        return micro == nothing ? ASKS_NOTHING : ASKS;
-}
-
-static enum verdict judge_guarantee(const char *value)
-{
-        return judge_percent(value, 0);
-}
-
-static enum verdict judge_weight(const char *value)
-{
-        size_t digits = strspn(value, "0123456789");
-
-        if (!digits || value[digits] || strspn(value, "0") == digits)
-                return MALFORMED;
-        return strcmp(value, "1") == 0 ? ASKS_NOTHING : ASKS;
-}
-
-static enum verdict judge_priority(const char *value)
-{
-        if (text_is_same(value, "normal"))
-                return ASKS_NOTHING;
-        return text_is_same(value, "rt") || text_is_same(value, "batch") ? ASKS : MALFORMED;
-}
 
 static enum verdict judge_switch(const char *value)
 {
@@ -75,16 +45,10 @@ struct feature {
         const char *instead; /* what the user can do now */
 };
 
-#define COMPUTE "shares that sessions are weighed by are not built yet"
 #define OVERSUBSCRIBE "more memory than the card has is not built yet"
 #define UNSET_IT "that variable unset, or a version that has it"
 
 static const struct feature features[] = {
-        { "ALIQUOT_GUARANTEE", NULL, judge_guarantee, "a percentage from 0 to 100", COMPUTE,
-          "0 or nothing" },
-        { "ALIQUOT_WEIGHT", NULL, judge_weight, "a whole number from 1", COMPUTE, "1 or nothing" },
-        { "ALIQUOT_PRIORITY", NULL, judge_priority, "rt, normal or batch",
-          "priorities are not built yet", "normal or nothing" },
         { "ALIQUOT_OVERSUBSCRIBE", NULL, judge_switch, "0 or 1", OVERSUBSCRIBE, "0 or nothing" },
         { "NVSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
           OVERSUBSCRIBE, UNSET_IT },

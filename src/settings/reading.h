@@ -58,6 +58,9 @@ int rules_read_indexed(const struct reading *reading, const char *name,
                        int (*parse)(const char *text, struct size *ret, struct error *err),
                        struct settings_rules *ret, struct error *err);
 
+/* Of a program that has its environment alone, any rank but the usual one is refused. */
+int rank_read(const struct reading *reading, struct settings_rank *ret, struct error *err);
+
 /* Compute time: our own words, or else those of other systems. */
 int compute_read(const struct reading *reading, struct settings_rules *ret, struct error *err);
 
@@ -71,7 +74,7 @@ int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BY
                         struct error *err);
 int aliases_read_log(const struct reading *reading, struct log_config *ret, struct error *err);
 
-/* Whether anything asks for what is not built: oversubscription, or a scheduler where none is. */
+/* Whether anything asks for what is not built: oversubscription. */
 int features_check(const struct reading *reading, struct error *err);
 
 /* Whether an ALIQUOT_ variable looks like a slip of the pen in one that sets a limit. */

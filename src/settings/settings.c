@@ -439,6 +439,8 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = compute_read(reading, &into->compute, err);
         if (rc == 0)
+                rc = rank_read(reading, &into->rank, err);
+        if (rc == 0)
                 rc = read_gpu(reading, into->gpu, err);
         if (rc == 0)
                 rc = read_context(reading, &into->is_context_free, err);

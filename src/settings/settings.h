@@ -52,6 +52,14 @@ struct settings_rules {
         struct settings_rule rule[SETTINGS_RULES];
 };
 
+/* Where a session stands among others; only a daemon sets one against the other. */
+struct settings_rank {
+        bool has_guarantee;
+        uint32_t guarantee_micro_percent; /* at least so much of a GPU's time, if it is wanted */
+        uint32_t weight;                  /* 1..10000; 0: not said; 100 is usual */
+        char priority[8];                 /* "rt", "normal", "batch"; "": not said */
+};
+
 struct settings {
         bool is_asked;                    /* there is a session to enforce */
         char session[PAGE_NAME_BYTES];    /* "" = named by the limits */
@@ -59,7 +67,8 @@ struct settings {
         char token[SETTINGS_TOKEN_BYTES]; /* for whoever listens there; "" = none */
         struct settings_rules memory;
         struct settings_rules compute; /* sizes are all parts: micro_percent, 0.1 % at least */
-        char gpu[SETTINGS_GPU_BYTES];  /* selectors as given, "" = all */
+        struct settings_rank rank;
+        char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
         bool is_context_free;
         bool has_ttl;
         uint64_t ttl_ns;                       /* 0 with has_ttl: asked for none */

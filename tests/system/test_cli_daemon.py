@@ -466,3 +466,19 @@ def test_programs_in_another_users_session_are_told_to_root(cli, hold):
     assert on_card["name"] == "theirs" and on_card["limit_bytes"] == 256 * MIB and on_card["used_bytes"] >= 64 * MIB
     served.kill()
     assert cli("ps", "--json").json == [] and cli("ps", "theirs").rc == 1
+
+
+def test_where_a_session_stands_among_others(cli, daemon):
+    """Said at the command, kept by the daemon, changed live; without a daemon it is not promised."""
+    assert cli("create", "s", "--memory", "64MiB", "--compute", "60", "--guarantee", "20", "--weight", "300",
+               "--priority", "rt").rc == 0
+
+    def stands():
+        told = daemon.get("/v1/sessions/s").json
+        device, = {(d["compute_percent"], d["guarantee_percent"]) for d in told["devices"]}
+        return *device, told["weight"], told["priority"]
+    assert stands() == (60, 20, 300, "rt")
+    assert cli("set", "s", "--weight", "50", "--guarantee", "0").rc == 0
+    assert stands() == (60, None, 50, "rt")
+    result = cli("set", "s", "--guarantee", "70")
+    assert result.rc != 0 and "guarantee" in result.stderr and stands() == (60, None, 50, "rt"), result

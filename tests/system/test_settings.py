@@ -102,11 +102,11 @@ def test_the_documents_of_vgpu_rs(typed, sim):
     for uuid in spellings(read_uuid(sim.runtime / "sessions" / session / "limits")):
         expect_limited(GIB, by_uuid)
 
-    # The other half of the same page of that document waits for compute limits.
-    expect_refused(typed("""
+    # The other half of the same page of that document: compute (tests/system/test_aliases.py).
+    expect_limited(2 * GIB, lambda size: typed("""
         export TENSOR_FUSION_CUDA_UP_LIMIT='{"0": 20}'
         export TENSOR_FUSION_CUDA_MEM_LIMIT='{"0": 2147483648}'
-        LD_PRELOAD=LIBRARY your_application"""), "TENSOR_FUSION_CUDA_UP_LIMIT", "not built")
+        LD_PRELOAD=LIBRARY your_application""", size))
 
 
 def read_uuid(path):
@@ -166,8 +166,9 @@ def test_the_documents_of_hami(hold):
     both = {"CUDA_DEVICE_MEMORY_LIMIT_0": "1024m", "CUDA_DEVICE_MEMORY_LIMIT_1": "2g"}
     expect_limited(GIB, hold, **both)
     expect_limited(2 * GIB, hold, gpu=1, **both)
-    expect_refused(hold(CUDA_DEVICE_MEMORY_LIMIT="1g", CUDA_DEVICE_SM_LIMIT="50"),
-                   "CUDA_DEVICE_SM_LIMIT=50", "not built")
+    expect_limited(GIB, hold, CUDA_DEVICE_MEMORY_LIMIT="1g", CUDA_DEVICE_SM_LIMIT="50")
+    expect_refused(hold(CUDA_DEVICE_MEMORY_LIMIT="1g", CUDA_DEVICE_SM_LIMIT="half"),
+                   "CUDA_DEVICE_SM_LIMIT=half", "whole percentage")
 
 
 REFUSED = [
@@ -185,7 +186,8 @@ REFUSED = [
     ({"ALIQUOT_MEMROY": "1GiB"}, "did you mean ALIQUOT_MEMORY"),
     ({"ALIQUOT_SESSION": "../up"}, "session name"),
     ({"ALIQUOT_SESSION": "nobody-made-it"}, "no such session"),
-    ({"ALIQUOT_COMPUTE": "50"}, "not built"),
+    ({"ALIQUOT_COMPUTE": "101"}, "0.1 to 100"),
+    ({"ALIQUOT_WEIGHT": "2"}, "only a daemon"),
     ({"ALIQUOT_OVERSUBSCRIBE": "1"}, "not built"),
     ({"ALIQUOT_CONTEXT": "maybe"}, "charge or free"),
     ({"ALIQUOT_GPU": "1"}, "CUDA_VISIBLE_DEVICES"),

@@ -202,17 +202,22 @@ static void test_bad_compute_is_refused(void **state)
 
 static void test_what_is_not_built_is_refused_not_ignored(void **state)
 {
-        expect_refused("ALIQUOT_GUARANTEE=10", "not built", "ALIQUOT_GUARANTEE=10");
-        expect_refused("ALIQUOT_WEIGHT=2", "not built", "ALIQUOT_WEIGHT=2");
+        expect_refused("ALIQUOT_GUARANTEE=10", "only a daemon", "ALIQUOT_GUARANTEE=10");
+        expect_refused("ALIQUOT_GUARANTEE=101", "0.1 to 100", "ALIQUOT_GUARANTEE=101");
+        expect_refused("ALIQUOT_WEIGHT=2", "only a daemon", "ALIQUOT_WEIGHT=2");
         expect_refused("ALIQUOT_WEIGHT=0", "whole number", "ALIQUOT_WEIGHT=0");
-        expect_refused("ALIQUOT_PRIORITY=rt", "not built", "ALIQUOT_PRIORITY=rt");
+        expect_refused("ALIQUOT_WEIGHT=10001", "whole number", "ALIQUOT_WEIGHT=10001");
+        expect_refused("ALIQUOT_WEIGHT=", "whole number", "ALIQUOT_WEIGHT=");
+        expect_refused("ALIQUOT_WEIGHT=100000000001", "whole number",
+                       "ALIQUOT_WEIGHT=100000000001");
+        expect_refused("ALIQUOT_PRIORITY=rt", "only a daemon", "ALIQUOT_PRIORITY=rt");
         expect_refused("ALIQUOT_PRIORITY=high", "rt, normal", "ALIQUOT_PRIORITY=high");
         expect_refused("ALIQUOT_OVERSUBSCRIBE=1", "not built", "ALIQUOT_OVERSUBSCRIBE=1");
         expect_refused("ALIQUOT_TTL=30m", "only a daemon", "ALIQUOT_TTL=30m");
         expect_refused("ALIQUOT_TTL=soon", "duration", "ALIQUOT_TTL=soon");
         /* What asks for nothing is granted. */
         expect_asked("memory=card", "ALIQUOT_COMPUTE=100", "ALIQUOT_GUARANTEE=0%",
-                     "ALIQUOT_WEIGHT=1", "ALIQUOT_PRIORITY=normal", "ALIQUOT_OVERSUBSCRIBE=no",
+                     "ALIQUOT_WEIGHT=100", "ALIQUOT_PRIORITY=normal", "ALIQUOT_OVERSUBSCRIBE=no",
                      "ALIQUOT_TTL=none");
 }
 
