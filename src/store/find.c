@@ -31,10 +31,11 @@ static int try_folder(const struct store *store, bool make, bool must_be_writabl
         return 0;
 }
 
-/* Not what a daemon has there before the first session: its lock, socket, perhaps its database. */
+/* Not what a daemon has there before the first session (its lock, socket, perhaps its database),
+ * nor the sessions that somebody makes while we look. */
 static bool is_foreign(const char *name)
 {
-        static const char *const ours[] = { ".", "..", "daemon.lock" };
+        static const char *const ours[] = { ".", "..", "daemon.lock", "daemon", FOLDER_SESSIONS };
 
         for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
                 if (strcmp(name, ours[i]) == 0)
