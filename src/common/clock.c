@@ -30,7 +30,7 @@ static struct timespec timespec_of(uint64_t ns)
                                   .tv_nsec = (long)(ns % SECOND_NS) };
 }
 
-static uint64_t machine_now_ns(void)
+uint64_t clock_machine_ns(void)
 {
         struct timespec now;
 
@@ -52,7 +52,7 @@ uint64_t clock_now_ns(void)
 {
         const struct time_authority *authority = load_acquire(&followed);
         int saved = errno;
-        uint64_t now_ns = authority ? authority->now_ns() : machine_now_ns();
+        uint64_t now_ns = authority ? authority->now_ns() : clock_machine_ns();
 
         errno = saved;
         return now_ns;

@@ -23,6 +23,10 @@ void clock_follow(const struct time_authority *authority);
 /* CLOCK_MONOTONIC, or the authority's: comparable between the processes of a machine. */
 uint64_t clock_now_ns(void);
 
+/* CLOCK_MONOTONIC, whosever clock is followed: how long a driver or a peer takes to answer is a
+ * matter of the machine's. */
+uint64_t clock_machine_ns(void);
+
 /* May end early, by a signal. */
 void clock_sleep_ns(uint64_t ns);
 

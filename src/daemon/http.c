@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -21,14 +21,6 @@
 
 #define BACKLOG 512
 #define CLOCK_USEC 100000
-
-uint64_t http_now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 struct peers_rate http_rate(const struct http *http)
 {
@@ -48,7 +40,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         struct http *http = context;
         struct http_connection *connection = TAILQ_FIRST(&http->connections);
         const struct peers_rate rate = http_rate(http);
-        uint64_t now_ns = http_now_ns();
+        uint64_t now_ns = clock_machine_ns();
 
         while (connection) {
                 struct http_connection *next = TAILQ_NEXT(connection, entry);
@@ -133,7 +125,7 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
         static uint64_t told_ns;
-        uint64_t now_ns = http_now_ns();
+        uint64_t now_ns = clock_machine_ns();
 
         evconnlistener_disable(listener);
         if (told_ns && now_ns - told_ns < UINT64_C(10000000000))

@@ -13,12 +13,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "daemon/http_parts.h"
 
 static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
 {
         connection->phase = phase;
-        connection->deadline_ns = for_ns ? http_now_ns() + for_ns : 0;
+        connection->deadline_ns = for_ns ? clock_machine_ns() + for_ns : 0;
 }
 
 static const struct config *config_of(const struct http_connection *connection)
@@ -106,7 +107,7 @@ static bool serve(struct http_connection *connection, const char *body, size_t b
                                           .route = "none" };
         unsigned seconds;
 
-        if (peers_take(connection->counted, &rate, http_now_ns(), &seconds)) {
+        if (peers_take(connection->counted, &rate, clock_machine_ns(), &seconds)) {
                 options->handler(&exchange, options->context);
         } else {
                 http_header(&exchange, "Retry-After", "%u", seconds);
@@ -264,7 +265,7 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         const struct peers_rate rate = http_rate(http);
         struct http_connection *connection = calloc(1, sizeof(*connection));
         struct peer *counted =
-                connection ? peers_enter(&http->peers, key, &rate, http_now_ns()) : NULL;
+                connection ? peers_enter(&http->peers, key, &rate, clock_machine_ns()) : NULL;
 
         if (!counted) {
                 free(connection);

@@ -61,7 +61,6 @@ struct http {
         struct peers peers;
 };
 
-uint64_t http_now_ns(void);
 struct peers_rate http_rate(const struct http *http);
 
 /* http.c: whether there is room for one more, which `peer` counts already. */

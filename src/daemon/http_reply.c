@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/text.h"
 #include "daemon/http_parts.h"
 
@@ -177,7 +178,7 @@ void http_refuse(struct http_connection *connection, unsigned status, const char
         http_problem(&exchange, status, "bad-request", NULL, "%s", why);
         options->done(&exchange, options->context);
         connection->phase = HTTP_CLOSING;
-        connection->deadline_ns = http_now_ns() + options->config->request_timeout_ns;
+        connection->deadline_ns = clock_machine_ns() + options->config->request_timeout_ns;
 }
 
 void http_stream(struct http_exchange *exchange, const char *type, http_gone *gone, void *context)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -159,7 +160,7 @@ void answer_all(const struct look *look)
         struct watch_action action;
 
         node->judge->tells = 0;
-        while (watch_next(&node->judge->watch, &look->policy, nvml_now_ns(), &action)) {
+        while (watch_next(&node->judge->watch, &look->policy, clock_machine_ns(), &action)) {
                 if (action.type == WATCH_TELL)
                         tell_of(look, &action);
                 else if (action.type == WATCH_SIGTERM)

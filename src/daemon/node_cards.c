@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "daemon/node_parts.h"
@@ -105,7 +106,7 @@ static uint64_t whole_every(const struct node *node)
 
 static void arm(struct node *node)
 {
-        uint64_t since_ns = nvml_now_ns() - node->whole_ns, every_ns = whole_every(node);
+        uint64_t since_ns = clock_machine_ns() - node->whole_ns, every_ns = whole_every(node);
         uint64_t wait_ns = since_ns < every_ns ? every_ns - since_ns : 0;
         struct timeval wait;
 
@@ -127,7 +128,7 @@ static void on_done(const struct nvml_look *look, void *context)
         if (look->extent == SAMPLE_WHOLE || look->trouble[0])
                 take_cards(node, look);
         if (look->extent == SAMPLE_WHOLE)
-                node->heard_ns = nvml_now_ns();
+                node->heard_ns = clock_machine_ns();
         if (!look->trouble[0])
                 judge_look(node, look);
         arm(node);
@@ -145,7 +146,7 @@ static void check_silence(struct node *node)
 static void ask(struct node *node)
 {
         struct nvml_ask ask = { .must_restart = node->must_restart_nvml };
-        uint64_t at_ns = nvml_now_ns();
+        uint64_t at_ns = clock_machine_ns();
 
         ask.extent = ask.must_restart || at_ns - node->whole_ns >= whole_every(node)
                              ? SAMPLE_WHOLE
@@ -179,7 +180,8 @@ void node_look_again(struct node *node)
 
 const struct nvml_look *node_gpus(const struct node *node)
 {
-        if (!node->heard_ns || nvml_now_ns() - node->heard_ns > SILENT_NS || node->cards.trouble[0])
+        if (!node->heard_ns || clock_machine_ns() - node->heard_ns > SILENT_NS ||
+            node->cards.trouble[0])
                 return NULL;
         return nvml_thread_latest(node->nvml);
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -51,14 +52,6 @@ struct nvml_thread {
         unsigned held_count;
         struct held *held; /* in the order of their pids */
 };
-
-uint64_t nvml_now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* -- The thread: cards ------------------------------------------------------------------------ */
 
@@ -247,7 +240,7 @@ static int find_out_all(struct nvml_thread *thread, struct nvml_look *look)
 static void look(struct nvml_thread *thread)
 {
         struct nvml_look *ret = thread->work;
-        uint64_t began_ns = nvml_now_ns();
+        uint64_t began_ns = clock_machine_ns();
         struct error err = { 0 };
         int rc = find_cards(thread, &err);
 
@@ -263,7 +256,7 @@ static void look(struct nvml_thread *thread)
                 fail(&err, rc, "out of memory");
         copy_cards(thread, ret);
         text_put(ret->trouble, sizeof(ret->trouble), NULL, "%s", err.text);
-        ret->took_ns = nvml_now_ns() - began_ns;
+        ret->took_ns = clock_machine_ns() - began_ns;
 }
 
 static void *run(void *context)
@@ -305,7 +298,7 @@ bool nvml_thread_ask(struct nvml_thread *thread, const struct nvml_ask *ask)
         if (is_free) {
                 thread->ask = *ask;
                 thread->state = ASKED;
-                thread->asked_ns = nvml_now_ns();
+                thread->asked_ns = clock_machine_ns();
                 pthread_cond_broadcast(&thread->bell);
         }
         pthread_mutex_unlock(&thread->lock);
@@ -314,7 +307,7 @@ bool nvml_thread_ask(struct nvml_thread *thread, const struct nvml_ask *ask)
 
 uint64_t nvml_thread_silent_ns(const struct nvml_thread *thread)
 {
-        return thread->asked_ns ? nvml_now_ns() - thread->asked_ns : 0;
+        return thread->asked_ns ? clock_machine_ns() - thread->asked_ns : 0;
 }
 
 static void take(struct nvml_thread *thread)

@@ -72,10 +72,6 @@ const struct nvml_look *nvml_thread_latest(const struct nvml_thread *thread);
 /* For how long it has been about what was asked last; 0: it has answered. */
 uint64_t nvml_thread_silent_ns(const struct nvml_thread *thread);
 
-/* CLOCK_MONOTONIC, also where the simulated driver keeps a time of its own: how long the driver
- * takes and how often it is asked is a matter of the machine's. */
-uint64_t nvml_now_ns(void);
-
 /* Who has this pid; NULL: not certain. */
 const struct identity *nvml_look_who(const struct nvml_look *look, uint32_t pid);
 

@@ -17,9 +17,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -31,14 +31,6 @@
 #define MISSING_BEATS 60u /* of the clock */
 #define SOCKET_NAME "socket"
 #define MADE_NAME ".socket"
-
-uint64_t tenant_now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 const struct tenants_counts *tenants_counts(const struct tenants *tenants)
 {
@@ -79,7 +71,7 @@ static void listener_close(struct tenant_listener *listener)
 static void pause_listener(struct tenant_listener *listener)
 {
         static uint64_t told_ns;
-        uint64_t now_ns = tenant_now_ns();
+        uint64_t now_ns = clock_machine_ns();
 
         if (!told_ns || now_ns - told_ns > UINT64_C(10000000000)) {
                 log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(errno));
@@ -255,7 +247,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         const struct peers_rate rate = { config->join_rate_per_second, config->join_rate_burst };
         struct tenant_listener *listener;
 
-        peers_tidy(&tenants->peers, &rate, tenant_now_ns());
+        peers_tidy(&tenants->peers, &rate, clock_machine_ns());
         LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */

@@ -96,7 +96,4 @@ bool tenant_can_mount(const char *folder);
 /* `limits` is kept by the listener; `slots` is fresh and the caller's. */
 int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct error *err);
 
-/* http.c has the same clock for its own: monotonic nanoseconds. */
-uint64_t tenant_now_ns(void);
-
 #endif

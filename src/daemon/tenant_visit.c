@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -97,7 +98,7 @@ static int check_rate(struct reply *reply)
         const struct peers_rate rate = rate_of(visit->tenants);
         unsigned seconds;
 
-        if (peers_take(visit->counted, &rate, tenant_now_ns(), &seconds))
+        if (peers_take(visit->counted, &rate, clock_machine_ns(), &seconds))
                 return 0;
         reply->retry_ms = rate.per_second > 1000 / BUSY_MS ? BUSY_MS : 1000 / rate.per_second + 1;
         fail(&reply->err, -EBUSY, "more than %u joins a second", rate.per_second);
@@ -258,7 +259,7 @@ static struct tenant_visit *make(struct tenant_listener *listener, int fd)
                 .tenants = tenants, .listener = listener, .peer = visit->peer, .fd = fd
         };
         key = peers_session(listener->id);
-        visit->counted = peers_enter(&tenants->peers, &key, &rate, tenant_now_ns());
+        visit->counted = peers_enter(&tenants->peers, &key, &rate, clock_machine_ns());
         visit->event =
                 event_new(tenants->options.base, fd, EV_READ | EV_PERSIST, on_message, visit);
         if (visit->counted && visit->event)

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "store/ask.h"
@@ -25,14 +25,6 @@ static struct {
         struct liveness_kept kept;
 } self = { .kept = { .fd = -1, .renew = renew } };
 
-static uint64_t machine_now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* Under the lock of the descriptors. */
 static int renew(void)
 {
@@ -40,12 +32,12 @@ static int renew(void)
         uint64_t failed_ns = load_relaxed(&self.failed_ns);
         int fd;
 
-        if (failed_ns && machine_now_ns() - failed_ns < RENEW_WAIT_NS)
+        if (failed_ns && clock_machine_ns() - failed_ns < RENEW_WAIT_NS)
                 return -ETIMEDOUT;
         fd = ask_slots(&self.ask);
         if (fd >= 0)
                 return fd;
-        store_relaxed(&self.failed_ns, machine_now_ns());
+        store_relaxed(&self.failed_ns, clock_machine_ns());
         if (log_once(&is_told))
                 log_tell("aliquot: the program closed our descriptor of its session, and %s gives "
                          "no other; memory may be refused until it does",
