@@ -102,19 +102,23 @@ static int start_thread(struct scheduler *self, struct error *err)
 int scheduler_start(struct scheduler **ret, const struct store *store, struct error *err)
 {
         struct scheduler *self = calloc(1, sizeof(*self));
-        int rc = self ? guard_start(err) : fail(err, -ENOMEM, "out of memory");
+        int rc;
 
-        if (rc == 0) {
-                self->store = store;
-                pthread_mutex_init(&self->lock, NULL);
-                sched_init(&self->members.sched);
+        if (!self)
+                return fail(err, -ENOMEM, "out of memory");
+        self->store = store;
+        pthread_mutex_init(&self->lock, NULL);
+        sched_init(&self->members.sched);
+        rc = guard_start(err);
+        if (rc == 0)
                 rc = start_thread(self, err);
-        }
-        if (rc < 0)
+        if (rc < 0) {
+                pthread_mutex_destroy(&self->lock);
                 free(self);
-        else
-                *ret = self;
-        return rc;
+                return rc;
+        }
+        *ret = self;
+        return 0;
 }
 
 void scheduler_stop(struct scheduler *self)
