@@ -62,6 +62,7 @@ struct config {
         struct sessions_policy policy;
         struct watch_policy watch;               /* without its grace_ns, which is the policy's */
         char managed_cgroups[CONFIG_PATH_BYTES]; /* see identity_is_in(); "": none is */
+        bool has_leases;
         bool has_session_metrics;
         uint32_t audit_days; /* 0: for ever */
         uint64_t audit_rows; /* 0: any number */

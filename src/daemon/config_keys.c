@@ -111,6 +111,10 @@ const struct config_key config_keys[] = {
         KEY("watch", "tolerance", SIZE, watch.tolerance_bytes, "1GiB", 0, TI, LIVE,
             "What a process may hold of a GPU beyond its ledger: contexts, code, the driver's own"),
 
+        KEY("compute", "leases", SWITCH, has_leases, "yes", 0, 0, RESTART,
+            "Sessions that want one GPU at once take turns; no: each keeps its own cap, and no "
+            "more"),
+
         KEY("metrics", "sessions", SWITCH, has_session_metrics, "no", 0, 0, LIVE,
             "Metrics of each session, under its name (one series each)"),
 

@@ -323,7 +323,7 @@ static void on_folder(const struct sessions_one *session, bool is_there, void *c
 static int start_scheduler(struct error *err)
 {
         const struct sessions *all = node_sessions(self.node);
-        int rc = scheduler_start(&self.scheduler, &self.store, err);
+        int rc = scheduler_start(&self.scheduler, &self.store, self.config.has_leases, err);
 
         if (rc < 0)
                 return rc;

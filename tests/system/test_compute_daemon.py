@@ -116,3 +116,15 @@ def test_metrics_tell_what_was_waited_for(node):
     assert float(lines["aliquot_gate_waits_total"]) > 10
     assert float(lines["aliquot_gate_wait_seconds_total"]) > 0.3
     assert float(lines["aliquot_gpu_busy_seconds_total"]) > 0.2
+
+
+def test_a_node_may_have_no_leases(sim, build):
+    """Each keeps its own cap, as without a daemon."""
+    sim.configure(clock="virtual", begin_with=1, memory="1GiB")
+    daemon = Daemon(sim, "[compute]\nleases = no\n").start()
+    assert daemon.post("/v1/sessions", {"name": "s0", "memory": "128MiB", "compute": 30}).status == 201
+    program = sim.start([build.program("compute/load"), "kind=kernel", f"ns={200 * US}", "seconds=1"],
+                        preload=True, ALIQUOT_SESSION="s0")
+    out, err = program.communicate(timeout=HANG_SECONDS)
+    assert program.returncode == 0 and abs(json.loads(out)["own"] - 0.3) < POINT, (out, err)
+    assert "aliquot_gate_waits_total" in daemon.get("/metrics").text

@@ -21,6 +21,7 @@
 struct scheduler {
         const struct store *store;
         pthread_t thread;
+        bool has_thread;
         _Atomic uint32_t bell;
         pthread_mutex_t lock; /* of the rest */
         bool is_ending;
@@ -99,7 +100,8 @@ static int start_thread(struct scheduler *self, struct error *err)
         return 0;
 }
 
-int scheduler_start(struct scheduler **ret, const struct store *store, struct error *err)
+int scheduler_start(struct scheduler **ret, const struct store *store, bool has_leases,
+                    struct error *err)
 {
         struct scheduler *self = calloc(1, sizeof(*self));
         int rc;
@@ -110,7 +112,8 @@ int scheduler_start(struct scheduler **ret, const struct store *store, struct er
         pthread_mutex_init(&self->lock, NULL);
         sched_init(&self->members.sched);
         rc = guard_start(err);
-        if (rc == 0)
+        self->has_thread = has_leases;
+        if (rc == 0 && has_leases)
                 rc = start_thread(self, err);
         if (rc < 0) {
                 pthread_mutex_destroy(&self->lock);
@@ -129,7 +132,8 @@ void scheduler_stop(struct scheduler *self)
         self->is_ending = true;
         pthread_mutex_unlock(&self->lock);
         bells_ring(&self->bell);
-        pthread_join(self->thread, NULL);
+        if (self->has_thread)
+                pthread_join(self->thread, NULL);
         for (unsigned i = 0; i < self->members.places; i++) {
                 if (self->members.seated[i].seat)
                         members_unseat(&self->members, &self->members.seated[i], clock_now_ns());

@@ -30,8 +30,10 @@
 
 struct scheduler;
 
-/* `store` is borrowed for the scheduler's life. Takes SIGBUS for the process (guard.h). */
-int scheduler_start(struct scheduler **ret, const struct store *store, struct error *err);
+/* `store` is borrowed for the scheduler's life. Without leases it only counts, and has no thread.
+ * Takes SIGBUS for the process (guard.h). */
+int scheduler_start(struct scheduler **ret, const struct store *store, bool has_leases,
+                    struct error *err);
 
 /* Leaves every gate open. NULL is fine. */
 void scheduler_stop(struct scheduler *scheduler);

@@ -294,7 +294,7 @@ static int set_up(void **state)
 {
         snprintf(store.path, sizeof(store.path), "/dev/shm/aliquot-test-scheduler-%d", getpid());
         return mkdir(store.path, 0700) < 0 || folder_prepare(&store, NULL) < 0 ||
-               scheduler_start(&scheduler, &store, NULL) < 0;
+               scheduler_start(&scheduler, &store, true, NULL) < 0;
 }
 
 static int tear_down(void **state)
