@@ -249,10 +249,17 @@ static uint64_t least_room(const struct offer *offer, const struct sessions_shar
                                                              : offer->free_least_bytes;
 }
 
-static bool is_large_enough(const struct offer *offer, const struct room *room,
-                            const struct sessions_share *share)
+/* The first with enough memory, whatever its time; NULL: none is left. */
+static const struct room *offer_large_enough(const struct offer *offer,
+                                             const struct sessions_share *share)
 {
-        return room->gpu && room_bytes(room) >= least_room(offer, share);
+        for (unsigned i = 0; i < offer->count; i++) {
+                const struct room *room = &offer->room[i];
+
+                if (room->gpu && room_bytes(room) >= least_room(offer, share))
+                        return room;
+        }
+        return NULL;
 }
 
 static struct room *offer_choose(struct offer *offer, const struct sessions_share *share)
@@ -262,7 +269,7 @@ static struct room *offer_choose(struct offer *offer, const struct sessions_shar
         for (unsigned i = 0; i < offer->count; i++) {
                 struct room *room = &offer->room[i];
 
-                if (!is_large_enough(offer, room, share) ||
+                if (!room->gpu || room_bytes(room) < least_room(offer, share) ||
                     room->free_milli_percent < share->guarantee_milli_percent)
                         continue;
                 if (!best || is_better(offer, room, best, share->memory_bytes))
@@ -366,8 +373,8 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
                       struct sessions_one *one, struct sessions_actions *ret)
 {
         const struct sessions_share *share;
+        const struct room *room;
         struct offer offer;
-        unsigned at = 0;
 
         offer_make(&offer, node, wish);
         if (!is_any_possible(&offer, one, ret) || !has_any_room(&offer, one, ret))
@@ -376,9 +383,8 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
         if (!share)
                 return true;
         /* Memory was found for it, so a GPU with enough is left, and its time is what lacks. */
-        while (!is_large_enough(&offer, &offer.room[at], share))
-                at++;
-        return refuse_time(ret, &offer.room[at]);
+        room = offer_large_enough(&offer, share);
+        return room ? refuse_time(ret, room) : refuse_gpu(ret, least_room(&offer, share), 0);
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */
