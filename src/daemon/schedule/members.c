@@ -212,9 +212,9 @@ static bool is_wanting(const struct members *self, uint16_t at, const struct sea
         *ret_until_ns = claim->wanted_ns + holds_ns;
         if (claim->wanted_ns && now_ns - claim->wanted_ns < holds_ns)
                 return true;
+        /* It may have been let in by what was heard of another just now: later than `now_ns`. */
         *ret_until_ns = self->member[at].open_ns + BEGIN_NS;
-        return is_open && !self->member[at].is_begun &&
-               now_ns - self->member[at].open_ns < BEGIN_NS;
+        return is_open && !self->member[at].is_begun && now_ns < *ret_until_ns;
 }
 
 static void hear_claim(struct members *self, uint16_t at, const struct seat_claim *claim,

@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "daemon/folder.h"
 #include "daemon/schedule/guard.h"
+#include "daemon/schedule/members.h"
 #include "daemon/schedule/scheduler.h"
 #include "daemon/schedule/seat.h"
 
@@ -288,6 +289,45 @@ static void what_programs_count_is_summed_up(void **state)
         leave(&two);
 }
 
+/* The look at all sessions has one time; who is let in by what is heard of the first is heard with
+ * it too. */
+static void who_is_let_in_while_we_look_has_time_to_begin(void **state)
+{
+        struct members *members = calloc(1, sizeof(*members));
+        struct tenant one, two;
+        struct seat *seat[2];
+        uint64_t now_ns;
+
+        admit(&one, "one", 0);
+        admit(&two, "two", 0);
+        scheduler_drop(scheduler, one.session.id);
+        scheduler_drop(scheduler, two.session.id);
+        sched_init(&members->sched);
+        assert_int_equal(seat_open(&store, &one.session, &seat[0], NULL), 0);
+        assert_int_equal(seat_open(&store, &two.session, &seat[1], NULL), 0);
+        want(&one);
+        want(&two);
+        now_ns = clock_now_ns();
+        for (unsigned i = 0; i < 2; i++) {
+                members_seat(members, seat[i], now_ns);
+                members_hear(members, &members->seated[i], now_ns);
+        }
+        for (unsigned i = 0; i < 2; i++)
+                members_watch(members, &members->seated[i], now_ns);
+        clock_sleep_ns(3 * MS);
+        now_ns = clock_now_ns();
+        clock_sleep_ns(MS / 10);
+        members_hear(members, &members->seated[0], now_ns); /* it did not begin: the other's turn */
+        assert_int_equal(mode_of(&two), PAGE_MODE_OPEN);
+        members_hear(members, &members->seated[1], now_ns);
+        assert_int_equal(mode_of(&two), PAGE_MODE_OPEN);
+        members_unseat(members, &members->seated[0], now_ns);
+        members_unseat(members, &members->seated[1], now_ns);
+        free(members);
+        leave(&one);
+        leave(&two);
+}
+
 /* -- Set up ----------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -316,6 +356,7 @@ int main(void)
                 cmocka_unit_test(a_session_that_spoils_its_pages_harms_itself),
                 cmocka_unit_test(terms_change_live),
                 cmocka_unit_test(what_programs_count_is_summed_up),
+                cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
         };
 
         return cmocka_run_group_tests_name("scheduler", tests, set_up, tear_down);
