@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "interpose/gate.h"
+#include "shim/cuda/credits.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
 #include "shim/helper.h"
@@ -41,132 +42,9 @@
 #define LANE_LOOKS 1000u
 #define LANE_LOOK_NS 1000000
 
-static const _Atomic uint64_t no_gate;
-static const _Atomic uint32_t no_turn;
+/* -- Asking the driver ------------------------------------------------------------------------ */
 
-/* -- credit -- */
-
-/* The C library's, since 2.18: runs when the thread ends. */
-extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
-extern __attribute__((visibility("hidden"))) void *__dso_handle;
-
-/* Counts what was spent, gives the rest back. */
-static void credit_return(void)
-{
-        struct credit *credit = &credit_here;
-        struct lane *lane = (struct lane *)(uintptr_t)credit->lane;
-        uint32_t unspent = credit->left > 0 ? (uint32_t)credit->left : credit->unspent;
-        uint32_t spent = credit->granted - unspent;
-        bool is_counted = !credit->is_any && lane &&
-                          load_acquire(&lane->context) == credit->context && credit->granted;
-
-        credit->left = 0;
-        if (is_counted && spent) {
-                add_relaxed(&lane->since, spent);
-                add_relaxed(&lane->since_ns, spent * credit->piece_ns);
-        }
-        if (is_counted && unspent)
-                admit_refund(&lane->work->admit, unspent * credit->piece_ns, clock_now_ns());
-        credit->granted = credit->unspent = 0;
-        credit->lane = 0;
-        credit->is_broken = false;
-}
-
-static void at_thread_end(void *unused)
-{
-        (void)unused;
-        credit_return();
-}
-
-/* False: who could not give back what it leaves gets nothing ahead. */
-static bool will_tell_thread_end(void)
-{
-        static _Thread_local bool is_told;
-
-        if (!is_told)
-                is_told = __cxa_thread_atexit_impl(at_thread_end, NULL, &__dso_handle) == 0;
-        return is_told;
-}
-
-/* Without a session: for ever. */
-static void credit_for_ever(void)
-{
-        credit_here = (struct credit){
-                .left = INT32_MAX, .is_any = UINT64_MAX, .gate = &no_gate, .turn = &no_turn
-        };
-}
-
-static const _Atomic uint64_t *gate_of(const struct limits_page *limits)
-{
-        _Static_assert(offsetof(struct limits_page, gate) % 8 == 0 &&
-                               offsetof(struct limits_page, epoch) ==
-                                       offsetof(struct limits_page, gate) + 4,
-                       "read as one");
-        return (const _Atomic uint64_t *)(const void *)&limits->gate;
-}
-
-/* The gate open, the limits as they are now. */
-static uint64_t gate_seen(const struct limits_page *limits)
-{
-        union {
-                uint32_t half[2];
-                uint64_t word;
-        } seen = { .half = { 0, load_acquire(shared_half(&limits->epoch)) } };
-
-        return seen.word;
-}
-
-static bool has_no_cap(const struct limits_page *limits)
-{
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                uint32_t cap_ppm = load_relaxed(shared_half(&limits->device[i].cap_ppm));
-
-                if (cap_ppm && cap_ppm < PAGE_WHOLE_PPM)
-                        return false;
-        }
-        return true;
-}
-
-/* Without a cap and a scheduler: until something changes. A scheduler that comes, for whichever
- * device, changes its time. */
-static void credit_open(const struct passage *passage, const struct admit *admit)
-{
-        const _Atomic uint32_t *spoke =
-                (const _Atomic uint32_t *)(const void *)&admit->limits->scheduler_at_ns;
-
-        credit_here = (struct credit){
-                .left = INT32_MAX,
-                .stream = passage->key,
-                .is_any = has_no_cap(admit->limits) ? UINT64_MAX : 0,
-                .context = passage->context,
-                .gate = gate_of(admit->limits),
-                .gate_seen = passage->gate_seen,
-                .turn = spoke,
-                .turn_seen = load_acquire(spoke),
-        };
-}
-
-/* Of none, too: what is to come in the stream is told by what was. */
-static void credit_grant(const struct passage *passage)
-{
-        const struct admit *admit = &passage->lane->work->admit;
-        uint32_t pieces = passage->pieces - 1;
-
-        credit_here = (struct credit){
-                .left = (int32_t)pieces,
-                .granted = pieces,
-                .stream = passage->key,
-                .context = passage->context,
-                .gate = gate_of(admit->limits),
-                .gate_seen = passage->gate_seen,
-                .turn = shared_half(&admit->device->lease.turn),
-                .turn_seen = passage->turn,
-                .piece_ns = passage->piece_ns,
-                .lane = (uintptr_t)passage->lane,
-        };
-}
-
-/* -- asking the driver, without leaving a trace in a capture that some thread is at -- */
+/* All without leaving a trace in a capture that some thread is at. */
 
 static void relax(struct passage *passage)
 {
@@ -201,7 +79,7 @@ static CUcontext context_of(CUstream stream)
         return real.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
 }
 
-/* -- the slow path -- */
+/* -- The slow path ---------------------------------------------------------------------------- */
 
 /* What the passage found of its lane. */
 struct scene {
@@ -236,7 +114,7 @@ static uint32_t most_pieces(const struct scene *scene, const struct way *way)
         uint64_t gap;
 
         if (way->key == KEY_NEVER || !scene->expected.samples || !scene->is_held ||
-            !will_tell_thread_end())
+            !credit_may_be_granted())
                 return 1;
         if (scene->is_mixed)
                 return (uint32_t)(MIXED_PIECES_NS / mean_ns) + 1;
@@ -339,7 +217,7 @@ static bool must_escape(struct scene *scene, const struct admit_answer *answer, 
 /* A stream whose work cannot even begin is filled faster each time. */
 static uint32_t escape_pieces(const struct scene *scene, const struct way *way)
 {
-        if (!scene->is_blocked || way->key == KEY_NEVER || !will_tell_thread_end())
+        if (!scene->is_blocked || way->key == KEY_NEVER || !credit_may_be_granted())
                 return 1;
         return 1u << (scene->escapes < ESCAPE_DOUBLES ? scene->escapes : ESCAPE_DOUBLES);
 }
@@ -533,7 +411,7 @@ void passage_begin(struct passage *ret, const struct way *way)
         if (!work)
                 return;
         ret->context = key_of(context);
-        ret->gate_seen = gate_seen(work->admit.limits);
+        ret->gate_seen = credit_gate_seen(work->admit.limits);
         terms = admit_terms(&work->admit, clock_now_ns());
         ret->turn = terms.turn;
         if (!terms_are_strict(&terms)) {
