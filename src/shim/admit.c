@@ -50,7 +50,7 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
         return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
 }
 
-/* -- what holds -- */
+/* -- What holds ------------------------------------------------------------------------------- */
 
 static uint32_t cap_of(const struct admit *admit)
 {
@@ -97,7 +97,7 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
         return terms;
 }
 
-/* -- ringing -- */
+/* -- Ringing ---------------------------------------------------------------------------------- */
 
 static void ring(const struct admit *admit)
 {
@@ -128,7 +128,7 @@ void admit_note_active(const struct admit *admit, uint64_t now_ns)
                 ring(admit);
 }
 
-/* -- turns of the session's processes -- */
+/* -- Turns of the session's processes --------------------------------------------------------- */
 
 static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
 {
@@ -204,7 +204,7 @@ void admit_yield(const struct admit *admit, uint64_t now_ns)
                 ring(admit);
 }
 
-/* -- asking -- */
+/* -- Asking ----------------------------------------------------------------------------------- */
 
 static struct admit_answer wait_for(enum admit_reason reason, const struct terms *terms,
                                     const uint32_t *word, uint64_t deadline_ns)
@@ -304,8 +304,7 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
         if (ask->is_stuck || (ask->in_flight_ns && need_ns > window_ns(ask, &terms)))
                 return wait_for(ADMIT_WINDOW, &terms, &admit->limits->epoch,
                                 now_ns + drain_look_ns(ask));
-        /* Of who has a lease, the scheduler keeps the cap: it knows when the session had no turn.
-         */
+        /* Under a lease the scheduler keeps the cap: it knows when the session had no turn. */
         if (terms.cap_ppm != PAGE_WHOLE_PPM && terms.mode != PAGE_MODE_OPEN) {
                 int64_t level_ns = bank_level_ns(admit->meter, terms.cap_ppm, now_ns);
                 int64_t wanted_ns = wanted_level_ns(ask, terms.cap_ppm);

@@ -50,7 +50,7 @@ static union {
 
 extern struct lanes lanes __attribute__((alias("store")));
 
-/* -- the device -- */
+/* -- The device ------------------------------------------------------------------------------- */
 
 static void work_fill(struct work *work, int row)
 {
@@ -87,7 +87,7 @@ struct work *work_of(int row)
         return work;
 }
 
-/* -- lanes -- */
+/* -- Lanes ------------------------------------------------------------------------------------ */
 
 bool lane_try(struct lane *lane)
 {
@@ -198,7 +198,7 @@ struct lane *lane_find(CUcontext context, CUstream stream, struct work *work)
         return lane;
 }
 
-/* -- what work took -- */
+/* -- What work took --------------------------------------------------------------------------- */
 
 static struct graph_cost *graph_cost(uint64_t graph)
 {
@@ -422,7 +422,7 @@ bool lanes_are_done(const struct work *work)
         return true;
 }
 
-/* -- what the helper does -- */
+/* -- What the helper does --------------------------------------------------------------------- */
 
 static bool has_markers(const struct work *work)
 {
@@ -487,7 +487,7 @@ uint64_t lanes_tend(uint64_t now_ns)
         return next_ns;
 }
 
-/* -- markers -- */
+/* -- Markers ---------------------------------------------------------------------------------- */
 
 uint64_t lane_oldest_ns(const struct lane *lane)
 {
