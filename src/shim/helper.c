@@ -129,9 +129,9 @@ bool helper_kick(helper_task *task)
         errno = saved;
         if (!is_running)
                 return false;
-        if (load_acquire(&helper.is_asleep)) {
-                add_acq_rel(&helper.bell, 1);
+        /* Rung also while it is at its task: it may have passed by what there is to do now. */
+        add_acq_rel(&helper.bell, 1);
+        if (load_acquire(&helper.is_asleep))
                 clock_wake(&helper.bell, 1);
-        }
         return true;
 }
