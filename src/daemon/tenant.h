@@ -29,7 +29,7 @@ struct tenants;
 
 struct tenants_options {
         struct event_base *base;
-        struct node *node;           /* borrowed; whose one watcher of folders this is */
+        struct node *node;           /* borrowed */
         const struct config *config; /* borrowed; read anew at each use */
 };
 
