@@ -87,12 +87,24 @@ static bool read_compute(struct reading *reading, json_t *value)
         return true;
 }
 
+#define USUAL_WEIGHT 100
+#define USUAL_PRIORITY 1
+#define NO_LEASES "the usual: this daemon hands out no leases (compute.leases = no)"
+
+/* Nobody is promised what nobody keeps. */
+static bool can_weigh(const struct reading *reading)
+{
+        return reading->call->api->options.config->has_leases;
+}
+
 static bool read_guarantee(struct reading *reading, json_t *value)
 {
         uint32_t milli;
 
         if (!read_percent(reading, "guarantee", value, &milli))
                 return false;
+        if (milli > 0 && !can_weigh(reading))
+                return reading_refuse(reading, "guarantee", NO_LEASES);
         reading->event->change_bits |= SESSIONS_HAS_COMPUTE;
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)
                 reading->one->share[i].guarantee_milli_percent = milli;
@@ -105,6 +117,8 @@ static bool read_weight(struct reading *reading, json_t *value)
 
         if (!json_is_integer(value) || weight < 1 || weight > 10000)
                 return reading_refuse(reading, "weight", "1 to 10000");
+        if (weight != USUAL_WEIGHT && !can_weigh(reading))
+                return reading_refuse(reading, "weight", NO_LEASES);
         reading->one->weight = (uint32_t)weight;
         reading->event->change_bits |= SESSIONS_HAS_WEIGHT;
         return true;
@@ -128,6 +142,8 @@ static bool read_priority(struct reading *reading, json_t *value)
 
         if (word < 0)
                 return reading_refuse(reading, "priority", "batch, normal or rt");
+        if (word != USUAL_PRIORITY && !can_weigh(reading))
+                return reading_refuse(reading, "priority", NO_LEASES);
         reading->one->priority = (uint8_t)word;
         reading->event->change_bits |= SESSIONS_HAS_PRIORITY;
         return true;
@@ -380,8 +396,8 @@ bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one 
                                                                    !call->exchange->peer->is_local
                                                            ? 0
                                                            : call->caller.uid,
-                                      .weight = 100,
-                                      .priority = 1,
+                                      .weight = USUAL_WEIGHT,
+                                      .priority = USUAL_PRIORITY,
                                       .labels = "{}" };
         if (random_fill(one->id, sizeof(one->id), NULL) < 0) {
                 api_refuse(call, 503, "unavailable", NULL, "no random numbers");

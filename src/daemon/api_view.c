@@ -8,6 +8,7 @@
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/api_parts.h"
+#include "daemon/schedule/scheduler.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -67,6 +68,22 @@ json_t *api_bytes(uint64_t value)
         return json_integer(whole(value));
 }
 
+/* Only where it has launched since the daemon began. */
+static void add_time(json_t *view, const struct api *api, const struct sessions_one *session,
+                     unsigned share)
+{
+        struct scheduler_view seen;
+
+        if (!scheduler_read(api->options.scheduler, session->id, share, &seen))
+                return;
+        json_object_set_new(
+                view, "gpu_time",
+                json_pack("{s:f, s:f, s:f, s:f, s:I}", "held_seconds", (double)seen.held_ns / 1e9,
+                          "billed_seconds", (double)seen.billed_ns / 1e9, "waited_seconds",
+                          (double)seen.waited_ns / 1e9, "throttled_seconds",
+                          (double)seen.throttled_ns / 1e9, "leases", whole(seen.leases)));
+}
+
 static json_t *view_share(const struct api *api, const struct sessions_one *session,
                           const struct sessions_share *share, const struct folder_use *use)
 {
@@ -86,6 +103,7 @@ static json_t *view_share(const struct api *api, const struct sessions_one *sess
 
         api_add_driver(view, node_driver_bytes(api->options.node, session, share->uuid),
                        used_bytes);
+        add_time(view, api, session, (unsigned)(share - session->share));
         return view;
 }
 

@@ -116,6 +116,8 @@ def test_metrics_tell_what_was_waited_for(node):
     assert float(lines["aliquot_gate_waits_total"]) > 10
     assert float(lines["aliquot_gate_wait_seconds_total"]) > 0.3
     assert float(lines["aliquot_gpu_busy_seconds_total"]) > 0.2
+    device, = node.daemon.get("/v1/sessions/s0").json["devices"]
+    assert device["gpu_time"]["held_seconds"] > 0.2, device
 
 
 def test_a_node_may_have_no_leases(sim, build):
@@ -128,3 +130,6 @@ def test_a_node_may_have_no_leases(sim, build):
     out, err = program.communicate(timeout=HANG_SECONDS)
     assert program.returncode == 0 and abs(json.loads(out)["own"] - 0.3) < POINT, (out, err)
     assert "aliquot_gate_waits_total" in daemon.get("/metrics").text
+    for field, value in (("guarantee", 10), ("weight", 200), ("priority", "rt")):
+        refused = daemon.patch("/v1/sessions/s0", {field: value})
+        assert refused.status == 400 and refused.json["field"] == field and "leases" in refused.json["detail"], refused

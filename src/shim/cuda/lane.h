@@ -65,10 +65,10 @@ struct marker {
 
 struct lane {
         _Atomic uint32_t is_held;
-        _Atomic uint64_t context; /* 0 = free; written last (release), under lanes_lock */
-        _Atomic uint64_t key;     /* stream_key() */
-        CUstream stream;          /* with the default stream spelt out */
-        struct work *work;
+        _Atomic uint64_t context;  /* 0 = free; written last (release), under lanes_lock */
+        _Atomic uint64_t key;      /* stream_key() */
+        CUstream stream;           /* with the default stream spelt out */
+        struct work *_Atomic work; /* others may look */
         struct timeline *timeline; /* NULL: no events to be had */
         uint64_t began_ns;         /* then: host's time of the first launch since it was idle */
         _Atomic uint64_t used_at_ns;
@@ -80,7 +80,8 @@ struct lane {
         /* Of the holder: */
         CUevent event[LANE_MARKERS];
         struct marker marker[LANE_MARKERS];
-        uint32_t first, count; /* markers to come, oldest first */
+        uint32_t first;         /* markers to come, oldest first */
+        _Atomic uint32_t count; /* others may look */
         bool has_last;
         _Atomic int64_t last_ns; /* of the newest marker passed; while there are others, no later
                                     interval begins before it */
