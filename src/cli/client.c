@@ -122,13 +122,12 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         return body;
 }
 
-/* 0 and null: none. */
-static uint32_t cap_of(const json_t *device)
+/* 0: null. */
+static uint32_t ppm_of(const json_t *device, const char *key)
 {
-        double percent = json_number_value(json_object_get(device, "compute_percent"));
+        double percent = json_number_value(json_object_get(device, key));
 
-        return percent > 0 && percent < 100 ? (uint32_t)(percent * PAGE_WHOLE_PPM / 100 + 0.5)
-                                            : PAGE_WHOLE_PPM;
+        return percent > 0 && percent <= 100 ? (uint32_t)(percent * PAGE_WHOLE_PPM / 100 + 0.5) : 0;
 }
 
 /* Returns how many. `used` is what the daemon calls the bytes in use. */
@@ -147,7 +146,10 @@ static unsigned read_shares(const json_t *devices, const char *used,
                         break;
                 text_put(share->uuid, sizeof(share->uuid), NULL, "%s", client_text(device, "uuid"));
                 share->memory_bytes = client_whole(device, "memory_bytes");
-                share->cap_ppm = cap_of(device);
+                share->cap_ppm = ppm_of(device, "compute_percent");
+                if (!share->cap_ppm)
+                        share->cap_ppm = PAGE_WHOLE_PPM;
+                share->guarantee_ppm = ppm_of(device, "guarantee_percent");
                 share->used_bytes = client_whole(device, used);
                 share->card_bytes = client_whole(device, "card_bytes");
                 count++;
@@ -163,6 +165,7 @@ static void read_session(json_t *json, struct client_session *ret)
 
         *ret = (struct client_session){ .owner = (uint32_t)client_whole(json, "owner"),
                                         .version = client_whole(json, "version"),
+                                        .weight = (uint32_t)client_whole(json, "weight"),
                                         .processes = (unsigned)client_whole(json, "processes") };
         if (json_is_number(ttl) && json_number_value(ttl) >= 1)
                 ret->ttl_seconds = (uint64_t)json_number_value(ttl);
@@ -170,6 +173,7 @@ static void read_session(json_t *json, struct client_session *ret)
         text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));
         text_quote(client_text(json, "state"), ret->state, sizeof(ret->state));
         text_quote(client_text(json, "on_end"), ret->on_end, sizeof(ret->on_end));
+        text_quote(client_text(json, "priority"), ret->priority, sizeof(ret->priority));
         text_quote(client_text(json, "expires_at"), ret->expires_at, sizeof(ret->expires_at));
         json_object_foreach(json_object_get(json, "labels"), key, value)
         {

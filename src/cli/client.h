@@ -46,7 +46,8 @@ struct client_share {
         uint64_t memory_bytes;
         uint64_t used_bytes;
         uint64_t card_bytes; /* 0: not known */
-        uint32_t cap_ppm;    /* of its time; PAGE_WHOLE_PPM: none. Told, not wished */
+        /* Of its time; told, not wished. PAGE_WHOLE_PPM is no cap, 0 no guarantee. */
+        uint32_t cap_ppm, guarantee_ppm;
 };
 
 /* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
@@ -74,6 +75,8 @@ struct client_session {
         char name[PAGE_NAME_BYTES];
         char state[CLIENT_WORD_BYTES];
         char on_end[CLIENT_WORD_BYTES];
+        char priority[CLIENT_WORD_BYTES];
+        uint32_t weight;
         char expires_at[CLIENT_WORD_BYTES]; /* ISO 8601; "": never */
         uint32_t owner;
         uint64_t version;

@@ -84,20 +84,30 @@ static int find_daemon(const struct attempt *attempt, const struct entrance *ent
         return rc < 0 ? rc : 1;
 }
 
+static int create_here(const struct attempt *attempt, struct entrance *entrance, struct error *err)
+{
+        int rc = store_create(&entrance->store, &attempt->wish, &entrance->session, err);
+
+        entrance->is_created = rc == 0;
+        return rc;
+}
+
 static int create_remotely(const struct attempt *attempt, struct entrance *entrance,
                            struct error *err)
 {
-        int rc = CLIENT_AWAY;
+        int rc = CLIENT_AWAY, found = 1;
 
-        /* One that goes with its last session can go in this very moment; one that is there and
-         * silent is not asked twice. */
-        for (unsigned i = 0; rc == CLIENT_AWAY && i < STARTS; i++) {
+        /* One that goes with its last session can go in this very moment: then it is as if it had
+         * never been there. One that is there and silent is not asked twice. */
+        for (unsigned i = 0; rc == CLIENT_AWAY && found > 0 && i < STARTS; i++) {
                 rc = remote_create(&entrance->store, attempt->flags, attempt->request,
                                    entrance->name, err);
-                if (rc == CLIENT_AWAY && (presence_look(&entrance->store) == PRESENCE_LISTENS ||
-                                          find_daemon(attempt, entrance, NULL) <= 0))
+                if (rc != CLIENT_AWAY || presence_look(&entrance->store) == PRESENCE_LISTENS)
                         break;
+                found = find_daemon(attempt, entrance, NULL);
         }
+        if (rc == CLIENT_AWAY && found == 0)
+                return create_here(attempt, entrance, err);
         entrance->is_created = rc == 0;
         return rc < 0 ? rc
                       : store_join(&entrance->store, entrance->name, false, &entrance->session,
@@ -124,9 +134,7 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
                 return rc;
         if (rc > 0)
                 return create_remotely(attempt, entrance, err);
-        rc = store_create(&entrance->store, &attempt->wish, &entrance->session, err);
-        entrance->is_created = rc == 0;
-        return rc;
+        return create_here(attempt, entrance, err);
 }
 
 static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)

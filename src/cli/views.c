@@ -98,6 +98,27 @@ static void print_rows(const struct store_session *session, const struct usage *
         table_print(table);
 }
 
+static const char *cap_text(uint32_t cap_ppm, char ret[SIZE_TEXT_BYTES])
+{
+        return size_canonical(&(struct size){ 0, cap_ppm * MICRO_PERCENT_A_PPM }, ret);
+}
+
+#define USUAL_WEIGHT 100u
+
+/* Where it stands among others, as far as that is not usual. */
+static void print_rank(const struct client_session *terms)
+{
+        uint32_t guarantee_ppm = terms->share_count ? terms->share[0].guarantee_ppm : 0;
+        char percent[SIZE_TEXT_BYTES];
+
+        if (guarantee_ppm)
+                printf("guarantee  %s\n", cap_text(guarantee_ppm, percent));
+        if (terms->weight && terms->weight != USUAL_WEIGHT)
+                printf("weight     %u\n", terms->weight);
+        if (terms->priority[0] && strcmp(terms->priority, "normal") != 0)
+                printf("priority   %s\n", terms->priority);
+}
+
 /* What the daemon that made it says besides. */
 static void print_terms(const struct client_session *terms)
 {
@@ -105,6 +126,7 @@ static void print_terms(const struct client_session *terms)
                 printf("state      %s, with %s\n", terms->state, terms->on_end);
         else if (terms->expires_at[0])
                 printf("ends       %s, then %s\n", terms->expires_at, terms->on_end);
+        print_rank(terms);
         for (unsigned i = 0; i < terms->label_count; i++)
                 printf("label      %s\n", terms->label[i]);
 }
@@ -114,11 +136,6 @@ static uint32_t cap_of(const struct store_session *session, unsigned row)
         uint32_t cap_ppm = load_acquire(shared_half(&session->limits->device[row].cap_ppm));
 
         return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
-}
-
-static const char *cap_text(uint32_t cap_ppm, char ret[SIZE_TEXT_BYTES])
-{
-        return size_canonical(&(struct size){ 0, cap_ppm * MICRO_PERCENT_A_PPM }, ret);
 }
 
 static void print_caps(const struct store_session *session)
@@ -163,10 +180,16 @@ static void json_terms(struct json_out *out, const struct client_session *terms)
         else
                 json_out_null(out, "ttl_seconds");
         json_out_text(out, "on_end", terms ? terms->on_end : NULL);
+        json_out_text(out, "priority", terms ? terms->priority : NULL);
         if (!terms) {
+                json_out_null(out, "weight");
+                json_out_null(out, "guarantee_percent");
                 json_out_null(out, "labels");
                 return;
         }
+        json_out_u64(out, "weight", terms->weight);
+        json_out_percent(out, "guarantee_percent",
+                         terms->share_count ? terms->share[0].guarantee_ppm : 0);
         json_out_open(out, "labels", '{');
         for (unsigned i = 0; i < terms->label_count; i++) {
                 char key[sizeof(terms->label[0])];

@@ -45,6 +45,22 @@ struct work {
         bool must_look;   /* whether the session is empty now */
 };
 
+/* What is not usual of it. A session has one cap and one guarantee for all its GPUs. */
+static void describe_time(const struct sessions_one *session, struct text *text)
+{
+        static const char *const priorities[] = { "batch", "normal", "rt" };
+        const struct sessions_share *share = &session->share[0];
+
+        if (share->compute_milli_percent)
+                text_add(text, ",\"compute\":%g", share->compute_milli_percent / 1000.0);
+        if (share->guarantee_milli_percent)
+                text_add(text, ",\"guarantee\":%g", share->guarantee_milli_percent / 1000.0);
+        if (session->weight != 100)
+                text_add(text, ",\"weight\":%u", session->weight);
+        if (session->priority != 1)
+                text_add(text, ",\"priority\":\"%s\"", priorities[session->priority % 3]);
+}
+
 static void describe_session(const struct sessions_one *session, struct text *text)
 {
         char uuid[UUID_TEXT_BYTES];
@@ -54,7 +70,9 @@ static void describe_session(const struct sessions_one *session, struct text *te
                 text_add(text, "%s\"%s\":%llu", i ? "," : "",
                          uuid_format(session->share[i].uuid, false, uuid),
                          (unsigned long long)session->share[i].memory_bytes);
-        text_add(text, "},\"owner\":%u,\"version\":%llu,\"expires_ns\":%llu}", session->owner_uid,
+        text_add(text, "}");
+        describe_time(session, text);
+        text_add(text, ",\"owner\":%u,\"version\":%llu,\"expires_ns\":%llu}", session->owner_uid,
                  (unsigned long long)session->version, (unsigned long long)session->expires_ns);
 }
 

@@ -478,6 +478,10 @@ def test_where_a_session_stands_among_others(cli, daemon):
         device, = {(d["compute_percent"], d["guarantee_percent"]) for d in told["devices"]}
         return *device, told["weight"], told["priority"]
     assert stands() == (60, 20, 300, "rt")
+    shown = cli("show", "s", "--json").json
+    assert (shown["guarantee_percent"], shown["weight"], shown["priority"]) == (20, 300, "rt"), shown
+    assert re.search(r"guarantee +20%\nweight +300\npriority +rt\n", cli("show", "s").stdout)
+    assert "compute=60 guarantee=20 weight=300 priority=rt" in cli("events", "--last", "1", "--count", "1").stdout
     assert cli("set", "s", "--weight", "50", "--guarantee", "0").rc == 0
     assert stands() == (60, None, 50, "rt")
     result = cli("set", "s", "--guarantee", "70")
