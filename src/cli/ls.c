@@ -40,11 +40,38 @@ static uint64_t limit_of(const struct store_session *session, unsigned row)
         return load_acquire(shared_word(&session->limits->device[row].limit_bytes));
 }
 
+#define CAPS_BYTES (SIZE_TEXT_BYTES + 16)
+
+static uint32_t cap_of(const struct store_session *session, unsigned row)
+{
+        uint32_t cap_ppm = load_acquire(shared_half(&session->limits->device[row].cap_ppm));
+
+        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
+}
+
+/* ", compute 30%": the least of its cards; "" where none has a cap. */
+static const char *caps_of(const struct store_session *session, char ret[CAPS_BYTES])
+{
+        uint32_t least_ppm = PAGE_WHOLE_PPM;
+        struct size size = { 0 };
+        char shown[SIZE_TEXT_BYTES];
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (usage_has_row(session, i) && cap_of(session, i) < least_ppm)
+                        least_ppm = cap_of(session, i);
+        }
+        ret[0] = '\0';
+        size.micro_percent = least_ppm * MICRO_PERCENT_A_PPM;
+        if (least_ppm < PAGE_WHOLE_PPM)
+                snprintf(ret, CAPS_BYTES, ", compute %s", size_canonical(&size, shown));
+        return ret;
+}
+
 /* One size if all cards have the same, else each card's. */
 static void limits_cell(struct table *table, const struct store_session *session)
 {
         char text[PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)] = "";
-        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES], caps[CAPS_BYTES];
         uint64_t first = 0;
         unsigned count = 0, same = 0;
         size_t length = 0;
@@ -63,10 +90,13 @@ static void limits_cell(struct table *table, const struct store_session *session
         }
         if (count == 0)
                 first = load_acquire(shared_word(&session->limits->default_limit_bytes));
-        if (same == count)
-                table_bytes(table, first);
+        if (same != count)
+                table_cell(table, "%s%s", text, caps_of(session, caps));
+        else if (caps_of(session, caps)[0])
+                table_cell(table, "%s%s", first == PAGE_UNLIMITED ? "-" : size_format(first, size),
+                           caps);
         else
-                table_cell(table, "%s", text);
+                table_bytes(table, first);
 }
 
 static void limits_json(struct json_out *out, const struct store_session *session)
@@ -80,6 +110,7 @@ static void limits_json(struct json_out *out, const struct store_session *sessio
                 json_out_open(out, NULL, '{');
                 json_out_text(out, "uuid", views_uuid(session, i, uuid));
                 views_limit(out, "limit_bytes", limit_of(session, i));
+                views_cap(out, cap_of(session, i));
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');
@@ -138,6 +169,7 @@ static void foreign_json(struct json_out *out, const struct client_session *told
                 json_out_open(out, NULL, '{');
                 json_out_text(out, "uuid", told->share[i].uuid);
                 views_limit(out, "limit_bytes", told->share[i].memory_bytes);
+                views_cap(out, told->share[i].cap_ppm);
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');

@@ -110,7 +110,10 @@ static void refuse_answer(struct api_call *call, const struct sessions_actions *
                 break;
         default:
                 api_refuse(call, 400, "bad-field", field ? field : "body",
-                           "%s: not a value that makes sense here", field ? field : "body");
+                           field && strcmp(field, "guarantee") == 0
+                                   ? "%s: more than its cap (compute)"
+                                   : "%s: not a value that makes sense here",
+                           field ? field : "body");
                 break;
         }
 }

@@ -485,4 +485,4 @@ def test_where_a_session_stands_among_others(cli, daemon):
     assert cli("set", "s", "--weight", "50", "--guarantee", "0").rc == 0
     assert stands() == (60, None, 50, "rt")
     result = cli("set", "s", "--guarantee", "70")
-    assert result.rc != 0 and "guarantee" in result.stderr and stands() == (60, None, 50, "rt"), result
+    assert result.rc != 0 and "guarantee: more than its cap" in result.stderr and stands() == (60, None, 50, "rt"), result

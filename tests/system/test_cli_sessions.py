@@ -59,7 +59,7 @@ SESSION = {
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
           "created_as": (str, NONE), "error": (str, NONE),
-          "devices": [{"uuid": str, "limit_bytes": (int, NONE)}]}
+          "devices": [{"uuid": str, "limit_bytes": (int, NONE), "compute_percent": (int, float, NONE)}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
        "used_bytes": int, "unexplained_bytes": int,
        "sessions": [{"name": str, "limit_bytes": (int, NONE), "used_bytes": int}]}
@@ -232,6 +232,7 @@ def test_caps_on_compute_change_apart_from_memory(cli):
     """A cap that was not spoken of stays, and so does memory."""
     assert cli("create", "s", "--memory", "256MiB", "--compute", "30").rc == 0
     assert caps(cli) == [30, 30]
+    assert re.search(r"^s +0 +0 B +256 MiB, compute 30%$", cli("ls").stdout, re.MULTILINE), cli("ls").stdout
     assert cli("set", "s", "--compute", "1=12.5").rc == 0 and caps(cli) == [30, 12.5]
     assert cli("set", "s", "--memory", "128MiB").rc == 0 and caps(cli) == [30, 12.5]
     shown = cli("show", "s")
