@@ -157,7 +157,8 @@ static void lane_empty(struct lane *lane)
                         real.cuEventDestroy_v2(lane->event[i]);
                 lane->event[i] = NULL;
         }
-        lane->first = lane->count = 0;
+        lane->first = 0;
+        lane->count = 0;
         lane->has_last = false;
         lane->piece = (struct estimate){ 0 };
         store_relaxed(&lane->since, 0);
