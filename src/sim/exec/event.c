@@ -20,6 +20,7 @@
 
 #define POLL_NS 50000
 
+static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUevent free_events;
 static CUevent made_events; /* all there are */
@@ -48,6 +49,7 @@ void event_release(CUevent event)
         if (event->state != &event->own)
                 event_ipc_unmap(event->state);
         event->state = &event->own;
+        free(event->late.versions);
         pthread_mutex_lock(&free_lock);
         event->next_free = free_events;
         free_events = event;
@@ -98,9 +100,64 @@ uint64_t event_record_begin(CUevent event)
         return add_relaxed(&event->state->recorded, 1) + 1;
 }
 
-void event_complete(CUevent event, uint64_t version, uint64_t end_ns)
+/* Without memory the records between are taken as complete. */
+static void late_add(struct event_late *late, uint64_t from, uint64_t to)
 {
-        struct event_state *state = event->state;
+        size_t count = load_relaxed(&late->count);
+        size_t needed = count + (size_t)(to - from);
+
+        if (needed > late->room) {
+                uint64_t *grown = realloc(late->versions, 2 * needed * sizeof(*grown));
+
+                if (!grown)
+                        return;
+                late->versions = grown;
+                late->room = 2 * needed;
+        }
+        while (from < to)
+                late->versions[count++] = from++;
+        store_release(&late->count, count);
+}
+
+static size_t late_find(const struct event_late *late, uint64_t version)
+{
+        size_t count = load_relaxed(&late->count), at = 0;
+
+        while (at < count && late->versions[at] != version)
+                at++;
+        return at;
+}
+
+static void late_remove(struct event_late *late, uint64_t version)
+{
+        size_t count = load_relaxed(&late->count), at = late_find(late, version);
+
+        if (at == count)
+                return;
+        memmove(&late->versions[at], &late->versions[at + 1],
+                (count - at - 1) * sizeof(*late->versions));
+        store_release(&late->count, count - 1);
+}
+
+static void complete_own(CUevent event, uint64_t version, uint64_t end_ns)
+{
+        struct event_state *state = &event->own;
+        uint64_t completed;
+
+        pthread_mutex_lock(&late_lock);
+        completed = load_relaxed(&state->completed);
+        if (version <= completed) {
+                late_remove(&event->late, version);
+        } else {
+                late_add(&event->late, completed + 1, version);
+                store_release(&state->end_ns, end_ns);
+                store_release(&state->completed, version);
+        }
+        pthread_mutex_unlock(&late_lock);
+}
+
+static void complete_shared(struct event_state *state, uint64_t version, uint64_t end_ns)
+{
         uint64_t seen = load_relaxed(&state->completed);
 
         if (version < seen)
@@ -110,9 +167,29 @@ void event_complete(CUevent event, uint64_t version, uint64_t end_ns)
                 ;
 }
 
+void event_complete(CUevent event, uint64_t version, uint64_t end_ns)
+{
+        if (event->state == &event->own)
+                complete_own(event, version, end_ns);
+        else
+                complete_shared(event->state, version, end_ns);
+}
+
+static bool is_late(CUevent event, uint64_t version)
+{
+        bool is_found;
+
+        if (!load_acquire(&event->late.count))
+                return false;
+        pthread_mutex_lock(&late_lock);
+        is_found = late_find(&event->late, version) < load_relaxed(&event->late.count);
+        pthread_mutex_unlock(&late_lock);
+        return is_found;
+}
+
 bool event_is_complete(CUevent event, uint64_t version)
 {
-        return load_acquire(&event->state->completed) >= version;
+        return load_acquire(&event->state->completed) >= version && !is_late(event, version);
 }
 
 struct awaited {

@@ -3,8 +3,9 @@
  * Events: a point in a stream, its time, and who waits for it.
  *
  * Each record raises `recorded`; when the stream gets there, `completed` and `end_ns` follow. A
- * wait is for the record that was the latest when it was asked for. The state lies in the event,
- * or, for interprocess events, in a file that several processes map.
+ * wait is for the record that was the latest when it was asked for, which a later record in
+ * another stream may overtake. The state lies in the event, or, for interprocess events, in a file
+ * that several processes map; records of these are taken to complete in order.
  */
 #ifndef ALIQUOT_SIM_EXEC_EVENT_H
 #define ALIQUOT_SIM_EXEC_EVENT_H
@@ -17,8 +18,15 @@
 
 struct event_state {
         _Atomic uint64_t recorded;  /* recording calls */
-        _Atomic uint64_t completed; /* streams' workers, release: end_ns is from this record */
+        _Atomic uint64_t completed; /* the latest there is: end_ns is from this record */
         _Atomic uint64_t end_ns;
+};
+
+/* Records before `completed` that their streams have yet to reach, the oldest first. */
+struct event_late {
+        uint64_t *versions; /* guarded by late_lock in event.c */
+        size_t room;
+        _Atomic size_t count; /* rises before `completed` does */
 };
 
 struct CUevent_st {
@@ -29,6 +37,7 @@ struct CUevent_st {
         _Atomic uint32_t references; /* the handle's, and one a command that names it */
         struct event_state *state;   /* &own, or shared */
         struct event_state own;
+        struct event_late late;
         uint64_t ipc_id; /* names the shared file; 0 when not shared */
         struct CUevent_st *next_free;
         struct CUevent_st *next_made;

@@ -101,6 +101,38 @@ static void an_event_orders_two_streams(void **state)
         ok(cuMemFreeHost((void *)gate));
 }
 
+static void a_wait_is_for_the_record_of_its_time(void **state)
+{
+        CUdeviceptr gate = make_gate(), to = stage_alloc(64);
+        CUstream first, second, other;
+        CUevent event;
+
+        ok(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+        ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+        ok(cuStreamWaitValue32_v2(first, gate, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        stage_fill(first, to, 1, 16);
+        for (int i = 0; i < 10; i++)
+                ok(cuEventRecord(event, first));
+        ok(cuStreamWaitEvent(second, event, 0));
+        stage_fill(second, to, 2, 16);
+        stage_spin(other, 1000);
+        ok(cuEventRecord(event, other));
+        ok(cuEventSynchronize(event));
+        ok(cuStreamSynchronize(other));
+        assert_int_equal(cuStreamQuery(second), CUDA_ERROR_NOT_READY);
+        open_gate(gate);
+        ok(cuStreamSynchronize(second));
+        assert_int_equal(stage_word(to, 0), 2);
+        ok(cuEventDestroy_v2(event));
+        ok(cuStreamDestroy_v2(first));
+        ok(cuStreamDestroy_v2(second));
+        ok(cuStreamDestroy_v2(other));
+        ok(cuMemFree_v2(to));
+        ok(cuMemFreeHost((void *)gate));
+}
+
 /* The legacy default stream waits for blocking streams, and they for it; others do not care. */
 static void the_legacy_stream_is_a_barrier(void **state)
 {
@@ -365,6 +397,7 @@ int main(void)
                 cmocka_unit_test(a_stream_is_asynchronous),
                 cmocka_unit_test(a_thousand_launches_do_not_block),
                 cmocka_unit_test(an_event_orders_two_streams),
+                cmocka_unit_test(a_wait_is_for_the_record_of_its_time),
                 cmocka_unit_test(the_legacy_stream_is_a_barrier),
                 cmocka_unit_test(each_thread_has_its_own_default_stream),
                 cmocka_unit_test(spin_takes_what_it_says),
