@@ -269,8 +269,15 @@ static void test_a_welcome_has_two_descriptors(void **state)
 {
         serve(bring_none);
         expect_failure(LONG_NS, -EPROTO, "0 descriptors, expected 2");
-        kill(daemon_pid, SIGKILL);
-        waitpid(daemon_pid, NULL, 0);
+}
+
+/* As many as there is room for are put in the table, and all of these are closed. */
+static void test_descriptors_that_are_too_many_are_closed(void **state)
+{
+        if (getenv("ALIQUOT_EMULATOR")) {
+                print_message("not under qemu-user: it loses descriptors of a message\n");
+                skip();
+        }
         serve(bring_many);
         expect_failure(LONG_NS, -EPROTO, "descriptors, expected 2");
 }
@@ -393,6 +400,7 @@ int main(void)
                 story(test_who_is_told_to_come_again_does),
                 story(test_who_is_refused_says_why),
                 story(test_a_welcome_has_two_descriptors),
+                story(test_descriptors_that_are_too_many_are_closed),
                 story(test_descriptors_are_the_files_that_they_should_be),
                 story(test_a_file_that_was_cut_short_is_not_mapped),
                 story(test_what_is_no_welcome_is_refused),
