@@ -12,6 +12,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 #define LOOK_NS 10000000
 #define SECOND_NS 1000000000
 
@@ -27,6 +31,21 @@ void robust_init(pthread_mutex_t *mutex)
         pthread_mutexattr_destroy(&attributes);
 }
 
+#ifdef __SANITIZE_THREAD__
+/* The thread sanitizer takes pthread_mutex_timedlock() that returned EOWNERDEAD for one that did
+ * not get the mutex (gcc 12). */
+static void tell_inherited(pthread_mutex_t *mutex)
+{
+        __tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);
+        __tsan_mutex_post_lock(mutex, __tsan_mutex_try_lock, 0);
+}
+#else
+static void tell_inherited(const pthread_mutex_t *mutex)
+{
+        (void)mutex;
+}
+#endif
+
 int robust_lock(pthread_mutex_t *mutex)
 {
         int rc = pthread_mutex_trylock(mutex);
@@ -39,6 +58,8 @@ int robust_lock(pthread_mutex_t *mutex)
                 look.tv_sec += look.tv_nsec / SECOND_NS;
                 look.tv_nsec %= SECOND_NS;
                 rc = pthread_mutex_timedlock(mutex, &look);
+                if (rc == EOWNERDEAD)
+                        tell_inherited(mutex);
         }
         return rc;
 }
