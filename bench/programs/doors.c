@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "common/machine_clock.h"
 
 #define ROUNDS 101
 #define CALLS 200000
@@ -43,44 +44,36 @@ struct way {
         const char *name;
 };
 
-static double now_ns(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static double time_calls(const struct way *w)
 {
         plain *volatile function = w->function;
         plain *f = function;
-        double start = now_ns();
+        uint64_t began_ns = clock_machine_ns();
 
         for (int i = 0; i < CALLS; i++)
                 f();
-        return (now_ns() - start) / CALLS;
+        return (double)(clock_machine_ns() - began_ns) / CALLS;
 }
 
 static double time_finds(const struct way *w)
 {
-        double start = now_ns();
+        uint64_t began_ns = clock_machine_ns();
         void *address;
         int status;
 
         for (unsigned i = 0, at = 0; i < LOOKUPS; i++, at = at + 1 < request_count ? at + 1 : 0)
                 w->find(requests[at].name, &address, requests[at].version, requests[at].flags,
                         &status);
-        return (now_ns() - start) / LOOKUPS;
+        return (double)(clock_machine_ns() - began_ns) / LOOKUPS;
 }
 
 static double time_looks(const struct way *w)
 {
-        double start = now_ns();
+        uint64_t began_ns = clock_machine_ns();
 
         for (unsigned i = 0; i < LOOKUPS; i++)
                 w->look(w->handle, w->name);
-        return (now_ns() - start) / LOOKUPS;
+        return (double)(clock_machine_ns() - began_ns) / LOOKUPS;
 }
 
 static int by_value(const void *a, const void *b)

@@ -18,10 +18,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 #include "double.h"
 #include "shim/charge.h"
 
@@ -30,14 +30,6 @@
 #define SAMPLES 20000u
 #define BLOCK UINT64_C(512)
 #define FIRST UINT64_C(0x7f0000000000)
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -71,7 +63,7 @@ static void time_pairs(uint64_t live, bool is_random)
         for (uint64_t i = 0; i < live; i++)
                 hold(keys[i] = FIRST + i * BLOCK);
         for (unsigned b = 0; b < BATCHES; b++) {
-                uint64_t began = now_ns();
+                uint64_t began = clock_machine_ns();
 
                 for (unsigned i = 0; i < BATCH; i++, next += BLOCK) {
                         uint64_t *gone = &keys[0];
@@ -83,7 +75,7 @@ static void time_pairs(uint64_t live, bool is_random)
                         let_go(*gone);
                         *gone = next;
                 }
-                sample[b] = (uint32_t)(now_ns() - began);
+                sample[b] = (uint32_t)(clock_machine_ns() - began);
         }
         qsort(sample, BATCHES, sizeof(*sample), compare);
         printf("%.1f\n", (double)sample[BATCHES / 2] / BATCH);
@@ -105,12 +97,12 @@ static void time_crowd(unsigned processes)
                 while (load_acquire(ready) < processes)
                         sched_yield();
                 for (unsigned i = 0; i < SAMPLES; i++) {
-                        uint64_t began = now_ns();
+                        uint64_t began = clock_machine_ns();
                         struct charge c;
 
                         CHECK(charge_begin(&c, 0, BLOCK));
                         charge_drop(&c);
-                        sample[(size_t)p * SAMPLES + i] = (uint32_t)(now_ns() - began);
+                        sample[(size_t)p * SAMPLES + i] = (uint32_t)(clock_machine_ns() - began);
                 }
                 _exit(0);
         }
@@ -139,10 +131,10 @@ static void time_refusal(unsigned processes)
                 CHECK(read(ready[0], &byte, 1) == 1);
         }
         double_limit(0, processes * BLOCK);
-        began = now_ns();
+        began = clock_machine_ns();
         for (unsigned i = 0; i < 1000; i++)
                 CHECK(!charge_begin(&c, 0, processes * BLOCK));
-        printf("%.1f\n", (double)(now_ns() - began) / 1000);
+        printf("%.1f\n", (double)(clock_machine_ns() - began) / 1000);
 }
 
 int main(int argc, char **argv)

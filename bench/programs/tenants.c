@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 
 #define BLOCK_BYTES 512u
 #define MOST 4096u
@@ -82,17 +83,11 @@ static void succeed(CUresult rc, const char *call)
         _exit(1);
 }
 
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void nap_ns(uint64_t ns)
 {
-        nanosleep(&(struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) }, NULL);
+        const struct timespec nap = clock_timespec(ns);
+
+        nanosleep(&nap, NULL);
 }
 
 static void wait_for(_Atomic uint64_t *counter, uint64_t value)
@@ -141,9 +136,9 @@ static void time_attach(unsigned index)
         char byte;
 
         must(read(gate[0], &byte, 1) == 1, "no word to begin");
-        began_ns = now_ns();
+        began_ns = clock_machine_ns();
         attach();
-        shared->ns[index] = now_ns() - began_ns;
+        shared->ns[index] = clock_machine_ns() - began_ns;
         add_acq_rel(&shared->stopped, 1);
 }
 
@@ -168,7 +163,7 @@ static void watch(unsigned index)
                 succeed(driver.total(&bytes, 0), "cuDeviceTotalMem");
                 if (bytes == before)
                         continue;
-                store_release(&seen[index].at_ns, now_ns());
+                store_release(&seen[index].at_ns, clock_machine_ns());
                 store_release(&seen[index].limit_bytes, bytes);
                 if (!before)
                         add_acq_rel(&shared->ready, 1);
@@ -224,11 +219,12 @@ static void inherit(unsigned index)
         for (unsigned round = 0; round < number(2); round++) {
                 while (!(pid = swap_acq_rel(&shared->go, 0)))
                         nap_ns(100000);
-                began_ns = now_ns();
+                began_ns = clock_machine_ns();
                 kill((pid_t)pid, SIGKILL);
                 while (driver.alloc(&block, number(3)) != CUDA_SUCCESS)
-                        must(now_ns() - began_ns < GIVE_UP_NS, "the dead keep their bytes");
-                shared->ns[round] = now_ns() - began_ns;
+                        must(clock_machine_ns() - began_ns < GIVE_UP_NS,
+                             "the dead keep their bytes");
+                shared->ns[round] = clock_machine_ns() - began_ns;
                 succeed(driver.free(block), "cuMemFree");
                 store_release(&shared->stopped, round + 1);
         }

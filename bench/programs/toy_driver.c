@@ -17,6 +17,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/machine_clock.h"
+
 #define CARD_BYTES (UINT64_C(1) << 40)
 
 uint64_t cuToyInsideNs(void);
@@ -26,23 +28,15 @@ static uint64_t call_ns;
 static bool is_scattering;
 static _Thread_local uint64_t inside_ns;
 
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void take_time(void)
 {
         uint64_t began_ns;
 
         if (!call_ns)
                 return;
-        began_ns = now_ns();
+        began_ns = clock_machine_ns();
         nanosleep(&(struct timespec){ .tv_nsec = (long)call_ns }, NULL);
-        inside_ns += now_ns() - began_ns;
+        inside_ns += clock_machine_ns() - began_ns;
 }
 
 uint64_t cuToyInsideNs(void)

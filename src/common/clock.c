@@ -14,8 +14,6 @@
 
 #include "common/atomic.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-
 static const struct time_authority *_Atomic followed;
 
 void clock_follow(const struct time_authority *authority)
@@ -24,23 +22,9 @@ void clock_follow(const struct time_authority *authority)
                 store_release(&followed, authority);
 }
 
-static struct timespec timespec_of(uint64_t ns)
-{
-        return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
-                                  .tv_nsec = (long)(ns % SECOND_NS) };
-}
-
-uint64_t clock_machine_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 static bool machine_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
 {
-        const struct timespec deadline = timespec_of(deadline_ns);
+        const struct timespec deadline = clock_timespec(deadline_ns);
         const struct timespec *until = deadline_ns == CLOCK_NEVER ? NULL : &deadline;
 
         return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, expected, until, NULL,
@@ -61,7 +45,7 @@ uint64_t clock_now_ns(void)
 void clock_sleep_ns(uint64_t ns)
 {
         const struct time_authority *authority = load_acquire(&followed);
-        const struct timespec time = timespec_of(ns);
+        const struct timespec time = clock_timespec(ns);
         int saved = errno;
 
         if (authority)
@@ -86,7 +70,7 @@ static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t
                             unsigned count, uint64_t deadline_ns)
 {
 #if defined(SYS_futex_waitv) && defined(FUTEX_32)
-        const struct timespec deadline = timespec_of(deadline_ns);
+        const struct timespec deadline = clock_timespec(deadline_ns);
         struct futex_waitv waits[CLOCK_WORDS];
 
         for (unsigned i = 0; i < count; i++)

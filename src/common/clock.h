@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/machine_clock.h"
 #include "common/time_authority.h"
 
 #define CLOCK_NEVER TIME_NEVER
@@ -20,12 +21,8 @@
  * nothing to do with each other. NULL does nothing. Lives as long as the process. */
 void clock_follow(const struct time_authority *authority);
 
-/* CLOCK_MONOTONIC, or the authority's: comparable between the processes of a machine. */
+/* clock_machine_ns(), or the authority's: comparable between the processes of a machine. */
 uint64_t clock_now_ns(void);
-
-/* CLOCK_MONOTONIC, whosever clock is followed: how long a driver or a peer takes to answer is a
- * matter of the machine's. */
-uint64_t clock_machine_ns(void);
 
 /* May end early, by a signal. */
 void clock_sleep_ns(uint64_t ns);

@@ -14,13 +14,13 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "common/machine_clock.h"
 #include "common/text.h"
 #include "proto/message.h"
 #include "store/folder.h"
 #include "store/liveness.h"
 #include "store/raw.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define CROWDED_NS 1000000  /* the daemon has not yet taken those who came before */
 #define AWAY_NS 20000000    /* nobody listens: it may be starting */
 #define DESCRIPTORS_MOST 8u /* that an answer may bring; what is wrong with it is said */
@@ -34,19 +34,6 @@ struct attempt {
         int descriptor[DESCRIPTORS_MOST]; /* ours until taken */
         unsigned descriptors;
 };
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-static struct timespec time_of(uint64_t ns)
-{
-        return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
-}
 
 /* In the kernel's words. */
 static int fail_as(struct error *err, int code)
@@ -167,9 +154,9 @@ static int await(struct attempt *attempt, struct error *err)
         struct pollfd look = { .fd = attempt->fd, .events = POLLIN };
 
         for (;;) {
-                uint64_t now = now_ns();
+                uint64_t now = clock_machine_ns();
                 struct timespec left =
-                        time_of(attempt->deadline_ns > now ? attempt->deadline_ns - now : 0);
+                        clock_timespec(attempt->deadline_ns > now ? attempt->deadline_ns - now : 0);
                 long rc = raw_call(SYS_ppoll, (long)&look, 1, (long)&left, 0, 0);
 
                 if (rc > 0)
@@ -282,17 +269,17 @@ static int ask_until(struct attempt *attempt, struct error *err)
         int saved = errno;
         int rc;
 
-        attempt->deadline_ns = now_ns() + attempt->ask->wait_ns;
+        attempt->deadline_ns = clock_machine_ns() + attempt->ask->wait_ns;
         for (;;) {
                 struct timespec pause;
 
                 rc = ask_once(attempt, err);
                 if (rc != -EAGAIN)
                         break;
-                pause = time_of(attempt->pause_ns);
-                if (now_ns() + attempt->pause_ns > attempt->deadline_ns) {
+                pause = clock_timespec(attempt->pause_ns);
+                if (clock_machine_ns() + attempt->pause_ns > attempt->deadline_ns) {
                         wrap(err, "not within %llu s",
-                             (unsigned long long)(attempt->ask->wait_ns / SECOND_NS));
+                             (unsigned long long)(attempt->ask->wait_ns / CLOCK_SECOND_NS));
                         rc = -ETIMEDOUT;
                         break;
                 }

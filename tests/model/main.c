@@ -13,8 +13,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/machine_clock.h"
 #include "model.h"
 
 /* Room, in states; about 100 bytes each are touched. */
@@ -54,22 +54,14 @@ static const struct {
 
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
-static double seconds(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Whether the case came out as expected. */
 static bool run_case(const struct config *config, uint64_t room, bool is_broken_expected)
 {
-        double start = seconds();
+        uint64_t began_ns = clock_machine_ns();
         struct outcome outcome = search(config, room, !is_broken_expected);
 
         printf("%-20s %10" PRIu64 " states %11" PRIu64 " transitions %6.1f s  %s\n", config->name,
-               outcome.states, outcome.transitions, seconds() - start,
+               outcome.states, outcome.transitions, (double)(clock_machine_ns() - began_ns) / 1e9,
                outcome.broken ? outcome.broken : "good");
         fflush(stdout);
         return (outcome.broken != NULL) == is_broken_expected;

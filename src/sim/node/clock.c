@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 #include "sim/node/authority_internal.h"
 #include "sim/node/config.h"
 
-#define SECOND_NS 1000000000ULL
 #define SPIN_NS 60000
 #define CALL_NS 1000
 
@@ -36,13 +36,8 @@ uint64_t sim_now_ns(void)
 {
         struct authority *authority = clock_authority();
 
-        return __builtin_expect(authority != NULL, 0) ? authority_now(authority) : machine_now_ns();
-}
-
-static struct timespec timespec_of(uint64_t ns)
-{
-        return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
-                                  .tv_nsec = (long)(ns % SECOND_NS) };
+        return __builtin_expect(authority != NULL, 0) ? authority_now(authority)
+                                                      : clock_machine_ns();
 }
 
 void sim_sleep_until(uint64_t deadline_ns)
@@ -54,15 +49,15 @@ void sim_sleep_until(uint64_t deadline_ns)
                 authority_wait(authority, NULL, 0, 0, deadline_ns);
                 return;
         }
-        now_ns = machine_now_ns();
+        now_ns = clock_machine_ns();
         while (now_ns + SPIN_NS < deadline_ns) {
-                struct timespec wake = timespec_of(deadline_ns - SPIN_NS);
+                struct timespec wake = clock_timespec(deadline_ns - SPIN_NS);
 
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
-                now_ns = machine_now_ns();
+                now_ns = clock_machine_ns();
         }
         while (now_ns < deadline_ns)
-                now_ns = machine_now_ns();
+                now_ns = clock_machine_ns();
 }
 
 void sim_spend(uint64_t duration_ns)
@@ -82,7 +77,7 @@ void sim_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline
               enum sim_reach reach)
 {
         struct authority *authority = clock_authority();
-        struct timespec deadline = timespec_of(deadline_ns);
+        struct timespec deadline = clock_timespec(deadline_ns);
 
         if (authority)
                 authority_wait(authority, word, expected,

@@ -13,8 +13,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/machine_clock.h"
 
 struct shared {
         _Atomic uint32_t gate; /* tenants' streams wait for it */
@@ -24,14 +25,6 @@ struct shared {
 };
 
 static struct shared *shared;
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Queues its kernels behind the gate, says so, and tells how long they took when all are over. */
 static void tenant(int number, unsigned kernels, uint64_t ns)
@@ -71,12 +64,12 @@ static pid_t start_tenant(int number, unsigned kernels, uint64_t ns)
 
 static void await(_Atomic uint32_t *counter, uint32_t value)
 {
-        uint64_t end_ns = now_ns() + 30000000000u;
+        uint64_t end_ns = clock_machine_ns() + 30000000000u;
 
         while (atomic_load(counter) < value) {
                 siginfo_t ended = { 0 };
 
-                assert_true(now_ns() < end_ns);
+                assert_true(clock_machine_ns() < end_ns);
                 /* A tenant that failed would be waited for in vain. */
                 waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
                 assert_false(ended.si_code == CLD_EXITED && ended.si_status);
@@ -107,10 +100,10 @@ static void two_processes_share_the_engine(void **state)
         uint64_t began_ns;
 
         await(&shared->ready, 2);
-        began_ns = now_ns();
+        began_ns = clock_machine_ns();
         atomic_store(&shared->gate, 1);
         await(&shared->done, 2);
-        assert_true(now_ns() - began_ns >= 300000000u);
+        assert_true(clock_machine_ns() - began_ns >= 300000000u);
         assert_true(atomic_load(&shared->busy_ns[0]) >= 150000000u);
         end_tenant(one);
         end_tenant(two);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine's own clock, CLOCK_MONOTONIC, in nanoseconds: comparable between the processes of a
+ * machine, and never another's (common/clock.h has the one that may be).
+ *
+ * A header alone, for those too that link nothing of ours: the simulator, programs of the tests.
+ * Any thread, also in a signal handler. Keeps errno, and is no cancellation point.
+ */
+#ifndef ALIQUOT_COMMON_MACHINE_CLOCK_H
+#define ALIQUOT_COMMON_MACHINE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_SECOND_NS UINT64_C(1000000000)
+
+/* How long a driver or a peer takes to answer is a matter of this clock, whichever is followed. */
+static inline uint64_t clock_machine_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * CLOCK_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+        return (struct timespec){ .tv_sec = (time_t)(ns / CLOCK_SECOND_NS),
+                                  .tv_nsec = (long)(ns % CLOCK_SECOND_NS) };
+}
+
+#endif
