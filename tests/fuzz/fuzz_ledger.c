@@ -6,56 +6,32 @@
  * steps it may overwrite a word of the page or free a lock's owner. Whatever it does: every
  * operation ends, no recover lock is kept, and a slot counts as taken only with its live lock.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/ledger.h"
+#include "input.h"
 
 #define SLOTS 4u
 #define DEVICES 2u
 #define STEPS 100000u /* more than any operation over so few slots takes */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct slots_page slots;
 static struct limits_page limits;
 
 static struct {
-        const uint8_t *data;
-        size_t left;
         bool live[PAGE_SLOTS], recover[PAGE_SLOTS];
         unsigned looks;
 } world;
-
-static uint8_t next_byte(void)
-{
-        if (world.left == 0)
-                return 0;
-        world.left--;
-        return *world.data++;
-}
 
 /* Interesting numbers more often than others. */
 static uint64_t next_word(void)
 {
         static const uint64_t known[] = { 0, 1, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, 100 };
         uint8_t which = next_byte();
-        uint64_t word = 0;
 
         if (which < 64)
                 return known[which % (sizeof(known) / sizeof(known[0]))];
-        for (unsigned i = 0; i < sizeof(word); i++)
-                word = word << 8 | next_byte();
-        return word;
-}
-
-static void check(bool is_so)
-{
-        if (!is_so)
-                abort();
+        return next_number();
 }
 
 static bool is_live(void *context, uint32_t slot)
@@ -156,7 +132,7 @@ static enum ledger_status run(struct ledger_op *op)
         for (unsigned step = 0; status == LEDGER_MORE; step++) {
                 check(step < STEPS);
                 status = ledger_step(op, &ledger);
-                if (world.left > 0)
+                if (input.left > 0)
                         scribble();
         }
         for (unsigned s = 0; s < PAGE_SLOTS; s++)
@@ -170,8 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         memset(&slots.row, 0, sizeof(slots.row[0]) * SLOTS);
         memset(&world, 0, sizeof(world));
-        world.data = data;
-        world.left = size;
+        input_begin(data, size);
         page_fill();
         ledger_attach(&op, next_byte());
         if (run(&op) != LEDGER_DONE)
@@ -179,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         uint32_t self = op.self;
 
-        while (world.left > 0) {
+        while (input.left > 0) {
                 unsigned device = next_byte() % DEVICES;
 
                 world.live[self] = true;

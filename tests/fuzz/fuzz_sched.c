@@ -7,36 +7,18 @@
  * device; nobody who is shut or above a cap is opened; no bank rose faster than its cap; what is
  * due lies ahead.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/sched.h"
+#include "input.h"
 
 #define MEMBERS 10u
 #define FINE INT64_C(1000000)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct sched sched;
 static struct sched_actions actions;
 static struct sched_member before[MEMBERS];
-
-static struct {
-        const uint8_t *data;
-        size_t left;
-        int64_t now_ns;
-} input;
-
-static uint8_t next_byte(void)
-{
-        if (input.left == 0)
-                return 0;
-        input.left--;
-        return *input.data++;
-}
+static int64_t now_ns;
 
 /* Times of the policy and the ends of the range more often than others. */
 static int64_t next_ns(void)
@@ -45,21 +27,12 @@ static int64_t next_ns(void)
                                          SCHED_LEASE_RT_NS,  SCHED_QUIET_NS,   SCHED_LEASE_LEAST_NS,
                                          SCHED_HOLD_MOST_NS, SCHED_PATIENCE_NS };
         uint8_t which = next_byte();
-        uint64_t word = 0;
 
         if (which < 96)
                 return which * 50 * SCHED_US;
         if (which < 192)
                 return known[which % 8];
-        for (unsigned i = 0; i < sizeof(word); i++)
-                word = word << 8 | next_byte();
-        return (int64_t)word;
-}
-
-static void check(bool is_so)
-{
-        if (!is_so)
-                abort();
+        return (int64_t)next_number();
 }
 
 /* -- What must hold --------------------------------------------------------------------------- */
@@ -136,7 +109,7 @@ static void step(const struct sched_event *event)
         int64_t was_ns = sched.now_ns;
 
         memcpy(before, sched.member, sizeof(before));
-        sched_step(&sched, event, input.now_ns, &actions);
+        sched_step(&sched, event, now_ns, &actions);
         if (actions.refused) {
                 check(actions.count == 0 && sched.now_ns == was_ns);
                 check(memcmp(before, sched.member, sizeof(before)) == 0);
@@ -191,18 +164,17 @@ static void one_event(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         sched_init(&sched);
-        memset(&input, 0, sizeof(input));
-        input.data = data;
-        input.left = size;
+        now_ns = 0;
+        input_begin(data, size);
         while (input.left > 0) {
                 uint8_t what = next_byte();
 
                 if (what % 4 == 0) {
                         int64_t next = next_ns();
 
-                        input.now_ns = what & 64 ? next : (int64_t)((uint64_t)input.now_ns + next);
+                        now_ns = what & 64 ? next : (int64_t)((uint64_t)now_ns + next);
                 } else if (what % 4 == 1 && sched_next_ns(&sched) != SCHED_NEVER) {
-                        input.now_ns = sched_next_ns(&sched);
+                        now_ns = sched_next_ns(&sched);
                 }
                 one_event();
         }

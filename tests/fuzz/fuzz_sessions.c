@@ -7,35 +7,17 @@
  * order that survives a crash; nobody was promised more of a card than the policy allows; TICK
  * comes to an end; what is next is due then.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/sessions.h"
+#include "input.h"
 
 #define NAMES 12u /* so many places are used at most */
 #define GPUS 4u
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct sessions node;
 static struct sessions_actions actions;
-
-static struct {
-        const uint8_t *data;
-        size_t left;
-        uint64_t now_ns;
-} input;
-
-static uint8_t next_byte(void)
-{
-        if (input.left == 0)
-                return 0;
-        input.left--;
-        return *input.data++;
-}
+static uint64_t now_ns;
 
 /* Small numbers and the ends of the range more often than others. */
 static uint64_t next_word(void)
@@ -43,21 +25,12 @@ static uint64_t next_word(void)
         static const uint64_t known[] = { UINT64_MAX, UINT64_MAX - 1, INT64_MAX, UINT64_C(1) << 63,
                                           SESSIONS_RETRY_NS };
         uint8_t which = next_byte();
-        uint64_t word = 0;
 
         if (which < 128)
                 return which;
         if (which < 192)
                 return known[which % (sizeof(known) / sizeof(known[0]))];
-        for (unsigned i = 0; i < sizeof(word); i++)
-                word = word << 8 | next_byte();
-        return word;
-}
-
-static void check(bool is_so)
-{
-        if (!is_so)
-                abort();
+        return next_number();
 }
 
 /* -- What must hold ---------------------------------------------------------------------------- */
@@ -241,7 +214,7 @@ static void step(const struct sessions_event *event)
         struct before before;
 
         look_before(&before);
-        sessions_step(&node, event, input.now_ns, &actions);
+        sessions_step(&node, event, now_ns, &actions);
         check(actions.answer <= SESSIONS_BAD);
         if (actions.answer != SESSIONS_YES)
                 check(actions.count == 0 && sessions_sum() == before.sum);
@@ -275,7 +248,7 @@ static void tick_all(void)
 {
         const struct sessions_event event = { .type = SESSIONS_TICK };
         uint64_t next_ns = sessions_next_ns(&node);
-        bool is_due = next_ns != 0 && next_ns <= input.now_ns;
+        bool is_due = next_ns != 0 && next_ns <= now_ns;
 
         for (unsigned i = 0; i <= 3 * NAMES; i++) {
                 step(&event);
@@ -308,15 +281,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static struct sessions_one one;
 
         reset();
-        memset(&input, 0, sizeof(input));
-        input.data = data;
-        input.left = size;
+        now_ns = 0;
+        input_begin(data, size);
         while (input.left > 0) {
                 struct sessions_event event = { 0 };
                 uint8_t what = next_byte();
 
                 if (what % 4 == 3) {
-                        input.now_ns = what & 4 ? next_word() : input.now_ns + next_word();
+                        now_ns = what & 4 ? next_word() : now_ns + next_word();
                         tick_all();
                         continue;
                 }
