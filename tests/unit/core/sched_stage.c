@@ -12,35 +12,14 @@
 #include <string.h>
 
 #include "core/sched.h"
-
-#define TEXT_BYTES 16384
-#define WORDS 10
-#define WORD_BYTES 24
+#include "story.h"
 
 static struct {
         struct sched sched;
         struct sched_actions actions;
         int64_t now_ns;
         bool is_prompt[26];
-        char text[TEXT_BYTES];
 } stage;
-
-struct line {
-        unsigned count;
-        char word[WORDS][WORD_BYTES];
-};
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *format, ...)
-{
-        size_t used = strlen(stage.text);
-        va_list args;
-
-        va_start(args, format);
-        vsnprintf(stage.text + used, TEXT_BYTES - used, format, args);
-        va_end(args);
-}
 
 static void say_time(int64_t ns)
 {
@@ -122,22 +101,6 @@ static void step(const struct sched_event *event, const char *before)
 
 /* -- What a line says ------------------------------------------------------------------------- */
 
-static void line_split(struct line *ret, const char *text, size_t bytes)
-{
-        size_t at = 0;
-
-        memset(ret, 0, sizeof(*ret));
-        while (at < bytes) {
-                size_t end = at;
-
-                while (end < bytes && text[end] != ' ')
-                        end++;
-                assert_true(ret->count < WORDS && end - at < WORD_BYTES);
-                memcpy(ret->word[ret->count++], text + at, end - at);
-                at = end + 1;
-        }
-}
-
 static int64_t time_of(const char *word)
 {
         char *unit;
@@ -186,7 +149,7 @@ static bool read_term(const char *word, struct sched_terms *terms)
         return true;
 }
 
-static void read_terms(const struct line *line, struct sched_event *event)
+static void read_terms(const struct story_line *line, struct sched_event *event)
 {
         const struct sched_terms usual = { .cap_ppm = SCHED_WHOLE_PPM,
                                            .weight = 100,
@@ -205,7 +168,7 @@ static void read_terms(const struct line *line, struct sched_event *event)
         }
 }
 
-static bool read_event(const struct line *line, struct sched_event *event)
+static bool read_event(const struct story_line *line, struct sched_event *event)
 {
         static const char *const words[] = { "add",  "change",   "remove",  "want", "idle", "began",
                                              "used", "residual", "drained", "late", "tick" };
@@ -267,7 +230,7 @@ static void pass_time(int64_t until_ns)
         stage.now_ns = until_ns;
 }
 
-static void play_besides(const struct line *line)
+static void play_besides(const struct story_line *line)
 {
         const char *word = line->word[0];
         unsigned member = (unsigned)(line->word[1][0] - 'a') % 26;
@@ -275,10 +238,10 @@ static void play_besides(const struct line *line)
         if (strcmp(word, "to") == 0) {
                 pass_time(time_of(line->word[1]));
         } else if (strcmp(word, "skip") == 0) {
-                size_t used = strlen(stage.text);
+                size_t length = story_length();
 
                 pass_time(time_of(line->word[1]));
-                stage.text[used] = '\0';
+                story_cut(length);
         } else if (strcmp(word, "prompt") == 0) {
                 stage.is_prompt[member] = true;
         } else if (strcmp(word, "next") == 0) {
@@ -292,24 +255,19 @@ static void play_besides(const struct line *line)
         }
 }
 
+static void play(const struct story_line *line)
+{
+        struct sched_event event;
+
+        if (read_event(line, &event))
+                step(&event, "  ");
+        else
+                play_besides(line);
+}
+
 void play_sched(const char *text)
 {
         memset(&stage, 0, sizeof(stage));
         sched_init(&stage.sched);
-        for (const char *at = text; *at; at = strchr(at, '\n') + 1) {
-                size_t bytes = strcspn(at, "\n");
-                struct sched_event event;
-                struct line line;
-
-                assert_true(at[bytes] == '\n');
-                if (at[0] == ' ')
-                        continue;
-                say("%.*s\n", (int)bytes, at);
-                line_split(&line, at, bytes);
-                if (read_event(&line, &event))
-                        step(&event, "  ");
-                else
-                        play_besides(&line);
-        }
-        assert_string_equal(stage.text, text);
+        story_play(text, play);
 }

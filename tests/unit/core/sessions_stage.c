@@ -12,9 +12,8 @@
 #include <string.h>
 
 #include "sessions_world.h"
+#include "story.h"
 
-#define TEXT_BYTES 16384
-#define LINE_BYTES 256
 #define SECOND UINT64_C(1000000000)
 
 static struct {
@@ -23,22 +22,9 @@ static struct {
         uint64_t now_ns;
         unsigned carried_out; /* of the actions of the next event, the first so many */
         bool is_crash;        /* and then a crash */
-        char text[TEXT_BYTES];
 } stage;
 
 static struct sessions spare;
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *format, ...)
-{
-        size_t used = strlen(stage.text);
-        va_list args;
-
-        va_start(args, format);
-        vsnprintf(stage.text + used, TEXT_BYTES - used, format, args);
-        va_end(args);
-}
 
 static void say_bytes(uint64_t bytes)
 {
@@ -121,26 +107,8 @@ static void step(const struct sessions_event *event)
 
 /* -- What is said ----------------------------------------------------------------------------- */
 
-/* A line: the event, then words and word=value. */
-struct line {
-        char copy[LINE_BYTES];
-        char *word[32];
-        unsigned count;
-};
-
-static void line_split(struct line *ret, const char *text, size_t bytes)
-{
-        char *rest = NULL;
-
-        assert_true(bytes < sizeof(ret->copy));
-        memcpy(ret->copy, text, bytes);
-        ret->copy[bytes] = '\0';
-        ret->count = 0;
-        for (char *at = strtok_r(ret->copy, " ", &rest); at; at = strtok_r(NULL, " ", &rest))
-                ret->word[ret->count++] = at;
-}
-
-static const char *value_of(const struct line *line, const char *word)
+/* Behind the event's name: words, and word=value. */
+static const char *value_of(const struct story_line *line, const char *word)
 {
         size_t bytes = strlen(word);
 
@@ -151,7 +119,7 @@ static const char *value_of(const struct line *line, const char *word)
         return NULL;
 }
 
-static bool has_word(const struct line *line, const char *word)
+static bool has_word(const struct story_line *line, const char *word)
 {
         for (unsigned i = 1; i < line->count; i++) {
                 if (strcmp(line->word[i], word) == 0)
@@ -160,7 +128,7 @@ static bool has_word(const struct line *line, const char *word)
         return false;
 }
 
-static uint64_t number_of(const struct line *line, const char *word, uint64_t without)
+static uint64_t number_of(const struct story_line *line, const char *word, uint64_t without)
 {
         const char *value = value_of(line, word);
 
@@ -173,7 +141,7 @@ static uint64_t scaled(const char *value, uint64_t scale)
         return strcmp(value, "max") == 0 ? UINT64_MAX : strtoull(value, NULL, 10) * scale;
 }
 
-static uint64_t time_of(const struct line *line, const char *word)
+static uint64_t time_of(const struct story_line *line, const char *word)
 {
         const char *value = value_of(line, word);
 
@@ -198,7 +166,7 @@ static const char *const endings[] = { "deny-new", "term", "kill", NULL };
 static const char *const choices[] = { "best-fit", "least-loaded", NULL };
 static const char *const overcommits[] = { "strict", "ratio", "none", NULL };
 
-static unsigned chosen(const struct line *line, const char *word, const char *const *words)
+static unsigned chosen(const struct story_line *line, const char *word, const char *const *words)
 {
         const char *value = value_of(line, word);
 
@@ -207,7 +175,7 @@ static unsigned chosen(const struct line *line, const char *word, const char *co
 
 /* -- Events ----------------------------------------------------------------------------------- */
 
-static void read_policy(const struct line *line, struct sessions_event *event)
+static void read_policy(const struct story_line *line, struct sessions_event *event)
 {
         const char *reserve = value_of(line, "reserve");
 
@@ -225,7 +193,7 @@ static void read_policy(const struct line *line, struct sessions_event *event)
         };
 }
 
-static void read_gpu(const struct line *line, struct sessions_event *event)
+static void read_gpu(const struct story_line *line, struct sessions_event *event)
 {
         event->type = line->count > 2 ? SESSIONS_GPU_HERE : SESSIONS_GPU_GONE;
         memset(event->gpu.uuid, line->word[1][0], sizeof(event->gpu.uuid));
@@ -252,7 +220,7 @@ static void read_share(const char *word, struct sessions_event *event, struct se
         share->guarantee_milli_percent = compute ? (uint32_t)strtoul(compute + 1, NULL, 10) : 0;
 }
 
-static void read_wish(const struct line *line, struct sessions_wish *wish)
+static void read_wish(const struct story_line *line, struct sessions_wish *wish)
 {
         const char *free_least = value_of(line, "free");
 
@@ -261,7 +229,7 @@ static void read_wish(const struct line *line, struct sessions_wish *wish)
         wish->free_least_bytes = free_least ? bytes_of(free_least) : 0;
 }
 
-static void read_fields(const struct line *line, struct sessions_event *event,
+static void read_fields(const struct story_line *line, struct sessions_event *event,
                         struct sessions_one *one)
 {
         static const struct {
@@ -286,7 +254,7 @@ static void read_fields(const struct line *line, struct sessions_event *event,
 }
 
 /* create, change: all that can be said of a session. */
-static void read_session(const struct line *line, struct sessions_event *event,
+static void read_session(const struct story_line *line, struct sessions_event *event,
                          struct sessions_one *one)
 {
         strcpy(one->name, line->count > 1 ? line->word[1] : "");
@@ -302,7 +270,7 @@ static void read_session(const struct line *line, struct sessions_event *event,
         event->session = one;
 }
 
-static bool read_event(const struct line *line, struct sessions_event *event,
+static bool read_event(const struct story_line *line, struct sessions_event *event,
                        struct sessions_one *one)
 {
         static const struct {
@@ -370,7 +338,7 @@ static void show_next(void)
                 say("  %" PRIu64 "\n", next_ns / SECOND);
 }
 
-static void start_program(const struct line *line)
+static void start_program(const struct story_line *line)
 {
         struct world_session *found = world_find(&stage.world, line->word[1]);
 
@@ -379,13 +347,13 @@ static void start_program(const struct line *line)
         found->is_stubborn = has_word(line, "stubborn");
 }
 
-static void cut_next(const struct line *line)
+static void cut_next(const struct story_line *line)
 {
         stage.carried_out = (unsigned)strtoul(line->word[1], NULL, 10);
         stage.is_crash = strcmp(line->word[0], "crash") == 0;
 }
 
-static void play_besides(const struct line *line)
+static void play_besides(const struct story_line *line)
 {
         const char *word = line->word[0];
 
@@ -406,7 +374,7 @@ static void play_besides(const struct line *line)
 }
 
 /* Programs leave by the world's signals; whether some run, the world knows. */
-static void play_line(const struct line *line)
+static void play_line(const struct story_line *line)
 {
         struct sessions_one one = { .id = { 1 } };
         struct sessions_event event = { 0 };
@@ -431,16 +399,5 @@ void play(const char *text)
         sessions_init(&stage.node, &policy);
         stage.now_ns = 1000 * SECOND;
         stage.carried_out = SESSIONS_ACTIONS;
-        for (const char *at = text; *at; at = strchr(at, '\n') + 1) {
-                size_t bytes = strcspn(at, "\n");
-                struct line line;
-
-                assert_true(at[bytes] == '\n');
-                if (at[0] == ' ')
-                        continue;
-                say("%.*s\n", (int)bytes, at);
-                line_split(&line, at, bytes);
-                play_line(&line);
-        }
-        assert_string_equal(stage.text, text);
+        story_play(text, play_line);
 }
