@@ -36,7 +36,10 @@ extern struct stage stage;
 
 /* `extra` are more settings of ALIQUOT_SIM, beginning with a comma, or "". */
 void stage_open(const char *extra);
-void stage_close(void);
+
+/* cmocka's group fixtures. */
+int stage_open_usual(void **state);
+int stage_close(void **state);
 
 /* The two halves of it, for stories of several processes: the folder first, then each joins. */
 const char *stage_folder(void);

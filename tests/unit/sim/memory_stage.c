@@ -26,7 +26,7 @@ void stage_open(const char *spec, const char *tag)
         unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-void stage_close(void)
+int stage_close(void **state)
 {
         DIR *folder = opendir(state_dir);
 
@@ -39,6 +39,7 @@ void stage_close(void)
         if (folder)
                 closedir(folder);
         rmdir(state_dir);
+        return 0;
 }
 
 const char *stage_dir(void)

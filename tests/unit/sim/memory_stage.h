@@ -22,7 +22,10 @@
 
 /* `spec` is put after the state folder; `tag` is ALIQUOT_SESSION. */
 void stage_open(const char *spec, const char *tag);
-void stage_close(void);
+
+/* cmocka's group fixture. */
+int stage_close(void **state);
+
 const char *stage_dir(void);
 
 /* cuInit and a current context on device 0. */

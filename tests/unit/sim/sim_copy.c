@@ -274,12 +274,6 @@ static int open_all(void **state)
         return 0;
 }
 
-static int close_all(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 #define story(name) cmocka_unit_test_setup(name, number_host)
 
 int main(void)
@@ -297,5 +291,5 @@ int main(void)
                 story(a_link_has_its_speed),
         };
 
-        return cmocka_run_group_tests(tests, open_all, close_all);
+        return cmocka_run_group_tests(tests, open_all, stage_close);
 }

@@ -21,12 +21,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 /* Runs the story in a child with these words added to ALIQUOT_SIM; its result must be 0. */
 static void in_child(const char *more, int (*story)(void))
 {
@@ -276,5 +270,5 @@ int main(void)
                 cmocka_unit_test(the_visible_list_takes_every_form),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }

@@ -192,12 +192,6 @@ static int open_all(void **state)
         return shared == MAP_FAILED;
 }
 
-static int close_all(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -208,5 +202,5 @@ int main(void)
                 cmocka_unit_test_setup(a_lost_device_ends_every_wait, reset),
         };
 
-        return cmocka_run_group_tests(tests, open_all, close_all);
+        return cmocka_run_group_tests(tests, open_all, stage_close);
 }

@@ -412,18 +412,6 @@ static void a_graph_prints_itself(void **state)
         remove(path);
 }
 
-static int open_all(void **state)
-{
-        stage_open("");
-        return 0;
-}
-
-static int close_all(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 #define story(name) cmocka_unit_test_setup_teardown(name, make_graph, end_graph)
 
 int main(void)
@@ -443,5 +431,5 @@ int main(void)
                 story(a_graph_prints_itself),
         };
 
-        return cmocka_run_group_tests(tests, open_all, close_all);
+        return cmocka_run_group_tests(tests, stage_open_usual, stage_close);
 }

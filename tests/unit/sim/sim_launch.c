@@ -171,18 +171,6 @@ static void an_illegal_access_is_sticky(void **state)
         ok(cuMemFree_v2(good));
 }
 
-static int open_all(void **state)
-{
-        stage_open("");
-        return 0;
-}
-
-static int close_all(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -195,5 +183,5 @@ int main(void)
                 cmocka_unit_test(an_illegal_access_is_sticky),
         };
 
-        return cmocka_run_group_tests(tests, open_all, close_all);
+        return cmocka_run_group_tests(tests, stage_open_usual, stage_close);
 }

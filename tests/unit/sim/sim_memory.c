@@ -19,12 +19,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 static void plain_memory_counts_the_bytes_asked_for(void **state)
 {
         CUdeviceptr a, b, base;
@@ -402,5 +396,5 @@ int main(void)
                 cmocka_unit_test(a_checkpointed_process_holds_nothing),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }

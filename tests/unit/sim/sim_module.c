@@ -290,12 +290,6 @@ static int open_all(void **state)
         return 0;
 }
 
-static int close_all(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 int main(int argc, char **argv)
 {
         const struct CMUnitTest tests[] = {
@@ -315,5 +309,5 @@ int main(int argc, char **argv)
         if (argc < 2)
                 return 2;
         module_path = argv[1];
-        return cmocka_run_group_tests(tests, open_all, close_all);
+        return cmocka_run_group_tests(tests, open_all, stage_close);
 }

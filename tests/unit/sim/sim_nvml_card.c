@@ -184,12 +184,6 @@ static int prepare(void **state)
         return nvmlInit_v2();
 }
 
-static int finish(void **state)
-{
-        nvmlShutdown();
-        return node_discard(state);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -205,5 +199,5 @@ int main(void)
                 cmocka_unit_test(an_unknown_field_fails_alone),
         };
 
-        return cmocka_run_group_tests(tests, prepare, finish);
+        return cmocka_run_group_tests(tests, prepare, node_finish);
 }

@@ -113,12 +113,6 @@ static int prepare(void **state)
         return nvmlInit_v2();
 }
 
-static int finish(void **state)
-{
-        nvmlShutdown();
-        return node_discard(state);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -128,5 +122,5 @@ int main(void)
                 cmocka_unit_test(a_process_is_on_its_instance_and_its_card),
         };
 
-        return cmocka_run_group_tests(tests, prepare, finish);
+        return cmocka_run_group_tests(tests, prepare, node_finish);
 }

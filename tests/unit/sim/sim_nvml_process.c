@@ -256,12 +256,6 @@ static int prepare(void **state)
         return nvmlInit_v2();
 }
 
-static int finish(void **state)
-{
-        nvmlShutdown();
-        return node_discard(state);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -275,5 +269,5 @@ int main(void)
                 cmocka_unit_test(a_lost_card_says_so_and_raises_an_event),
         };
 
-        return cmocka_run_group_tests(tests, prepare, finish);
+        return cmocka_run_group_tests(tests, prepare, node_finish);
 }

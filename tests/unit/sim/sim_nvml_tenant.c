@@ -39,6 +39,12 @@ int node_discard(void **state)
         return rmdir(folder);
 }
 
+int node_finish(void **state)
+{
+        nvmlShutdown();
+        return node_discard(state);
+}
+
 static void tenant_live(void (*work)(void), int done)
 {
         struct node *node = node_open();

@@ -25,6 +25,9 @@
 int node_prepare(const char *spec);
 int node_discard(void **state);
 
+/* The same after nvmlShutdown(). */
+int node_finish(void **state);
+
 /* Forks a process that attaches, runs `work`, and stays. Its pid, once `work` has returned. */
 pid_t tenant_start(void (*work)(void));
 void tenant_kill(pid_t pid);

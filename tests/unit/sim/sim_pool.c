@@ -23,12 +23,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 static uint64_t attribute(CUmemPool_attribute which)
 {
         cuuint64_t value;
@@ -209,5 +203,5 @@ int main(void)
                 cmocka_unit_test(a_pool_is_open_to_the_devices_it_was_opened_to),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }

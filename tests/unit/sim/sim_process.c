@@ -30,12 +30,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 /* Allocates so much, says so, and waits to be killed or told to end. */
 static pid_t holder_start(uint64_t bytes, int *ret_channel)
 {
@@ -387,5 +381,5 @@ int main(void)
                 cmocka_unit_test(a_tag_never_passes_the_limit_that_its_processes_keep),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }

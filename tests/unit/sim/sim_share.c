@@ -21,12 +21,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 static const CUmemAllocationProp exportable = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
@@ -302,5 +296,5 @@ int main(void)
                 cmocka_unit_test(external_memory_that_is_refused_leaves_nothing_open),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }

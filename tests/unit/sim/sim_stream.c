@@ -378,18 +378,6 @@ static void a_context_ends_after_its_work(void **state)
         ok(cuMemFreeHost(word));
 }
 
-static int open_all(void **state)
-{
-        stage_open("");
-        return 0;
-}
-
-static int close_all(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -410,5 +398,5 @@ int main(void)
                 cmocka_unit_test(a_context_ends_after_its_work),
         };
 
-        return cmocka_run_group_tests(tests, open_all, close_all);
+        return cmocka_run_group_tests(tests, stage_open_usual, stage_close);
 }

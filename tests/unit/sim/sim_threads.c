@@ -22,12 +22,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 /* What cmocka's own assertions cannot be used for, off the main thread. */
 #define check(condition)                                    \
         do {                                                \
@@ -143,5 +137,5 @@ int main(void)
                 cmocka_unit_test(threads_do_not_meet),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }

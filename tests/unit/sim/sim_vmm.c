@@ -18,12 +18,6 @@ static int setup(void **state)
         return 0;
 }
 
-static int teardown(void **state)
-{
-        stage_close();
-        return 0;
-}
-
 static const CUmemAllocationProp on_device_0 = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
@@ -248,5 +242,5 @@ int main(void)
                 cmocka_unit_test(sizes_and_places_follow_the_granularity),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, setup, stage_close);
 }
