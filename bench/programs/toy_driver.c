@@ -129,3 +129,67 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
 {
         return CUDA_SUCCESS;
 }
+
+/* Streams are idle, and an event is passed when it is recorded: at the host's time. */
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *ret)
+{
+        *ret = CU_STREAM_CAPTURE_STATUS_NONE;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream *ret, unsigned int flags)
+{
+        *ret = (CUstream)&next_address;
+        return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+        return CUDA_SUCCESS;
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+        return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent *ret, unsigned int flags)
+{
+        *ret = calloc(1, sizeof(uint64_t));
+        return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+        free(event);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+        *(uint64_t *)(void *)event = clock_machine_ns();
+        return CUDA_SUCCESS;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+        return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime(float *ret_ms, CUevent from, CUevent to)
+{
+        *ret_ms = (float)((double)(int64_t)(*(uint64_t *)(void *)to - *(uint64_t *)(void *)from) /
+                          1e6);
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+        return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *ret)
+{
+        return cuCtxGetCurrent(ret);
+}
