@@ -85,6 +85,7 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
         struct terms terms = {
                 .cap_ppm = cap_of(admit),
                 .is_watched = is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns),
+                .is_daemons = admit->limits->owner == PAGE_OWNER_DAEMON,
                 .turn = load_acquire(shared_half(&lease->turn)),
         };
 
@@ -92,7 +93,9 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
                 terms.mode = PAGE_MODE_CLOSED;
         if (!terms.is_watched || terms.mode > PAGE_MODE_CLOSED)
                 terms.mode = PAGE_MODE_FREE;
-        if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
+        if (terms_are_loose(&terms))
+                terms.target_ns = ADMIT_LOOSE_NS;
+        else if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
                 terms.target_ns = ADMIT_TARGET_NS;
         return terms;
 }
@@ -206,6 +209,12 @@ void admit_yield(const struct admit *admit, uint64_t now_ns)
 
 /* -- Asking ----------------------------------------------------------------------------------- */
 
+static void charge(const struct admit *admit, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
+{
+        if (ns && cap_ppm != PAGE_WHOLE_PPM)
+                bank_charge(admit->meter, cap_ppm, now_ns, ns);
+}
+
 static struct admit_answer wait_for(enum admit_reason reason, const struct terms *terms,
                                     const uint32_t *word, uint64_t deadline_ns)
 {
@@ -288,11 +297,30 @@ static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
         return pieces ? (uint32_t)pieces : 1;
 }
 
+/* Pays at once. */
+static struct admit_answer grant(const struct admit *admit, const struct terms *terms,
+                                 const struct admit_ask *ask, uint64_t room_ns, uint64_t now_ns)
+{
+        uint32_t pieces = count_pieces(ask, room_ns);
+
+        charge(admit, terms->cap_ppm, now_ns, (int64_t)(pieces * ask->piece_ns));
+        return (struct admit_answer){ .reason = ADMIT_GRANTED, .pieces = pieces, .terms = *terms };
+}
+
+/* The turn if nobody has it. */
+static void note_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
+{
+        struct admit_ask turn_ask = *ask;
+        uint64_t until_ns;
+
+        turn_ask.has_stood_back = true;
+        take_turn(admit, &turn_ask, now_ns, &until_ns);
+}
+
 struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask *ask,
                               uint64_t now_ns)
 {
         struct terms terms = admit_terms(admit, now_ns);
-        struct admit_answer granted = { .reason = ADMIT_GRANTED, .terms = terms };
         uint64_t need_ns = sum(ask->in_flight_ns, ask->piece_ns);
         uint64_t room_ns = terms.target_ns / 4;
         uint64_t until_ns = 0;
@@ -315,7 +343,9 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                                 bank_due_ns(level_ns, wanted_ns, terms.cap_ppm, now_ns));
                 room_ns = least(room_ns, (uint64_t)level_ns);
         }
-        if (admit->slot < PAGE_SLOTS) {
+        if (admit->slot < PAGE_SLOTS && terms_are_loose(&terms)) {
+                note_turn(admit, ask, now_ns);
+        } else if (admit->slot < PAGE_SLOTS) {
                 uint64_t turn_ns = take_turn(admit, ask, now_ns, &until_ns);
 
                 if (!turn_ns) {
@@ -325,30 +355,26 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                 room_ns = least(room_ns,
                                 turn_ns - now_ns - least(ask->in_flight_ns, turn_ns - now_ns));
         }
-        granted.pieces = count_pieces(ask, room_ns);
-        bank_charge(admit->meter, terms.cap_ppm, now_ns, (int64_t)(granted.pieces * ask->piece_ns));
-        return granted;
+        return grant(admit, &terms, ask, room_ns, now_ns);
 }
 
 void admit_escape(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
 {
         add_relaxed(shared_word(&admit->meter->escapes), 1);
-        bank_charge(admit->meter, cap_of(admit), now_ns, (int64_t)(ask->pieces * ask->piece_ns));
+        charge(admit, cap_of(admit), now_ns, (int64_t)(ask->pieces * ask->piece_ns));
 }
 
 void admit_settle(const struct admit *admit, uint64_t paid_ns, uint64_t took_ns, uint32_t pieces,
                   uint64_t now_ns)
 {
-        if (took_ns != paid_ns)
-                bank_charge(admit->meter, cap_of(admit), now_ns, (int64_t)(took_ns - paid_ns));
+        charge(admit, cap_of(admit), now_ns, (int64_t)(took_ns - paid_ns));
         add_relaxed(shared_word(&admit->meter->busy_ns), took_ns);
         add_relaxed(shared_word(&admit->meter->launches), pieces);
 }
 
 void admit_refund(const struct admit *admit, uint64_t paid_ns, uint64_t now_ns)
 {
-        if (paid_ns)
-                bank_charge(admit->meter, cap_of(admit), now_ns, -(int64_t)paid_ns);
+        charge(admit, cap_of(admit), now_ns, -(int64_t)paid_ns);
 }
 
 void admit_note_wait(const struct admit *admit, uint64_t waited_ns)

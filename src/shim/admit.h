@@ -13,7 +13,10 @@
  *   turn     of a session with a cap or a lease, one process launches at a time: an interval
  *            between two events of a process is its own work only while no other works. Turns end
  *            by the clock, so a dead holder is waited for no longer than a living one; who had the
- *            last one stands back for a moment if others want one.
+ *            last one stands back for a moment if others want one. Without either the turn is taken
+ *            where it is free, since it also says that work is in flight, and not waited for.
+ *
+ * What is used while there is no cap is not taken from the bank.
  *
  * Every function is pure but for the session's page and given `now_ns`; any thread of any process.
  */
@@ -25,8 +28,9 @@
 
 #include "proto/page.h"
 
-/* In flight at most, when nobody else says. */
+/* In flight at most, when nobody else says; and without a cap, where a newcomer waits for it. */
 #define ADMIT_TARGET_NS UINT64_C(20000000)
+#define ADMIT_LOOSE_NS UINT64_C(10000000)
 /* Pieces granted at a time, at most. */
 #define ADMIT_PIECES 4096u
 #define ADMIT_TURN_NS UINT64_C(5000000)
@@ -45,6 +49,7 @@ struct terms {
         uint32_t cap_ppm; /* PAGE_WHOLE_PPM: none */
         uint32_t mode;    /* enum page_mode; FREE unless a scheduler speaks */
         bool is_watched;  /* a scheduler speaks */
+        bool is_daemons;  /* or may at any time: the session is a daemon's */
         uint32_t turn;    /* of the lease; even */
         uint64_t end_ns;
         uint64_t target_ns; /* never 0 */
@@ -52,10 +57,16 @@ struct terms {
 
 struct terms admit_terms(const struct admit *admit, uint64_t now_ns);
 
-/* Launches must be counted and measured. False: no cap, no scheduler. */
+/* Launches must be counted and measured. False: no cap, and no scheduler can come. */
 static inline bool terms_are_strict(const struct terms *terms)
 {
-        return terms->is_watched || terms->cap_ppm != PAGE_WHOLE_PPM;
+        return terms->is_watched || terms->is_daemons || terms->cap_ppm != PAGE_WHOLE_PPM;
+}
+
+/* Nothing holds but the window: whoever comes next must not stand behind a full queue. */
+static inline bool terms_are_loose(const struct terms *terms)
+{
+        return terms->mode == PAGE_MODE_FREE && terms->cap_ppm == PAGE_WHOLE_PPM;
 }
 
 enum admit_reason { ADMIT_GRANTED, ADMIT_LEASE, ADMIT_WINDOW, ADMIT_BANK, ADMIT_TURN };

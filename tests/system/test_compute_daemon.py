@@ -72,9 +72,13 @@ def test_sessions_without_caps_have_the_device_in_turns(node, ns):
     assert sum(one["own"] for one in told) > 0.985, told
 
 
-def test_who_is_alone_waits_for_nobody(node):
-    alone, = node(({},), [("kernel", 200 * US)], seconds=1)
-    assert alone["own"] > 0.999 and alone["waits"] == 0, alone
+@pytest.mark.parametrize("kind", ("kernel", "sync", "step", "streams", "graph"))
+def test_who_is_alone_loses_next_to_nothing(sim, build, node, kind):
+    """Without a cap only what is in flight is bounded. Beside the same program without us."""
+    alone, = node(({},), [(kind, 20 * US)], seconds=1)
+    bare = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={20 * US}", "seconds=1", "settle=500"])
+    assert bare.rc == 0 and alone["own"] > 0.985 * bare.json["own"], (alone, bare)
+    assert alone["billed_ns"] == pytest.approx(alone["busy_ns"], rel=0.03), alone
 
 
 def test_shares_go_by_weight(node):

@@ -88,7 +88,8 @@ struct scene {
         struct estimate expected;
         bool is_held, is_pending, is_busy;
         bool is_broken;    /* a copy was put in between */
-        bool is_mixed;     /* other lanes work, too */
+        bool is_mixed;     /* other lanes work, too, and it matters */
+        bool is_loose;     /* what is in flight is bounded, and it need not be exact */
         bool is_blocked;   /* nothing of the lane can even begin */
         uint64_t began_ns; /* to wait; 0: has not */
         uint64_t quiet_ns; /* since when nothing moved */
@@ -170,7 +171,7 @@ static void note_lane(struct scene *scene, uint64_t now_ns)
                         store_relaxed(&work->mixed_at_ns, now_ns);
                 store_relaxed(&work->lanes_used, lane);
         }
-        scene->is_mixed = now_ns - load_relaxed(&work->mixed_at_ns) < MIXED_NS;
+        scene->is_mixed = !scene->is_loose && now_ns - load_relaxed(&work->mixed_at_ns) < MIXED_NS;
 }
 
 /* How long nothing may move before it looks stuck: much longer than it should take. Who was wrong
@@ -365,9 +366,9 @@ static void note_granted(struct work *work, uint64_t granted_ns)
 }
 
 static void pass_strictly(struct passage *passage, const struct way *way, CUcontext context,
-                          struct work *work, bool is_broken)
+                          struct scene scene)
 {
-        struct scene scene = { .work = work, .is_broken = is_broken };
+        struct work *work = scene.work;
         struct admit_answer answer;
 
         if (is_capturing(way->stream))
@@ -389,11 +390,10 @@ static void pass_strictly(struct passage *passage, const struct way *way, CUcont
 
 void passage_begin(struct passage *ret, const struct way *way)
 {
+        struct scene scene = { .is_broken = credit_here.is_broken };
         struct terms terms;
         struct work *work;
         CUcontext context;
-
-        bool is_broken = credit_here.is_broken;
 
         *ret = (struct passage){ .key = way->key, .graph = way->graph };
         gate_pass();
@@ -415,13 +415,14 @@ void passage_begin(struct passage *ret, const struct way *way)
         terms = admit_terms(&work->admit, clock_now_ns());
         ret->turn = terms.turn;
         if (!terms_are_strict(&terms)) {
-                admit_note_active(&work->admit, clock_now_ns());
                 if (way->key != KEY_NEVER)
                         credit_open(ret, &work->admit);
                 return;
         }
         relax(ret);
-        pass_strictly(ret, way, context, work, is_broken);
+        scene.work = work;
+        scene.is_loose = terms_are_loose(&terms);
+        pass_strictly(ret, way, context, scene);
 }
 
 CUresult passage_end(struct passage *passage, CUresult rc)

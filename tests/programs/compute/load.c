@@ -2,29 +2,35 @@
 /*
  * A program that wants all of a device, and what it got.
  *
- *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [threads=N] [settle=MS]
+ *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS] [from=MS]
+ * [samples=MS]
  *
  * KIND: kernel, ex, cooperative, graph (of ten), sync (waits for each launch), poll (asks until
  * each launch is over), step (twenty launches, then waits), streams (two of them in turns). Kernels
  * take NS of device time each. The cap is set once the session is there; without it the session's
- * own holds.
+ * own holds. With `from` it begins so long after the device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
  * meter, `busy_ns` by the engine, both since the beginning; `launches`, `waits`, `escapes`. The
- * share counts from `settle` ms after the start (100).
+ * share counts from `settle` ms after the start (100). With `samples`: what it had of the engine by
+ * then, each so many ms, as pairs of ns, and when it launched first and last (`from_ns`, `to_ns`).
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "proto/page.h"
+#include "simtime.h"
 #include "watch.h"
 
 #define MS_NS UINT64_C(1000000)
 #define WINDOW_NS (100 * MS_NS)
 #define WINDOWS 4096
+#define SAMPLES 8192
 #define STREAMS 2
 #define GRAPH_NODES 10
 
@@ -34,7 +40,7 @@ static struct {
         double seconds;
         uint32_t cap_ppm, then_ppm;
         double then_second;
-        uint64_t settle_ms;
+        uint64_t settle_ms, from_ms, samples_ms;
 } asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100 };
 
 static CUuuid uuid;
@@ -135,12 +141,58 @@ static void prepare(void)
         OK(cuModuleGetFunction(&spin, module, "spin_ns"));
         for (unsigned i = 0; i < STREAMS; i++)
                 OK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
-        make_graph();
+        if (strcmp(asked.kind, "graph") == 0)
+                make_graph();
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
 }
 
-static void print(const double *window, unsigned windows, double share, double own)
+/* -- Samples, by a thread that sleeps in the simulator's time ---------------------------------- */
+
+static struct {
+        uint64_t at_ns, busy_ns;
+} sample[SAMPLES];
+static unsigned samples;
+static _Atomic uint32_t is_sampling, is_over;
+static pthread_t sampler;
+
+static void *take_samples(void *unused)
+{
+        clock_join(TIME_FOREGROUND);
+        store_release(&is_sampling, 1);
+        clock_wake(&is_sampling, 1);
+        while (!load_acquire(&is_over) && samples < SAMPLES) {
+                sample[samples].at_ns = clock_now_ns();
+                sample[samples++].busy_ns = watch_busy(&uuid);
+                clock_sleep_ns(asked.samples_ms * MS_NS);
+        }
+        clock_leave();
+        return unused;
+}
+
+static void start_samples(void)
+{
+        EXPECT(pthread_create(&sampler, NULL, take_samples, NULL), 0);
+        while (!load_acquire(&is_sampling))
+                clock_wait(&is_sampling, 0, CLOCK_NEVER);
+}
+
+static void print_samples(uint64_t begin_ns)
+{
+        store_release(&is_over, 1);
+        EXPECT(pthread_join(sampler, NULL), 0);
+        printf(", \"from_ns\": %llu, \"to_ns\": %llu, \"samples\": [", (unsigned long long)begin_ns,
+               (unsigned long long)watch_now_ns());
+        for (unsigned i = 0; i < samples; i++)
+                printf("%s[%llu, %llu]", i ? ", " : "", (unsigned long long)sample[i].at_ns,
+                       (unsigned long long)sample[i].busy_ns);
+        printf("]");
+}
+
+/* -- What it got ------------------------------------------------------------------------------ */
+
+static void print(uint64_t begin_ns, const double *window, unsigned windows, double share,
+                  double own)
 {
         const struct page_meter *meter = watch_meter(&uuid);
 
@@ -156,6 +208,8 @@ static void print(const double *window, unsigned windows, double share, double o
                        (unsigned long long)load_relaxed(shared_word(&meter->launches)),
                        (unsigned long long)load_relaxed(shared_word(&meter->waits)),
                        (unsigned long long)load_relaxed(shared_word(&meter->escapes)));
+        if (asked.samples_ms)
+                print_samples(begin_ns);
         printf("}\n");
 }
 
@@ -188,7 +242,9 @@ static void work(void (*launch)(void))
                         last_busy = busy;
                 }
         } while ((double)(now_ns - begin_ns) < asked.seconds * 1e9);
-        print(window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns),
+        if (!from_ns)
+                exit(3); /* nothing was counted: longer, or less to settle */
+        print(begin_ns, window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns),
               (double)(watch_busy(&uuid) - from_own) / (double)(now_ns - from_ns));
 }
 
@@ -206,6 +262,10 @@ static void read_argument(const char *argument)
                 asked.cap_ppm = (uint32_t)strtoul(value, NULL, 10);
         else if (strncmp(argument, "settle=", 7) == 0)
                 asked.settle_ms = strtoull(value, NULL, 10);
+        else if (strncmp(argument, "from=", 5) == 0)
+                asked.from_ms = strtoull(value, NULL, 10);
+        else if (strncmp(argument, "samples=", 8) == 0)
+                asked.samples_ms = strtoull(value, NULL, 10);
         else if (sscanf(argument, "then=%u@%lf", &asked.then_ppm, &asked.then_second) != 2)
                 exit(2);
 }
@@ -215,6 +275,11 @@ int main(int argc, char **argv)
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
         prepare();
+        simtime_follow();
+        if (asked.samples_ms)
+                start_samples();
+        if (asked.from_ms)
+                simtime_sleep_from_first_work(&uuid, asked.from_ms * MS_NS);
         for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
                 if (strcmp(kinds[i].name, asked.kind) == 0) {
                         work(kinds[i].launch);

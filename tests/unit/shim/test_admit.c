@@ -73,6 +73,49 @@ static void without_cap_and_scheduler_nothing_is_counted(void **state)
         assert_true(terms_are_strict(&terms));
 }
 
+/* Its neighbours may come at any time: they would stand behind what is queued. */
+static void alone_in_a_daemons_session_only_what_is_in_flight_is_bounded(void **state)
+{
+        struct admit_ask ask = ask_for(1 * MS);
+        struct terms terms;
+
+        limits.device[0].cap_ppm = 0;
+        limits.owner = PAGE_OWNER_DAEMON;
+        terms = admit_terms(&first, START);
+        assert_true(terms_are_strict(&terms) && terms_are_loose(&terms));
+        ask.in_flight_ns = 9 * MS;
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
+        ask.in_flight_ns = 10 * MS;
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_WINDOW);
+        limits.device[0].cap_ppm = HALF;
+        terms = admit_terms(&first, START);
+        assert_false(terms_are_loose(&terms));
+}
+
+/* The turn says that work is in flight; two processes need not wait for each other. */
+static void without_a_cap_a_turn_is_taken_and_not_waited_for(void **state)
+{
+        limits.device[0].cap_ppm = 0;
+        limits.owner = PAGE_OWNER_DAEMON;
+        assert_int_equal(asked(&first, 10 * US, START).reason, ADMIT_GRANTED);
+        assert_int_equal(first.meter->turn & PAGE_TURN_SLOT, first.slot);
+        assert_int_equal(asked(&second, 10 * US, START).reason, ADMIT_GRANTED);
+        admit_yield(&first, START);
+        assert_int_equal(asked(&second, 10 * US, START).reason, ADMIT_GRANTED);
+        assert_int_equal(first.meter->turn & PAGE_TURN_SLOT, second.slot);
+}
+
+/* Else two processes at once, which may use more than the whole, would owe it to a later cap. */
+static void what_is_used_without_a_cap_is_not_owed_to_a_later_one(void **state)
+{
+        limits.device[0].cap_ppm = 0;
+        limits.owner = PAGE_OWNER_DAEMON;
+        asked(&first, 1 * MS, START);
+        admit_settle(&first, 1 * MS, 3 * SECOND, 1, START);
+        assert_int_equal(first.meter->busy_ns, 3 * SECOND);
+        assert_int_equal(bank_level_ns(first.meter, HALF, START), bank_top_ns(HALF));
+}
+
 static void a_grant_is_a_quarter_of_the_window_at_most(void **state)
 {
         assert_int_equal(asked(&first, 100 * US, START).pieces, 50);
@@ -250,6 +293,9 @@ int main(void)
 #define RULE(rule) cmocka_unit_test_setup(rule, capped_at_half)
         const struct CMUnitTest tests[] = {
                 RULE(without_cap_and_scheduler_nothing_is_counted),
+                RULE(alone_in_a_daemons_session_only_what_is_in_flight_is_bounded),
+                RULE(without_a_cap_a_turn_is_taken_and_not_waited_for),
+                RULE(what_is_used_without_a_cap_is_not_owed_to_a_later_one),
                 RULE(a_grant_is_a_quarter_of_the_window_at_most),
                 RULE(a_grant_is_paid_for_at_once),
                 RULE(an_empty_bank_says_when_it_is_worth_asking_again),

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How soon shares are right again when something changes: a neighbour comes or goes, a cap is set (docs/compute.md).
+
+The real daemon, library and programs in the simulator's virtual time; the judge is its engine time, which each
+program reads every 5 ms.
+"""
+import bisect
+import json
+
+import pytest
+
+from daemon import Daemon
+
+US, MS = 10**3, 10**6
+POINT = 0.01
+HANG_SECONDS = 120
+SOON = 50 * MS  # after which the share is right
+
+
+class Told:
+    """What a program said of itself."""
+    def __init__(self, told):
+        self.samples = told["samples"]
+        self.times = [at for at, _ in self.samples]
+        self.from_ns, self.to_ns = told["from_ns"], told["to_ns"]
+
+    def busy_at(self, at):
+        after = bisect.bisect(self.times, at)
+        (t0, b0), (t1, b1) = self.samples[after - 1:after + 1]
+        return b0 + (b1 - b0) * (at - t0) / (t1 - t0)
+
+    def share(self, begin, end):
+        return (self.busy_at(end) - self.busy_at(begin)) / (end - begin)
+
+    def shares(self, begin, end, length):
+        """Of each such time that lies in between."""
+        return [self.share(at, at + length) for at in range(int(begin), int(end - length), length)]
+
+
+@pytest.fixture
+def node(sim, build):
+    """Sessions with these terms, a load in each, and what is changed when; what the programs said."""
+    def node_run(terms, loads, change=None):
+        sim.configure(clock="virtual", begin_with=len(loads) + bool(change), memory="1GiB")
+        daemon = Daemon(sim).start()
+        for at, term in enumerate(terms):
+            assert daemon.post("/v1/sessions", {"name": f"s{at}", "memory": "128MiB", **term}).status == 201
+        changer = change and sim.start([build.program("compute/change"), change[0], change[1], json.dumps(change[2])])
+        programs = [sim.start([build.program("compute/load"), *(f"{key}={value}" for key, value in load.items()),
+                               "samples=5"], preload=True, ALIQUOT_SESSION=f"s{at}") for at, load in enumerate(loads)]
+        told = []
+        for program in programs:
+            out, err = program.communicate(timeout=HANG_SECONDS)
+            assert program.returncode == 0, (out, err, daemon.said()[-2000:])
+            told.append(Told(json.loads(out)))
+        if changer:
+            out, err = changer.communicate(timeout=HANG_SECONDS)
+            assert changer.returncode == 0, (out, err)
+            told.append(json.loads(out))
+        return told
+    return node_run
+
+
+def wants(ns, seconds, begin=0, kind="kernel"):
+    return {"kind": kind, "ns": ns, "seconds": seconds, "from": begin}
+
+
+def assert_share(told, share, begin, end):
+    """Soon after the one, and until the other."""
+    shares = told.shares(begin + SOON, end, 200 * MS)
+    assert shares and all(abs(one - share) < 2 * POINT for one in shares), (share, shares)
+
+
+@pytest.mark.parametrize("ns", (200 * US, 2 * MS))
+@pytest.mark.parametrize("newcomer, share", (({"guarantee": 80}, 0.8), ({"weight": 300}, 0.75)))
+def test_a_newcomer_has_its_share_soon_and_who_stays_has_it_all_again(node, ns, newcomer, share):
+    """The first one was alone and without a cap: what it has queued is a few milliseconds."""
+    first, second = node(({}, newcomer), (wants(ns, 2.5), wants(ns, 1, 600)))
+    assert first.share(first.from_ns + 100 * MS, second.from_ns) > 0.985
+    assert_share(second, share, second.from_ns, second.to_ns)
+    assert_share(first, 1 - share, second.from_ns, second.to_ns)
+    assert_share(first, 1, second.to_ns, first.to_ns)
+
+
+def test_a_newcomer_waits_for_a_long_kernel_or_two(node):
+    """Of 20 ms each; the queue of a stream would hold 1024 of them."""
+    first, second = node(({}, {"guarantee": 80}), (wants(20 * MS, 3), wants(20 * MS, 1, 600)))
+    assert first.share(first.from_ns + 100 * MS, second.from_ns) > 0.985
+    assert second.busy_at(second.from_ns + 50 * MS) > 0
+    assert first.busy_at(second.from_ns + 50 * MS) - first.busy_at(second.from_ns) <= 40 * MS
+
+
+@pytest.mark.parametrize("ns", (200 * US, 2 * MS))
+def test_a_cap_that_is_set_holds_soon(node, ns):
+    """Of a session that was alone without one, by the daemon's API."""
+    told, (before, after) = node(({},), (wants(ns, 2.5),), (1000, "s0", {"compute": 20}))
+    assert_share(told, 1, told.from_ns + 100 * MS, before)
+    assert_share(told, 0.2, after, told.to_ns)
+
+
+def test_a_cap_that_is_set_beside_another_session_holds_soon(node):
+    first, second, (before, after) = node(({}, {}), [wants(200 * US, 2.5)] * 2, (1000, "s0", {"compute": 20}))
+    assert_share(first, 0.5, first.from_ns + 100 * MS, before)
+    assert_share(first, 0.2, after, first.to_ns)
+    assert_share(second, 0.8, after, first.to_ns)
