@@ -21,13 +21,6 @@
 #define REQUEST_FLAGS 12u
 #define REQUEST_LABELS 16u /* as many as a daemon takes */
 
-/* Which of the flags a command takes. */
-enum request_takes {
-        REQUEST_TAKES_SESSION = 1u << 0,
-        REQUEST_TAKES_LIMITS = 1u << 1,
-        REQUEST_TAKES_GPU = 1u << 2,
-};
-
 struct request_flags {
         bool is_sim;
         const char *sim_spec; /* NULL: not given */

@@ -96,12 +96,6 @@ void json_out_percent(struct json_out *out, const char *key, uint32_t ppm)
         fprintf(out->stream, ".%0*" PRIu32, digits, fraction);
 }
 
-void json_out_i64(struct json_out *out, const char *key, int64_t value)
-{
-        put_key(out, key);
-        fprintf(out->stream, "%" PRId64, value);
-}
-
 void json_out_bool(struct json_out *out, const char *key, bool value)
 {
         put_key(out, key);

@@ -29,7 +29,6 @@ void json_out_open(struct json_out *out, const char *key, char bracket);
 void json_out_close(struct json_out *out, char bracket);
 void json_out_text(struct json_out *out, const char *key, const char *value); /* NULL: null */
 void json_out_u64(struct json_out *out, const char *key, uint64_t value);
-void json_out_i64(struct json_out *out, const char *key, int64_t value);
 /* Parts in a million as percent: 125000 is 12.5. */
 void json_out_percent(struct json_out *out, const char *key, uint32_t ppm);
 void json_out_bool(struct json_out *out, const char *key, bool value);

@@ -32,7 +32,7 @@ void log_start(const struct log_config *config)
         store_release(&sink.level, (int)config->level);
 }
 
-bool log_is_on(enum log_level level)
+static bool is_on(enum log_level level)
 {
         return level != LOG_OFF && (int)level <= load_acquire(&sink.level);
 }
@@ -113,7 +113,7 @@ void log_line(enum log_level level, const char *format, ...)
         struct text line;
         va_list args;
 
-        if (!log_is_on(level))
+        if (!is_on(level))
                 return;
         clock_gettime(CLOCK_REALTIME, &now);
         text_begin(&line, bytes, sizeof(bytes));

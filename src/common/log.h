@@ -21,8 +21,6 @@ struct log_config {
 /* Any thread; the last call counts. */
 void log_start(const struct log_config *config);
 
-bool log_is_on(enum log_level level);
-
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* One line on standard error, whatever the level: for what the user must know. errno survives. */

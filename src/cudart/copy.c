@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-bool copy_types(int kind, CUmemorytype *ret_from, CUmemorytype *ret_to)
+/* Whose memory the two ends of a copy of that kind are. False: no such kind. */
+static bool types_of(int kind, CUmemorytype *ret_from, CUmemorytype *ret_to)
 {
         static const CUmemorytype of[][2] = {
                 [cudaMemcpyHostToHost] = { CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_HOST },
@@ -99,7 +100,7 @@ static int rectangle(struct side to, struct side from, size_t width, size_t heig
 {
         CUmemorytype from_type, to_type;
 
-        if (!copy_types(kind, &from_type, &to_type))
+        if (!types_of(kind, &from_type, &to_type))
                 return cudaErrorInvalidMemcpyDirection;
         if (height && ((!to.array && width > to.pitch) || (!from.array && width > from.pitch)))
                 return cudaErrorInvalidPitchValue;
@@ -212,7 +213,7 @@ int copy_row(void *to, const void *from, size_t bytes, int kind, CUDA_MEMCPY3D *
 {
         CUmemorytype from_type, to_type;
 
-        if (!copy_types(kind, &from_type, &to_type))
+        if (!types_of(kind, &from_type, &to_type))
                 return cudaErrorInvalidMemcpyDirection;
         *ret = (CUDA_MEMCPY3D){
                 .srcMemoryType = from_type,
@@ -239,7 +240,7 @@ int copy_box(const struct driver *d, const struct cudaMemcpy3DParms *p, CUDA_MEM
 
         if (!p || !!p->srcArray == !!p->srcPtr.ptr || !!p->dstArray == !!p->dstPtr.ptr)
                 return CUDA_ERROR_INVALID_VALUE;
-        if (!copy_types(p->kind, &from_type, &to_type))
+        if (!types_of(p->kind, &from_type, &to_type))
                 return cudaErrorInvalidMemcpyDirection;
         from_bytes = p->srcArray ? array_element_bytes(d, p->srcArray) : 1;
         to_bytes = p->dstArray ? array_element_bytes(d, p->dstArray) : 1;

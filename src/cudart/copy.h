@@ -7,9 +7,6 @@
 
 #include "cudart/runtime.h"
 
-/* Whose memory the two ends of a copy of that kind are. False: no such kind. */
-bool copy_types(int kind, CUmemorytype *ret_from, CUmemorytype *ret_to);
-
 /* Bytes of an element of an array, or 0. */
 size_t array_element_bytes(const struct driver *d, CUarray array);
 

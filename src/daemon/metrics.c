@@ -24,7 +24,8 @@ void metrics_head(FILE *out, const char *name, const char *type, const char *hel
         fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-void metrics_one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
+/* One without labels. */
+static void put_one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
         metrics_head(out, name, type, help);
         fprintf(out, "%s %llu\n", name, (number)value);
@@ -54,8 +55,8 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 [SESSIONS_BAD] = "bad",
         };
 
-        metrics_one(out, "aliquot_sessions_admitted_total", "counter",
-                    "Sessions that were admitted.", counts->admitted);
+        put_one(out, "aliquot_sessions_admitted_total", "counter", "Sessions that were admitted.",
+                counts->admitted);
         metrics_head(out, "aliquot_sessions_refused_total", "counter",
                      "Sessions that were refused, by reason.");
         for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
@@ -63,49 +64,47 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                         fprintf(out, "aliquot_sessions_refused_total{reason=\"%s\"} %llu\n",
                                 reasons[i], (number)counts->refused[i]);
         }
-        metrics_one(out, "aliquot_sessions_ended_total", "counter",
-                    "Sessions of which nothing is left.", counts->ended);
-        metrics_one(
-                out, "aliquot_actions_failed_total", "counter",
+        put_one(out, "aliquot_sessions_ended_total", "counter",
+                "Sessions of which nothing is left.", counts->ended);
+        put_one(out, "aliquot_actions_failed_total", "counter",
                 "Changes to the database, to folders or to processes that did not succeed at once.",
                 counts->failed);
-        metrics_one(out, "aliquot_signals_sent_total", "counter", "Signals sent to processes.",
-                    counts->signals);
-        metrics_one(out, "aliquot_strangers_seen_total", "counter",
-                    "Processes of no session that were seen on a GPU.", counts->strangers);
-        metrics_one(out, "aliquot_forged_seen_total", "counter",
-                    "Processes and sessions seen to hold more than their ledger and the tolerance "
-                    "explain.",
-                    counts->forged);
-        metrics_one(out, "aliquot_clamps_total", "counter",
-                    "Times that a session was refused all new memory for that.", counts->clamps);
+        put_one(out, "aliquot_signals_sent_total", "counter", "Signals sent to processes.",
+                counts->signals);
+        put_one(out, "aliquot_strangers_seen_total", "counter",
+                "Processes of no session that were seen on a GPU.", counts->strangers);
+        put_one(out, "aliquot_forged_seen_total", "counter",
+                "Processes and sessions seen to hold more than their ledger and the tolerance "
+                "explain.",
+                counts->forged);
+        put_one(out, "aliquot_clamps_total", "counter",
+                "Times that a session was refused all new memory for that.", counts->clamps);
 }
 
 /* As the programs of all sessions count. */
 static void put_charges(FILE *out, const struct node_counts *counts)
 {
-        metrics_one(out, "aliquot_refused_charges_total", "counter",
-                    "Requests for memory that were over their session's limit.",
-                    counts->refused_charges);
-        metrics_one(out, "aliquot_drained_charges_total", "counter",
-                    "Requests that waited for the driver to free what the dead had held.",
-                    counts->drained_charges);
-        metrics_one(out, "aliquot_driver_refused_charges_total", "counter",
-                    "Requests within their limit for which the driver had no memory.",
-                    counts->driver_refused_charges);
-        metrics_one(out, "aliquot_reclaimed_bytes_total", "counter",
-                    "Memory that was taken back from processes that had died.",
-                    counts->reclaimed_bytes);
+        put_one(out, "aliquot_refused_charges_total", "counter",
+                "Requests for memory that were over their session's limit.",
+                counts->refused_charges);
+        put_one(out, "aliquot_drained_charges_total", "counter",
+                "Requests that waited for the driver to free what the dead had held.",
+                counts->drained_charges);
+        put_one(out, "aliquot_driver_refused_charges_total", "counter",
+                "Requests within their limit for which the driver had no memory.",
+                counts->driver_refused_charges);
+        put_one(out, "aliquot_reclaimed_bytes_total", "counter",
+                "Memory that was taken back from processes that had died.",
+                counts->reclaimed_bytes);
 }
 
 static void put_nvml(FILE *out, const struct node *node)
 {
-        metrics_one(out, "aliquot_nvml_failures_total", "counter",
-                    "Calls of the driver's NVML that failed, or did not come back in time.",
-                    node_counts(node)->nvml_failures);
-        metrics_one(out, "aliquot_nvml_up", "gauge",
-                    "Whether the driver has answered in the last seconds.",
-                    node_gpus(node) != NULL);
+        put_one(out, "aliquot_nvml_failures_total", "counter",
+                "Calls of the driver's NVML that failed, or did not come back in time.",
+                node_counts(node)->nvml_failures);
+        put_one(out, "aliquot_nvml_up", "gauge",
+                "Whether the driver has answered in the last seconds.", node_gpus(node) != NULL);
 }
 
 /* By sessions' sockets. */
@@ -118,18 +117,17 @@ static void put_joins(FILE *out, const struct tenants_counts *counts)
                 [MESSAGE_TOO_MANY] = "rate",      [MESSAGE_TROUBLE] = "trouble",
         };
 
-        metrics_one(out, "aliquot_joins_total", "counter", "Joins by a session's socket.",
-                    counts->joined);
+        put_one(out, "aliquot_joins_total", "counter", "Joins by a session's socket.",
+                counts->joined);
         metrics_head(out, "aliquot_joins_refused_total", "counter",
                      "Joins by a session's socket that were refused, by reason.");
         for (unsigned i = MESSAGE_NO_VERSION; i <= MESSAGE_TROUBLE; i++)
                 fprintf(out, "aliquot_joins_refused_total{reason=\"%s\"} %llu\n", reasons[i],
                         (number)counts->refused[i]);
-        metrics_one(out, "aliquot_joins_silent_total", "counter",
-                    "Connections to sessions' sockets that ended with nothing said.",
-                    counts->silent);
-        metrics_one(out, "aliquot_joined_processes", "gauge",
-                    "Processes that joined by a session's socket and live.", counts->watched);
+        put_one(out, "aliquot_joins_silent_total", "counter",
+                "Connections to sessions' sockets that ended with nothing said.", counts->silent);
+        put_one(out, "aliquot_joined_processes", "gauge",
+                "Processes that joined by a session's socket and live.", counts->watched);
 }
 
 /* -- GPU time --------------------------------------------------------------------------------- */
@@ -145,13 +143,13 @@ static void put_time(FILE *out, const struct api *api)
         uint64_t totals[SEAT_COUNTERS];
 
         scheduler_totals(api->options.scheduler, totals);
-        metrics_one(out, "aliquot_gate_waits_total", "counter",
-                    "Launches that waited for their session's turn or cap.", totals[SEAT_WAITS]);
+        put_one(out, "aliquot_gate_waits_total", "counter",
+                "Launches that waited for their session's turn or cap.", totals[SEAT_WAITS]);
         put_seconds(out, "aliquot_gate_wait_seconds_total", "For how long launches waited.",
                     totals[SEAT_WAITED_NS]);
-        metrics_one(out, "aliquot_gate_escapes_total", "counter",
-                    "Gates that were opened since what ran waited for what stood before them.",
-                    totals[SEAT_ESCAPES]);
+        put_one(out, "aliquot_gate_escapes_total", "counter",
+                "Gates that were opened since what ran waited for what stood before them.",
+                totals[SEAT_ESCAPES]);
         put_seconds(out, "aliquot_gpu_busy_seconds_total",
                     "GPU time of sessions whose time is measured.", totals[SEAT_BUSY_NS]);
 }
@@ -176,8 +174,8 @@ static void put_http(FILE *out, const struct api *api)
                                         classes[i], status, (number)api->answers[i][status]);
                 }
         }
-        metrics_one(out, "aliquot_http_connections", "gauge", "Open connections.",
-                    api->http ? http_connection_count(api->http) : 0);
+        put_one(out, "aliquot_http_connections", "gauge", "Open connections.",
+                api->http ? http_connection_count(api->http) : 0);
 }
 
 static unsigned count_descriptors(void)
@@ -214,14 +212,14 @@ static void put_process(FILE *out, const struct api *api)
         fprintf(out, "process_cpu_seconds_total %.6f\n",
                 (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-        metrics_one(out, "process_resident_memory_bytes", "gauge", "Resident memory of the daemon.",
-                    resident * page);
-        metrics_one(out, "process_virtual_memory_bytes", "gauge", "Address space of the daemon.",
-                    whole * page);
-        metrics_one(out, "process_open_fds", "gauge", "Open descriptors of the daemon.",
-                    count_descriptors());
-        metrics_one(out, "process_max_fds", "gauge", "The most descriptors that it may have.",
-                    files.rlim_cur);
+        put_one(out, "process_resident_memory_bytes", "gauge", "Resident memory of the daemon.",
+                resident * page);
+        put_one(out, "process_virtual_memory_bytes", "gauge", "Address space of the daemon.",
+                whole * page);
+        put_one(out, "process_open_fds", "gauge", "Open descriptors of the daemon.",
+                count_descriptors());
+        put_one(out, "process_max_fds", "gauge", "The most descriptors that it may have.",
+                files.rlim_cur);
         metrics_head(out, "process_start_time_seconds", "gauge",
                      "When the daemon began, since 1970.");
         fprintf(out, "process_start_time_seconds %.3f\n", (double)api->started_ns / 1e9);

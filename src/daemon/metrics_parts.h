@@ -11,9 +11,6 @@
 
 void metrics_head(FILE *out, const char *name, const char *type, const char *help);
 
-/* One without labels. */
-void metrics_one(FILE *out, const char *name, const char *type, const char *help, uint64_t value);
-
 void metrics_put_gpus(FILE *out, const struct api *api);
 void metrics_put_sessions(FILE *out, const struct api *api);
 

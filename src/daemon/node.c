@@ -21,7 +21,7 @@ uint64_t node_now_ns(void)
         return (uint64_t)now.tv_sec * NODE_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-const char *node_note_name(enum sessions_note note)
+static const char *note_name(enum sessions_note note)
 {
         static const char *const names[] = {
                 [SESSIONS_NOTE_CREATED] = "created",   [SESSIONS_NOTE_CHANGED] = "changed",
@@ -83,7 +83,7 @@ static void event_of(const struct work *work, const struct sessions_action *acti
         char uuid[UUID_TEXT_BYTES];
 
         *ret = (struct database_event){ .time_ns = node_now_ns(), .detail = detail->at };
-        text_put(ret->type, sizeof(ret->type), NULL, "%s", node_note_name(action->note));
+        text_put(ret->type, sizeof(ret->type), NULL, "%s", note_name(action->note));
         text_put(ret->who, sizeof(ret->who), NULL, "%s", work->who);
         if (!action->session) {
                 text_add(detail, "{\"uuid\":\"%s\"}", uuid_format(work->actions->gpu, false, uuid));

@@ -98,6 +98,4 @@ const struct node_counts *node_counts(const struct node *node);
 /* Now, as the core counts it. */
 uint64_t node_now_ns(void);
 
-const char *node_note_name(enum sessions_note note);
-
 #endif

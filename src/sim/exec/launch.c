@@ -34,8 +34,9 @@ CUresult launch_check(CUfunction function, const struct op_launch *shape)
         return CUDA_SUCCESS;
 }
 
-CUresult launch_packed(CUfunction function, const struct launch_params *params,
-                       const void **ret_buffer, size_t *ret_bytes)
+/* Where the parameter bytes are when they come packed; NULL when they come one by one. */
+static CUresult find_packed(CUfunction function, const struct launch_params *params,
+                            const void **ret_buffer, size_t *ret_bytes)
 {
         const void *buffer = NULL;
         size_t bytes = 0;
@@ -68,7 +69,7 @@ CUresult launch_fill(struct op_launch *to, const struct op_launch *shape,
         CUfunction function = shape->function;
         const void *buffer;
         size_t bytes;
-        CUresult rc = launch_packed(function, params, &buffer, &bytes);
+        CUresult rc = find_packed(function, params, &buffer, &bytes);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -108,7 +109,7 @@ static CUresult params_check(CUfunction function, const struct launch_params *pa
 {
         const void *buffer;
         size_t bytes;
-        CUresult rc = launch_packed(function, params, &buffer, &bytes);
+        CUresult rc = find_packed(function, params, &buffer, &bytes);
 
         if (rc != CUDA_SUCCESS || buffer)
                 return rc;

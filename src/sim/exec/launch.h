@@ -17,10 +17,6 @@ struct launch_params {
 /* Shape and function, checked against the device's limits. */
 CUresult launch_check(CUfunction function, const struct op_launch *shape);
 
-/* Where the parameter bytes are when they come packed; NULL when they come one by one. */
-CUresult launch_packed(CUfunction function, const struct launch_params *params,
-                       const void **ret_buffer, size_t *ret_bytes);
-
 /* Fills `to` (room for function->param_bytes behind it) from shape and parameters. */
 CUresult launch_fill(struct op_launch *to, const struct op_launch *shape,
                      const struct launch_params *params);

@@ -2,7 +2,7 @@
 /*
  * The driver's calls that add a node to a graph.
  */
-#include "sim/graph/node.h"
+#include "sim/graph/body.h"
 #include "sim/node/fault.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of nodes from the parameters that programs give. See node.h.
+ * Bodies of nodes from the parameters that programs give. See body.h.
  */
-#include "sim/graph/node.h"
+#include "sim/graph/body.h"
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
@@ -25,7 +25,7 @@ static CUresult context_of(CUcontext named, CUcontext *ret_context)
         return rc;
 }
 
-CUresult body_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct node_body *ret)
+static CUresult of_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct node_body *ret)
 {
         struct launch_params given = { params->kernelParams, params->extra };
         struct op_launch shape = {
@@ -61,7 +61,7 @@ CUresult body_of_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct node_body 
         return CUDA_SUCCESS;
 }
 
-CUresult body_of_memcpy(const CUDA_MEMCPY3D *box, CUcontext context, struct node_body *ret)
+static CUresult of_memcpy(const CUDA_MEMCPY3D *box, CUcontext context, struct node_body *ret)
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
         struct copy_request request = { .box = *box };
@@ -76,8 +76,8 @@ CUresult body_of_memcpy(const CUDA_MEMCPY3D *box, CUcontext context, struct node
         return CUDA_SUCCESS;
 }
 
-CUresult body_of_memset(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context,
-                        struct node_body *ret)
+static CUresult of_memset(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context,
+                          struct node_body *ret)
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
         unsigned size = params->elementSize;
@@ -95,7 +95,7 @@ CUresult body_of_memset(const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context
         return CUDA_SUCCESS;
 }
 
-CUresult body_of_host(const CUDA_HOST_NODE_PARAMS *params, struct node_body *ret)
+static CUresult of_host(const CUDA_HOST_NODE_PARAMS *params, struct node_body *ret)
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
@@ -106,7 +106,7 @@ CUresult body_of_host(const CUDA_HOST_NODE_PARAMS *params, struct node_body *ret
         return CUDA_SUCCESS;
 }
 
-CUresult body_of_event(CUgraphNodeType type, CUevent event, struct node_body *ret)
+static CUresult of_event(CUgraphNodeType type, CUevent event, struct node_body *ret)
 {
         CUresult rc = event_check(event);
 
@@ -117,7 +117,7 @@ CUresult body_of_event(CUgraphNodeType type, CUevent event, struct node_body *re
         return CUDA_SUCCESS;
 }
 
-CUresult body_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct node_body *ret)
+static CUresult of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct node_body *ret)
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
         CUresult rc = context_of(params->ctx, &body.context);
@@ -137,7 +137,7 @@ CUresult body_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params, struct node_
         return CUDA_SUCCESS;
 }
 
-CUresult body_of_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct node_body *ret)
+static CUresult of_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct node_body *ret)
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
         struct node_memory *memory = &body.memory;
@@ -172,7 +172,7 @@ CUresult body_of_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct node_body *ret
 }
 
 /* An address is freed once in the graph that allocates it, and must be one of a graph's. */
-CUresult body_of_free(CUgraph graph, CUdeviceptr address, struct node_body *ret)
+static CUresult of_free(CUgraph graph, CUdeviceptr address, struct node_body *ret)
 {
         struct memory_block block;
 
@@ -187,7 +187,7 @@ CUresult body_of_free(CUgraph graph, CUdeviceptr address, struct node_body *ret)
         return CUDA_SUCCESS;
 }
 
-static CUresult body_of_child(CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct node_body *ret)
+static CUresult of_child(CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct node_body *ret)
 {
         CUresult rc = graph_check(params->graph);
 
@@ -204,29 +204,29 @@ CUresult body_of(CUgraph graph, CUgraphNodeParams *params, struct node_body *ret
 {
         switch (params->type) {
         case CU_GRAPH_NODE_TYPE_KERNEL:
-                return body_of_kernel((const CUDA_KERNEL_NODE_PARAMS *)&params->kernel, ret);
+                return of_kernel((const CUDA_KERNEL_NODE_PARAMS *)&params->kernel, ret);
         case CU_GRAPH_NODE_TYPE_MEMCPY:
-                return body_of_memcpy(&params->memcpy.copyParams, params->memcpy.copyCtx, ret);
+                return of_memcpy(&params->memcpy.copyParams, params->memcpy.copyCtx, ret);
         case CU_GRAPH_NODE_TYPE_MEMSET:
-                return body_of_memset((const CUDA_MEMSET_NODE_PARAMS *)&params->memset,
-                                      params->memset.ctx, ret);
+                return of_memset((const CUDA_MEMSET_NODE_PARAMS *)&params->memset,
+                                 params->memset.ctx, ret);
         case CU_GRAPH_NODE_TYPE_HOST:
-                return body_of_host((const CUDA_HOST_NODE_PARAMS *)&params->host, ret);
+                return of_host((const CUDA_HOST_NODE_PARAMS *)&params->host, ret);
         case CU_GRAPH_NODE_TYPE_GRAPH:
-                return body_of_child(&params->graph, ret);
+                return of_child(&params->graph, ret);
         case CU_GRAPH_NODE_TYPE_EMPTY:
                 *ret = (struct node_body){ .type = CU_GRAPH_NODE_TYPE_EMPTY };
                 return CUDA_SUCCESS;
         case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-                return body_of_event(params->type, params->eventWait.event, ret);
+                return of_event(params->type, params->eventWait.event, ret);
         case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-                return body_of_event(params->type, params->eventRecord.event, ret);
+                return of_event(params->type, params->eventRecord.event, ret);
         case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-                return body_of_alloc((CUDA_MEM_ALLOC_NODE_PARAMS *)&params->alloc, ret);
+                return of_alloc((CUDA_MEM_ALLOC_NODE_PARAMS *)&params->alloc, ret);
         case CU_GRAPH_NODE_TYPE_MEM_FREE:
-                return body_of_free(graph, params->free.dptr, ret);
+                return of_free(graph, params->free.dptr, ret);
         case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-                return body_of_batch((const CUDA_BATCH_MEM_OP_NODE_PARAMS *)&params->memOp, ret);
+                return of_batch((const CUDA_BATCH_MEM_OP_NODE_PARAMS *)&params->memOp, ret);
         case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
         case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:

@@ -6,7 +6,7 @@
  * replace". Nothing already instantiated changes.
  */
 #include "sim/context/context.h"
-#include "sim/graph/node.h"
+#include "sim/graph/body.h"
 #include "sim/node/fault.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * at the next launch, so that launches already queued run what they were queued with.
  */
 #include "sim/graph/exec.h"
-#include "sim/graph/node.h"
+#include "sim/graph/body.h"
 #include "sim/module/module.h"
 #include "sim/node/fault.h"
 

@@ -26,7 +26,6 @@ bool memory_end(CUdeviceptr address, enum memory_kind kind);
 
 /* The program gives a block up, once; it stays known until the taker ends it. */
 bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret);
-enum family family_of(enum memory_kind kind);
 
 /* array.c, host.c, ipc.c: what belongs to a context goes with it. */
 void arrays_context_close(CUcontext context);

@@ -179,6 +179,18 @@ static CUresult block_make(unsigned unit, const struct block *about, enum family
         return CUDA_SUCCESS;
 }
 
+static enum family family_of(enum memory_kind kind)
+{
+        switch (kind) {
+        case MEMORY_MANAGED:
+                return FAMILY_MANAGED;
+        case MEMORY_MODULE:
+                return FAMILY_MODULE;
+        default:
+                return FAMILY_ALLOC;
+        }
+}
+
 CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,
                      CUdeviceptr *ret)
 {
@@ -189,18 +201,6 @@ CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, u
                                .kind = kind };
 
         return block_make(context->unit, &about, family_of(kind), ret);
-}
-
-enum family family_of(enum memory_kind kind)
-{
-        switch (kind) {
-        case MEMORY_MANAGED:
-                return FAMILY_MANAGED;
-        case MEMORY_MODULE:
-                return FAMILY_MODULE;
-        default:
-                return FAMILY_ALLOC;
-        }
 }
 
 /* A taken block goes; one that other processes may hold, when they let go. */

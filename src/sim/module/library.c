@@ -26,7 +26,8 @@ static CUresult kernel_check(CUkernel kernel)
         return kernel && kernel->magic == KERNEL_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult library_module(CUlibrary library, CUcontext context, CUmodule *ret_module)
+/* The library's module in a context, loaded if need be. */
+static CUresult module_in(CUlibrary library, CUcontext context, CUmodule *ret_module)
 {
         struct image image;
         CUmodule at, made;
@@ -71,7 +72,7 @@ CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_funct
         if (rc == CUDA_SUCCESS && !context)
                 rc = context_require(&context);
         if (rc == CUDA_SUCCESS)
-                rc = library_module(kernel->library, context, &module);
+                rc = module_in(kernel->library, context, &module);
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (module->kind == IMAGE_FATBIN)
@@ -298,7 +299,7 @@ static CUresult current_module(CUlibrary library, CUmodule *ret_module)
 
         if (rc == CUDA_SUCCESS)
                 rc = context_require(&context);
-        return rc == CUDA_SUCCESS ? library_module(library, context, ret_module) : rc;
+        return rc == CUDA_SUCCESS ? module_in(library, context, ret_module) : rc;
 }
 
 CUresult cuLibraryGetModule(CUmodule *ret_module, CUlibrary library)

@@ -106,9 +106,6 @@ CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function
 CUresult module_global(CUmodule module, const char *name, struct module_global **ret_global);
 CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size);
 
-/* The library's module in a context, loaded if need be. */
-CUresult library_module(CUlibrary library, CUcontext context, CUmodule *ret_module);
-
 /* The function meant by a CUfunction or CUkernel, in `context` (NULL: any, for attributes). */
 CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_function);
 

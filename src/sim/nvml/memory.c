@@ -13,7 +13,14 @@
 
 #include "sim/node/clock.h"
 
-static void device_add(unsigned unit, struct gpu_memory *sum)
+struct memory_sum {
+        uint64_t total_bytes; /* with what is reserved */
+        uint64_t reserved_bytes;
+        uint64_t used_bytes; /* granted */
+        uint64_t free_bytes;
+};
+
+static void device_add(unsigned unit, struct memory_sum *sum)
 {
         const struct node_device *device = &nvml.node->device[unit];
 
@@ -25,9 +32,10 @@ static void device_add(unsigned unit, struct gpu_memory *sum)
         node_device_unlock(nvml.node, unit);
 }
 
-void gpu_memory_read(const struct gpu *gpu, struct gpu_memory *ret)
+/* Of all devices of the gpu, dead processes' memory settled first. */
+static void read_memory(const struct gpu *gpu, struct memory_sum *ret)
 {
-        struct gpu_memory sum = { 0 };
+        struct memory_sum sum = { 0 };
 
         node_settle(nvml.node);
         for (unsigned i = 0; i < gpu->unit_count; i++)
@@ -43,11 +51,11 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t *ret_memo
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_memory, &gpu);
-        struct gpu_memory memory;
+        struct memory_sum memory;
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        gpu_memory_read(gpu, &memory);
+        read_memory(gpu, &memory);
         *ret_memory = (nvmlMemory_t){ .total = memory.total_bytes,
                                       .free = memory.free_bytes,
                                       .used = memory.used_bytes + memory.reserved_bytes };
@@ -58,13 +66,13 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, nvmlMemory_v2_t *re
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_gpu(__func__, handle, ret_memory, &gpu);
-        struct gpu_memory memory;
+        struct memory_sum memory;
 
         if (rc != NVML_SUCCESS)
                 return rc;
         if (ret_memory->version != nvmlMemory_v2)
                 return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-        gpu_memory_read(gpu, &memory);
+        read_memory(gpu, &memory);
         ret_memory->total = memory.total_bytes;
         ret_memory->reserved = memory.reserved_bytes;
         ret_memory->free = memory.free_bytes;

@@ -105,15 +105,6 @@ unsigned gpu_celsius(const struct gpu *gpu);
 unsigned gpu_power_mw(const struct gpu *gpu);
 uint64_t gpu_energy_mj(const struct gpu *gpu);
 
-/* Bytes of all devices of the gpu, dead processes' memory settled first. */
-struct gpu_memory {
-        uint64_t total_bytes; /* with what is reserved */
-        uint64_t reserved_bytes;
-        uint64_t used_bytes; /* granted */
-        uint64_t free_bytes;
-};
-void gpu_memory_read(const struct gpu *gpu, struct gpu_memory *ret);
-
 /* Copies a text with its NUL; INSUFFICIENT_SIZE when it does not fit, nothing written. */
 nvmlReturn_t text_copy(const char *text, char *ret, unsigned length);
 

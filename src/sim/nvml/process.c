@@ -59,7 +59,8 @@ static unsigned pid_translate(int32_t pid, uint64_t pid_namespace)
         return 0;
 }
 
-unsigned row_pid(const struct node_row *row)
+/* In this process's PID namespace, 0 when it is not visible there. */
+static unsigned row_pid(const struct node_row *row)
 {
         static _Atomic uint64_t own_namespace;
         uint64_t own = load_relaxed(&own_namespace);

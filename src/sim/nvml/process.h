@@ -18,9 +18,6 @@ struct gpu_process {
 /* All that are visible from here; taken by the caller, who frees it. NULL: no memory. */
 struct gpu_process *gpu_process_list(const struct gpu *gpu, unsigned *ret_count);
 
-/* The row's pid in this process's PID namespace, 0 when it is not visible there. */
-unsigned row_pid(const struct node_row *row);
-
 /* NVML's number of an instance, NVML_NO_INSTANCE for a card. */
 unsigned gpu_instance_id(const struct gpu *gpu);
 

@@ -162,7 +162,6 @@ static void test_writer(void **state)
         json_out_open(&out, NULL, '{');
         json_out_text(&out, "name", "a\"b\\c\n\x01\xff\xc3\xa9\xed\xa0\x80");
         json_out_u64(&out, "bytes", UINT64_MAX);
-        json_out_i64(&out, "delta", -5);
         json_out_bool(&out, "live", true);
         json_out_text(&out, "none", NULL);
         json_out_open(&out, "empty", '[');
@@ -174,7 +173,7 @@ static void test_writer(void **state)
         json_out_close(&out, '}');
         assert_int_equal(json_out_end(&out), 0);
         fclose(out.stream);
-        assert_string_equal(shape(text, seen), "{ksknknktk0k[]k[nn]}.");
+        assert_string_equal(shape(text, seen), "{ksknktk0k[]k[nn]}.");
         assert_non_null(strstr(text, "\"a\\\"b\\\\c\\n\\u0001\\ufffd\xc3\xa9\\ufffd"));
         assert_non_null(strstr(text, "18446744073709551615"));
         free(text);
