@@ -10,7 +10,7 @@
 #ifndef ALIQUOT_SIM_EXEC_COPY_H
 #define ALIQUOT_SIM_EXEC_COPY_H
 
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 #include "sim/face.h"
 
 struct copy_request {

@@ -5,7 +5,7 @@
 #ifndef ALIQUOT_SIM_EXEC_LAUNCH_H
 #define ALIQUOT_SIM_EXEC_LAUNCH_H
 
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 #include "sim/module/module.h"
 
 /* Parameters as the driver takes them: an array of pointers, or `extra` with one packed buffer. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of a stream: how commands get in. exec_worker.c takes them out.
+ * The queue of a stream: how commands get in. worker.c takes them out.
  */
 #include "sim/exec/stream.h"
 

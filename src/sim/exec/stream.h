@@ -19,7 +19,7 @@
 
 #include "common/atomic.h"
 #include "sim/context/context.h"
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 #include "sim/face.h"
 
 #include <pthread.h>
@@ -185,10 +185,10 @@ bool stream_is_past(CUstream stream, uint64_t ticket);
 /* The context's seat at its device; taken when first needed. */
 struct exec_place *exec_place_of(struct exec_context *exec);
 
-/* The body of a stream's thread (exec_worker.c). */
+/* The body of a stream's thread (worker.c). */
 void *stream_worker(void *stream);
 
-/* Carries the command out (exec_command.c); `mark` and ready_ns as for ops. */
+/* Carries the command out (command.c); `mark` and ready_ns as for ops. */
 void command_run(CUstream stream, struct op_run *run, struct command *command);
 
 /* What a command that is dropped must still give back. */

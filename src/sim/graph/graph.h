@@ -9,7 +9,7 @@
 #ifndef ALIQUOT_SIM_GRAPH_GRAPH_H
 #define ALIQUOT_SIM_GRAPH_GRAPH_H
 
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 #include "sim/face.h"
 #include "sim/node/image.h"
 

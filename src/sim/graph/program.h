@@ -10,7 +10,7 @@
 #define ALIQUOT_SIM_GRAPH_PROGRAM_H
 
 #include "common/atomic.h"
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 
 struct graph_program;
 

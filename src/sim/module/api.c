@@ -6,7 +6,7 @@
  * device memory until the module is unloaded.
  */
 #include "sim/exec/exec.h"
-#include "sim/module/internal.h"
+#include "sim/module/module_internal.h"
 #include "sim/module/module.h"
 #include "sim/node/fault.h"
 

@@ -7,7 +7,7 @@
  * plain name within a mangled one. What that module lacks is a no-op with fatbin=noop, and not
  * found otherwise. Variables are found in that module only.
  */
-#include "sim/module/internal.h"
+#include "sim/module/module_internal.h"
 #include "sim/node/config.h"
 
 #include <ctype.h>

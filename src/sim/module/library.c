@@ -6,7 +6,7 @@
  * function or global of it, gets the image as a module of its own, loaded then.
  */
 #include "sim/exec/exec.h"
-#include "sim/module/internal.h"
+#include "sim/module/module_internal.h"
 #include "sim/module/module.h"
 #include "sim/node/fault.h"
 

@@ -13,7 +13,7 @@
 #include "common/scoped.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/memory.h"
-#include "sim/module/internal.h"
+#include "sim/module/module_internal.h"
 #include "sim/node/config.h"
 
 #include <dlfcn.h>

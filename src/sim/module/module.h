@@ -14,7 +14,7 @@
 
 #include "sim/aliquot_sim.h"
 #include "sim/context/context.h"
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 #include "sim/face.h"
 #include "sim/node/image.h"
 

@@ -5,7 +5,7 @@
  */
 #include "sim/context/context.h"
 #include "sim/memory/ranges.h"
-#include "sim/module/internal.h"
+#include "sim/module/module_internal.h"
 
 #include <stdlib.h>
 

@@ -126,7 +126,7 @@ struct node_device {
         _Atomic uint32_t is_lost;
         struct node_meter meter[ENGINE_COUNT];
         struct node_meter way[WAY_COUNT];
-        /* For the executors of all processes; zero when made. Owned by exec/exec_device.h. */
+        /* For the executors of all processes; zero when made. Owned by exec/engine.h. */
         _Alignas(64) unsigned char exec[NODE_EXEC_BYTES];
 };
 

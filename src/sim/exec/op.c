@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies, fills, host functions and stream memory operations. Launches are in exec_launch.c.
+ * Copies, fills, host functions and stream memory operations. Launches are in op_launch.c.
  */
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 
 #include "sim/exec/stream.h"
 #include "sim/memory/memory.h"

@@ -15,8 +15,8 @@
  *
  * Links (copy engines): first come, first served, one reservation at a time.
  */
-#ifndef ALIQUOT_SIM_EXEC_EXEC_DEVICE_H
-#define ALIQUOT_SIM_EXEC_EXEC_DEVICE_H
+#ifndef ALIQUOT_SIM_EXEC_ENGINE_H
+#define ALIQUOT_SIM_EXEC_ENGINE_H
 
 #include "common/atomic.h"
 #include "sim/node/node.h"

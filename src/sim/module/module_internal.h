@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What module*.c share and nobody else sees.
+ * What the files of this folder share and nobody else sees.
  */
-#ifndef ALIQUOT_SIM_MODULE_INTERNAL_H
-#define ALIQUOT_SIM_MODULE_INTERNAL_H
+#ifndef ALIQUOT_SIM_MODULE_MODULE_INTERNAL_H
+#define ALIQUOT_SIM_MODULE_MODULE_INTERNAL_H
 
 #include "sim/module/module.h"
 

@@ -7,7 +7,7 @@
  * The lock is robust: whoever inherits it from a dead owner finds at worst a half-made hand-over,
  * and engine_repair() makes one anew. A holder is missing only while no seat wants the engine.
  */
-#include "sim/exec/exec_device.h"
+#include "sim/exec/engine.h"
 
 #include "sim/node/clock.h"
 #include "sim/node/fault.h"

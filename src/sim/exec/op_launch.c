@@ -6,7 +6,7 @@
  * It occupies the engine for the time it asks for with spend_ns(), and for whatever its function
  * takes beyond that: a kernel is never over before its effects are there.
  */
-#include "sim/exec/exec_op.h"
+#include "sim/exec/op.h"
 #include "sim/exec/stream.h"
 #include "sim/memory/memory.h"
 #include "sim/module/module.h"

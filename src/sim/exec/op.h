@@ -7,10 +7,10 @@
  * its modelled time, and leaves the end in run->mark. An access that memory_check() refuses
  * poisons the context: the sticky error that hardware raises.
  */
-#ifndef ALIQUOT_SIM_EXEC_EXEC_OP_H
-#define ALIQUOT_SIM_EXEC_EXEC_OP_H
+#ifndef ALIQUOT_SIM_EXEC_OP_H
+#define ALIQUOT_SIM_EXEC_OP_H
 
-#include "sim/exec/exec_device.h"
+#include "sim/exec/engine.h"
 #include "sim/face.h"
 
 #define OP_PARAM_BYTES 4096
