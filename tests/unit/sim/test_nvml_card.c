@@ -3,7 +3,7 @@
  * What NVML tells of a card: one card by every name, both generations of every struct, its memory,
  * and that looking leaves no trace.
  */
-#include "sim_nvml_tenant.h"
+#include "nvml_tenant.h"
 
 #include <signal.h>
 #include <stdlib.h>

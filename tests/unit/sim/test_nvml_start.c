@@ -2,7 +2,7 @@
 /*
  * NVML's beginning and end, its names, and what it answers where it has no answer.
  */
-#include "sim_nvml_tenant.h"
+#include "nvml_tenant.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

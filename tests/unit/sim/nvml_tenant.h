@@ -5,8 +5,8 @@
  * A tenant is a forked child that takes a row in the node, does as it is told and then waits to be
  * ended. It uses the node's own functions, so that what NVML should say is known to the byte.
  */
-#ifndef ALIQUOT_TEST_SIM_NVML_TENANT_H
-#define ALIQUOT_TEST_SIM_NVML_TENANT_H
+#ifndef ALIQUOT_TEST_NVML_TENANT_H
+#define ALIQUOT_TEST_NVML_TENANT_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * Divided cards: instances under their card, with their own memory, name and processes.
  */
-#include "sim_nvml_tenant.h"
+#include "nvml_tenant.h"
 
 #include <signal.h>
 #include <string.h>

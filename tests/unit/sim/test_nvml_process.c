@@ -2,7 +2,7 @@
 /*
  * Who is on a card, with how many bytes and how busy; and a card that is lost.
  */
-#include "sim_nvml_tenant.h"
+#include "nvml_tenant.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants: see sim_nvml_tenant.h.
+ * Tenants: see nvml_tenant.h.
  */
-#include "sim_nvml_tenant.h"
+#include "nvml_tenant.h"
 
 #include <signal.h>
 #include <stdio.h>
