@@ -58,7 +58,7 @@ uint64_t watch_charged(const CUuuid *uuid)
         return 0;
 }
 
-static const struct node *open_node(void)
+const struct node *watch_node(void)
 {
         static const struct node *node;
         const char *at = strstr(getenv("ALIQUOT_SIM"), "state=");
@@ -73,7 +73,7 @@ static const struct node *open_node(void)
 
 bool watch_device(unsigned index, CUuuid *ret)
 {
-        const struct node *node = open_node();
+        const struct node *node = watch_node();
 
         if (!node || index >= node->device_count)
                 return false;
@@ -101,7 +101,7 @@ static int find_row(const struct node *node)
 
 uint64_t watch_granted(const CUuuid *uuid)
 {
-        const struct node *node = open_node();
+        const struct node *node = watch_node();
         int device = find_device(node, uuid);
         int row = device < 0 ? -1 : find_row(node);
 
@@ -112,7 +112,7 @@ uint64_t watch_granted(const CUuuid *uuid)
 
 static const struct node_tag_column *tag_column(const CUuuid *uuid)
 {
-        const struct node *node = open_node();
+        const struct node *node = watch_node();
         int device = find_device(node, uuid);
         int row = device < 0 ? -1 : find_row(node);
 
@@ -143,14 +143,14 @@ void watch_expect(CUresult got, CUresult wanted, const char *call, int line)
 
 uint64_t watch_now_ns(void)
 {
-        const struct node *node = open_node();
+        const struct node *node = watch_node();
 
         return node && node->is_clock_virtual ? load_acquire(&node->time.now_ns) : clock_now_ns();
 }
 
 uint64_t watch_busy(const CUuuid *uuid)
 {
-        const struct node *node = open_node();
+        const struct node *node = watch_node();
         int device = find_device(node, uuid);
         int row = device < 0 ? -1 : find_row(node);
 
@@ -159,7 +159,7 @@ uint64_t watch_busy(const CUuuid *uuid)
 
 uint64_t watch_busy_all(const CUuuid *uuid)
 {
-        const struct node *node = open_node();
+        const struct node *node = watch_node();
         int device = find_device(node, uuid);
 
         return device < 0 ? 0 : load_relaxed(&node->device[device].meter[ENGINE_COMPUTE].total_ns);

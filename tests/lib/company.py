@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of one daemon on a simulated GPU in virtual time, programs in them that begin together, and somebody
+who notes what each of them gets (programs/compute/).
+
+    company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}])     # sessions s0, s1
+    company.load(0, kind="kernel", ns=200 * US, seconds=3)
+    company.load(1, kind="kernel", ns=2 * MS, seconds=3)
+    seen = company.observe(3, "1000:patch:s0:" + json.dumps({"weight": 300}))
+    assert abs(seen.share("s0", 1.1, 2.9) - 0.75) < 0.02, seen
+
+The figures are the simulator's engine time, and the same on every machine.
+"""
+import bisect
+import json
+
+from daemon import Daemon
+
+US, MS = 10**3, 10**6
+POINT = 0.01
+HANG_SECONDS = 120
+
+
+class Seen:
+    """What an observer noted; times in seconds since the beginning."""
+    def __init__(self, told):
+        self.at = [ns / 1e9 for ns in told["at_ns"]]
+        self.done = [ns / 1e9 for ns in told["done_ns"]]
+        self.busy = told["busy_ns"]
+
+    def looks(self, start, end):
+        return [at for at in self.at if start <= at <= end]
+
+    def share(self, session, start, end, device=0):
+        """Its part of a device's time from the first look at or after `start` to the last one before `end`."""
+        first, last = bisect.bisect_left(self.at, start), bisect.bisect_right(self.at, end) - 1
+        busy = self.busy[session][device]
+        return (busy[last] - busy[first]) / 1e9 / (self.at[last] - self.at[first])
+
+    def windows(self, session, start, end, length, device=0):
+        """Its shares in all windows of `length` between looks from `start` to `end`."""
+        return [self.share(session, at, at + length, device) for at in self.looks(start, end - length)]
+
+
+class Company:
+    def __init__(self, sim, terms, *, programs=None, config="", **settings):
+        """Begins when `programs` have started, and the observer (without programs=: one each session)."""
+        self.sim, self.programs = sim, []
+        self.size = len(terms) if programs is None else programs
+        sim.configure(**{"clock": "virtual", "memory": "1GiB", "begin_with": self.size + 1, **settings})
+        self.daemon = Daemon(sim, config).start()
+        for at, term in enumerate(terms):
+            self.daemon.create(f"s{at}", "64MiB", **term)
+
+    def start(self, at, program, **arguments):
+        words = [f"{key}={value}" for key, value in arguments.items()]
+        self.programs.append(self.sim.start([self.sim.build.program(f"compute/{program}"), *words], preload=True,
+                                            ALIQUOT_SESSION=f"s{at}"))
+        return self
+
+    def load(self, at, **arguments):
+        return self.start(at, "load", **arguments)
+
+    def request(self, at, **arguments):
+        return self.start(at, "request", **arguments)
+
+    def observe(self, seconds, *deeds, every_us=5000):
+        """To the end of the observer: what it saw."""
+        assert len(self.programs) == self.size
+        observer = self.sim.start([self.sim.build.program("compute/observe"), f"every={every_us}",
+                                   f"seconds={seconds}", *deeds])
+        out, err = observer.communicate(timeout=HANG_SECONDS)
+        assert observer.returncode == 0, (out[-500:], err, self.daemon.said()[-2000:])
+        return Seen(json.loads(out))
+
+    def told(self, nth=0):
+        """What a program says when it ends."""
+        out, err = self.programs[nth].communicate(timeout=HANG_SECONDS)
+        assert self.programs[nth].returncode == 0, (out, err, self.daemon.said()[-2000:])
+        return json.loads(out)
+
+
+def patch(at_ms, session, **terms):
+    return f"{at_ms}:patch:{session}:{json.dumps(terms)}"
