@@ -108,11 +108,14 @@ static void ring(const struct admit *admit)
         clock_wake(shared_half(&admit->slots->bell), INT_MAX);
 }
 
-/* The first who wants something for some time rings. */
-static void want(const struct admit *admit, uint64_t now_ns)
+/* The first who wants something for some time rings, or since the scheduler has noted that nobody
+ * does. */
+static void want(const struct admit *admit, const struct terms *terms, uint64_t now_ns)
 {
         _Atomic uint64_t *wanted = shared_word(&admit->meter->wanted_at_ns);
-        bool is_new = !is_recent(load_relaxed(wanted), ACTIVE_PAUSE_NS, now_ns);
+        uint64_t before_ns = load_relaxed(wanted);
+        bool is_noted = terms->mode == PAGE_MODE_CLOSED && before_ns <= terms->end_ns;
+        bool is_new = is_noted || !is_recent(before_ns, ACTIVE_PAUSE_NS, now_ns);
 
         store_release(wanted, now_ns);
         if (is_new)
@@ -245,7 +248,7 @@ static struct admit_answer wait_for_lease(const struct admit *admit, const struc
         answer.seen = terms->turn;
         if (terms->turn & 1)
                 answer.deadline_ns = now_ns + LEASE_LOOK_NS;
-        want(admit, now_ns);
+        want(admit, terms, now_ns);
         return answer;
 }
 

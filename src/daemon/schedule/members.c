@@ -8,7 +8,7 @@
 #include "common/log.h"
 
 /* A claim to want something holds for so long: while the gate is open, and while it is closed, when
- * those before it renew it each 10 ms. */
+ * those before it renew it each 10 ms. One from before the gate last closed was answered. */
 #define IDLE_NS UINT64_C(200000)
 #define WANT_NS UINT64_C(30000000)
 /* Who was let in has so long to begin. */
@@ -21,7 +21,16 @@
 
 /* -- The core's words, carried out ------------------------------------------------------------ */
 
-static void carry_out(struct members *self, const struct sched_action *action)
+/* Who is not known to want anything is not looked at: it has to ring. */
+static void tell_closed(struct members *self, uint16_t at, uint64_t now_ns)
+{
+        const struct member *member = &self->member[at];
+
+        seat_tell(member->seated->seat, member->share, PAGE_MODE_CLOSED,
+                  self->sched.member[at].is_wanting ? 0 : now_ns, 0);
+}
+
+static void carry_out(struct members *self, const struct sched_action *action, uint64_t now_ns)
 {
         struct member *member = &self->member[action->member];
         struct seated *seated = member->seated;
@@ -38,13 +47,16 @@ static void carry_out(struct members *self, const struct sched_action *action)
                 mode = PAGE_MODE_FREE;
         else if (action->type == SCHED_OPEN)
                 mode = PAGE_MODE_OPEN;
-        if (mode == PAGE_MODE_CLOSED)
+        if (mode == PAGE_MODE_CLOSED) {
                 member->is_begun = false;
-        else
-                member->open_ns = clock_now_ns();
+                member->close_ns = now_ns;
+                tell_closed(self, action->member, now_ns);
+                return;
+        }
+        member->open_ns = now_ns;
         seat_tell(seated->seat, member->share, mode,
                   mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
-                  mode == PAGE_MODE_CLOSED ? 0 : (uint64_t)action->target_ns);
+                  (uint64_t)action->target_ns);
 }
 
 /* False: refused. */
@@ -54,7 +66,7 @@ static bool step(struct members *self, const struct sched_event *event, uint64_t
         if (self->actions.refused)
                 return false;
         for (unsigned i = 0; i < self->actions.count; i++)
-                carry_out(self, &self->actions.action[i]);
+                carry_out(self, &self->actions.action[i], now_ns);
         return true;
 }
 
@@ -202,19 +214,29 @@ static void note_use(struct members *self, uint16_t at, const struct seat_claim 
 static bool is_wanting(const struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns, uint64_t *ret_until_ns)
 {
+        const struct member *member = &self->member[at];
         uint8_t mode = self->sched.member[at].mode;
         bool is_open = mode == SCHED_MODE_OPEN || mode == SCHED_MODE_FREE;
+        bool is_answered = !is_open && claim->wanted_ns < member->close_ns;
         uint64_t holds_ns = is_open ? IDLE_NS : WANT_NS;
 
         *ret_until_ns = claim->running_until_ns;
         if (claim->running_until_ns)
                 return true;
         *ret_until_ns = claim->wanted_ns + holds_ns;
-        if (claim->wanted_ns && now_ns - claim->wanted_ns < holds_ns)
+        if (claim->wanted_ns && !is_answered && now_ns - claim->wanted_ns < holds_ns)
                 return true;
-        /* It may have been let in by what was heard of another just now: later than `now_ns`. */
-        *ret_until_ns = self->member[at].open_ns + BEGIN_NS;
-        return is_open && !self->member[at].is_begun && now_ns < *ret_until_ns;
+        *ret_until_ns = member->open_ns + BEGIN_NS;
+        return is_open && !member->is_begun && now_ns < *ret_until_ns;
+}
+
+static void note_rest(struct members *self, uint16_t at, uint64_t now_ns)
+{
+        bool was_closed = self->sched.member[at].mode == SCHED_MODE_CLOSED;
+
+        tell(self, at, SCHED_RESTS, 0, now_ns);
+        if (was_closed && self->sched.member[at].mode == SCHED_MODE_CLOSED)
+                tell_closed(self, at, now_ns);
 }
 
 static void hear_claim(struct members *self, uint16_t at, const struct seat_claim *claim,
@@ -241,7 +263,7 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
         if (wants && !core->is_wanting)
                 tell(self, at, SCHED_WANT, 0, now_ns);
         else if (core->is_wanting && now_ns - member->active_ns > IDLE_NS)
-                tell(self, at, SCHED_RESTS, 0, now_ns);
+                note_rest(self, at, now_ns);
         if (!core->is_wanting)
                 member->look_ns = CLOCK_NEVER;
 }

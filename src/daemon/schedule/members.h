@@ -31,7 +31,8 @@ struct member {
         struct seated *seated;
         unsigned share;
         uint64_t busy_ns;   /* as last read */
-        uint64_t open_ns;   /* when its gate was last opened */
+        uint64_t open_ns;   /* when its gate was last opened, */
+        uint64_t close_ns;  /* and closed */
         uint64_t active_ns; /* when it last ran or wanted */
         uint64_t look_ns;   /* what it said holds until then, if it says nothing new */
         bool is_begun;      /* since its gate opened */

@@ -49,11 +49,12 @@ static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_b
         bells_begin(bells, &self->bell);
         add_bells(members, true, bells);
         add_bells(members, false, bells);
-        now_ns = clock_now_ns();
+        /* Each at its own time: what is heard of one may let another in. */
         for (unsigned i = 0; i < members->places; i++) {
                 if (members->seated[i].seat)
-                        members_hear(members, &members->seated[i], now_ns);
+                        members_hear(members, &members->seated[i], clock_now_ns());
         }
+        now_ns = clock_now_ns();
         members_tick(members, now_ns);
         for (unsigned i = 0; i < members->places; i++) {
                 if (members->seated[i].seat)

@@ -328,6 +328,52 @@ static void who_is_let_in_while_we_look_has_time_to_begin(void **state)
         leave(&two);
 }
 
+/* It stood before the gate, had its turn and went: that it once wanted something is no reason to
+ * let it in again, and again. */
+static void a_want_that_was_answered_is_none(void **state)
+{
+        struct members *members = calloc(1, sizeof(*members));
+        struct tenant one, two;
+        struct seat *seat[2];
+        uint64_t now_ns;
+
+        admit(&one, "one", 0);
+        admit(&two, "two", 0);
+        scheduler_drop(scheduler, one.session.id);
+        scheduler_drop(scheduler, two.session.id);
+        one.session.priority = SCHED_CLASS_RT;
+        sched_init(&members->sched);
+        assert_int_equal(seat_open(&store, &one.session, &seat[0], NULL), 0);
+        assert_int_equal(seat_open(&store, &two.session, &seat[1], NULL), 0);
+        want(&one);
+        want(&two);
+        now_ns = clock_now_ns();
+        for (unsigned i = 0; i < 2; i++) {
+                members_seat(members, seat[i], now_ns);
+                members_hear(members, &members->seated[i], now_ns);
+        }
+        for (unsigned i = 0; i < 2; i++)
+                members_watch(members, &members->seated[i], now_ns);
+        assert_int_equal(mode_of(&one), PAGE_MODE_OPEN);
+        now_ns += 2 * MS; /* it does not begin */
+        members_hear(members, &members->seated[0], now_ns);
+        assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
+        assert_int_equal(lease_of(&one)->end_ns, now_ns); /* who wants it now rings */
+        for (unsigned i = 0; i < 10; i++) {
+                now_ns += MS;
+                members_hear(members, &members->seated[0], now_ns);
+                assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
+        }
+        store_release(shared_word(&one.pages.slots->meter[0].wanted_at_ns), now_ns);
+        members_hear(members, &members->seated[0], now_ns);
+        assert_int_equal(mode_of(&one), PAGE_MODE_OPEN);
+        members_unseat(members, &members->seated[0], now_ns);
+        members_unseat(members, &members->seated[1], now_ns);
+        free(members);
+        leave(&one);
+        leave(&two);
+}
+
 /* -- Set up ----------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -357,6 +403,7 @@ int main(void)
                 cmocka_unit_test(terms_change_live),
                 cmocka_unit_test(what_programs_count_is_summed_up),
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
+                cmocka_unit_test(a_want_that_was_answered_is_none),
         };
 
         return cmocka_run_group_tests_name("scheduler", tests, set_up, tear_down);

@@ -250,6 +250,14 @@ static void a_closed_lease_is_waited_for_and_rung_for(void **state)
         assert_int_equal(answer.seen, limits.device[0].lease.turn);
         assert_int_equal(first.meter->wanted_at_ns, START);
         assert_int_equal(slots->bell, bell + 1);
+        asked(&first, 10 * US, START + 1 * MS); /* known already */
+        assert_int_equal(slots->bell, bell + 1);
+        /* It was let in, and did not come back until the scheduler took it that it will not. */
+        leased(PAGE_MODE_CLOSED, START + 2 * MS, 0);
+        asked(&first, 10 * US, START + 3 * MS);
+        assert_int_equal(slots->bell, bell + 2);
+        asked(&first, 10 * US, START + 4 * MS);
+        assert_int_equal(slots->bell, bell + 2);
 }
 
 static void an_open_lease_bounds_what_begins(void **state)
