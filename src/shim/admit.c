@@ -39,6 +39,11 @@ static uint64_t least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
 static uint64_t sum(uint64_t a, uint64_t b)
 {
         return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -283,12 +288,33 @@ static int64_t wanted_level_ns(const struct admit_ask *ask, uint32_t cap_ppm)
         return is_worth_it && ask->piece_ns < (uint64_t)quarter_ns ? quarter_ns : 1;
 }
 
-/* Two pieces at least, or the device stands still between them. */
-static uint64_t window_ns(const struct admit_ask *ask, const struct terms *terms)
+/* So much may be left to do when a piece follows: of long ones each comes shortly before the end of
+ * the one before it, or the device stands still between them. */
+static uint64_t room_before_ns(const struct admit_ask *ask, const struct terms *terms)
 {
-        uint64_t two_ns = sum(ask->piece_ns, ask->piece_ns);
+        uint64_t others_ns = terms->target_ns - least(ask->piece_ns, terms->target_ns);
 
-        return two_ns > terms->target_ns ? two_ns : terms->target_ns;
+        return most(others_ns, least(ask->piece_ns, terms->target_ns));
+}
+
+static bool is_window_full(const struct admit_ask *ask, const struct terms *terms)
+{
+        if (ask->is_stuck)
+                return true;
+        return ask->in_flight_ns && sum(ask->in_flight_ns, ask->piece_ns) > terms->target_ns &&
+               ask->left_ns > room_before_ns(ask, terms);
+}
+
+/* Looked at before it has room: what runs may be shorter than was expected. */
+static struct admit_answer wait_for_window(const struct admit *admit, const struct terms *terms,
+                                           const struct admit_ask *ask, uint64_t now_ns)
+{
+        uint64_t look_ns = drain_look_ns(ask), room_ns = room_before_ns(ask, terms);
+
+        if (ask->left_ns > room_ns)
+                look_ns = least(look_ns, most(least(ask->left_ns - room_ns, ask->piece_ns / 4),
+                                              WINDOW_LOOK_LEAST_NS));
+        return wait_for(ADMIT_WINDOW, terms, &admit->limits->epoch, now_ns + look_ns);
 }
 
 static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
@@ -324,7 +350,6 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                               uint64_t now_ns)
 {
         struct terms terms = admit_terms(admit, now_ns);
-        uint64_t need_ns = sum(ask->in_flight_ns, ask->piece_ns);
         uint64_t room_ns = terms.target_ns / 4;
         uint64_t until_ns = 0;
 
@@ -332,9 +357,8 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                 return wait_for_lease(admit, &terms, ask, now_ns);
         if (terms.mode == PAGE_MODE_OPEN)
                 room_ns = least(room_ns, terms.end_ns - now_ns);
-        if (ask->is_stuck || (ask->in_flight_ns && need_ns > window_ns(ask, &terms)))
-                return wait_for(ADMIT_WINDOW, &terms, &admit->limits->epoch,
-                                now_ns + drain_look_ns(ask));
+        if (is_window_full(ask, &terms))
+                return wait_for_window(admit, &terms, ask, now_ns);
         /* Under a lease the scheduler keeps the cap: it knows when the session had no turn. */
         if (terms.cap_ppm != PAGE_WHOLE_PPM && terms.mode != PAGE_MODE_OPEN) {
                 int64_t level_ns = bank_level_ns(admit->meter, terms.cap_ppm, now_ns);

@@ -76,6 +76,7 @@ struct admit_ask {
         uint64_t careful_ns;   /* not less: for how many at a time */
         uint32_t pieces;       /* at most */
         uint64_t in_flight_ns; /* of this process on the device, expected */
+        uint64_t left_ns;      /* of that, expected to be still to do */
         uint64_t look_ns;      /* until that is worth a look */
         bool is_stuck;         /* the caller's own window is full whatever the sum says */
         uint64_t waited_ns;    /* so far; 0: has not */

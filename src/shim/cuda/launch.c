@@ -259,17 +259,37 @@ static uint64_t scene_in_flight_ns(const struct scene *scene)
                        : marked_ns;
 }
 
+/* When the oldest of it began, at the earliest; 0: unknown. */
+static uint64_t scene_begun_ns(const struct scene *scene, uint64_t now_ns)
+{
+        uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
+        int64_t passed_ns = load_relaxed(&scene->lane->last_ns);
+
+        if (placed_ns && passed_ns > (int64_t)placed_ns && passed_ns <= (int64_t)now_ns)
+                return (uint64_t)passed_ns;
+        return placed_ns;
+}
+
+static uint64_t scene_left_ns(const struct scene *scene, uint64_t now_ns)
+{
+        uint64_t in_flight_ns = scene_in_flight_ns(scene);
+        uint64_t begun_ns = scene_begun_ns(scene, now_ns);
+
+        if (!begun_ns)
+                return in_flight_ns;
+        return begun_ns + in_flight_ns > now_ns ? begun_ns + in_flight_ns - now_ns : 0;
+}
+
 /* When what is in flight should be done; beyond that, the later the less often. */
 static uint64_t scene_look_ns(const struct scene *scene, uint64_t now_ns)
 {
         uint64_t in_flight_ns = scene_in_flight_ns(scene);
-        uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
+        uint64_t left_ns = scene_left_ns(scene, now_ns);
+        uint64_t begun_ns = scene_begun_ns(scene, now_ns);
 
-        if (!placed_ns)
+        if (!begun_ns)
                 return in_flight_ns / 8;
-        if (placed_ns + in_flight_ns > now_ns)
-                return placed_ns + in_flight_ns - now_ns;
-        return (now_ns - placed_ns - in_flight_ns) / 4;
+        return left_ns ? left_ns : (now_ns - begun_ns - in_flight_ns) / 4;
 }
 
 static struct admit_answer scene_pass(struct scene *scene, const struct way *way)
@@ -286,6 +306,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                         .careful_ns = estimate_careful_ns(&scene->expected),
                         .pieces = most_pieces(scene, way),
                         .in_flight_ns = scene_in_flight_ns(scene),
+                        .left_ns = scene_left_ns(scene, now_ns),
                         .look_ns = scene_look_ns(scene, now_ns),
                         .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
                         .waited_ns = scene->began_ns ? now_ns - scene->began_ns + 1 : 0,

@@ -85,7 +85,7 @@ static void alone_in_a_daemons_session_only_what_is_in_flight_is_bounded(void **
         assert_true(terms_are_strict(&terms) && terms_are_loose(&terms));
         ask.in_flight_ns = 9 * MS;
         assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
-        ask.in_flight_ns = 10 * MS;
+        ask.in_flight_ns = ask.left_ns = 10 * MS;
         assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_WINDOW);
         limits.device[0].cap_ppm = HALF;
         terms = admit_terms(&first, START);
@@ -173,11 +173,29 @@ static void what_is_in_flight_is_bounded(void **state)
 
         ask.in_flight_ns = 19 * MS;
         assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
-        ask.in_flight_ns = 20 * MS;
+        ask.in_flight_ns = ask.left_ns = 20 * MS;
         assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_WINDOW);
-        ask.in_flight_ns = 0;
+        ask.left_ns = 19 * MS; /* of which 1 ms is done, though nobody saw it yet */
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
+        ask.in_flight_ns = ask.left_ns = 0;
         ask.piece_ns = ask.careful_ns = 1 * SECOND;
         assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
+}
+
+/* Who yields is waited for no longer than one of them and the target. */
+static void of_pieces_longer_than_the_target_the_next_comes_before_the_end(void **state)
+{
+        struct admit_ask ask = ask_for(500 * US);
+        struct admit_answer answer;
+
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 170 * US);
+        assert_int_equal(admit_ask(&first, &ask, START).pieces, 1);
+        ask.in_flight_ns = ask.left_ns = ask.look_ns = 500 * US;
+        answer = admit_ask(&first, &ask, START);
+        assert_int_equal(answer.reason, ADMIT_WINDOW);
+        assert_true(answer.deadline_ns <= START + 330 * US);
+        ask.left_ns = 170 * US;
+        assert_int_equal(admit_ask(&first, &ask, START + 330 * US).pieces, 1);
 }
 
 static void processes_take_turns(void **state)
@@ -310,6 +328,7 @@ int main(void)
                 RULE(who_has_waited_long_takes_what_there_is),
                 RULE(one_piece_longer_than_the_bucket_goes_when_there_is_no_debt),
                 RULE(what_is_in_flight_is_bounded),
+                RULE(of_pieces_longer_than_the_target_the_next_comes_before_the_end),
                 RULE(processes_take_turns),
                 RULE(who_had_the_turn_stands_back_for_who_wants_it),
                 RULE(processes_that_wait_for_the_bank_go_one_after_the_other),

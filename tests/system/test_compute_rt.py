@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that answers requests (`rt`) beside one that computes all the time (`batch`): docs/scheduling.md.
+
+The real daemon, library and programs in the simulator's virtual time: the figures are the same on every
+machine.
+"""
+import pytest
+
+from company import MS, POINT, US, Company
+
+KERNEL = 100 * US
+
+
+def percentile(values, part):
+    return sorted(values)[min(len(values) - 1, int(part * len(values)))]
+
+
+@pytest.fixture
+def requests(sim):
+    """What requests of so many kernels took, a fifth of the time on average; and what was seen of both."""
+    def play(kernels, rival_ns=None, count=200, pause=None):
+        took_ns = kernels * KERNEL
+        pause = pause or 4 * took_ns
+        seconds = count * (took_ns + pause) / 1e9 + 0.5
+        company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}], programs=2 if rival_ns else 1)
+        company.request(0, kernels=kernels, ns=KERNEL, pause=pause, count=count)
+        if rival_ns:
+            company.load(1, kind="kernel", ns=rival_ns, seconds=seconds)
+        seen = company.observe(seconds)
+        return company.told()["took_ns"], seen, seconds
+    return play
+
+
+def test_who_is_alone_is_not_held_up(requests):
+    took, *_ = requests(100)
+    assert max(took) < 1.001 * 100 * KERNEL, took
+
+
+@pytest.mark.parametrize("rival_ns", (100 * US, 500 * US))
+def test_a_request_takes_hardly_longer_than_alone(requests, rival_ns):
+    """10 ms of kernels, a fifth of the time, beside kernels of batch that cannot be interrupted."""
+    took, seen, seconds = requests(100, rival_ns)
+    assert percentile(took, 0.99) < 1.10 * 100 * KERNEL, took
+    assert seen.share("s0", 0.5, seconds - 1) + seen.share("s1", 0.5, seconds - 1) > 0.98, seen.busy
+
+
+@pytest.mark.parametrize("rival_ns", (100 * US, 500 * US, 2 * MS))
+def test_batch_yields_within_a_kernel_and_a_fifth_of_a_millisecond(requests, rival_ns):
+    """One kernel at a time: what it takes beyond its own length is what batch took of the GPU meanwhile."""
+    took, *_ = requests(20, rival_ns)
+    assert percentile(took, 0.99) - 20 * KERNEL < rival_ns + 200 * US, took
+
+
+def test_what_rt_leaves_is_batch_s(requests):
+    """Also where requests come every few milliseconds: an answered one is not waited for again."""
+    _, seen, seconds = requests(1, 500 * US, count=300, pause=10 * MS)
+    assert seen.share("s1", 0.5, seconds - 1) > 0.96, seen.busy
+
+
+def test_pauses_of_any_length_are_seen(requests):
+    """Shorter than those after which a session rings by itself, and longer than those it is waited for."""
+    took, *_ = requests(2, 500 * US, count=300, pause=3 * MS)
+    assert percentile(took, 0.99) - 2 * KERNEL < 700 * US, took
+
+
+def test_batch_does_not_starve(sim):
+    """Beside rt that never pauses it has its floor, in every second."""
+    company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}])
+    company.load(0, kind="kernel", ns=200 * US, seconds=5).load(1, kind="kernel", ns=200 * US, seconds=5)
+    seen = company.observe(5)
+    assert min(seen.windows("s1", 0.5, 5, 1)) > 0.9 * POINT, seen.windows("s1", 0.5, 5, 1)
+    assert seen.share("s0", 0.5, 5) > 0.97
