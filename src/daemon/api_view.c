@@ -76,12 +76,14 @@ static void add_time(json_t *view, const struct api *api, const struct sessions_
 
         if (!scheduler_read(api->options.scheduler, session->id, share, &seen))
                 return;
-        json_object_set_new(
-                view, "gpu_time",
-                json_pack("{s:f, s:f, s:f, s:f, s:I}", "held_seconds", (double)seen.held_ns / 1e9,
-                          "billed_seconds", (double)seen.billed_ns / 1e9, "waited_seconds",
-                          (double)seen.waited_ns / 1e9, "throttled_seconds",
-                          (double)seen.throttled_ns / 1e9, "leases", whole(seen.leases)));
+        json_object_set_new(view, "gpu_time",
+                            json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "held_seconds",
+                                      (double)seen.held_ns / 1e9, "billed_seconds",
+                                      (double)seen.billed_ns / 1e9, "waited_seconds",
+                                      (double)seen.waited_ns / 1e9, "throttled_seconds",
+                                      (double)seen.throttled_ns / 1e9, "debt_seconds",
+                                      seen.bank_ns < 0 ? (double)-seen.bank_ns / 1e9 : 0.0,
+                                      "leases", whole(seen.leases)));
 }
 
 static json_t *view_share(const struct api *api, const struct sessions_one *session,
