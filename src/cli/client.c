@@ -13,6 +13,7 @@
 #define START_PAUSE_NS 20000000
 #define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
 #define SECOND_NS 1e9
+#define SECONDS_MOST 1e10 /* a double of nanoseconds still fits 64 bits */
 #define LABEL_KEY_BYTES 64u
 
 const bool client_is_built = true;
@@ -130,6 +131,22 @@ static uint32_t ppm_of(const json_t *device, const char *key)
         return percent > 0 && percent <= 100 ? (uint32_t)(percent * PAGE_WHOLE_PPM / 100 + 0.5) : 0;
 }
 
+static uint64_t ns_of(const json_t *time, const char *key)
+{
+        double seconds = json_number_value(json_object_get(time, key));
+
+        return seconds > 0 && seconds < SECONDS_MOST ? (uint64_t)(seconds * SECOND_NS) : 0;
+}
+
+static void read_time(const json_t *time, struct client_share *ret)
+{
+        ret->has_time = json_is_object(time);
+        ret->busy_ns = ns_of(time, "billed_seconds");
+        ret->queued_ns = ns_of(time, "waited_seconds");
+        ret->throttled_ns = ns_of(time, "throttled_seconds");
+        ret->debt_ns = ns_of(time, "debt_seconds");
+}
+
 /* Returns how many. `used` is what the daemon calls the bytes in use. */
 static unsigned read_shares(const json_t *devices, const char *used,
                             struct client_share ret[PAGE_DEVICES])
@@ -150,6 +167,7 @@ static unsigned read_shares(const json_t *devices, const char *used,
                 if (!share->cap_ppm)
                         share->cap_ppm = PAGE_WHOLE_PPM;
                 share->guarantee_ppm = ppm_of(device, "guarantee_percent");
+                read_time(json_object_get(device, "gpu_time"), share);
                 share->used_bytes = client_whole(device, used);
                 share->card_bytes = client_whole(device, "card_bytes");
                 count++;
@@ -169,6 +187,7 @@ static void read_session(json_t *json, struct client_session *ret)
                                         .processes = (unsigned)client_whole(json, "processes") };
         if (json_is_number(ttl) && json_number_value(ttl) >= 1)
                 ret->ttl_seconds = (uint64_t)json_number_value(ttl);
+        ret->is_clamped = json_is_true(json_object_get(json, "clamped"));
         ret->is_context_free = strcmp(client_text(json, "context"), "free") == 0;
         text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));
         text_quote(client_text(json, "state"), ret->state, sizeof(ret->state));

@@ -48,6 +48,9 @@ struct client_share {
         uint64_t card_bytes; /* 0: not known */
         /* Of its time; told, not wished. PAGE_WHOLE_PPM is no cap, 0 no guarantee. */
         uint32_t cap_ppm, guarantee_ppm;
+        /* What it had of its GPU's time since it first launched; told, and false: it never did. */
+        bool has_time;
+        uint64_t busy_ns, queued_ns, throttled_ns, debt_ns;
 };
 
 /* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
@@ -83,6 +86,7 @@ struct client_session {
         uint64_t ttl_seconds; /* 0: none */
         unsigned processes;
         bool is_context_free;
+        bool is_clamped;
         unsigned label_count;
         char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value" */
         unsigned share_count;

@@ -3,19 +3,17 @@
 and what its keys do to them."""
 import os
 import re
-import shutil
 import signal
-import subprocess
 import time
 
 import pytest
 
-from cli import UNSET, Command
+from cli import Command
 from daemon import Daemon
+from terminal import SECONDS, Tops, names
 
 MIB = 1 << 20
 GIB = 1 << 30
-SECONDS = 30  # a bound on hangs
 TELL_TOTAL = r"""
 #include <stdio.h>
 #include "abi/cuda.h"
@@ -68,71 +66,11 @@ def stranger(cli, build):
     return start
 
 
-class Terminal:
-    """A tmux of the test's own, with aliquot top in it."""
-    def __init__(self, sim, number, words, columns, rows, **variables):
-        self.socket = sim.folder / f"tmux-{number}"
-        # What tmux itself gets becomes what the program gets; it does not start without a locale of UTF-8.
-        self.env = {**sim.env(**UNSET), "LC_ALL": "C.UTF-8"}
-        given = [f"{key}={value}" for key, value in {"LC_ALL": "C.UTF-8", **variables}.items()]
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, "env", *given, *words)
-
-    def tmux(self, *words):
-        done = subprocess.run(["tmux", "-S", self.socket, *map(str, words)], env=self.env, capture_output=True,
-                              text=True, timeout=SECONDS, check=False)
-        return done.stdout if done.returncode == 0 else None
-
-    def press(self, *keys):
-        for key in keys:
-            self.tmux("send-keys", key)
-
-    def type(self, text):
-        self.tmux("send-keys", "-l", "--", text)
-
-    def screen(self, *how):
-        return self.tmux("capture-pane", "-p", *how) or ""
-
-    def wait(self, pattern):
-        """The screen once the pattern is on it."""
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            text = self.screen()
-            if re.search(pattern, text, re.MULTILINE):
-                return text
-            time.sleep(0.05)
-        raise AssertionError(f"{pattern!r} never came:\n{text}")
-
-    def has_ended(self):
-        """With the program its terminal goes, and with that the server."""
-        deadline = time.monotonic() + SECONDS
-        while self.tmux("has-session") is not None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return self.tmux("has-session") is None
-
-    def close(self):
-        self.tmux("kill-server")
-
-
 @pytest.fixture
-def top(cli, build):
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
-    if "not built" in cli("top", sim=False).stderr:
-        pytest.skip("this build has no ncurses")
-    opened = []
-
-    def start(*arguments, columns=80, rows=24, **variables):
-        words = [str(build.aliquot), "top", f"--sim={cli.sim.spec}", "--interval=100ms", *arguments]
-        opened.append(Terminal(cli.sim, len(opened), words, columns, rows, **variables))
-        return opened[-1]
-    yield start
-    for terminal in opened:
-        terminal.close()
-
-
-def names(screen):
-    """The sessions, from top to bottom."""
-    return re.findall(r"^.[+-] (\S+)", screen, re.MULTILINE)
+def top(cli):
+    tops = Tops(cli)
+    yield tops
+    tops.close()
 
 
 def test_two_sessions_at_work(top, tenant, stranger):
@@ -394,7 +332,7 @@ def test_a_node_of_300_sessions(cli, top, tenant, build):
     print(f"{(cpu_seconds(pid) - before) / looks * 1000:.1f} ms a look at 300 sessions")
     terminal.press("/")
     terminal.type(str(process.pid))
-    assert names(terminal.wait(r"^filter: \d+_$")) == ["s000"]
+    assert names(terminal.wait(rf"^filter: {process.pid}_$")) == ["s000"]
 
 
 def test_sessions_of_a_daemon(cli, top):

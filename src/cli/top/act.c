@@ -21,11 +21,11 @@
 #define SYS_pidfd_open 434
 #endif
 
-bool act_set_limit(const char *program, const struct keys *keys, char ret_message[KEYS_LINE_BYTES])
+bool act_set(const char *program, const struct keys *keys, char ret_message[KEYS_LINE_BYTES])
 {
         static const char prefix[] = "aliquot set: ";
-        char memory[KEYS_LINE_BYTES + 16], line[1024] = "";
-        char *argv[] = { (char *)program, (char *)"set", (char *)keys->session, memory, NULL };
+        char flag[KEYS_LINE_BYTES + 16], line[1024] = "";
+        char *argv[] = { (char *)program, (char *)"set", (char *)keys->session, flag, NULL };
         scoped_file FILE *errors = NULL;
         const char *why = line;
         int status = 0;
@@ -33,7 +33,7 @@ bool act_set_limit(const char *program, const struct keys *keys, char ret_messag
         int fd = -1;
         int rc;
 
-        snprintf(memory, sizeof(memory), "--memory=%s", keys->line);
+        snprintf(flag, sizeof(flag), "--%s=%s", keys->term->flag, keys->line);
         rc = spawn_piped(argv, false, &pid, &fd);
         if (rc < 0) {
                 snprintf(ret_message, KEYS_LINE_BYTES, "%.80s: %s", program, strerror(-rc));
@@ -47,8 +47,8 @@ bool act_set_limit(const char *program, const struct keys *keys, char ret_messag
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-                snprintf(ret_message, KEYS_LINE_BYTES, "memory of %s: %.60s", keys->session,
-                         keys->line);
+                snprintf(ret_message, KEYS_LINE_BYTES, "%s of %s: %.60s", keys->term->flag,
+                         keys->session, keys->line);
                 return true;
         }
         if (strncmp(line, prefix, strlen(prefix)) == 0)

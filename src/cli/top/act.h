@@ -8,8 +8,9 @@
 
 #include "cli/top/keys.h"
 
-/* By `program` (this one) set SESSION --memory TEXT: the same checks, the same words. */
-bool act_set_limit(const char *program, const struct keys *keys, char ret_message[KEYS_LINE_BYTES]);
+/* By `program` (this one) set SESSION --memory TEXT, or another term: the same checks, the same
+ * words. */
+bool act_set(const char *program, const struct keys *keys, char ret_message[KEYS_LINE_BYTES]);
 
 /*
  * What a process says of itself is no ground to end one: it could name another's pid. A target gets

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#define COLUMNS_MOST 12u
+#define COLUMNS_MOST 20u
 #define COLUMNS_GAP 1
 
 struct column {

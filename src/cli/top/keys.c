@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct keys_term keys_terms[KEYS_TERMS] = {
+        { 'l', "memory", "as 4GiB, 25% or 0=4GiB,1=8GiB" },
+        { 'c', "compute", "at most so much GPU time, as 30%; 100% is no cap" },
+        { 'g', "guarantee", "at least so much GPU time, as 30%; 0% is none" },
+        { 'W', "weight", "1 to 10000; 100 is usual" },
+        { 'P', "priority", "rt, normal or batch" },
+};
+
 __attribute__((format(printf, 2, 3))) static int complain(struct keys *keys, const char *format,
                                                           ...)
 {
@@ -54,7 +62,7 @@ static int press_filter(struct keys *keys, struct model *model, int key)
         return model_arrange(model);
 }
 
-static int press_limit(struct keys *keys, int key)
+static int press_term(struct keys *keys, int key)
 {
         if (key == KEY_OF_ESCAPE || (key == KEY_OF_ENTER && !keys->line[0])) {
                 keys->question = ASKS_NOTHING;
@@ -62,7 +70,7 @@ static int press_limit(struct keys *keys, int key)
         }
         if (key == KEY_OF_ENTER) {
                 keys->question = ASKS_NOTHING;
-                return ORDER_SET_LIMIT;
+                return ORDER_SET;
         }
         type(keys->line, sizeof(keys->line), key);
         return ORDER_NONE;
@@ -83,7 +91,7 @@ static const struct snapshot_session *selected_session(const struct model *model
         return row ? &model->now->session[row->session] : NULL;
 }
 
-static int ask_limit(struct keys *keys, const struct model *model)
+static int ask_term(struct keys *keys, const struct model *model, const struct keys_term *term)
 {
         const struct snapshot_session *session = selected_session(model);
 
@@ -93,7 +101,8 @@ static int ask_limit(struct keys *keys, const struct model *model)
                 return complain(keys, "%s: %s", session->name, session->broken);
         memcpy(keys->session, session->name, sizeof(keys->session));
         clear_line(keys->line);
-        keys->question = ASKS_LIMIT;
+        keys->term = term;
+        keys->question = ASKS_TERM;
         return ORDER_NONE;
 }
 
@@ -130,7 +139,7 @@ static int ask_signal(struct keys *keys, const struct model *model, int signal)
 static int sort_by(struct model *model, enum model_sort sort)
 {
         model->is_reversed = false;
-        model->sort = sort;
+        model_sort_by(model, sort);
         return model_arrange(model);
 }
 
@@ -178,6 +187,13 @@ static int arrange(struct keys *keys, struct model *model, int key)
                 return sort_by(model, SORT_LIMIT);
         case 'f':
                 return sort_by(model, SORT_FILL);
+        case 'b':
+                return sort_by(model, SORT_SHARE);
+        case 'w':
+                return sort_by(model, SORT_WAITING);
+        case 'v':
+                model->shows_time = !model->shows_time;
+                return ORDER_NONE;
         case 's':
                 return sort_by(model, (model->sort + 1) % SORT_KEYS);
         case 'r':
@@ -200,6 +216,10 @@ static int arrange(struct keys *keys, struct model *model, int key)
 
 static int press_list(struct keys *keys, struct model *model, int key)
 {
+        for (unsigned i = 0; i < KEYS_TERMS; i++) {
+                if (keys_terms[i].key == key)
+                        return ask_term(keys, model, &keys_terms[i]);
+        }
         switch (key) {
         case 'q':
                 return ORDER_QUIT;
@@ -214,8 +234,6 @@ static int press_list(struct keys *keys, struct model *model, int key)
         case '/':
                 keys->question = ASKS_FILTER;
                 return ORDER_NONE;
-        case 'l':
-                return ask_limit(keys, model);
         case 't':
                 return ask_signal(keys, model, SIGTERM);
         case 'K':
@@ -232,8 +250,8 @@ int keys_press(struct keys *keys, struct model *model, int key)
         switch (keys->question) {
         case ASKS_FILTER:
                 return press_filter(keys, model, key);
-        case ASKS_LIMIT:
-                return press_limit(keys, key);
+        case ASKS_TERM:
+                return press_term(keys, key);
         case ASKS_SIGNAL:
                 return press_signal(keys, key);
         case SHOWS_HELP:

@@ -28,10 +28,21 @@ enum key {
         KEY_OF_HELP,
 };
 
-enum keys_question { ASKS_NOTHING, ASKS_FILTER, ASKS_LIMIT, ASKS_SIGNAL, SHOWS_HELP, SHOWS_EVENTS };
+enum keys_question { ASKS_NOTHING, ASKS_FILTER, ASKS_TERM, ASKS_SIGNAL, SHOWS_HELP, SHOWS_EVENTS };
+
+/* What of a session can be changed, each by its key; the name of the flag of `aliquot set`. */
+struct keys_term {
+        int key;
+        const char *flag;
+        const char *asked; /* in front of what is typed, after the session's name */
+};
+
+#define KEYS_TERMS 5u
+extern const struct keys_term keys_terms[KEYS_TERMS];
 
 struct keys {
         enum keys_question question;
+        const struct keys_term *term; /* of ASKS_TERM and ORDER_SET; NULL before the first */
         bool is_paused;
         int page_rows; /* how many rows of sessions the screen has; the caller sets it */
         char line[KEYS_LINE_BYTES];    /* what is being typed */
@@ -44,10 +55,10 @@ struct keys {
         unsigned target_count;
 };
 
-enum keys_order { ORDER_NONE, ORDER_QUIT, ORDER_SET_LIMIT, ORDER_SIGNAL };
+enum keys_order { ORDER_NONE, ORDER_QUIT, ORDER_SET, ORDER_SIGNAL };
 
 /*
- * ORDER_SET_LIMIT: `line` as the memory of `session`. ORDER_SIGNAL: `signal` to the targets. Both
+ * ORDER_SET: `line` as the `term` of `session`. ORDER_SIGNAL: `signal` to the targets. Both
  * are valid until the next key. Negative: -ENOMEM.
  */
 int keys_press(struct keys *keys, struct model *model, int key);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const model_sort_names[SORT_KEYS] = { "name", "processes", "used", "limit", "full" };
+const char *const model_sort_names[SORT_KEYS] = { "name", "processes", "used",   "limit",
+                                                  "full", "share",     "waiting" };
 
 static int by_name(const void *name, const void *memory)
 {
@@ -33,6 +34,35 @@ static void remember_devices(struct model *model, const struct snapshot *snapsho
         model->device_count = snapshot->device_count;
 }
 
+/* A share keeps its pace wherever it now stands. */
+static void remember_paces(const struct model_memory *before,
+                           const struct snapshot_session *session, struct model_memory *ret)
+{
+        memset(ret->share, 0, sizeof(ret->share));
+        for (unsigned i = 0; i < session->share_count; i++) {
+                const struct snapshot_share *share = &session->share[i];
+
+                for (unsigned j = 0; before && j < PAGE_DEVICES; j++) {
+                        if (memcmp(before->share[j].uuid, share->uuid, sizeof(share->uuid)) == 0)
+                                ret->share[i].pace = before->share[j].pace;
+                }
+                memcpy(ret->share[i].uuid, share->uuid, sizeof(share->uuid));
+                pace_take(&ret->share[i].pace, &share->time);
+        }
+}
+
+static int most_had(const struct model_memory *memory, unsigned share_count)
+{
+        int most = PACE_UNKNOWN;
+
+        for (unsigned i = 0; i < share_count; i++) {
+                int had = memory->share[i].pace.figures.had;
+
+                most = had > most ? had : most;
+        }
+        return most;
+}
+
 static int remember_sessions(struct model *model, const struct snapshot *snapshot)
 {
         struct model_memory *kept = calloc(snapshot->session_count + 1, sizeof(*kept));
@@ -51,8 +81,12 @@ static int remember_sessions(struct model *model, const struct snapshot *snapsho
                 else
                         kept[i].is_open = model->opens_all;
                 memcpy(kept[i].name, session->name, sizeof(kept[i].name));
+                remember_paces(before, session, &kept[i]);
                 if (!session->broken[0])
                         history_add(&kept[i].used, snapshot_fill(session));
+                if (most_had(&kept[i], session->share_count) != PACE_UNKNOWN)
+                        history_add(&kept[i].had,
+                                    (unsigned)most_had(&kept[i], session->share_count));
         }
         free(model->memory);
         model->memory = kept;
@@ -69,6 +103,51 @@ int model_take(struct model *model, const struct snapshot *snapshot)
         remember_devices(model, snapshot);
         model->now = snapshot;
         return model_arrange(model);
+}
+
+void model_sort_by(struct model *model, enum model_sort sort)
+{
+        model->sort = sort;
+        if (sort == SORT_SHARE || sort == SORT_WAITING)
+                model->shows_time = true;
+}
+
+const struct pace *model_pace(const struct model *model, size_t session, unsigned share)
+{
+        return &model->memory[session].share[share].pace;
+}
+
+int model_had(const struct model *model, size_t session)
+{
+        return most_had(&model->memory[session], model->now->session[session].share_count);
+}
+
+int model_waited(const struct model *model, size_t session)
+{
+        int most = PACE_UNKNOWN;
+
+        for (unsigned i = 0; i < model->now->session[session].share_count; i++) {
+                int waited = model_pace(model, session, i)->figures.waited;
+
+                most = waited > most ? waited : most;
+        }
+        return most;
+}
+
+const struct snapshot_share *model_told_share(const struct model *model, size_t session)
+{
+        const struct snapshot_session *seen = &model->now->session[session];
+        const struct snapshot_share *told = NULL;
+        int most = model_had(model, session);
+
+        for (unsigned i = 0; i < seen->share_count; i++) {
+                if (!snapshot_has_time(&seen->share[i]))
+                        continue;
+                if (most != PACE_UNKNOWN && model_pace(model, session, i)->figures.had == most)
+                        return &seen->share[i];
+                told = told ? told : &seen->share[i];
+        }
+        return told;
 }
 
 static int add_row(struct model *model, enum model_kind kind, size_t session, unsigned at)
@@ -121,6 +200,8 @@ static int add_parts(struct model *model, size_t at)
 
         if (snapshot_has_terms(session))
                 rc = add_row(model, MODEL_TERMS, at, 0);
+        if (rc == 0 && snapshot_has_rank(session))
+                rc = add_row(model, MODEL_TIME, at, 0);
         for (unsigned i = 0; rc == 0 && session->share_count > 1 && i < session->share_count; i++)
                 rc = add_row(model, MODEL_SHARE, at, i);
         for (unsigned i = 0; rc == 0 && i < session->process_count; i++) {
@@ -130,11 +211,16 @@ static int add_parts(struct model *model, size_t at)
         return rc;
 }
 
-static uint64_t sort_value(const struct snapshot_session *session, enum model_sort sort)
+static uint64_t sort_value(const struct model *model, size_t at)
 {
+        const struct snapshot_session *session = &model->now->session[at];
         uint64_t most = 0;
 
-        switch (sort) {
+        switch (model->sort) {
+        case SORT_SHARE:
+                return (uint64_t)(model_had(model, at) - PACE_UNKNOWN);
+        case SORT_WAITING:
+                return (uint64_t)(model_waited(model, at) - PACE_UNKNOWN);
         case SORT_PROCESSES:
                 return snapshot_processes(session);
         case SORT_USED:
@@ -158,14 +244,12 @@ static uint64_t sort_value(const struct snapshot_session *session, enum model_so
 static int compare(const void *a, const void *b, void *context)
 {
         const struct model *model = context;
-        const struct snapshot_session *first = &model->now->session[*(const size_t *)a];
-        const struct snapshot_session *second = &model->now->session[*(const size_t *)b];
-        uint64_t first_value = sort_value(first, model->sort);
-        uint64_t second_value = sort_value(second, model->sort);
+        size_t first = *(const size_t *)a, second = *(const size_t *)b;
+        uint64_t first_value = sort_value(model, first), second_value = sort_value(model, second);
         int order = (first_value < second_value) - (first_value > second_value);
 
         if (order == 0)
-                order = strcmp(first->name, second->name);
+                order = strcmp(model->now->session[first].name, model->now->session[second].name);
         return model->is_reversed ? -order : order;
 }
 

@@ -14,16 +14,26 @@
 #define ALIQUOT_CLI_TOP_MODEL_H
 
 #include "cli/top/history.h"
+#include "cli/top/pace.h"
 #include "cli/top/snapshot.h"
 
 #define MODEL_FILTER_BYTES 48u
 
-enum model_sort { SORT_NAME, SORT_PROCESSES, SORT_USED, SORT_LIMIT, SORT_FILL, SORT_KEYS };
+enum model_sort {
+        SORT_NAME,
+        SORT_PROCESSES,
+        SORT_USED,
+        SORT_LIMIT,
+        SORT_FILL,
+        SORT_SHARE,
+        SORT_WAITING,
+        SORT_KEYS,
+};
 
 /* Their words, for people. */
 extern const char *const model_sort_names[SORT_KEYS];
 
-enum model_kind { MODEL_SESSION, MODEL_TERMS, MODEL_SHARE, MODEL_PROCESS };
+enum model_kind { MODEL_SESSION, MODEL_TERMS, MODEL_TIME, MODEL_SHARE, MODEL_PROCESS };
 
 struct model_row {
         enum model_kind kind;
@@ -36,6 +46,11 @@ struct model_memory {
         char name[PAGE_NAME_BYTES];
         bool is_open;
         struct history used; /* of what it can have */
+        struct history had;  /* of the time of a GPU: of that on which it had the most */
+        struct {
+                uint8_t uuid[16];
+                struct pace pace;
+        } share[PAGE_DEVICES]; /* as those of the session */
 };
 
 struct model_device {
@@ -47,6 +62,7 @@ struct model {
         /* For the caller to change; then model_arrange(). */
         enum model_sort sort;
         bool is_reversed;
+        bool shows_time;                 /* where columns are left out, rather those of memory */
         char filter[MODEL_FILTER_BYTES]; /* of names, labels, commands, users, pids; "": all */
 
         const struct snapshot *now;  /* borrowed until the next one */
@@ -65,6 +81,18 @@ struct model {
                 uint64_t id; /* of the share or process in its session */
         } key;
 };
+
+/* The order of a column, which is then to be seen. Then model_arrange(). */
+void model_sort_by(struct model *model, enum model_sort sort);
+
+/* Of all GPUs of a session the share that had the most of its time, or else is promised any; NULL:
+ * neither. */
+const struct snapshot_share *model_told_share(const struct model *model, size_t session);
+
+/* Lately, of one of its shares; and the most of all of them: PACE_UNKNOWN where none is known. */
+const struct pace *model_pace(const struct model *model, size_t session, unsigned share);
+int model_had(const struct model *model, size_t session);
+int model_waited(const struct model *model, size_t session);
 
 /* 0, or -ENOMEM; the snapshot must stay as it is until the next one is taken. */
 int model_take(struct model *model, const struct snapshot *snapshot);

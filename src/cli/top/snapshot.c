@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/top/snapshot.h"
 
+#include <string.h>
+
 unsigned snapshot_permille(uint64_t part, uint64_t whole)
 {
         if (whole == 0)
@@ -57,4 +59,75 @@ uint64_t snapshot_others(const struct snapshot_device *device)
         return device->used_bytes > device->sessions_bytes
                        ? device->used_bytes - device->sessions_bytes
                        : 0;
+}
+
+bool snapshot_has_cap(const struct snapshot_time *time)
+{
+        return time->cap_ppm && time->cap_ppm < PAGE_WHOLE_PPM;
+}
+
+bool snapshot_has_time(const struct snapshot_share *share)
+{
+        const struct snapshot_time *time = &share->time;
+
+        return snapshot_has_cap(time) || time->guarantee_ppm || time->ran.at_ns;
+}
+
+bool snapshot_has_rank(const struct snapshot_session *session)
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (snapshot_has_time(&session->share[i]))
+                        return true;
+        }
+        return (session->weight && session->weight != SNAPSHOT_USUAL_WEIGHT) ||
+               (session->priority[0] && strcmp(session->priority, "normal") != 0);
+}
+
+/* How many sessions are on a GPU, and how many of them were seen at work. */
+struct company {
+        unsigned tenants[SETTINGS_GPUS], at_work[SETTINGS_GPUS];
+};
+
+static void count_company(const struct snapshot *snapshot, struct company *ret)
+{
+        for (size_t i = 0; i < snapshot->session_count; i++) {
+                const struct snapshot_session *session = &snapshot->session[i];
+
+                for (unsigned j = 0; j < session->share_count; j++) {
+                        const struct snapshot_share *share = &session->share[j];
+
+                        if (share->device < 0)
+                                continue;
+                        ret->tenants[share->device] += share->used_bytes > 0;
+                        ret->at_work[share->device] += share->time.is_at_work;
+                }
+        }
+}
+
+/* A daemon leases a GPU from the second session on that works there; without one it is enough that
+ * another has something of it, for what runs without a cap is not measured. */
+static bool is_degraded(const struct snapshot_session *session, const struct snapshot_share *share,
+                        const struct company *company)
+{
+        const struct snapshot_time *time = &share->time;
+
+        if (share->device < 0 || time->is_leased || !snapshot_has_cap(time))
+                return false;
+        if (session->has_daemon)
+                return time->is_at_work && company->at_work[share->device] > 1;
+        return share->used_bytes > 0 && company->tenants[share->device] > 1;
+}
+
+void snapshot_judge(struct snapshot *snapshot)
+{
+        struct company company = { 0 };
+
+        count_company(snapshot, &company);
+        for (size_t i = 0; i < snapshot->session_count; i++) {
+                struct snapshot_session *session = &snapshot->session[i];
+
+                for (unsigned j = 0; j < session->share_count; j++)
+                        session->share[j].time.is_degraded =
+                                is_degraded(session, &session->share[j], &company);
+        }
 }

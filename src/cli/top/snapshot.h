@@ -26,6 +26,32 @@ struct snapshot_process {
         uint64_t bytes; /* on all GPUs */
 };
 
+/* What the programs of a session counted of their time on a GPU, since ever; ns. */
+struct snapshot_ran {
+        uint64_t at_ns;     /* when it was read, by clock_now_ns(); 0: nobody measures it */
+        uint64_t busy_ns;   /* the GPU worked for it */
+        uint64_t waited_ns; /* launches waited, all of them together */
+};
+
+/* What they waited for, as a daemon counts it. */
+struct snapshot_told {
+        uint64_t at_ns;                   /* 0: none does */
+        uint64_t throttled_ns, queued_ns; /* for its own cap, for others */
+};
+
+/* A session's time on one GPU. */
+struct snapshot_time {
+        uint32_t cap_ppm;       /* PAGE_WHOLE_PPM or 0: none */
+        uint32_t guarantee_ppm; /* 0: none, or not known */
+        bool is_leased;         /* a scheduler watches */
+        bool takes_turns;       /* with others, by its leases: the cap is kept there, too */
+        bool is_at_work;        /* some of it ran or waited within the last second */
+        bool is_degraded; /* others are there, and nobody leases the GPU: as good as it gets */
+        uint64_t debt_ns; /* of its cap */
+        struct snapshot_ran ran;
+        struct snapshot_told told;
+};
+
 /* A session on one GPU. */
 struct snapshot_share {
         uint8_t uuid[16];
@@ -34,9 +60,11 @@ struct snapshot_share {
         uint64_t card_bytes;  /* 0: not known */
         uint64_t used_bytes;
         unsigned row; /* of the session's page, and of usage_process.bytes */
+        struct snapshot_time time;
 };
 
 #define SNAPSHOT_LABELS_BYTES 1024u
+#define SNAPSHOT_USUAL_WEIGHT 100u
 
 struct snapshot_session {
         char name[PAGE_NAME_BYTES];
@@ -53,7 +81,11 @@ struct snapshot_session {
         /* As a daemon says; -1, false and "" where none does. */
         int64_t left_seconds; /* until its time is over; -1: it has no end */
         bool is_ending;
+        bool is_clamped; /* it was seen to use what it does not say */
+        bool has_daemon; /* that tells of it */
         char on_end[16];
+        unsigned weight; /* 0: not known */
+        char priority[16];
         char labels[SNAPSHOT_LABELS_BYTES]; /* "key=value key=value" */
 };
 
@@ -93,6 +125,18 @@ bool snapshot_has_terms(const struct snapshot_session *session);
 
 /* Its limit where all its GPUs have the same; false: they have not. */
 bool snapshot_limit(const struct snapshot_session *session, uint64_t *ret_bytes);
+
+bool snapshot_has_cap(const struct snapshot_time *time);
+
+/* Whether anything is promised or measured of its time on a GPU. */
+bool snapshot_has_time(const struct snapshot_share *share);
+
+/* Whether where it stands among others is told apart from its figures: one GPU's time is promised
+ * or measured, or it is another than the usual one. */
+bool snapshot_has_rank(const struct snapshot_session *session);
+
+/* Says of each share whether it is degraded; the rest of the snapshot is there. */
+void snapshot_judge(struct snapshot *snapshot);
 
 /* What others than sessions hold of a GPU. */
 uint64_t snapshot_others(const struct snapshot_device *device);

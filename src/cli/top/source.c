@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/sweep.h"
 #include "cli/top/source_devices.h"
+#include "cli/top/source_time.h"
 #include "cli/usage.h"
 #include "common/atomic.h"
 #include "common/text.h"
@@ -185,6 +186,7 @@ static void fill_share(const struct source_entry *entry, unsigned row, struct sn
                                         .limit_bytes =
                                                 load_acquire(shared_word(&device->limit_bytes)) };
         memcpy(ret->uuid, device->uuid, sizeof(ret->uuid));
+        source_time_read(&entry->session, row, &ret->time);
         for (unsigned i = 0; i < entry->count; i++)
                 ret->used_bytes += entry->process[i].said.bytes[row];
 }
@@ -253,9 +255,9 @@ static void add_session(struct source *source, struct source_entry *entry)
                 session->used_bytes = 0;
         }
         if (told)
-                source_terms_fill(told, session);
+                source_terms_fill(&source->terms, told, session);
         if (told && is_closed(entry))
-                source_terms_fill_figures(told, session);
+                source_terms_fill_figures(&source->terms, told, session);
         else if (entry->broken.code < 0)
                 tell_broken(&entry->broken, session->broken, sizeof(session->broken));
         for (unsigned i = 0; i < session->share_count; i++)
@@ -341,6 +343,7 @@ int source_read(struct source *source, const struct snapshot **ret, struct error
                 guarded(source, &source->entry[i], look_at);
                 add_session(source, &source->entry[i]);
         }
+        snapshot_judge(&source->snapshot);
         *ret = &source->snapshot;
         return 0;
 }

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/top/source_devices.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "cli/library.h"
+#include "common/clock.h"
 #include "common/text.h"
 
 #define SHORT_UUID 12 /* GPU- and 8 digits */
+
+/* A simulated GPU may keep a time of its own: what sessions had of it is of that time. */
+static void follow_time(void *nvml)
+{
+        time_authority_find *find = (time_authority_find *)dlsym(nvml, TIME_AUTHORITY_SYMBOL);
+
+        if (find)
+                clock_follow(find(TIME_AUTHORITY_VERSION));
+}
 
 int source_devices_open(struct source *source, const struct request_flags *flags, struct error *err)
 {
@@ -30,6 +41,7 @@ int source_devices_open(struct source *source, const struct request_flags *flags
                 return 0;
         }
         gauges_bind(api.handle);
+        follow_time(api.handle);
         source->has_driver = true;
         return 0;
 }

@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "cli/presence.h"
+#include "cli/top/source_time.h"
+#include "common/clock.h"
 #include "common/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -60,6 +62,7 @@ void source_terms_read(struct source_terms *terms, const struct store *store)
                 terms->count = 0;
                 terms->next_ns = now_ns() + PAUSE_NS;
         }
+        terms->at_ns = clock_now_ns();
         if (terms->count)
                 qsort(terms->session, terms->count, sizeof(*terms->session), by_name);
 }
@@ -94,19 +97,41 @@ static int64_t seconds_until(const char *text)
         return end > now ? end - now : 0;
 }
 
-void source_terms_fill(const struct client_session *told, struct snapshot_session *ret)
+/* Shares that are there already, with what only a daemon knows. */
+static void add_times(const struct source_terms *terms, const struct client_session *told,
+                      struct snapshot_session *ret)
+{
+        uint8_t uuid[16];
+
+        for (unsigned i = 0; i < told->share_count; i++) {
+                for (unsigned j = 0; uuid_parse(told->share[i].uuid, uuid) && j < ret->share_count;
+                     j++) {
+                        if (memcmp(ret->share[j].uuid, uuid, sizeof(uuid)) == 0)
+                                source_time_add(&told->share[i], terms->at_ns, &ret->share[j].time);
+                }
+        }
+}
+
+void source_terms_fill(const struct source_terms *terms, const struct client_session *told,
+                       struct snapshot_session *ret)
 {
         struct text text;
 
         ret->is_ending = strcmp(told->state, "open") != 0;
+        ret->has_daemon = true;
+        ret->is_clamped = told->is_clamped;
+        ret->weight = told->weight;
+        text_put(ret->priority, sizeof(ret->priority), NULL, "%s", told->priority);
         ret->left_seconds = ret->is_ending ? -1 : seconds_until(told->expires_at);
         text_put(ret->on_end, sizeof(ret->on_end), NULL, "%s", told->on_end);
         text_begin(&text, ret->labels, sizeof(ret->labels));
         for (unsigned i = 0; i < told->label_count; i++)
                 text_add(&text, "%s%s", i ? " " : "", told->label[i]);
+        add_times(terms, told, ret);
 }
 
-void source_terms_fill_figures(const struct client_session *told, struct snapshot_session *ret)
+void source_terms_fill_figures(const struct source_terms *terms, const struct client_session *told,
+                               struct snapshot_session *ret)
 {
         ret->hidden_count = told->processes;
         for (unsigned i = 0; i < told->share_count; i++) {
@@ -120,6 +145,7 @@ void source_terms_fill_figures(const struct client_session *told, struct snapsho
                                                   .used_bytes = of->used_bytes };
                 if (!uuid_parse(of->uuid, share->uuid))
                         continue;
+                source_time_fill(of, terms->at_ns, &share->time);
                 ret->used_bytes += share->used_bytes;
                 ret->share_count++;
         }

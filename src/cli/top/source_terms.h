@@ -15,6 +15,7 @@
 struct source_terms {
         struct client_session *session; /* owned; in the order of their names */
         size_t count, room;
+        uint64_t at_ns;   /* when they were told; clock_now_ns() */
         uint64_t next_ns; /* not asked before; CLOCK_MONOTONIC */
 };
 
@@ -26,7 +27,9 @@ void source_terms_close(struct source_terms *terms);
 const struct client_session *source_terms_find(const struct source_terms *terms, const char *name);
 
 /* The terms of a session, and of one whose pages are not for us the figures. */
-void source_terms_fill(const struct client_session *told, struct snapshot_session *ret);
-void source_terms_fill_figures(const struct client_session *told, struct snapshot_session *ret);
+void source_terms_fill(const struct source_terms *terms, const struct client_session *told,
+                       struct snapshot_session *ret);
+void source_terms_fill_figures(const struct source_terms *terms, const struct client_session *told,
+                               struct snapshot_session *ret);
 
 #endif

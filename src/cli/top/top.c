@@ -25,6 +25,7 @@
 #include "cli/top/screen.h"
 #include "cli/top/source.h"
 #include "cli/top/view.h"
+#include "common/clock.h"
 #include "common/text.h"
 #include "common/units.h"
 
@@ -38,6 +39,7 @@ enum flag { FLAG_ONCE = 0x200, FLAG_INTERVAL, FLAG_SORT, FLAG_FILTER, FLAG_ASCII
 
 struct top {
         bool is_once, is_ascii;
+        bool has_interval; /* it was said */
         uint64_t interval_ns;
         struct request_flags flags;
         struct source source;
@@ -49,10 +51,12 @@ struct top {
 };
 
 static const struct argp_option options[] = {
-        { "once", FLAG_ONCE, NULL, 0, "Print one frame as text, all of it", 0 },
+        { "once", FLAG_ONCE, NULL, 0,
+          "Print one frame as text, all of it; with --interval what was had meanwhile", 0 },
         { "interval", FLAG_INTERVAL, "TIME", 0, "Between two looks: 1s, 500ms, ... (default: 1s)",
           0 },
-        { "sort", FLAG_SORT, "KEY", 0, "name, processes, used, limit or full (default: used)", 0 },
+        { "sort", FLAG_SORT, "KEY", 0,
+          "name, processes, used, limit, full, share or waiting (default: used)", 0 },
         { "filter", FLAG_FILTER, "TEXT", 0, "Of sessions, commands, users and pids", 0 },
         { "all", 'a', NULL, 0, "Every session opened: its GPUs and processes", 0 },
         { "ascii", FLAG_ASCII, NULL, 0, "No other characters, whatever the locale", 0 },
@@ -76,9 +80,11 @@ static void read_sort(struct top *top, char *value, struct argp_state *state)
         while (at < SORT_KEYS && strcasecmp(model_sort_names[at], value) != 0)
                 at++;
         if (at == SORT_KEYS)
-                argp_error(state, "--sort %s: expected name, processes, used, limit or full",
+                argp_error(state,
+                           "--sort %s: expected name, processes, used, limit, full, share "
+                           "or waiting",
                            text_shown(value));
-        top->model.sort = at;
+        model_sort_by(&top->model, at);
 }
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -94,6 +100,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 return 0;
         case FLAG_INTERVAL:
                 read_interval(top, value, state);
+                top->has_interval = true;
                 return 0;
         case FLAG_SORT:
                 read_sort(top, value, state);
@@ -137,6 +144,18 @@ static int look(struct top *top, struct error *err)
 
         if (rc == 0 && model_take(&top->model, snapshot) < 0)
                 rc = fail(err, -ENOMEM, "out of memory");
+        return rc;
+}
+
+/* What was had of a GPU's time is told of the time between two looks. */
+static int look_once(struct top *top, struct error *err)
+{
+        int rc = look(top, err);
+
+        if (rc == 0 && top->has_interval) {
+                clock_sleep_ns(top->interval_ns);
+                rc = look(top, err);
+        }
         return rc;
 }
 
@@ -201,8 +220,8 @@ static bool carry_out(struct top *top, int order, bool *ret_look)
                 return false;
         if (order == ORDER_NONE)
                 return true;
-        if (order == ORDER_SET_LIMIT)
-                keys->is_bad = !act_set_limit(top->source.request.place.program, keys, message);
+        if (order == ORDER_SET)
+                keys->is_bad = !act_set(top->source.request.place.program, keys, message);
         else
                 keys->is_bad = !act_signal(keys, message);
         memcpy(keys->message, message, sizeof(message));
@@ -279,7 +298,7 @@ int command_top(int argc, char **argv)
         top.grid.is_utf8 = !top.is_ascii && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
         rc = source_open(&top.source, &top.flags, &err);
         if (rc == 0)
-                rc = look(&top, &err);
+                rc = top.is_once ? look_once(&top, &err) : look(&top, &err);
         if (rc == 0)
                 rc = top.is_once ? print_once(&top, &err) : run_live(&top, &err);
         keys_finish(&top.keys);

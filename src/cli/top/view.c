@@ -15,10 +15,11 @@ static const char *const help[] = {
         "up down j k         select; also page up, page down, home, end",
         "enter               open or close the session: end, labels, GPUs, processes",
         "a                   open all, close all",
-        "n p u m f           sort by name, processes, used, limit, how full",
+        "n p u m f b w       sort by name, processes, used, limit, full, share, waiting",
         "s r                 sort by the next one; reverse the order",
         "/                   filter by session, label, command, user, pid; Esc: all again",
-        "l                   change the memory limit, as aliquot set does",
+        "v                   where the screen is narrow: more of memory, more of GPU time",
+        "l c g W P           set memory limit, cap, guarantee, weight, priority",
         "t K                 end the process, or all of the session: SIGTERM, SIGKILL",
         "e                   what the daemon did, as it happens",
         "space               hold the picture still; again: go on",
@@ -28,6 +29,12 @@ static const char *const help[] = {
 const char *view_bytes(uint64_t bytes, char ret[])
 {
         return bytes == PAGE_UNLIMITED ? "-" : size_format(bytes, ret);
+}
+
+struct grid_place view_place(const struct view_line *line, unsigned column, uint8_t looks)
+{
+        return (struct grid_place){ line->row, line->columns->begin[column],
+                                    line->columns->width[column], looks };
 }
 
 void view_titles(struct grid *grid, int row, const struct column *column,
@@ -86,9 +93,9 @@ static void draw_last(struct grid *grid, const struct view_frame *frame, const s
 
         if (keys->question == ASKS_FILTER) {
                 grid_text(grid, &place, "filter: %s_", model->filter);
-        } else if (keys->question == ASKS_LIMIT) {
-                grid_text(grid, &place, "memory of %s, as 4GiB, 25%% or 0=4GiB,1=8GiB: %s_",
-                          keys->session, keys->line);
+        } else if (keys->question == ASKS_TERM) {
+                grid_text(grid, &place, "%s of %s, %s: %s_", keys->term->flag, keys->session,
+                          keys->term->asked, keys->line);
         } else if (keys->question == ASKS_SIGNAL) {
                 place.looks = GRID_BOLD | GRID_RED;
                 draw_signal(grid, &place, keys);
@@ -97,11 +104,11 @@ static void draw_last(struct grid *grid, const struct view_frame *frame, const s
                 grid_text(grid, &place, "%s", keys->message);
         } else {
                 place.looks = GRID_DIM;
-                grid_text(
-                        grid, &place,
-                        "%s%s%s? help  q quit  s sort (%s)  / filter  enter open  l limit  t K end",
-                        model->filter[0] ? "filter: " : "", model->filter,
-                        model->filter[0] ? "  " : "", model_sort_names[model->sort]);
+                grid_text(grid, &place,
+                          "%s%s%s? help  q quit  s sort (%s)  v view  / filter  enter open  l c "
+                          "limit  t K end",
+                          model->filter[0] ? "filter: " : "", model->filter,
+                          model->filter[0] ? "  " : "", model_sort_names[model->sort]);
         }
 }
 
@@ -120,6 +127,10 @@ static void draw_help(struct grid *grid)
         place.column = 20;
         grid_bar(grid, &bar, 400, 300);
         grid_text(grid, &place, "of a GPU: sessions, others, free");
+        bar.row = ++place.row;
+        bar.looks = GRID_CYAN;
+        grid_bar(grid, &bar, 200, 300);
+        grid_text(grid, &place, "of its time: had, what else is promised, free");
 }
 
 static void draw_events(struct grid *grid, const struct lines *events)

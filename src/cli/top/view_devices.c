@@ -18,22 +18,10 @@ static const struct column columns_of_devices[COLUMNS] = {
         [POWER] = { "POWER", .least = 8, .is_right = true, .rank = 5 },
 };
 
-struct line {
-        struct grid *grid;
-        const struct columns *columns;
-        int row;
-};
-
-static struct grid_place place_of(const struct line *line, unsigned at, uint8_t looks)
+static void draw_name(const struct view_line *line, const struct snapshot_device *device)
 {
-        return (struct grid_place){ line->row, line->columns->begin[at], line->columns->width[at],
-                                    looks };
-}
-
-static void draw_name(const struct line *line, const struct snapshot_device *device)
-{
-        struct grid_place gpu = place_of(line, GPU, GRID_BOLD);
-        struct grid_place name = place_of(line, NAME, GRID_PLAIN);
+        struct grid_place gpu = view_place(line, GPU, GRID_BOLD);
+        struct grid_place name = view_place(line, NAME, GRID_PLAIN);
 
         if (device->index < 0)
                 grid_text(line->grid, &gpu, "-");
@@ -42,12 +30,12 @@ static void draw_name(const struct line *line, const struct snapshot_device *dev
         grid_text(line->grid, &name, "%s", device->name[0] ? device->name : device->short_uuid);
 }
 
-static void draw_memory(const struct line *line, const struct snapshot_device *device)
+static void draw_memory(const struct view_line *line, const struct snapshot_device *device)
 {
-        struct grid_place bar = place_of(line, MEMORY, GRID_GREEN);
-        struct grid_place used = place_of(line, USED, GRID_PLAIN);
-        struct grid_place card = place_of(line, CARD, GRID_PLAIN);
-        struct grid_place others = place_of(line, OTHERS, GRID_CYAN);
+        struct grid_place bar = view_place(line, MEMORY, GRID_GREEN);
+        struct grid_place used = view_place(line, USED, GRID_PLAIN);
+        struct grid_place card = view_place(line, CARD, GRID_PLAIN);
+        struct grid_place others = view_place(line, OTHERS, GRID_CYAN);
         char text[SIZE_TEXT_BYTES];
         uint64_t rest = snapshot_others(device);
 
@@ -60,16 +48,16 @@ static void draw_memory(const struct line *line, const struct snapshot_device *d
         grid_right(line->grid, &others, device->index < 0 ? "-" : view_bytes(rest, text));
 }
 
-static void draw_number(const struct line *line, unsigned at, int value, const char *unit)
+static void draw_number(const struct view_line *line, unsigned at, int value, const char *unit)
 {
-        struct grid_place place = place_of(line, at, GRID_PLAIN);
+        struct grid_place place = view_place(line, at, GRID_PLAIN);
         char text[32];
 
         snprintf(text, sizeof(text), "%d%s", value, unit);
         grid_right(line->grid, &place, value < 0 ? "-" : text);
 }
 
-static void draw_gauges(const struct line *line, const struct gauges *gauges)
+static void draw_gauges(const struct view_line *line, const struct gauges *gauges)
 {
         char limit[24];
 
@@ -79,10 +67,10 @@ static void draw_gauges(const struct line *line, const struct gauges *gauges)
         draw_number(line, POWER, gauges->power_watts, gauges->power_limit_watts < 0 ? "W" : limit);
 }
 
-static void draw_device(const struct line *line, const struct view_frame *frame, unsigned at)
+static void draw_device(const struct view_line *line, const struct view_frame *frame, unsigned at)
 {
         const struct snapshot_device *device = &frame->model->now->device[at];
-        struct grid_place history = place_of(line, LINE, GRID_GREEN);
+        struct grid_place history = view_place(line, LINE, GRID_GREEN);
 
         draw_name(line, device);
         draw_memory(line, device);
@@ -95,7 +83,7 @@ int devices_draw(struct grid *grid, const struct view_frame *frame, int row, int
         const struct snapshot *now = frame->model->now;
         struct column column[COLUMNS];
         struct columns columns;
-        struct line line = { grid, &columns, row + 1 };
+        struct view_line line = { grid, frame, &columns, row + 1 };
         unsigned shown = now->device_count;
 
         for (unsigned i = 0; i < COLUMNS; i++)

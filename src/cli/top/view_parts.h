@@ -1,12 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two tables of the view. Each draws its title at `row` and what follows below it.
+ * The two tables of the view, each of which draws its title at `row` and what follows below it; and
+ * what their files share.
  */
 #ifndef ALIQUOT_CLI_TOP_VIEW_PARTS_H
 #define ALIQUOT_CLI_TOP_VIEW_PARTS_H
 
 #include "cli/top/columns.h"
 #include "cli/top/view.h"
+#include "common/text.h"
+
+/* A row of a table. */
+struct view_line {
+        struct grid *grid;
+        const struct view_frame *frame;
+        const struct columns *columns;
+        int row;
+};
+
+/* The cell of a column. */
+struct grid_place view_place(const struct view_line *line, unsigned column, uint8_t looks);
+
+/* Of the table of sessions; from SHARE to DEBT they are of time. */
+enum sessions_column {
+        SESSIONS_MARKS,
+        SESSIONS_NAME,
+        SESSIONS_PROCESSES,
+        SESSIONS_USED,
+        SESSIONS_LIMIT,
+        SESSIONS_MEMORY,
+        SESSIONS_FILL,
+        SESSIONS_LINE,
+        SESSIONS_SHARE,
+        SESSIONS_PROMISED,
+        SESSIONS_TIME,
+        SESSIONS_TIME_LINE,
+        SESSIONS_WAIT,
+        SESSIONS_DEBT,
+        SESSIONS_GPUS,
+        SESSIONS_LEFT,
+        SESSIONS_STATE,
+        SESSIONS_COLUMNS,
+};
+
+struct layout {
+        struct column column[SESSIONS_COLUMNS];
+        struct columns columns;
+        unsigned sorted; /* the column that is sorted by */
+};
+
+void layout_fit(struct layout *ret, const struct view_frame *frame, int width);
+
+/* The columns of time but its history. NULL: nothing is promised or measured. */
+void time_draw(const struct view_line *line, const struct snapshot_share *share,
+               const struct pace_figures *figures);
+
+/* Of one GPU, for STATE. */
+const char *time_state(const struct snapshot_share *share, const struct pace *pace);
+
+/* A session's terms in a line: "GPU time: at most 30%, weight 100, normal, accuracy=exact". */
+void time_tell(struct text *text, const struct model *model, size_t at);
 
 /* At most `rows` rows, the title and, where not all fit, a line that says so among them. Returns
  * how many it took. */

@@ -13,43 +13,8 @@
 #define DAY_SECONDS 86400u
 #define LEFT_BYTES 16
 
-enum { MARKS, SESSION, PROCESSES, USED, LIMIT, MEMORY, FILL, LINE, GPUS, LEFT, STATE, COLUMNS };
-
-static const struct column columns_of_sessions[COLUMNS] = {
-        [MARKS] = { "", .least = 2 },
-        [SESSION] = { "SESSION", .least = 12, .most = 40, .weight = 3 },
-        [PROCESSES] = { "PROC", .least = 5, .is_right = true, .rank = 2 },
-        [USED] = { "USED", .least = 10, .is_right = true },
-        [LIMIT] = { "LIMIT", .least = 10, .is_right = true },
-        [MEMORY] = { "MEMORY", .least = 8, .most = 60, .weight = 4, .rank = 1 },
-        [FILL] = { "FULL", .least = 5, .is_right = true, .rank = 3 },
-        [LINE] = { "", .least = 6, .most = 48, .weight = 2, .rank = 6 },
-        [GPUS] = { "GPU", .least = 5, .most = 12, .weight = 1, .rank = 5 },
-        [LEFT] = { "LEFT", .least = 6, .is_right = true, .rank = 7 },
-        [STATE] = { "STATE", .least = 6, .rank = 4 },
-};
-
-/* Which column is sorted by. */
-static const unsigned sorted_column[SORT_KEYS] = {
-        [SORT_NAME] = SESSION, [SORT_PROCESSES] = PROCESSES, [SORT_USED] = USED,
-        [SORT_LIMIT] = LIMIT,  [SORT_FILL] = FILL,
-};
-
-struct line {
-        struct grid *grid;
-        const struct view_frame *frame;
-        const struct columns *columns;
-        int row;
-};
-
-static struct grid_place place_of(const struct line *line, unsigned at, uint8_t looks)
-{
-        return (struct grid_place){ line->row, line->columns->begin[at], line->columns->width[at],
-                                    looks };
-}
-
 /* Up to the beginning of a column. */
-static struct grid_place place_until(const struct line *line, unsigned from, unsigned until)
+static struct grid_place place_until(const struct view_line *line, unsigned from, unsigned until)
 {
         int begin = line->columns->begin[from];
 
@@ -64,18 +29,18 @@ static uint8_t looks_of(unsigned permille)
                                            : GRID_GREEN;
 }
 
-static void draw_bytes(const struct line *line, unsigned at, uint64_t bytes)
+static void draw_bytes(const struct view_line *line, unsigned at, uint64_t bytes)
 {
-        struct grid_place place = place_of(line, at, GRID_PLAIN);
+        struct grid_place place = view_place(line, at, GRID_PLAIN);
         char text[SIZE_TEXT_BYTES];
 
         grid_right(line->grid, &place, view_bytes(bytes, text));
 }
 
-static void draw_fill(const struct line *line, unsigned permille)
+static void draw_fill(const struct view_line *line, unsigned permille)
 {
-        struct grid_place bar = place_of(line, MEMORY, looks_of(permille));
-        struct grid_place fill = place_of(line, FILL, GRID_PLAIN);
+        struct grid_place bar = view_place(line, SESSIONS_MEMORY, looks_of(permille));
+        struct grid_place fill = view_place(line, SESSIONS_FILL, GRID_PLAIN);
         char text[16];
 
         snprintf(text, sizeof(text), "%u%%", permille / 10);
@@ -84,10 +49,10 @@ static void draw_fill(const struct line *line, unsigned permille)
 }
 
 /* The indices of those GPUs on which it holds anything. */
-static void draw_gpus(const struct line *line, const struct snapshot_session *session)
+static void draw_gpus(const struct view_line *line, const struct snapshot_session *session)
 {
         const struct snapshot *now = line->frame->model->now;
-        struct grid_place place = place_of(line, GPUS, GRID_PLAIN);
+        struct grid_place place = view_place(line, SESSIONS_GPUS, GRID_PLAIN);
         char buffer[128];
         struct text text;
 
@@ -124,18 +89,60 @@ static const char *left_text(int64_t seconds, char ret[LEFT_BYTES])
         return ret;
 }
 
-static void draw_session(const struct line *line, size_t at)
+static void draw_limit(const struct view_line *line, const struct snapshot_session *session)
 {
-        const struct snapshot_session *session = &line->frame->model->now->session[at];
-        const struct model_memory *memory = &line->frame->model->memory[at];
-        struct grid_place name = place_of(line, SESSION, GRID_BOLD);
-        struct grid_place processes = place_of(line, PROCESSES, GRID_PLAIN);
-        struct grid_place limit = place_of(line, LIMIT, GRID_PLAIN);
-        struct grid_place history = place_of(line, LINE, GRID_GREEN);
-        struct grid_place left = place_of(line, LEFT, GRID_PLAIN);
-        struct grid_place state = place_of(line, STATE, GRID_YELLOW);
-        char count[16], time_left[LEFT_BYTES];
+        struct grid_place place = view_place(line, SESSIONS_LIMIT, GRID_PLAIN);
         uint64_t limit_bytes;
+
+        if (snapshot_limit(session, &limit_bytes))
+                draw_bytes(line, SESSIONS_LIMIT, limit_bytes);
+        else
+                grid_right(line->grid, &place, "mixed");
+}
+
+static const char *state_of(const struct model *model, size_t at)
+{
+        const struct snapshot_session *session = &model->now->session[at];
+        const char *state = "";
+
+        if (session->is_ending)
+                return "ending";
+        if (session->is_held)
+                return "held";
+        if (session->is_clamped)
+                return "clamped";
+        for (unsigned i = 0; i < session->share_count && !state[0]; i++)
+                state = time_state(&session->share[i], model_pace(model, at, i));
+        return state;
+}
+
+static void draw_state(const struct view_line *line, const char *state)
+{
+        struct grid_place place = view_place(line, SESSIONS_STATE, GRID_YELLOW);
+
+        grid_text(line->grid, &place, "%s", state);
+}
+
+static void draw_session_time(const struct view_line *line, size_t at)
+{
+        const struct model *model = line->frame->model;
+        const struct pace_figures figures = { .had = model_had(model, at),
+                                              .waited = model_waited(model, at) };
+        struct grid_place history = view_place(line, SESSIONS_TIME_LINE, GRID_CYAN);
+
+        time_draw(line, model_told_share(model, at), &figures);
+        grid_history(line->grid, &history, &model->memory[at].had);
+}
+
+static void draw_session(const struct view_line *line, size_t at)
+{
+        const struct model *model = line->frame->model;
+        const struct snapshot_session *session = &model->now->session[at];
+        struct grid_place name = view_place(line, SESSIONS_NAME, GRID_BOLD);
+        struct grid_place processes = view_place(line, SESSIONS_PROCESSES, GRID_PLAIN);
+        struct grid_place history = view_place(line, SESSIONS_LINE, GRID_GREEN);
+        struct grid_place left = view_place(line, SESSIONS_LEFT, GRID_PLAIN);
+        char count[16], time_left[LEFT_BYTES];
 
         grid_text(line->grid, &name, "%s", session->name);
         if (session->broken[0]) {
@@ -147,23 +154,18 @@ static void draw_session(const struct line *line, size_t at)
         }
         snprintf(count, sizeof(count), "%u", snapshot_processes(session));
         grid_right(line->grid, &processes, count);
-        draw_bytes(line, USED, session->used_bytes);
-        if (snapshot_limit(session, &limit_bytes))
-                draw_bytes(line, LIMIT, limit_bytes);
-        else
-                grid_right(line->grid, &limit, "mixed");
+        draw_bytes(line, SESSIONS_USED, session->used_bytes);
+        draw_limit(line, session);
         draw_fill(line, snapshot_fill(session));
-        grid_history(line->grid, &history, &memory->used);
+        grid_history(line->grid, &history, &model->memory[at].used);
+        draw_session_time(line, at);
         draw_gpus(line, session);
         grid_right(line->grid, &left, left_text(session->left_seconds, time_left));
-        grid_text(line->grid, &state, "%s",
-                  session->is_ending ? "ending"
-                  : session->is_held ? "held"
-                                     : "");
+        draw_state(line, state_of(model, at));
 }
 
 /* "GPU 1", or the beginning of its UUID where it has no index here. */
-static const char *gpu_name(const struct line *line, const struct snapshot_share *share,
+static const char *gpu_name(const struct view_line *line, const struct snapshot_share *share,
                             char ret[UUID_TEXT_BYTES])
 {
         const struct snapshot *now = line->frame->model->now;
@@ -178,9 +180,9 @@ static const char *gpu_name(const struct line *line, const struct snapshot_share
 }
 
 /* "ends in 7h59m, then deny-new  owner=ann team=b" */
-static void draw_terms(const struct line *line, const struct snapshot_session *session)
+static void draw_terms(const struct view_line *line, const struct snapshot_session *session)
 {
-        int begin = line->columns->begin[SESSION];
+        int begin = line->columns->begin[SESSIONS_NAME];
         struct grid_place place = { line->row, begin, line->grid->columns - begin, GRID_DIM };
         char left[LEFT_BYTES], end[64] = "";
 
@@ -192,22 +194,40 @@ static void draw_terms(const struct line *line, const struct snapshot_session *s
         grid_text(line->grid, &place, "   %s%s", end, session->labels);
 }
 
-static void draw_share(const struct line *line, const struct snapshot_share *share)
+/* "GPU time: at most 30%, weight 100, normal, accuracy=exact" */
+static void draw_rank(const struct view_line *line, size_t at)
 {
-        struct grid_place place = place_until(line, SESSION, USED);
+        int begin = line->columns->begin[SESSIONS_NAME];
+        struct grid_place place = { line->row, begin, line->grid->columns - begin, GRID_DIM };
+        char buffer[160];
+        struct text text;
+
+        text_begin(&text, buffer, sizeof(buffer));
+        time_tell(&text, line->frame->model, at);
+        grid_text(line->grid, &place, "   %s", buffer);
+}
+
+static void draw_share(const struct view_line *line, size_t session, unsigned at)
+{
+        const struct model *model = line->frame->model;
+        const struct snapshot_share *share = &model->now->session[session].share[at];
+        const struct pace *pace = model_pace(model, session, at);
+        struct grid_place place = place_until(line, SESSIONS_NAME, SESSIONS_USED);
         char name[UUID_TEXT_BYTES];
 
         grid_text(line->grid, &place, "   %s", gpu_name(line, share, name));
-        draw_bytes(line, USED, share->used_bytes);
-        draw_bytes(line, LIMIT, share->limit_bytes);
+        draw_bytes(line, SESSIONS_USED, share->used_bytes);
+        draw_bytes(line, SESSIONS_LIMIT, share->limit_bytes);
         draw_fill(line, snapshot_permille(share->used_bytes, snapshot_share_whole(share)));
+        time_draw(line, share, &pace->figures);
+        draw_state(line, time_state(share, pace));
 }
 
 /* "train  GPU 0 1 GiB, GPU 1 512 MiB": where more than one GPU is held, what of each. */
-static void draw_command(const struct line *line, const struct snapshot_session *session,
+static void draw_command(const struct view_line *line, const struct snapshot_session *session,
                          const struct snapshot_process *process)
 {
-        int begin = line->columns->begin[LIMIT];
+        int begin = line->columns->begin[SESSIONS_LIMIT];
         struct grid_place place = { line->row, begin, line->grid->columns - begin, GRID_PLAIN };
         char buffer[512], size[SIZE_TEXT_BYTES], name[UUID_TEXT_BYTES];
         struct text text;
@@ -228,20 +248,20 @@ static void draw_command(const struct line *line, const struct snapshot_session 
         grid_text(line->grid, &place, "%s", buffer);
 }
 
-static void draw_process(const struct line *line, const struct snapshot_session *session,
+static void draw_process(const struct view_line *line, const struct snapshot_session *session,
                          const struct snapshot_process *process)
 {
-        struct grid_place place = place_until(line, SESSION, USED);
+        struct grid_place place = place_until(line, SESSIONS_NAME, SESSIONS_USED);
 
         if (process->pid)
                 grid_text(line->grid, &place, "%8u %s", process->pid, process->user);
         else
                 grid_text(line->grid, &place, "%8s %s", "?", process->user);
-        draw_bytes(line, USED, process->bytes);
+        draw_bytes(line, SESSIONS_USED, process->bytes);
         draw_command(line, session, process);
 }
 
-static void draw_marks(const struct line *line, const struct model_row *row, bool is_selected)
+static void draw_marks(const struct view_line *line, const struct model_row *row, bool is_selected)
 {
         static const char *const utf8[] = { "+", "-" };
         struct grid_place place = { line->row, 0, 1, GRID_PLAIN };
@@ -253,7 +273,7 @@ static void draw_marks(const struct line *line, const struct model_row *row, boo
                 grid_text(line->grid, &place, "%s", utf8[is_open]);
 }
 
-static void draw_row(const struct line *line, size_t at)
+static void draw_row(const struct view_line *line, size_t at)
 {
         const struct model *model = line->frame->model;
         const struct model_row *row = &model->row[at];
@@ -264,8 +284,10 @@ static void draw_row(const struct line *line, size_t at)
                 draw_session(line, row->session);
         else if (row->kind == MODEL_TERMS)
                 draw_terms(line, session);
+        else if (row->kind == MODEL_TIME)
+                draw_rank(line, row->session);
         else if (row->kind == MODEL_SHARE)
-                draw_share(line, &session->share[row->at]);
+                draw_share(line, row->session, row->at);
         else
                 draw_process(line, session, &session->process[row->at]);
         draw_marks(line, row, is_selected);
@@ -273,9 +295,9 @@ static void draw_row(const struct line *line, size_t at)
                 grid_mark(line->grid, line->row, GRID_SELECTED);
 }
 
-static void draw_nothing(const struct line *line)
+static void draw_nothing(const struct view_line *line)
 {
-        struct grid_place place = place_of(line, SESSION, GRID_DIM);
+        struct grid_place place = view_place(line, SESSIONS_NAME, GRID_DIM);
         const char *filter = line->frame->model->filter;
 
         place.width = line->grid->columns - place.column;
@@ -286,46 +308,30 @@ static void draw_nothing(const struct line *line)
                           "no session; aliquot run --memory 4GiB -- program makes one");
 }
 
-static void draw_titles(const struct line *line, const struct column *column)
+static void draw_titles(const struct view_line *line, const struct layout *layout)
 {
         const struct model *model = line->frame->model;
-        unsigned at = sorted_column[model->sort];
-        struct grid_place place = place_of(line, at, GRID_TITLE | GRID_BOLD);
+        const struct column *sorted = &layout->column[layout->sorted];
+        struct grid_place place = view_place(line, layout->sorted, GRID_TITLE | GRID_BOLD);
         bool is_up = (model->sort == SORT_NAME) != model->is_reversed;
         char text[32];
 
-        view_titles(line->grid, line->row, column, line->columns);
-        snprintf(text, sizeof(text), "%s%c", column[at].title, is_up ? '^' : 'v');
-        if (column[at].is_right)
+        view_titles(line->grid, line->row, layout->column, line->columns);
+        snprintf(text, sizeof(text), "%s%c", sorted->title, is_up ? '^' : 'v');
+        if (sorted->is_right)
                 grid_right(line->grid, &place, text);
         else
                 grid_text(line->grid, &place, "%s", text);
 }
 
-static bool has_ends(const struct snapshot *now)
-{
-        for (size_t i = 0; i < now->session_count; i++) {
-                if (now->session[i].left_seconds >= 0)
-                        return true;
-        }
-        return false;
-}
-
 void sessions_draw(struct grid *grid, const struct view_frame *frame, int row, int rows,
                    size_t first)
 {
-        struct column column[COLUMNS];
-        struct columns columns;
-        struct line line = { grid, frame, &columns, row };
+        struct layout layout;
+        struct view_line line = { grid, frame, &layout.columns, row };
 
-        for (unsigned i = 0; i < COLUMNS; i++)
-                column[i] = columns_of_sessions[i];
-        if (frame->is_once)
-                column[LINE].most = column[LINE].least = 0;
-        if (!has_ends(frame->model->now))
-                column[LEFT].least = 0;
-        columns_fit(&columns, column, COLUMNS, grid->columns);
-        draw_titles(&line, column);
+        layout_fit(&layout, frame, grid->columns);
+        draw_titles(&line, &layout);
         line.row++;
         if (frame->model->count == 0 && rows > 1)
                 draw_nothing(&line);

@@ -86,24 +86,25 @@ static void its_help(void **state)
 
         scene_begin(&scene);
         scene_press(&scene, '?');
-        scene_draw(&scene, 16, 80);
+        scene_draw(&scene, 17, 80);
         scene_expect(
                 &scene,
                 "aliquot top: its keys (any key goes back)\n"
                 "up down j k         select; also page up, page down, home, end\n"
                 "enter               open or close the session: end, labels, GPUs, processes\n"
                 "a                   open all, close all\n"
-                "n p u m f           sort by name, processes, used, limit, how full\n"
+                "n p u m f b w       sort by name, processes, used, limit, full, share, waiting\n"
                 "s r                 sort by the next one; reverse the order\n"
                 "/                   filter by session, label, command, user, pid; Esc: all again\n"
-                "l                   change the memory limit, as aliquot set does\n"
+                "v                   where the screen is narrow: more of memory, more of GPU time\n"
+                "l c g W P           set memory limit, cap, guarantee, weight, priority\n"
                 "t K                 end the process, or all of the session: SIGTERM, SIGKILL\n"
                 "e                   what the daemon did, as it happens\n"
                 "space               hold the picture still; again: go on\n"
                 "q                   quit\n"
                 "\n"
                 "[######=====.....]  of a GPU: sessions, others, free\n"
-                "\n"
+                "[###=====........]  of its time: had, what else is promised, free\n"
                 "\n");
         scene_end(&scene);
 }
@@ -161,7 +162,8 @@ static void no_driver_and_no_session(void **state)
                 "\n"
                 "\n"
                 "\n"
-                "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                "end\n");
         scene_end(&scene);
 }
 

@@ -49,7 +49,8 @@ static void a_usual_terminal(void **state)
                 "\n"
                 "\n"
                 "\n"
-                "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                "end\n");
         scene_end(&scene);
 }
 
@@ -73,7 +74,8 @@ static void the_same_with_more_characters(void **state)
                 " + idle              0        0 B          - [·······]    0%      ▁ -\n"
                 "\n"
                 "\n"
-                "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                "end\n");
         scene_end(&scene);
 }
 
@@ -114,7 +116,8 @@ static void what_a_daemon_tells_of_a_session(void **state)
                      "        100 alice           2 GiB python3  GPU 0 1.50 GiB, GPU 1 512 MiB\n"
                      "        101 bob               0 B loader\n"
                      " - idle              3        0 B          - [........]    0%       _ -\n"
-                     "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                     "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                     "end\n");
         scene_press(&scene, '/');
         scene_press(&scene, 'A');
         scene_press(&scene, 'N');
@@ -191,7 +194,8 @@ static void all_columns_where_there_is_room(void **state)
                      "[...........................]    0%              ___ -\n"
                      "\n"
                      "\n"
-                     "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                     "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                     "end\n");
         scene_end(&scene);
 }
 
@@ -221,7 +225,8 @@ static void opened_sessions_show_gpus_and_processes(void **state)
                 "\n"
                 "\n"
                 "\n"
-                "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                "end\n");
         scene_end(&scene);
 }
 
@@ -240,7 +245,7 @@ static void a_narrow_terminal_leaves_columns_out(void **state)
                              ">+ serve                2 GiB      2 GiB\n"
                              " + train                2 GiB      4 GiB\n"
                              " + idle                   0 B          -\n"
-                             "? help  q quit  s sort (used)  / filter~\n");
+                             "? help  q quit  s sort (used)  v view  ~\n");
         scene_end(&scene);
 }
 
@@ -304,7 +309,8 @@ static void what_is_not_whole_or_waits_is_said(void **state)
                 "\n"
                 "\n"
                 "\n"
-                "? help  q quit  s sort (used)  / filter  enter open  l limit  t K end\n");
+                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
+                "end\n");
         scene_end(&scene);
 }
 
@@ -334,7 +340,7 @@ static void more_gpus_than_there_is_room_for(void **state)
                              "\n"
                              "\n"
                              "\n"
-                             "? help  q quit  s sort (used)  / filter  enter open  l limi~\n");
+                             "? help  q quit  s sort (used)  v view  / filter  enter open~\n");
         scene_end(&scene);
 }
 
