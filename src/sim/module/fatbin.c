@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fat binaries: what nvcc puts in a program, and what runs here in its place.
+ * Fat binaries: what nvcc puts in a program, and what runs here in its place; likewise for PTX.
  *
  * The machine code and PTX in one are compressed and for hardware, so nothing in it is read. Its
  * kernels are those of the ELF module that kernels= names, found by the name asked for, or by the
@@ -44,6 +44,24 @@ struct image fatbin_stand_in(void)
         return stand_in;
 }
 
+static bool kernel_find(const char *name, size_t length, struct image_kernel *ret_kernel)
+{
+        struct image code = fatbin_stand_in();
+        size_t cursor = 0;
+
+        while (image_next_kernel(&code, &cursor, ret_kernel))
+                if (strlen(ret_kernel->name) == length && !memcmp(ret_kernel->name, name, length))
+                        return true;
+        return false;
+}
+
+bool stand_in_has(const char *name)
+{
+        struct image_kernel kernel;
+
+        return fatbin_stand_in().kind == IMAGE_ELF && kernel_find(name, strlen(name), &kernel);
+}
+
 CUresult fatbin_admit(void)
 {
         static _Atomic int is_said;
@@ -84,17 +102,6 @@ static size_t plain_name(const char *name, const char **ret)
                         break;
         }
         return length;
-}
-
-static bool kernel_find(const char *name, size_t length, struct image_kernel *ret_kernel)
-{
-        struct image code = fatbin_stand_in();
-        size_t cursor = 0;
-
-        while (image_next_kernel(&code, &cursor, ret_kernel))
-                if (strlen(ret_kernel->name) == length && !memcmp(ret_kernel->name, name, length))
-                        return true;
-        return false;
 }
 
 CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel)

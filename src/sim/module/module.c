@@ -110,7 +110,7 @@ static CUresult open_object(const struct image *image, void **ret_object)
 
 static kernel_entry entry_of(CUmodule module, const char *name)
 {
-        if (module->kind == IMAGE_PTX || !name[0])
+        if (!name[0] || (module->kind == IMAGE_PTX && !stand_in_has(name)))
                 return builtin_noop;
         if (module->kind == IMAGE_BUILTIN)
                 return builtin_entry(name);
@@ -246,7 +246,7 @@ CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret
         module->context = context;
         module->kind = image->kind;
         rc = memory_module_alloc(context, image_loaded_bytes(image), &module->storage);
-        if (image->kind == IMAGE_FATBIN)
+        if (image->kind == IMAGE_FATBIN || image->kind == IMAGE_PTX)
                 code = fatbin_stand_in();
         if (rc == CUDA_SUCCESS && code.kind == IMAGE_ELF)
                 rc = open_object(&code, &module->object);

@@ -121,6 +121,9 @@ CUresult fatbin_admit(void);
 /* The image of kernels=, of kind IMAGE_BAD when there is none. Borrowed, and stays. */
 struct image fatbin_stand_in(void);
 
+/* Has it a kernel of that very name? Then that runs for PTX, too. */
+bool stand_in_has(const char *name);
+
 /* Facts of the kernel that stands for `name`, under its own name; an empty name is a no-op. */
 CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel);
 

@@ -193,6 +193,29 @@ static void ptx_is_a_timed_no_op_when_asked(void **state)
         ok(cuMemFree_v2(to));
 }
 
+static void ptx_has_the_kernels_of_the_module_that_stands_for_it(void **state)
+{
+        static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                  ".visible .entry show_shape(.param .u64 to) { ret; }\n"
+                                  ".visible .entry write(.param .u64 to) { ret; }\n";
+        CUdeviceptr to = stage_alloc(64);
+        void *params[] = { &to };
+        uint32_t shape[9];
+        CUmodule module;
+        CUfunction function;
+
+        ok(cuModuleLoadData(&module, ptx));
+        ok(cuModuleGetFunction(&function, module, "show_shape"));
+        ok(cuLaunchKernel(function, 2, 3, 4, 8, 4, 2, 0, NULL, params, NULL));
+        ok(cuMemcpyDtoH_v2(shape, to, sizeof(shape)));
+        assert_int_equal(shape[2], 4);
+        ok(cuModuleGetFunction(&function, module, "write")); /* libc's is no kernel */
+        ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+        ok(cuCtxSynchronize());
+        ok(cuModuleUnload(module));
+        ok(cuMemFree_v2(to));
+}
+
 /* A fat binary as nvcc makes them: a header, a body that nobody here can read, and a wrapper. */
 static void a_fat_binary_has_the_kernels_of_the_module_that_stands_for_it(void **state)
 {
@@ -300,6 +323,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(modules_end_with_their_context),
                 cmocka_unit_test(device_time_is_what_the_kernel_spends),
                 cmocka_unit_test(ptx_is_a_timed_no_op_when_asked),
+                cmocka_unit_test(ptx_has_the_kernels_of_the_module_that_stands_for_it),
                 cmocka_unit_test(a_fat_binary_has_the_kernels_of_the_module_that_stands_for_it),
                 cmocka_unit_test(a_truncated_image_is_refused),
                 cmocka_unit_test(a_link_of_one_input_is_that_input),
