@@ -53,6 +53,8 @@ class Daemon:
         libraries = str(self.teller.home / "lib/aliquotd") + (f":{older}" if older else "")
         words = [self.program, "--config", self.config, "--runtime-dir", self.runtime, "--state-dir",
                  self.teller.scratch / "state"]
+        if self.teller.is_rehearsal:
+            words.append(f"--sim={os.environ['ALIQUOT_SIM']}")
         began = time.monotonic()
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=log,

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""check.py [--out DIR] [--minutes N] [--only NAME,...] [--skip-done] [--list]
+"""check.py [--out DIR] [--minutes N] [--skip-done] [--list] [NAME...]
 
 Tells the stories of stories/ on this machine's GPU, one process each, the most important first, and
 writes DIR/results.json and DIR/page.md after every one. Needs nothing but Python's standard
-library; a story that needs more says so and is skipped. Exit: 0 nothing failed, 1 something did.
+library; a story that needs more says so and is skipped. NAME: of a story, or of a section, which is
+a file of stories/; all, if none is given. Exit: 0 nothing failed, 1 something did.
 
     --minutes N   begin no story that could take longer than what is left of N minutes
     --skip-done   go on in DIR where an earlier run stopped
@@ -83,6 +84,7 @@ def arguments():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check-results"))
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--only", default="")
+    parser.add_argument("names", nargs="*")
     parser.add_argument("--skip-done", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--rehearsal", action="store_true", help=argparse.SUPPRESS)
@@ -92,11 +94,11 @@ def arguments():
 
 
 def choose(entries, names):
-    wanted = [name for name in names.split(",") if name]
-    unknown = set(wanted) - {entry.name for entry in entries}
+    wanted = set(filter(None, names))
+    unknown = wanted - {name for entry in entries for name in (entry.name, entry.section)}
     if unknown:
         sys.exit(f"check.py: no such story: {', '.join(sorted(unknown))}; see --list")
-    return [entry for entry in entries if not wanted or entry.name in wanted]
+    return [entry for entry in entries if not wanted or wanted & {entry.name, entry.section}]
 
 
 def main():
@@ -104,10 +106,10 @@ def main():
     if options.story:
         tell_one(options.story, options.into, options.rehearsal)
         return 0
-    entries = choose(load_stories(), options.only)
+    entries = choose(load_stories(), options.only.split(",") + options.names)
     if options.list:
         for entry in entries:
-            print(f"{entry.priority}  {entry.name:<20} {entry.about}")
+            print(f"{entry.priority}  {entry.name:<20} {entry.section:<13} {entry.about}")
         return 0
     reason = why_no_gpu()
     if reason:

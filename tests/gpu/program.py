@@ -7,6 +7,7 @@ told to go on: the moment to read the books. Everything else that they print is 
     how: limit    bytes, or None: the program meets the bare driver
          door     "run" (aliquot run), "preload" (the environment alone), "facade" (LD_LIBRARY_PATH),
                   "joined" (the environment, into a session that a daemon has made with that limit)
+         compute  its cap on GPU time, in percent (not "joined": there it is the daemon's to say)
          session  its name; default: one of its own
          env      further variables
          wrap     words to put before the command (a debugger)
@@ -29,9 +30,9 @@ class Ended(Exception):
 
 
 class Program:
-    def __init__(self, teller, command, *, limit=None, door="run", session=None, env=None, wrap=(),
-                 settle=True):
-        self.limit, self.session = limit, session or teller.session()
+    def __init__(self, teller, command, *, limit=None, door="run", compute=None, session=None, env=None,
+                 wrap=(), settle=True):
+        self.compute, self.limit, self.session = compute, limit, session or teller.session()
         self.said, self.other, self.seconds = [], [], None
         command = [str(word) for word in (*wrap, *command)]
         variables = {**os.environ, **(env or {})}
@@ -53,11 +54,14 @@ class Program:
     def limited(self, teller, command, variables, door):
         """The command to start, with `variables` changed as the door wants it."""
         if door == "run":
+            cap = ["--compute", str(self.compute)] if self.compute else []
             return [str(teller.aliquot), "run", "--session", self.session, "--memory",
-                    str(self.limit), "--", *command]
+                    str(self.limit), *cap, "--", *command]
         variables["ALIQUOT_SESSION"] = self.session
         if door != "joined":
             variables["ALIQUOT_MEMORY"] = str(self.limit)
+            if self.compute:
+                variables["ALIQUOT_COMPUTE"] = str(self.compute)
         if door in ("preload", "joined"):
             variables["LD_PRELOAD"] = str(teller.library)
         else:

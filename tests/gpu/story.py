@@ -28,7 +28,7 @@ from program import Program
 HERE = pathlib.Path(__file__).resolve().parent
 MIB, GIB = 1 << 20, 1 << 30
 
-Entry = collections.namedtuple("Entry", "name about priority seconds tell")
+Entry = collections.namedtuple("Entry", "name about priority seconds tell section")
 STORIES = {}
 
 
@@ -37,7 +37,7 @@ def story(name, about, priority=3, seconds=60):
     4 what can wait. `seconds` bounds a hang."""
     def register(tell):
         assert name not in STORIES, name
-        STORIES[name] = Entry(name, about, priority, seconds, tell)
+        STORIES[name] = Entry(name, about, priority, seconds, tell, tell.__module__.rpartition(".")[2])
         return tell
     return register
 

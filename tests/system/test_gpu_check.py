@@ -2,6 +2,7 @@
 """make gpu-check, before there is a card: its script is right, and whatever a story does is reported."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,8 @@ if os.environ.get("ALIQUOT_SANITIZER"):
 LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
         "ld-linux-aarch64.so.1"}
 MANY_SECONDS = 300
+OF_A_DAEMON = ("compute-pairs", "compute-weights", "compute-daemon")
+EXACT = {"compute-caps", "compute-lengths", "compute-kinds", "compute-processes", "compute-pairs", "compute-weights"}
 TOY_STORIES = '''
 import os, signal, subprocess, time
 from story import story
@@ -91,6 +94,14 @@ def daemon_of(build):
     return program if program.exists() else None
 
 
+def assert_shares_are_delivered(stories):
+    """In virtual time a share is the same on every machine; so are its figures."""
+    missed = {figure["what"]: figure["value"] for name in EXACT & set(stories) for figure in stories[name]["figures"]
+              if figure["reached"] is False}
+    assert missed == {}, missed
+    assert all(stories[name]["figures"] for name in EXACT & set(stories)), "figures are there"
+
+
 def test_every_story_is_told_to_its_end(request, gpu_check, build):
     """On the simulated card, with stand-ins for the frameworks: what is left to find out on hardware is
     the hardware, not the script."""
@@ -103,7 +114,10 @@ def test_every_story_is_told_to_its_end(request, gpu_check, build):
         assert verdicts.pop("nvidia-smi") == "skipped"
     if not daemon_of(build):
         assert verdicts.pop("daemon") == "skipped"
+        for name in OF_A_DAEMON:
+            assert verdicts.pop(name) == "skipped"
     assert set(verdicts.values()) == {"passed"}, verdicts
+    assert_shares_are_delivered({name: story for name, story in stories.items() if name in verdicts})
     assert "Nothing here ran on hardware" in (out / "page.md").read_text()
 
 
@@ -162,6 +176,13 @@ def test_without_a_card_it_says_what_it_would_do(gpu_check, sim):
     assert done.stdout.splitlines()[-1].endswith("stories skipped: the NVIDIA driver has no card for us")
 
 
+def test_a_section_is_its_stories(toys, gpu_check, sim):
+    done, stories, _ = toys("toys")
+    assert len(stories) == 8, done
+    done, _, _ = gpu_check("rehearse", "compute", "--list")
+    assert all(line.split()[1].startswith("compute-") for line in done.stdout.splitlines()), done
+
+
 def test_an_unknown_story_is_refused(toys):
     done, _, _ = toys("--only", "holds,nosuch")
     assert done.rc == 1 and "no such story: nosuch" in done.stderr, done
@@ -173,6 +194,27 @@ def test_a_card_without_a_limit_is_never_filled(sim, build):
     done = sim.run([sys.executable, "-B", program, "reach"], GPU_CHECK_CAPACITY=64 << 20)
     assert done.rc == 1 and "no limit is on" in done.stderr, done
     assert sim.oracle()["devices"][0]["high_bytes"] < 64 << 20
+
+
+def test_stamps_are_added_up(build):
+    """By hand: two programs, of which the second has two streams."""
+    sys.path.insert(0, str(build.source / "tests/gpu"))
+    from stamps import Stamps, divide, overlap
+    one, other = Stamps.of([(0, 10), (20, 30)]), Stamps.of([(5, 12), (10, 14), (40, 60)])
+    assert (one.first, one.last, other.busy(0, 100)) == (0, 30, 9 + 20)
+    assert one.share(0, 40) == 0.5 and one.busy(5, 25) == 10
+    assert other.windows(40, 80, 20, 10) == [1, 0.5, 0]
+    mine, rest = divide([one, other])
+    assert mine.busy(0, 100) == 5 + 2.5 + 10 and rest.busy(0, 100) == 2.5 + 4 + 20
+    assert abs(overlap([one, other], 0, 100) - 0.05) < 1e-9
+
+
+@pytest.mark.parametrize("card", ("sm_75", "sm_90"))
+def test_the_stamped_kernels_are_what_the_drivers_compiler_takes(build, tmp_path, card):
+    ptxas = shutil.which("ptxas", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
+    if not ptxas:
+        pytest.skip("no ptxas found: the PTX of gpu-check is not assembled")
+    subprocess.run([ptxas, f"-arch={card}", build.source / "tests/gpu/programs/stamps.ptx", "-o", tmp_path / "cubin"], check=True)
 
 
 def needed(file):
@@ -199,7 +241,7 @@ def test_the_bundle_needs_libc_only(build, sim, tmp_path):
     with tarfile.open(tmp_path / "aliquot-gpu-check.tar.gz") as tar:
         tar.extractall(elsewhere)
     bundle = elsewhere / "aliquot-gpu-check"
-    for file in ("bin/aliquot", "bin/costs", "lib/aliquot/libaliquot.so", "lib/aliquot/shims/libcuda.so.1",
+    for file in ("bin/aliquot", "bin/costs", "bin/load", "bin/waits", "lib/aliquot/libaliquot.so", "lib/aliquot/shims/libcuda.so.1",
                  "lib/aliquot/shims/libnvidia-ml.so.1"):
         assert needed(bundle / file) <= LIBC, (file, needed(bundle / file))
     if daemon_of(build):

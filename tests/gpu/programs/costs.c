@@ -3,55 +3,23 @@
  * Times driver calls from where a program stands; the story `costs` runs it with and without us.
  *
  *      costs LIVE      with LIVE blocks held: a line for each call, "name nanoseconds", each the
- *                      median over BATCHES of the mean of a batch
+ *                      median over BATCHES of the mean of a batch; and of launches timed one by
+ * one, which holds what the clock takes, half of them and 99 in 100
  *
  * It finds the driver as frameworks do, by dlopen("libcuda.so.1"). Exit: 0 done, 1 the driver
  * failed.
  */
-#include "abi/cuda.h"
+#include "driver.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define BATCHES 201
 #define BLOCK_BYTES 512u
-
-static struct {
-        __typeof__(cuInit) *init;
-        __typeof__(cuDevicePrimaryCtxRetain) *retain;
-        __typeof__(cuCtxSetCurrent) *set_current;
-        __typeof__(cuCtxGetDevice) *get_device;
-        __typeof__(cuCtxSynchronize) *synchronize;
-        __typeof__(cuMemAlloc_v2) *alloc;
-        __typeof__(cuMemFree_v2) *free;
-        __typeof__(cuMemGetInfo_v2) *info;
-        __typeof__(cuModuleLoadData) *load;
-        __typeof__(cuModuleGetFunction) *function;
-        __typeof__(cuLaunchKernel) *launch;
-        __typeof__(cuGetProcAddress_v2) *find;
-} driver;
-
-static const struct {
-        const char *name;
-        void *slot;
-} wanted[] = {
-        { "cuInit", &driver.init },
-        { "cuDevicePrimaryCtxRetain", &driver.retain },
-        { "cuCtxSetCurrent", &driver.set_current },
-        { "cuCtxGetDevice", &driver.get_device },
-        { "cuCtxSynchronize", &driver.synchronize },
-        { "cuMemAlloc_v2", &driver.alloc },
-        { "cuMemFree_v2", &driver.free },
-        { "cuMemGetInfo_v2", &driver.info },
-        { "cuModuleLoadData", &driver.load },
-        { "cuModuleGetFunction", &driver.function },
-        { "cuLaunchKernel", &driver.launch },
-        { "cuGetProcAddress_v2", &driver.find },
-};
+#define EACH 20000
+#define IN_FLIGHT 64
 
 static const char image[] = ".version 6.4\n"
                             ".target sm_75\n"
@@ -59,42 +27,12 @@ static const char image[] = ".version 6.4\n"
                             ".visible .entry nothing() { ret; }\n";
 static CUfunction nothing;
 
-static void must(CUresult rc, const char *what)
-{
-        if (rc == CUDA_SUCCESS)
-                return;
-        fprintf(stderr, "costs: %s: error %d\n", what, (int)rc);
-        exit(1);
-}
-
-static void driver_open(void)
-{
-        void *library = dlopen("libcuda.so.1", RTLD_NOW);
-
-        if (!library) {
-                fprintf(stderr, "costs: %s\n", dlerror());
-                exit(1);
-        }
-        for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-                void *found = dlsym(library, wanted[i].name);
-
-                if (!found) {
-                        fprintf(stderr, "costs: the driver has no %s\n", wanted[i].name);
-                        exit(1);
-                }
-                memcpy(wanted[i].slot, &found, sizeof(found));
-        }
-}
-
 static void card_open(size_t live)
 {
-        CUcontext context;
         CUmodule module;
         CUdeviceptr block;
 
-        must(driver.init(0), "cuInit");
-        must(driver.retain(&context, 0), "cuDevicePrimaryCtxRetain");
-        must(driver.set_current(context), "cuCtxSetCurrent");
+        driver_ready();
         must(driver.load(&module, image), "cuModuleLoadData");
         must(driver.function(&nothing, module, "nothing"), "cuModuleGetFunction");
         for (size_t i = 0; i < live; i++)
@@ -167,12 +105,29 @@ static void time_calls(const char *name, void (*call)(void), unsigned calls)
         printf("%s %.2f\n", name, sample[BATCHES / 2]);
 }
 
+/* One launch in thousands places a marker, which is for the mean of the batches to show. */
+static void time_launches(void)
+{
+        static double sample[EACH];
+
+        for (unsigned i = 0; i < EACH; i++) {
+                double began = now_ns();
+
+                launch();
+                sample[i] = now_ns() - began;
+                if (i % IN_FLIGHT == IN_FLIGHT - 1)
+                        must(driver.synchronize(), "cuCtxSynchronize");
+        }
+        qsort(sample, EACH, sizeof(sample[0]), by_value);
+        printf("launch-p50 %.2f\nlaunch-p99 %.2f\n", sample[EACH / 2], sample[EACH / 100 * 99]);
+}
+
 int main(int argc, char **argv)
 {
-        driver_open();
         card_open(argc > 1 ? strtoull(argv[1], NULL, 10) : 0);
         time_calls("alloc+free", alloc_and_free, 16);
-        time_calls("launch", launch, 64);
+        time_calls("launch", launch, IN_FLIGHT);
+        time_launches();
         time_calls("unhooked", unhooked, 1000);
         time_calls("meminfo", info, 16);
         time_calls("lookup", find, 100);

@@ -3,6 +3,7 @@
 
     torch_work.py step              a few training steps, deterministic; the parameters' digest
     torch_work.py throughput SECS   training steps a second
+    torch_work.py products SECS     matrix products a second, as often as it is told to go on
     torch_work.py start             import torch; torch.zeros(1).cuda()
     torch_work.py loader METHOD     a DataLoader with workers by fork or spawn
     torch_work.py profiler          the profiler sees kernels
@@ -68,6 +69,26 @@ def throughput(seconds):
     say("rate", steps_per_second=rates[len(rates) // 2], windows=len(rates))
 
 
+def products(seconds):
+    """The first half second of each count is not of it: a cap may have just changed."""
+    left, right = torch.ones(2048, 2048, device="cuda"), torch.ones(2048, 2048, device="cuda")
+
+    def multiply_for(some):
+        count, began = 0, time.perf_counter()
+        while time.perf_counter() - began < some:
+            for _ in range(50):
+                _ = left @ right
+            torch.cuda.synchronize()
+            count += 50
+        return count / (time.perf_counter() - began)
+
+    told = True
+    while told:
+        multiply_for(0.5)
+        say("products", hold=True, per_second=multiply_for(float(seconds)))
+        told = sys.stdin.readline()
+
+
 def start():
     torch.zeros(1).cuda()
     say("started")
@@ -115,5 +136,5 @@ def nccl():
 
 
 if __name__ == "__main__":
-    {"step": steps, "throughput": throughput, "start": start, "loader": loader, "profiler": profiler,
+    {"step": steps, "throughput": throughput, "products": products, "start": start, "loader": loader, "profiler": profiler,
      "nccl": nccl}[sys.argv[1]](*sys.argv[2:])

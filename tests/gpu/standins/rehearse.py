@@ -6,6 +6,7 @@ name of a framework or tool makes the driver calls that the real one makes.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ def main():
     build, stage = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     driver, state = build / "src/sim/driver", stage / "sim"
     state.mkdir()
+    shutil.copytree(driver, stage / "aliquot-gpu-check/lib/aliquot/sim", symlinks=True)  # for aliquotd --sim
     env = {key: value for key, value in os.environ.items()
            if key in ("HOME", "USER", "LANG", "LC_ALL", "TMPDIR")}
     env |= {"PATH": f"{HERE / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(HERE),
@@ -24,7 +26,8 @@ def main():
             "LD_LIBRARY_PATH": str(driver), "GPU_CHECK_CAPACITY": str(512 * MIB),
             "ALIQUOT_REAL_LIBCUDA": str(driver / "libcuda.so.1"),
             "ALIQUOT_REAL_LIBNVML": str(driver / "libnvidia-ml.so.1"),
-            "ALIQUOT_SIM": f"gpus=2,memory=2GiB,model=h200,context=16MiB,ptx=noop,state={state}"}
+            "ALIQUOT_SIM": f"gpus=2,memory=2GiB,model=h200,context=16MiB,ptx=noop,"
+                           f"kernels={build / 'tests/gpu/gpu_kernels.so'},state={state}"}
     env |= {key: value for key, value in os.environ.items()
             if key in ("GPU_CHECK_STORIES", "CUDA_VISIBLE_DEVICES")}
     arguments = sys.argv[3:]
