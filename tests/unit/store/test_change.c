@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits and caps change for all at once, and GPUs that show up later get what holds then.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "common/atomic.h"
+
+#include "fixture.h"
+
+#define CLAIMERS 24
+#define MEETINGS 300 /* the first few were enough to show it */
+
+static void test_changing_limits_live(void **state)
+{
+        struct store_request request = request_of("live");
+        struct settings_limits change = { .count = 1 };
+        struct store_session owner, tenant;
+        uint32_t epoch;
+
+        assert_int_equal(store_create(&store, &request, &owner, NULL), 0);
+        assert_int_equal(store_join(&store, "live", false, &tenant, NULL), 0);
+        epoch = tenant.limits->epoch;
+
+        /* One GPU: the other keeps its limit, and so does the default. */
+        change.device[0] = two_gpus.device[1];
+        change.device[0].limit_bytes = 2 * GIB;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[1].limit_bytes, 2 * GIB);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 4 * GIB);
+        assert_int_equal(tenant.limits->default_limit_bytes, 4 * GIB);
+        assert_int_not_equal(tenant.limits->epoch, epoch);
+
+        /* All of them. */
+        change = (struct settings_limits){ .has_default = true, .default_bytes = 3 * GIB };
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 3 * GIB);
+        assert_int_equal(tenant.limits->device[1].limit_bytes, 3 * GIB);
+        assert_int_equal(tenant.limits->default_limit_bytes, 3 * GIB);
+
+        /* More than a card has: nothing changes at all. */
+        epoch = tenant.limits->epoch;
+        change = (struct settings_limits){ .has_default = true, .default_bytes = 17 * GIB };
+        assert_true(store_set(&owner, &change, NULL) < 0);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 3 * GIB);
+        assert_int_equal(tenant.limits->epoch, epoch);
+        /* The tenant's own mapping is for reading. */
+        assert_int_equal(store_set(&tenant, &change, NULL), -EPERM);
+        store_close(&owner);
+        store_close(&tenant);
+}
+
+static void test_changing_to_a_part_of_each_card(void **state)
+{
+        const struct settings_limits quarter = { .has_default = true,
+                                                 .default_bytes = PAGE_UNLIMITED,
+                                                 .default_micro_percent = 25000000 };
+        struct store_session owner;
+
+        make("part");
+        assert_int_equal(store_join(&store, "part", true, &owner, NULL), 0);
+        assert_int_equal(store_set(&owner, &quarter, NULL), 0);
+        assert_int_equal(owner.limits->device[0].limit_bytes, 4 * GIB);
+        /* Also of one that is to come. */
+        assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 9 }, 8 * GIB, NULL), 2);
+        assert_int_equal(owner.limits->device[2].limit_bytes, 2 * GIB);
+        store_close(&owner);
+}
+
+/* Caps on compute go their own way beside memory: either can be changed alone. */
+static void test_changing_caps_live(void **state)
+{
+        struct store_request request = request_of("caps");
+        struct settings_limits change = { .count = 1 }, capped = two_gpus;
+        struct store_session owner, tenant;
+        struct error err;
+
+        capped.default_cap_ppm = capped.device[0].cap_ppm = capped.device[1].cap_ppm = 300000;
+        request.limits = &capped;
+        assert_int_equal(store_create(&store, &request, &owner, NULL), 0);
+        assert_int_equal(store_join(&store, "caps", false, &tenant, NULL), 0);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, 300000);
+
+        change.device[0] = capped.device[1];
+        change.device[0].is_named = false;
+        change.device[0].is_cap_named = true;
+        change.device[0].cap_ppm = 500000;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].cap_ppm, 300000);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, 500000);
+        assert_int_equal(tenant.limits->device[1].limit_bytes, 8 * GIB);
+        assert_int_equal(store_check_same(&owner, &request, &err), 0); /* its own words */
+        request.created_as = "other words";
+        assert_int_equal(store_check_same(&owner, &request, &err), -EEXIST);
+        assert_non_null(strstr(err.text, ";compute=30%,GPU-"));
+
+        change = (struct settings_limits){ .has_default_cap = true,
+                                           .default_cap_ppm = PAGE_WHOLE_PPM };
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[0].cap_ppm, PAGE_WHOLE_PPM);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, PAGE_WHOLE_PPM);
+        assert_int_equal(tenant.limits->device[0].limit_bytes, 4 * GIB);
+        change.default_cap_ppm = 250000;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(store_claim_row(&tenant, (uint8_t[16]){ 9 }, 8 * GIB, NULL), 2);
+        assert_int_equal(tenant.limits->device[2].cap_ppm, 250000);
+        store_close(&owner);
+        store_close(&tenant);
+}
+
+/* GPUs that the maker could not see get rows when they are used: one each, whoever comes first. */
+static void test_rows_for_gpus_that_show_up(void **state)
+{
+        struct store_session session;
+
+        make("rows");
+        assert_int_equal(store_join(&store, "rows", false, &session, NULL), 0);
+        assert_int_equal(store_claim_row(&session, two_gpus.device[1].uuid, 16 * GIB, NULL), 1);
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 0 }, GIB, NULL), -EINVAL);
+        for (int i = 0; i < CLAIMERS; i++) {
+                if (fork() == 0) {
+                        for (uint8_t gpu = 10; gpu < 20; gpu++) {
+                                uint8_t uuid[16] = { [15] = (uint8_t)(10 + (gpu + i) % 10) };
+
+                                if (store_claim_row(&session, uuid, 16 * GIB, NULL) < 2)
+                                        _exit(1);
+                        }
+                        _exit(0);
+                }
+        }
+        for (int i = 0; i < CLAIMERS; i++) {
+                int status;
+
+                assert_true(wait(&status) > 0);
+                assert_int_equal(status, 0);
+        }
+        for (unsigned i = 2; i < 12; i++) {
+                assert_int_equal(session.limits->device[i].limit_bytes, 4 * GIB);
+                assert_int_equal(session.limits->device[i].card_bytes, 16 * GIB);
+                for (unsigned j = 0; j < i; j++)
+                        assert_memory_not_equal(session.limits->device[i].uuid,
+                                                session.limits->device[j].uuid, 16);
+        }
+        assert_int_equal(session.limits->device[12].limit_bytes, 0);
+        /* A limit that the card cannot hold is no limit. */
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 77 }, 2 * GIB, NULL), -ERANGE);
+        for (uint8_t gpu = 100; gpu < 104; gpu++)
+                assert_true(store_claim_row(&session, (uint8_t[16]){ gpu }, 16 * GIB, NULL) >= 0);
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 200 }, 16 * GIB, NULL), -ENOSPC);
+        store_close(&session);
+}
+
+/* Two threads of one story, let go at the same moment. */
+static struct {
+        struct store_session session;
+        const struct settings_limits *limits;
+        _Atomic unsigned ready;
+        unsigned rows;
+} meeting;
+
+static void meet(void)
+{
+        add_acq_rel(&meeting.ready, 1);
+        while (load_acquire(&meeting.ready) < 2)
+                ;
+}
+
+static void *claim_rows(void *unused)
+{
+        meet();
+        for (uint8_t gpu = 1; gpu <= meeting.rows; gpu++)
+                if (store_claim_row(&meeting.session, (uint8_t[16]){ gpu }, 16 * GIB, NULL) < 0)
+                        return meeting.session.limits;
+        return NULL;
+}
+
+/* Changes the default while GPUs show up: every row is to have the new one in the end. */
+static void change_while_rows_are_claimed(const struct settings_limits *from,
+                                          const struct settings_limits *to)
+{
+        struct store_request request = request_of("meet");
+        uint64_t expected;
+        pthread_t claimer;
+        void *failed;
+
+        request.limits = from;
+        assert_int_equal(store_create(&store, &request, &meeting.session, NULL), 0);
+        store_release(&meeting.ready, 0);
+        meeting.rows = 14;
+        assert_int_equal(pthread_create(&claimer, NULL, claim_rows, NULL), 0);
+        meet();
+        assert_int_equal(store_set(&meeting.session, to, NULL), 0);
+        pthread_join(claimer, &failed);
+        assert_null(failed);
+        assert_int_equal(settings_resolve_default(to, 16 * GIB, &expected, NULL), 0);
+        for (unsigned i = 0; i < meeting.rows; i++)
+                assert_int_equal(meeting.session.limits->device[i].limit_bytes, expected);
+        store_close(&meeting.session);
+        assert_int_equal(store_remove(&store, "meet", false, NULL), 0);
+}
+
+static void test_no_row_keeps_a_default_that_is_over(void **state)
+{
+        static const struct settings_limits half = { .has_default = true,
+                                                     .default_bytes = PAGE_UNLIMITED,
+                                                     .default_micro_percent = 50000000 };
+        static const struct settings_limits four = { .has_default = true,
+                                                     .default_bytes = 4 * GIB };
+
+        for (unsigned round = 0; round < MEETINGS; round++) {
+                change_while_rows_are_claimed(&half, &four);
+                change_while_rows_are_claimed(&four, &half);
+        }
+}
+
+/* A claimer that died between its two writes: whoever comes next finishes. */
+static void test_a_row_without_its_limit(void **state)
+{
+        struct store_session owner;
+
+        make("half");
+        assert_int_equal(store_join(&store, "half", true, &owner, NULL), 0);
+        memcpy(owner.limits->device[2].uuid, (uint8_t[16]){ 5, 5 }, 16);
+        assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), 2);
+        assert_int_equal(owner.limits->device[2].limit_bytes, 4 * GIB);
+        store_close(&owner);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                story(test_changing_limits_live),
+                story(test_changing_to_a_part_of_each_card),
+                story(test_changing_caps_live),
+                story(test_rows_for_gpus_that_show_up),
+                story(test_no_row_keeps_a_default_that_is_over),
+                story(test_a_row_without_its_limit),
+        };
+
+        return cmocka_run_group_tests_name("change", tests, NULL, NULL);
+}
