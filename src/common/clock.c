@@ -66,10 +66,10 @@ bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadli
         return is_early;
 }
 
+#if defined(SYS_futex_waitv) && defined(FUTEX_32)
 static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
                             unsigned count, uint64_t deadline_ns)
 {
-#if defined(SYS_futex_waitv) && defined(FUTEX_32)
         const struct timespec deadline = clock_timespec(deadline_ns);
         struct futex_waitv waits[CLOCK_WORDS];
 
@@ -81,10 +81,14 @@ static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t
                     CLOCK_MONOTONIC) >= 0)
                 return 0;
         return errno == ETIMEDOUT || errno == ENOSYS ? -errno : 0;
-#else
-        return -ENOSYS;
-#endif
 }
+#else
+static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
+                            unsigned count, uint64_t deadline_ns)
+{
+        return -ENOSYS;
+}
+#endif
 
 int clock_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[], unsigned count,
                    uint64_t deadline_ns)
