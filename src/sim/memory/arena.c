@@ -61,7 +61,7 @@ static uint64_t class_bytes(unsigned class)
 
 static CUdeviceptr address_of(const struct arena *arena, uint32_t index, uint64_t offset)
 {
-        return (CUdeviceptr)(uintptr_t)arena->base + index * CHUNK_BYTES + offset;
+        return (CUdeviceptr)(uintptr_t)arena_base(arena) + index * CHUNK_BYTES + offset;
 }
 
 static CUdeviceptr large_alloc(struct arena *arena, const struct block *about)
@@ -136,7 +136,7 @@ CUdeviceptr arena_alloc(unsigned unit, const struct block *about)
 
         pthread_once(&arenas_once, arenas_init);
         pthread_mutex_lock(&arena->lock);
-        if (arena->base || arena_open(arena, unit)) {
+        if (arena_base(arena) || arena_open(arena, unit)) {
                 /* Homes are mapped page by page elsewhere: always whole chunks. */
                 address = about->bytes > SMALL_BYTES || about->kind == BLOCK_HOME
                                   ? large_alloc(arena, about)
@@ -149,7 +149,7 @@ CUdeviceptr arena_alloc(unsigned unit, const struct block *about)
 static struct arena *arena_of(CUdeviceptr address)
 {
         for (unsigned unit = 0; unit < SIM_DEVICES; unit++) {
-                char *base = __atomic_load_n(&arenas[unit].base, __ATOMIC_ACQUIRE);
+                char *base = arena_base(&arenas[unit]);
 
                 if (base && address - (uintptr_t)base < arenas[unit].bytes)
                         return &arenas[unit];
@@ -165,7 +165,7 @@ bool arena_covers(CUdeviceptr address)
 /* The lock is held. The block around an address, live or not; NULL when there is none. */
 static struct block *block_at(struct arena *arena, CUdeviceptr address, CUdeviceptr *ret_base)
 {
-        uint64_t offset = address - (uintptr_t)arena->base;
+        uint64_t offset = address - (uintptr_t)arena_base(arena);
         uint32_t index = (uint32_t)(offset / CHUNK_BYTES);
         struct chunk *chunk = &arena->chunk[index];
 
@@ -231,16 +231,20 @@ bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, u
 void arena_free(CUdeviceptr address)
 {
         struct arena *arena = arena_of(address);
-        uint32_t index = (uint32_t)((address - (uintptr_t)arena->base) / CHUNK_BYTES);
-        struct chunk *chunk = &arena->chunk[index];
+        struct chunk *chunk;
+        uint32_t index;
 
+        if (!arena)
+                return;
+        index = (uint32_t)((address - (uintptr_t)arena_base(arena)) / CHUNK_BYTES);
+        chunk = &arena->chunk[index];
         pthread_mutex_lock(&arena->lock);
         if (chunk->state == CHUNK_LARGE) {
                 run_free(arena, index, chunk->run);
                 pthread_mutex_unlock(&arena->lock);
                 return;
         }
-        uint64_t offset = (address - (uintptr_t)arena->base) % CHUNK_BYTES;
+        uint64_t offset = (address - (uintptr_t)arena_base(arena)) % CHUNK_BYTES;
         uint32_t place = (uint32_t)(offset / class_bytes(chunk->class));
         uint32_t *partial = &arena->partial[chunk->class];
 
@@ -288,7 +292,7 @@ CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
         while (!found && *cursor < arena->top * CHUNK_BYTES) {
                 uint32_t index = (uint32_t)(*cursor / CHUNK_BYTES);
                 const struct chunk *chunk = &arena->chunk[index];
-                CUdeviceptr base = 0, at = (uintptr_t)arena->base + *cursor;
+                CUdeviceptr base = 0, at = (uintptr_t)arena_base(arena) + *cursor;
                 struct block *block = block_at(arena, at, &base);
 
                 if (block && base == at && block->bytes > 0 && test(block, argument)) {
@@ -315,6 +319,6 @@ int arena_file(CUdeviceptr address, uint64_t *ret_offset)
         if (!arena || fstat(arena->fd, &st) < 0 || st.st_dev != arena->fd_device ||
             st.st_ino != arena->fd_inode)
                 return -1;
-        *ret_offset = address - (uintptr_t)arena->base;
+        *ret_offset = address - (uintptr_t)arena_base(arena);
         return arena->fd;
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "common/atomic.h"
 #include "sim/memory/arena.h"
 
 #define CHUNK_BYTES (2ULL << 20)
@@ -32,7 +33,7 @@ struct chunk {
 
 struct arena {
         pthread_mutex_t lock;
-        char *base; /* NULL until first used; set once, under the lock */
+        char *_Atomic base; /* NULL until first used; set once, under the lock; arena_base() */
         uint64_t bytes;
         int fd;
         dev_t fd_device;
@@ -44,6 +45,12 @@ struct arena {
         uint32_t partial[CLASSES];
         uint64_t dirty_chunks;
 };
+
+/* Where it lies, NULL before arena_open(). Without the lock too: what was set before it is seen. */
+static inline char *arena_base(const struct arena *arena)
+{
+        return load_acquire(&arena->base);
+}
 
 /* All with the arena's lock held. */
 

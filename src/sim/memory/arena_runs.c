@@ -16,6 +16,8 @@
 #include "sim/node/config.h"
 #include "sim/node/node.h"
 
+/* Of address space, unless eight times the card is more: less where that much cannot be had. */
+#define ARENA_BYTES (64ULL << 30)
 #define DIRTY_CHUNKS 128
 #define OWN_DESCRIPTORS 512
 
@@ -39,47 +41,66 @@ static int file_make(uint64_t bytes)
         return fd;
 }
 
+/* `bytes` of the file, at a multiple of a chunk's size. NULL when there is no room for it. */
+static char *file_map(int fd, uint64_t bytes)
+{
+        char *base = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        uint64_t skew = (uintptr_t)base % CHUNK_BYTES;
+
+        if (base == MAP_FAILED)
+                return NULL;
+        base += skew ? CHUNK_BYTES - skew : 0;
+        base = mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+                    0);
+        return base != MAP_FAILED ? base : NULL;
+}
+
+static bool table_make(struct arena *arena)
+{
+        arena->chunk_count = (uint32_t)(arena->bytes / CHUNK_BYTES);
+        arena->chunk = mmap(NULL, arena->chunk_count * sizeof(struct chunk), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return arena->chunk != MAP_FAILED;
+}
+
+/* The file is there and mapped: the rest of the arena, and `base` last. */
+static bool arena_begin(struct arena *arena, char *base)
+{
+        struct stat st;
+
+        if (!table_make(arena))
+                return false;
+        madvise(base, arena->bytes, MADV_DONTFORK);
+        madvise(base, arena->bytes, MADV_DONTDUMP);
+        if (fstat(arena->fd, &st) == 0) {
+                arena->fd_device = st.st_dev;
+                arena->fd_inode = st.st_ino;
+        }
+        store_release(&arena->base, base);
+        return true;
+}
+
 bool arena_open(struct arena *arena, unsigned unit)
 {
         uint64_t wanted = node_get()->device[unit].memory_bytes * 8;
-        uint64_t bytes = 64ULL << 30;
-        struct stat st;
+        uint64_t bytes = ARENA_BYTES;
 
         while (bytes < wanted)
                 bytes *= 2;
-        for (;; bytes /= 2) {
-                if (bytes < CHUNK_BYTES * 16)
-                        return false;
+        for (; bytes >= CHUNK_BYTES * 16; bytes /= 2) {
+                char *base;
+
                 arena->fd = file_make(bytes);
                 if (arena->fd < 0)
                         continue;
-                char *base = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-                if (base != MAP_FAILED) {
-                        uint64_t skew = (uintptr_t)base % CHUNK_BYTES;
-                        base += skew ? CHUNK_BYTES - skew : 0;
-                        base = mmap(base, bytes, PROT_READ | PROT_WRITE,
-                                    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, arena->fd, 0);
-                }
-                if (base != MAP_FAILED) {
-                        arena->bytes = bytes;
-                        arena->chunk_count = (uint32_t)(bytes / CHUNK_BYTES);
-                        size_t table = arena->chunk_count * sizeof(struct chunk);
-                        arena->chunk = mmap(NULL, table, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-                        if (arena->chunk == MAP_FAILED)
-                                return false;
-                        madvise(base, bytes, MADV_DONTFORK);
-                        madvise(base, bytes, MADV_DONTDUMP);
-                        if (fstat(arena->fd, &st) == 0) {
-                                arena->fd_device = st.st_dev;
-                                arena->fd_inode = st.st_ino;
-                        }
-                        __atomic_store_n(&arena->base, base, __ATOMIC_RELEASE);
-                        return true;
-                }
+                base = file_map(arena->fd, bytes);
+                arena->bytes = bytes;
+                if (base)
+                        return arena_begin(arena, base);
                 close(arena->fd);
         }
+        return false;
 }
 
 static unsigned bin_of(uint32_t run)
@@ -130,8 +151,8 @@ static void dirty_punch(struct arena *arena)
                 for (uint32_t i = arena->bin[bin]; i != NO_CHUNK; i = arena->chunk[i].next) {
                         if (!arena->chunk[i].is_dirty)
                                 continue;
-                        madvise(arena->base + i * CHUNK_BYTES, arena->chunk[i].run * CHUNK_BYTES,
-                                MADV_REMOVE);
+                        madvise(arena_base(arena) + i * CHUNK_BYTES,
+                                arena->chunk[i].run * CHUNK_BYTES, MADV_REMOVE);
                         arena->chunk[i].is_dirty = false;
                 }
         }

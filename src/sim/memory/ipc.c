@@ -157,10 +157,38 @@ static struct range *import_map(int fd, uint64_t offset, uint64_t bytes, struct 
         return range;
 }
 
+/* The share's range here, mapped if this is the first time. ranges_lock is held. */
+static CUresult import_open(const struct share_view *view, const struct import *import,
+                            CUcontext context, struct range **ret)
+{
+        CUdevice device = device_of_unit(view->device);
+        struct range *range = import_find(import->share);
+
+        if (range) {
+                ((struct import *)range->owner)->opens++;
+                *ret = range;
+                return CUDA_SUCCESS;
+        }
+        if (device < 0)
+                return CUDA_ERROR_INVALID_DEVICE;
+        range = import_map(view->fd, view->offset, view->length, *import);
+        if (!range)
+                return CUDA_ERROR_MAP_FAILED;
+        range->device = device;
+        range->context = context;
+        range_insert(&outer_ranges, range);
+        *ret = range;
+        return CUDA_SUCCESS;
+}
+
 static CUresult ipc_open(CUcontext context, uint64_t id, bool is_pool_pointer, CUdeviceptr *ret)
 {
+        const struct import import = { .share = id,
+                                       .opens = 1,
+                                       .is_pool_pointer = is_pool_pointer };
         struct share_view view;
-        CUresult result = CUDA_SUCCESS;
+        struct range *range;
+        CUresult result;
 
         switch (share_open(id, true, &view)) {
         case SHARE_OK:
@@ -172,27 +200,8 @@ static CUresult ipc_open(CUcontext context, uint64_t id, bool is_pool_pointer, C
         default:
                 return CUDA_ERROR_INVALID_VALUE;
         }
-        CUdevice device = device_of_unit(view.device);
         pthread_mutex_lock(&ranges_lock);
-        struct range *range = import_find(id);
-        if (range) {
-                ((struct import *)range->owner)->opens++;
-        } else if (device < 0) {
-                result = CUDA_ERROR_INVALID_DEVICE;
-        } else {
-                struct import import = { .share = id,
-                                         .opens = 1,
-                                         .is_pool_pointer = is_pool_pointer };
-
-                range = import_map(view.fd, view.offset, view.length, import);
-                if (range) {
-                        range->device = device;
-                        range->context = context;
-                        range_insert(&outer_ranges, range);
-                } else {
-                        result = CUDA_ERROR_MAP_FAILED;
-                }
-        }
+        result = import_open(&view, &import, context, &range);
         if (result == CUDA_SUCCESS)
                 *ret = range->start;
         pthread_mutex_unlock(&ranges_lock);

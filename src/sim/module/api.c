@@ -55,7 +55,7 @@ static CUresult global_make(CUmodule module, const char *name, struct module_glo
         return CUDA_SUCCESS;
 }
 
-CUresult module_global(CUmodule module, const char *name, struct module_global **ret_global)
+static CUresult global_find(CUmodule module, const char *name, struct module_global **ret_global)
 {
         CUresult rc = CUDA_SUCCESS;
         struct module_global *at;
@@ -69,6 +69,21 @@ CUresult module_global(CUmodule module, const char *name, struct module_global *
         if (rc == CUDA_SUCCESS)
                 *ret_global = at;
         return rc;
+}
+
+CUresult module_global(CUmodule module, const char *name, CUdeviceptr *ret_address,
+                       size_t *ret_bytes)
+{
+        struct module_global *global;
+        CUresult rc = global_find(module, name, &global);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (ret_address)
+                *ret_address = global->address;
+        if (ret_bytes)
+                *ret_bytes = global->bytes;
+        return CUDA_SUCCESS;
 }
 
 static CUresult load(CUmodule *ret_module, const void *bytes, size_t size)
@@ -202,21 +217,12 @@ CUresult cuModuleEnumerateFunctions(CUfunction *ret_functions, unsigned int coun
 static CUresult get_global(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
                            const char *name)
 {
-        struct module_global *global;
         CUresult rc;
 
         if (!name || (!ret_address && !ret_bytes))
                 return CUDA_ERROR_INVALID_VALUE;
         rc = module_check(module);
-        if (rc == CUDA_SUCCESS)
-                rc = module_global(module, name, &global);
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (ret_address)
-                *ret_address = global->address;
-        if (ret_bytes)
-                *ret_bytes = global->bytes;
-        return CUDA_SUCCESS;
+        return rc == CUDA_SUCCESS ? module_global(module, name, ret_address, ret_bytes) : rc;
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,

@@ -312,22 +312,13 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibra
                             const char *name)
 {
         API_ENTER(cuLibraryGetGlobal);
-        struct module_global *global;
         CUmodule module;
         CUresult rc;
 
         if (!name || (!ret_address && !ret_bytes))
                 return CUDA_ERROR_INVALID_VALUE;
         rc = current_module(library, &module);
-        if (rc == CUDA_SUCCESS)
-                rc = module_global(module, name, &global);
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (ret_address)
-                *ret_address = global->address;
-        if (ret_bytes)
-                *ret_bytes = global->bytes;
-        return CUDA_SUCCESS;
+        return rc == CUDA_SUCCESS ? module_global(module, name, ret_address, ret_bytes) : rc;
 }
 
 /* Managed variables are not modelled: no library has one. */

@@ -84,7 +84,7 @@ static bool write_all(int fd, const char *bytes, size_t size)
 static void spell_path(int fd, char *path, size_t bytes)
 {
         static _Atomic unsigned loads;
-        unsigned number = atomic_fetch_add(&loads, 1);
+        unsigned number = add_relaxed(&loads, 1);
         char steps[2 * 32 + 1] = "";
 
         for (unsigned i = 0; i < 32; i++)

@@ -103,7 +103,9 @@ CUresult module_check(CUmodule module);
 /* The context is going away, and nothing of it runs any more. */
 void modules_context_close(CUcontext context);
 CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function);
-CUresult module_global(CUmodule module, const char *name, struct module_global **ret_global);
+/* Where a variable of the module lies; either output may be NULL. */
+CUresult module_global(CUmodule module, const char *name, CUdeviceptr *ret_address,
+                       size_t *ret_bytes);
 CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size);
 
 /* The function meant by a CUfunction or CUkernel, in `context` (NULL: any, for attributes). */

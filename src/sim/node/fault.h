@@ -14,9 +14,9 @@
 #ifndef ALIQUOT_SIM_NODE_FAULT_H
 #define ALIQUOT_SIM_NODE_FAULT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
+#include "common/atomic.h"
 #include "sim/face.h"
 
 /* 1: initialised, no rules: go on. Anything else: ask api_enter(). */
@@ -31,14 +31,13 @@ void api_block(bool is_blocked);
 /* For the few that work before cuInit: only the fail= rules. */
 CUresult api_fault(const char *function);
 
-#define API_ENTER(function)                                                                       \
-        do {                                                                                      \
-                if (__builtin_expect(                                                             \
-                            atomic_load_explicit(&api_is_plain, memory_order_acquire) != 1, 0)) { \
-                        CUresult entered = api_enter(#function);                                  \
-                        if (entered != CUDA_SUCCESS)                                              \
-                                return entered;                                                   \
-                }                                                                                 \
+#define API_ENTER(function)                                                  \
+        do {                                                                 \
+                if (__builtin_expect(load_acquire(&api_is_plain) != 1, 0)) { \
+                        CUresult entered = api_enter(#function);             \
+                        if (entered != CUDA_SUCCESS)                         \
+                                return entered;                              \
+                }                                                            \
         } while (0)
 
 /* Is it time for lost=? Then the devices are lost from now on. For threads that wait, since calls

@@ -207,47 +207,59 @@ static bool backing_name(uint64_t id, int fd)
         return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
+/* One that nobody has, NULL if there is none. The node's lock is held. */
+static struct node_object *object_free(struct node *node)
+{
+        for (unsigned i = 0; i < NODE_OBJECTS; i++) {
+                if (node->object[i].id != 0)
+                        continue;
+                if (i >= node->object_high)
+                        node->object_high = i + 1;
+                return &node->object[i];
+        }
+        return NULL;
+}
+
+/* Its maker is its first holder. Readers go by the id: it comes last. */
+static void object_begin(struct node_object *object, uint64_t id, const struct share_plan *plan)
+{
+        const struct node_row *row = node_self();
+
+        memset(object, 0, sizeof(*object));
+        object->bytes = plan->counted_bytes;
+        object->offset = plan->offset;
+        object->length = plan->length;
+        object->device = plan->device;
+        object->maker_row = (uint32_t)(row - node_get()->row);
+        object->maker_generation = row->generation;
+        object->holder_count = 1;
+        object->holder[0] = (struct node_holder){ .row = object->maker_row,
+                                                  .generation = row->generation,
+                                                  .references = 1,
+                                                  .family = plan->family,
+                                                  .is_carrying = 1 };
+        object->id = id;
+}
+
 uint64_t share_make(const struct share_plan *plan)
 {
         struct node *node = node_get();
-        struct node_row *row = node_self();
-        struct node_object *object = NULL;
+        struct node_object *object;
         uint64_t id = add_relaxed(&node->next_id, 1) + 1;
+        char path[320];
 
         if (plan->length > 0 && (plan->fd < 0 || !backing_name(id, plan->fd)))
                 return 0;
         node_lock(node);
-        for (unsigned i = 0; i < NODE_OBJECTS && !object; i++) {
-                if (node->object[i].id != 0)
-                        continue;
-                object = &node->object[i];
-                if (i >= node->object_high)
-                        node->object_high = i + 1;
-        }
-        if (object) {
-                memset(object, 0, sizeof(*object));
-                object->bytes = plan->counted_bytes;
-                object->offset = plan->offset;
-                object->length = plan->length;
-                object->device = plan->device;
-                object->maker_row = (uint32_t)(row - node->row);
-                object->maker_generation = row->generation;
-                object->holder_count = 1;
-                object->holder[0] = (struct node_holder){ .row = object->maker_row,
-                                                          .generation = row->generation,
-                                                          .references = 1,
-                                                          .family = plan->family,
-                                                          .is_carrying = 1 };
-                object->id = id;
-        }
+        object = object_free(node);
+        if (object)
+                object_begin(object, id, plan);
         pthread_mutex_unlock(&node->lock);
-        if (!object) {
-                char path[320];
-
-                path_make(path, sizeof(path), "object", id);
-                unlink(path);
-        }
-        return object ? id : 0;
+        if (object)
+                return id;
+        path_make(path, sizeof(path), "object", id);
+        unlink(path);
+        return 0;
 }
 
 /* Adds this process as a holder. Both locks are held. */
