@@ -67,6 +67,19 @@ def test_caps_beside_each_other_without_a_daemon_are_not_exact(cli, top, worker)
     terminal.wait(r"^ +GPU time: at most 40%, accuracy=degraded$")
 
 
+def test_who_is_alone_and_without_a_cap_has_all_of_it(cli, top, worker):
+    """As far as anybody measures it: without a daemon nobody does."""
+    own = worker("own", "--memory", "1GiB")
+    terminal = top()
+    assert "SHARE" not in terminal.wait(r"^>[+] own +1 ")
+    own.terminate()
+    if "can ask no daemon" in cli("doctor").stdout:
+        pytest.skip("aliquot was built without libcurl or jansson")
+    Daemon(cli.sim).start().create("daemons", "1GiB")
+    worker("daemons")
+    terminal.wait(r"^.[+] daemons +1 .* (99\.\d|100\.0)% +-$")
+
+
 def test_who_waits_for_whom_with_a_daemon(cli, top, worker):
     """Guarantees, weights and priorities are its terms, and are changed through it."""
     if "can ask no daemon" in cli("doctor").stdout:
@@ -74,12 +87,12 @@ def test_who_waits_for_whom_with_a_daemon(cli, top, worker):
     cli.sim.configure(begin_with=2)
     daemon = Daemon(cli.sim).start()
     daemon.create("a", "1GiB", guarantee=20, weight=300)
-    daemon.create("b", "1GiB", compute=25)
+    daemon.create("b", "1GiB", compute=10)
     for name in ("a", "b"):
         worker(name)
     terminal = top("--sort=share", "--all")
-    terminal.wait(r"^>- a +1 +7\d\.\d% +20%[+] .* queued$")
-    terminal.wait(r"^ - b +1 +2[45]\.\d% +25% .* throttled$")
+    terminal.wait(r"^>- a +1 +(8[89]|90)\.\d% +20%[+] .* queued$")
+    terminal.wait(r"^ - b +1 +(9|10)\.\d% +10% .* throttled$")
     terminal.wait(r"^ +GPU time: at least 20%, weight 300, normal, queued \d+\.\d%, accuracy=exact$")
     for key, typed, said in (("g", "10-", "^--guarantee 10-: "), ("g", "10", r"^>- a .* 10%[+] "), ("W", "100", "weight 100, normal"),
                              ("P", "batch", "weight 100, batch")):

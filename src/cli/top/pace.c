@@ -52,8 +52,7 @@ const char *pace_reason(const struct pace *pace, const struct snapshot_time *tim
                 return "throttled";
         if (figures->queued >= WORTH_TELLING)
                 return "queued";
-        /* Who has the GPU to itself keeps its cap itself, and no daemon counts that. */
-        if (figures->waited >= WORTH_TELLING)
-                return snapshot_has_cap(time) ? "throttled" : "queued";
-        return "";
+        /* Who has the GPU to itself keeps its cap itself, and no daemon counts that. Without a cap
+         * it only waits until less of its own is in flight. */
+        return figures->waited >= WORTH_TELLING && snapshot_has_cap(time) ? "throttled" : "";
 }

@@ -34,6 +34,14 @@ static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64
         return missing_ns > back_ns ? missing_ns - back_ns : 0;
 }
 
+/* Without a cap only that of a daemon's sessions is measured, from their first launch on. */
+static bool is_measured(const struct limits_page *limits, const struct page_meter *meter,
+                        const struct snapshot_time *time)
+{
+        return time->is_leased || snapshot_has_cap(time) ||
+               (limits->owner == PAGE_OWNER_DAEMON && word(&meter->active_at_ns));
+}
+
 void source_time_read(const struct store_session *session, unsigned row, struct snapshot_time *ret)
 {
         const struct limits_page *limits = session->limits;
@@ -47,7 +55,7 @@ void source_time_read(const struct store_session *session, unsigned row, struct 
                 .is_at_work = is_recent(word(&meter->active_at_ns), SECOND_NS, now_ns) ||
                               is_recent(word(&meter->wanted_at_ns), SECOND_NS, now_ns),
         };
-        if (ret->is_leased || snapshot_has_cap(ret))
+        if (is_measured(limits, meter, ret))
                 ret->ran = (struct snapshot_ran){ now_ns, word(&meter->busy_ns),
                                                   word(&meter->waited_ns) };
         ret->takes_turns =
