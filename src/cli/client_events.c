@@ -60,7 +60,7 @@ static void tell_detail(json_t *detail, char *ret, size_t bytes)
                         continue;
                 }
                 shown = json_is_string(value) ? strdup(json_string_value(value))
-                                              : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+                                              : json_dumps(value, CLIENT_JSON | JSON_ENCODE_ANY);
                 text_add(&text, "%s=%s", key, shown ? shown : "");
         }
 }

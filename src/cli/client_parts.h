@@ -18,6 +18,10 @@
 
 #define CLIENT_URL_BYTES 512u
 
+/* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and
+ * not 33.299999999999997. */
+#define CLIENT_JSON (JSON_COMPACT | JSON_REAL_PRECISION(15))
+
 /* One request and what came of it. */
 struct call {
         const struct store *store;

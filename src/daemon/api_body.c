@@ -50,37 +50,37 @@ static bool is_plain(const char *text)
 
 /* -- The other fields ------------------------------------------------------------------------- */
 
-#define LEAST_MILLI_PERCENT 100u
+#define LEAST_MICRO_PERCENT 100000u /* 0.1 % */
 
-static bool read_percent(struct reading *reading, const char *field, json_t *value, uint32_t *ret)
+/* To a thousandth, in which it is kept; null is 0. `expected`: what there is to say instead. */
+static bool read_percent(struct reading *reading, const char *field, json_t *value,
+                         const char *expected, uint32_t *ret_milli)
 {
+        double percent = json_number_value(value);
         struct error err = { 0 };
-        uint32_t micro;
+        uint32_t micro = 0;
 
-        if (json_is_number(value)) {
-                double percent = json_number_value(value);
-
-                if (percent < 0 || percent > 100)
-                        return reading_refuse(reading, field, "0 to 100 percent");
-                *ret = (uint32_t)lround(percent * 1000);
-                return (percent <= 0 || *ret >= LEAST_MILLI_PERCENT) ||
-                       reading_refuse(reading, field, "0, or 0.1 to 100 percent");
+        if (json_is_string(value)) {
+                if (percent_parse(json_string_value(value), &micro, &err) < 0)
+                        return reading_refuse_why(reading, field, &err);
+        } else if (json_is_number(value) && percent >= 0 && percent <= 100) {
+                micro = (uint32_t)lround(percent * 1e6);
+        } else if (!json_is_null(value)) {
+                return reading_refuse(reading, field, expected);
         }
-        if (!json_is_string(value))
-                return reading_refuse(reading, field, "a number of percent");
-        if (percent_parse(json_string_value(value), &micro, &err) < 0)
-                return reading_refuse_why(reading, field, &err);
-        *ret = micro / 1000;
-        return (!micro || *ret >= LEAST_MILLI_PERCENT) ||
-               reading_refuse(reading, field, "0, or 0.1 to 100 percent");
+        *ret_milli = (micro + 500) / 1000;
+        return !micro || micro >= LEAST_MICRO_PERCENT || reading_refuse(reading, field, expected);
 }
 
 static bool read_compute(struct reading *reading, json_t *value)
 {
+        static const char expected[] = "0.1 to 100 percent, or null: no cap";
         uint32_t milli;
 
-        if (!read_percent(reading, "compute", value, &milli))
+        if (!read_percent(reading, "compute", value, expected, &milli))
                 return false;
+        if (!milli && !json_is_null(value))
+                return reading_refuse(reading, "compute", expected);
         reading->event->change_bits |= SESSIONS_HAS_COMPUTE;
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)
                 reading->one->share[i].compute_milli_percent = milli;
@@ -101,7 +101,8 @@ static bool read_guarantee(struct reading *reading, json_t *value)
 {
         uint32_t milli;
 
-        if (!read_percent(reading, "guarantee", value, &milli))
+        if (!read_percent(reading, "guarantee", value, "0, 0.1 to 100 percent, or null: none",
+                          &milli))
                 return false;
         if (milli > 0 && !can_weigh(reading))
                 return reading_refuse(reading, "guarantee", NO_LEASES);

@@ -77,7 +77,7 @@ static bool send_event(struct subscriber *subscriber, const struct database_even
                          api_time(event->time_ns, time), "type", event->type, "session",
                          event->session[0] ? json_string(event->session) : json_null(), "who",
                          event->who, "detail", detail ? detail : json_object());
-        data = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        data = json ? json_dumps(json, HTTP_JSON) : NULL;
         json_decref(json);
         stream = data ? open_memstream(&text, &length) : NULL;
         if (stream) {

@@ -55,7 +55,7 @@ static void write_anew(const struct api *api, struct kept *kept, const struct se
         json_t *json = api_view_session(api, session);
 
         free(kept->text);
-        kept->text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        kept->text = json ? json_dumps(json, HTTP_JSON) : NULL;
         json_decref(json);
         memcpy(&kept->one, session, sizeof(*session));
 }

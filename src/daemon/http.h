@@ -28,6 +28,10 @@
 #include "daemon/config.h"
 #include "daemon/request.h"
 
+/* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and not
+ * 33.299999999999997. */
+#define HTTP_JSON (JSON_COMPACT | JSON_REAL_PRECISION(15))
+
 struct http;
 struct http_connection;
 

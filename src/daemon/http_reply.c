@@ -120,7 +120,7 @@ static void reply_json(struct http_exchange *exchange, unsigned status, const ch
                        json_t *json)
 {
         static const char sorry[] = "{\"type\":\"/problems/out-of-memory\",\"status\":503}\n";
-        char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+        char *text = json ? json_dumps(json, HTTP_JSON) : NULL;
 
         json_decref(json);
         if (text)

@@ -42,7 +42,9 @@ BAD_FIELDS = [
     ("memory", {"9": "1MiB"}), ("memory", {"GPU-ffff": "1MiB"}), ("memory", {"0": 0}), ("memory", "101%"), ("memory", {"0,1": "1MiB"}),
     ("gpus", "0"), ("gpus", []), ("gpus", ["7"]), ("gpus", [0]), ("gpus", ["0", "0"]), ("gpus", {"color": 1}),
     ("gpus.count", {"gpus": {"count": 0}}), ("gpus.count", {"gpus": {"count": 17}}), ("gpus.choice", {"gpus": {"choice": "best"}}),
-    ("gpus.free_least", {"gpus": {"free_least": "much"}}), ("compute", 101), ("compute", -1), ("compute", "fast"), ("guarantee", True),
+    ("gpus.free_least", {"gpus": {"free_least": "much"}}), ("compute", 0), ("compute", 0.0999), ("compute", 100.1),
+    ("compute", 101), ("compute", -1), ("compute", "0"), ("compute", "101%"), ("compute", "fast"), ("compute", "NaN"), ("compute", True),
+    ("compute", []), ("guarantee", True), ("guarantee", 101), ("guarantee", 0.01), ("guarantee", "nan"),
     ("weight", 0), ("weight", 10001), ("weight", "1"), ("priority", "high"), ("priority", 1), ("context", "none"),
     ("ttl", 0), ("ttl", -5), ("ttl", "soon"), ("ttl", []), ("ttl", 1e300), ("ttl", 3.2e9), ("ttl", "99999999h"), ("on_end", "explode"), ("on_end", None),
     ("labels", []), ("labels", {"a": 1}), ("labels", {"": "x"}), ("labels", {"a": "x" * 64}), ("labels", {"a": "two\nlines"}),
@@ -179,8 +181,22 @@ def test_everything_that_can_be_said_of_a_session(daemon):
     assert [(d["memory_bytes"], d["compute_percent"], d["guarantee_percent"]) for d in changed["devices"]] == [
         (64 * MIB, 25, 12.5), (2 * MIB, 25, 12.5)]
     assert changed["expires_at"] is None and changed["labels"] == {} and changed["on_end"] == "term"
+    freed = daemon.patch("/v1/sessions/full", {"compute": None, "guarantee": None}).json
+    assert {(d["compute_percent"], d["guarantee_percent"]) for d in freed["devices"]} == {(None, None)}
     unnamed = daemon.post("/v1/sessions", {"memory": "1MiB"})
     assert re.fullmatch(r"s-[0-9a-f]{16}", unnamed.json["name"])
+
+
+@pytest.mark.parametrize("given", (0.1, 33.3, "33.3%", 66.667, 99.999, 100))
+def test_a_share_is_answered_as_it_was_given(daemon, given):
+    """Also in the text: who compares what is written compares the same."""
+    number = str(given).rstrip("%") + ("" if isinstance(given, (float, str)) else ".0")
+    daemon.create("a", compute=given, guarantee=given)
+    for path in ("/v1/sessions/a", "/v1/sessions"):
+        text = daemon.get(path).text
+        assert f'"compute_percent":{number},"guarantee_percent":{number}' in text, text
+    created = next(event for event in daemon.events() if event["type"] == "created")
+    assert created["detail"]["compute"] == float(number), created
 
 
 # -- Methods and the description -------------------------------------------------------------------
