@@ -9,6 +9,7 @@
 #include "settings/reading.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "common/text.h"
@@ -150,15 +151,31 @@ static unsigned distance(const char *a, const char *b)
         return table[rows][columns];
 }
 
-/* "MEM", "MEMORY_LIMIT", "MEMROY", "memory". */
-static bool is_slip(const char *word, const char *meant)
-{
-        size_t length = strlen(word);
-        size_t whole = strlen(meant);
+#define NO_SLIP UINT_MAX
 
-        if (length >= 3 && (strncmp(word, meant, least((unsigned)length, (unsigned)whole)) == 0))
-                return true;
-        return length < WORD_BYTES && distance(word, meant) <= (whole <= 4 ? 1u : 2u);
+/* "MEM", "MEMORY_LIMIT", "MEMROY", "memory": how far it is from what was meant. */
+static unsigned slip(const char *word, const char *meant)
+{
+        unsigned length = (unsigned)strlen(word), whole = (unsigned)strlen(meant);
+        unsigned far = length < WORD_BYTES ? distance(word, meant) : NO_SLIP - 1;
+        bool is_part = length >= 3 && strncmp(word, meant, least(length, whole)) == 0;
+
+        return is_part || far <= (whole <= 4 ? 1u : 2u) ? far : NO_SLIP;
+}
+
+/* The nearest of the names, the first of equals; LIMITING_COUNT: it is like none of them. */
+static size_t find_meant(const char *word)
+{
+        size_t meant = LIMITING_COUNT;
+        unsigned nearest = NO_SLIP;
+
+        for (size_t i = 0; i < LIMITING_COUNT; i++) {
+                if (slip(word, limiting[i]) >= nearest)
+                        continue;
+                nearest = slip(word, limiting[i]);
+                meant = i;
+        }
+        return meant;
 }
 
 /* `entry` is the whole of it, from ALIQUOT_ in whatever case. */
@@ -167,6 +184,7 @@ static int check_name(const char *entry, struct error *err)
         char name[8 + WORD_BYTES + 1] = "";
         char word[WORD_BYTES + 1] = "";
         size_t length = least((unsigned)strcspn(entry, "="), sizeof(name) - 1);
+        size_t meant;
 
         memcpy(name, entry, length);
         for (size_t i = 8; i < length; i++) {
@@ -178,12 +196,11 @@ static int check_name(const char *entry, struct error *err)
                 if (strncmp(name, "ALIQUOT_", 8) == 0 && strcmp(name + 8, limiting[i]) == 0)
                         return 0;
         }
-        for (size_t i = 0; i < LIMITING_COUNT; i++) {
-                if (is_slip(word, limiting[i]))
-                        return fail(err, -EINVAL, "%s is not a setting; did you mean ALIQUOT_%s",
-                                    text_shown(name), limiting[i]);
-        }
-        return 0;
+        meant = find_meant(word);
+        if (meant == LIMITING_COUNT)
+                return 0;
+        return fail(err, -EINVAL, "%s is not a setting; did you mean ALIQUOT_%s", text_shown(name),
+                    limiting[meant]);
 }
 
 int typos_check(const struct reading *reading, struct error *err)

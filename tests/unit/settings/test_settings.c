@@ -242,7 +242,7 @@ static void test_a_session_by_its_socket(void **state)
         assert_true(settings_is_limit_variable("ALIQUOT_SESSION_SOCKET"));
         expect_refused("ALIQUOT_SESSION_SOCKET", "absolute", "ALIQUOT_SESSION_SOCKET=");
         expect_refused("ALIQUOT_SESSION_SOCKET=a", "absolute", "ALIQUOT_SESSION_SOCKET=a");
-        expect_refused("ALIQUOT_SESSION_SOC", "ALIQUOT_SESSION", "ALIQUOT_SESSION_SOC=/a");
+        expect_refused("ALIQUOT_SESSION_SOC", "ALIQUOT_SESSION_SOCKET", "ALIQUOT_SESSION_SOC=/a");
 }
 
 static void test_slips_of_the_pen(void **state)
@@ -255,6 +255,12 @@ static void test_slips_of_the_pen(void **state)
         expect_refused("ALIQUOT_GPUS", "ALIQUOT_GPU", "ALIQUOT_GPUS=1");
         expect_refused("ALIQUOT_COMPUT", "ALIQUOT_COMPUTE", "ALIQUOT_COMPUT=1");
         expect_refused("ALIQUOT_DEVICENAME", "ALIQUOT_DEVICE_NAME", "ALIQUOT_DEVICENAME=1");
+        /* Of several that it may be, the nearest. */
+        expect_refused("ALIQUOT_SESSION_SOKET", "ALIQUOT_SESSION_SOCKET",
+                       "ALIQUOT_SESSION_SOKET=/a");
+        expect_refused("ALIQUOT_SESSION_ID", "mean ALIQUOT_SESSION", "ALIQUOT_SESSION_ID=x");
+        expect_refused("ALIQUOT_SESSION_SOCKETS_OF_ALL", "ALIQUOT_SESSION",
+                       "ALIQUOT_SESSION_SOCKETS_OF_ALL=x");
         /* What only begins like ours is none of our business: Kubernetes makes such names of a
          * service that is called aliquot. */
         expect_asked("memory=card", "ALIQUOT_SERVICE_HOST=10.0.0.1", "ALIQUOT_PORT=tcp://x",
