@@ -12,6 +12,8 @@
 
 #define START_PAUSE_NS 20000000
 #define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
+#define STARTS_MS 5000L
+#define STARTS_SILENT 50u /* after so many it is said that we wait */
 #define SECOND_NS 1e9
 #define SECONDS_MOST 1e10 /* a double of nanoseconds still fits 64 bits */
 #define LABEL_KEY_BYTES 64u
@@ -32,6 +34,8 @@ int client_find(const struct store *store, struct error *err)
                                     "socket.mode and socket.group say who may",
                                     store->path);
                 case PRESENCE_STARTS:
+                        if (i == STARTS_SILENT)
+                                client_tell_waiting(store, STARTS_MS);
                         nanosleep(&(struct timespec){ .tv_nsec = START_PAUSE_NS }, NULL);
                 }
         }

@@ -10,13 +10,17 @@
 
 #include "cli/client_parts.h"
 #include "cli/presence.h"
+#include "common/clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "common/units.h"
 
 #define CONNECT_MS 5000L
 #define ANSWER_MS 10000L
+#define SILENT_MS 1000L /* who waits for longer says so */
 #define ANSWER_BYTES (16u << 20)
+#define MS_A_SECOND 1000L
+#define NS_A_MS UINT64_C(1000000)
 
 int client_away(const struct store *store, const char *why, struct error *err)
 {
@@ -78,8 +82,49 @@ static struct curl_slist *headers_of(const struct call *call)
         return headers;
 }
 
+void client_tell_waiting(const struct store *store, long most_ms)
+{
+        fprintf(stderr,
+                "aliquot: the daemon of %s does not answer; waiting for it, %ld s at most\n",
+                store->path, most_ms / MS_A_SECOND);
+}
+
+/* An answer that somebody waits for; libcurl calls it about once a second. */
+struct vigil {
+        const struct store *store;
+        uint64_t began_ns;
+        bool is_told;
+};
+
+static int watch(void *context, curl_off_t down, curl_off_t downloaded, curl_off_t up,
+                 curl_off_t uploaded)
+{
+        struct vigil *vigil = context;
+        uint64_t waited_ns = clock_machine_ns() - vigil->began_ns;
+
+        if (vigil->is_told || downloaded > 0 || waited_ns < SILENT_MS * NS_A_MS)
+                return 0;
+        vigil->is_told = true;
+        client_tell_waiting(vigil->store, ANSWER_MS);
+        return 0;
+}
+
+/* Who has less patience than others has something else to do, and says nothing. */
+static void set_patience(CURL *curl, const struct call *call, struct vigil *vigil)
+{
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                         call->patience_ms ? call->patience_ms : ANSWER_MS);
+        if (call->patience_ms)
+                return;
+        *vigil = (struct vigil){ call->store, clock_machine_ns(), false };
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, vigil);
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+}
+
 static int end_call(struct call *call, struct error *err)
 {
+        struct vigil vigil;
         scoped_free char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
         struct curl_slist *headers = headers_of(call);
         CURL *curl = client_open_socket(call->store, call->url);
@@ -88,8 +133,7 @@ static int end_call(struct call *call, struct error *err)
         if (curl) {
                 curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
                 curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-                curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                                 call->patience_ms ? call->patience_ms : ANSWER_MS);
+                set_patience(curl, call, &vigil);
                 curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, client_take);
                 curl_easy_setopt(curl, CURLOPT_WRITEDATA, call);
                 if (body)

@@ -53,6 +53,9 @@ size_t client_take(char *bytes, size_t size, size_t count, void *call);
 const char *client_text(const json_t *object, const char *key);
 uint64_t client_whole(const json_t *object, const char *key);
 
+/* In a line on stderr that the daemon is waited for, and for how long at most. */
+void client_tell_waiting(const struct store *store, long most_ms);
+
 /* What the daemon refused, and that it does not answer. */
 int client_refusal(const struct call *call, struct error *err);
 int client_away(const struct store *store, const char *why, struct error *err);

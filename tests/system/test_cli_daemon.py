@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from cli import Command
-from daemon import Daemon, wait_for
+from daemon import HANG_SECONDS, Daemon, wait_for
 from fakedaemon import CLOSE, HANG, FakeDaemon
 from node import Node
 
@@ -50,8 +50,10 @@ def live(cli, hold):
 
 
 def expect_away(result, *words):
-    assert result.rc == AWAY and result.stdout == "" and len(result.stderr.splitlines()) == 1, result
-    assert all(word in result.stderr for word in words), result
+    """In one line, after it was said that the daemon is waited for."""
+    lines = [line for line in result.stderr.splitlines() if "waiting for it" not in line]
+    assert result.rc == AWAY and result.stdout == "" and len(lines) == 1, result
+    assert all(word in lines[0] for word in words), result
 
 
 # -- The same words, the same output ---------------------------------------------------------------
@@ -356,10 +358,27 @@ def test_a_daemon_that_makes_no_sense_is_away(cli, answer):
             assert cli("ls").rc == 0 and cli.run("--quiet", "--", "true").rc == 0
 
 
+def test_who_waits_for_a_daemon_says_so_and_gives_up(cli, daemon):
+    assert cli("create", "s", "--memory", "64MiB").rc == 0
+    daemon.process.send_signal(signal.SIGSTOP)
+    waiting = cli.start("set", "s", "--memory", "32MiB")
+    assert "waiting for it, 10 s at most" in waiting.stderr.readline()
+    _, said = waiting.communicate(timeout=HANG_SECONDS)
+    assert waiting.returncode == AWAY and "does not answer" in said and said.count("\n") == 1, said
+    # One that comes to itself in that time is answered for.
+    waiting = cli.start("set", "s", "--memory", "16MiB")
+    assert "waiting for it" in waiting.stderr.readline()
+    daemon.process.send_signal(signal.SIGCONT)
+    assert waiting.wait(HANG_SECONDS) == 0
+    assert daemon.session("s")["devices"][0]["memory_bytes"] == 16 * MIB
+
+
 def test_one_that_holds_the_folder_and_does_not_listen_is_away(cli):
     with open(cli.sim.runtime / "daemon.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        expect_away(cli("create", "s", "--memory", "64MiB"), "does not listen")
+        result = cli("create", "s", "--memory", "64MiB")
+        expect_away(result, "does not listen")
+        assert "waiting for it, 5 s at most" in result.stderr, result
     assert cli("create", "s", "--memory", "64MiB").rc == 0
 
 

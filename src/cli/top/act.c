@@ -42,7 +42,8 @@ bool act_set(const char *program, const struct keys *keys, char ret_message[KEYS
         errors = fdopen(fd, "r");
         if (!errors)
                 close(fd);
-        if (errors && fgets(line, sizeof(line), errors))
+        /* Its last word: before that it may say that it waits. */
+        while (errors && fgets(line, sizeof(line), errors))
                 line[strcspn(line, "\n")] = '\0';
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
