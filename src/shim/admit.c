@@ -83,6 +83,14 @@ static bool read_lease(const struct page_lease *lease, struct terms *ret)
         return false;
 }
 
+/* Ours, or the scheduler's if that is less: beside `rt` what is in flight delays who answers. */
+static uint64_t free_target(const struct terms *terms)
+{
+        uint64_t ours_ns = terms_are_loose(terms) ? ADMIT_LOOSE_NS : ADMIT_TARGET_NS;
+
+        return terms->target_ns ? least(terms->target_ns, ours_ns) : ours_ns;
+}
+
 struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
 {
         const struct page_lease *lease = &admit->device->lease;
@@ -98,10 +106,8 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
                 terms.mode = PAGE_MODE_CLOSED;
         if (!terms.is_watched || terms.mode > PAGE_MODE_CLOSED)
                 terms.mode = PAGE_MODE_FREE;
-        if (terms_are_loose(&terms))
-                terms.target_ns = ADMIT_LOOSE_NS;
-        else if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
-                terms.target_ns = ADMIT_TARGET_NS;
+        if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
+                terms.target_ns = free_target(&terms);
         return terms;
 }
 

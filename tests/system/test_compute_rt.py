@@ -63,6 +63,12 @@ def test_pauses_of_any_length_are_seen(requests):
     assert percentile(took, 0.99) - 2 * KERNEL < 700 * US, took
 
 
+def test_who_comes_back_after_a_long_pause_is_not_behind_a_queue(requests):
+    """Batch has had the device for itself meanwhile, and kept the little in flight that rt may wait for."""
+    took, *_ = requests(100, 500 * US, count=30, pause=150 * MS)
+    assert max(took[1:]) < 1.10 * 100 * KERNEL, took
+
+
 def test_batch_does_not_starve(sim):
     """Beside rt that never pauses it has its floor, in every second."""
     company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}])

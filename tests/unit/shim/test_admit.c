@@ -92,6 +92,20 @@ static void alone_in_a_daemons_session_only_what_is_in_flight_is_bounded(void **
         assert_false(terms_are_loose(&terms));
 }
 
+/* An rt session that answers now and then would find 10 ms of somebody else's work. */
+static void alone_beside_who_may_come_no_more_is_in_flight_than_the_scheduler_says(void **state)
+{
+        limits.device[0].cap_ppm = 0;
+        leased(PAGE_MODE_FREE, 0, 170 * US);
+        assert_int_equal(admit_terms(&first, START).target_ns, 170 * US);
+        leased(PAGE_MODE_FREE, 0, 20 * MS);
+        assert_int_equal(admit_terms(&first, START).target_ns, ADMIT_LOOSE_NS);
+        leased(PAGE_MODE_FREE, 0, 0);
+        assert_int_equal(admit_terms(&first, START).target_ns, ADMIT_LOOSE_NS);
+        leased(PAGE_MODE_FREE, 0, 170 * US);
+        assert_int_equal(admit_terms(&first, START + SECOND).target_ns, ADMIT_LOOSE_NS);
+}
+
 /* The turn says that work is in flight; two processes need not wait for each other. */
 static void without_a_cap_a_turn_is_taken_and_not_waited_for(void **state)
 {
@@ -320,6 +334,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 RULE(without_cap_and_scheduler_nothing_is_counted),
                 RULE(alone_in_a_daemons_session_only_what_is_in_flight_is_bounded),
+                RULE(alone_beside_who_may_come_no_more_is_in_flight_than_the_scheduler_says),
                 RULE(without_a_cap_a_turn_is_taken_and_not_waited_for),
                 RULE(what_is_used_without_a_cap_is_not_owed_to_a_later_one),
                 RULE(a_grant_is_a_quarter_of_the_window_at_most),
