@@ -31,6 +31,7 @@ from story import HERE, Skip
 
 US, MS, S = 10**3, 10**6, 10**9
 SETTLE = S // 2
+DUTY = 0.2  # of a program that asks
 PATIENCE_SECONDS = 60
 IMAGE = HERE / "programs/stamps.ptx"
 numbers = itertools.count()
@@ -90,7 +91,8 @@ def row(t, what):
 
 def start(t, load, seconds, rate):
     files = {name: t.scratch / f"{next(numbers)}.{name}" for name in ("log", "asks")}
-    words = {"kind": load.kind, "ns": load.ns, "seconds": seconds, "rate": rate, **files, **load.more}
+    words = {"kind": load.kind, "ns": load.ns, "seconds": seconds, "rate": rate, "duty": DUTY, **files,
+             **load.more}
     how = {} if load.is_free else {"limit": t.capacity, **load.how}
     program = Program(t, [t.home / "bin/load", IMAGE, *(f"{key}={value}" for key, value in words.items() if value)],
                       settle=False, **how)
@@ -124,7 +126,7 @@ def run(t, loads, seconds, rate):
         told = array.array("Q")
         if load.kind == "ask":
             told.frombytes(program.files["asks"].read_bytes())
-        program.waits = list(zip(told[0::2], told[1::2]))
+        program.waits = list(zip(told[0::2], told[1::2]))[int(SETTLE * DUTY / load.ns):]
     return programs
 
 

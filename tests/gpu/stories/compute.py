@@ -176,7 +176,7 @@ def compare_alone(t, what, load, **how):
 @story("compute-rt", "an rt session that wants the card at random times, a fifth of it, beside batch", priority=1,
        seconds=150)
 def rt_beside_batch(t):
-    seconds = seconds_of(t, 15)
+    seconds = 15
     for ns in (10 * MS, 2 * MS):
         with row(t, f"requests of {length(ns)}"):
             alone, = play(t, [Load("ask", ns, is_free=True)], seconds)
