@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See lane.h: markers, and what the work between them took.
+ */
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "shim/cost.h"
+#include "shim/cuda/front.h"
+#include "shim/cuda/lanes.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/timeline.h"
+
+/* Of a launch, and of a graph in launches, before any was measured. */
+#define UNKNOWN_NS UINT64_C(50000)
+#define UNKNOWN_GRAPH_PIECES 16u
+/* How far back "of late" goes. */
+#define LATE_NS UINT64_C(100000000)
+
+/* -- What work took --------------------------------------------------------------------------- */
+
+struct estimate lane_expect(struct lane *lane, uint64_t graph)
+{
+        struct work *work = lane->work;
+        struct estimate estimate = graph ? cost_of(graph) : lane->piece;
+        uint64_t pieces = graph ? UNKNOWN_GRAPH_PIECES : 1;
+
+        lock_take(&work->lock);
+        if (!estimate.samples) {
+                estimate = work->piece;
+                estimate.mean_ns =
+                        (work->piece.samples ? work->piece.mean_ns : UNKNOWN_NS) * pieces;
+                estimate.samples = 0;
+        }
+        if (work->length_ns)
+                estimate.mean_ns = (uint64_t)((double)estimate.mean_ns * (double)work->alone_ns /
+                                              (double)work->length_ns);
+        lock_drop(&work->lock);
+        return estimate;
+}
+
+void lane_settle_since(struct lane *lane)
+{
+        uint32_t pieces = swap_acq_rel(&lane->since, 0);
+        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+
+        if (pieces)
+                admit_settle(&lane->work->admit, paid_ns, pieces * lane_expect(lane, 0).mean_ns,
+                             pieces, clock_now_ns());
+}
+
+void lane_settle_untimed(struct lane *lane)
+{
+        uint32_t pieces = swap_acq_rel(&lane->since, 0);
+        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+        uint64_t now_ns = clock_now_ns();
+        uint64_t took_ns = now_ns - lane->began_ns;
+
+        if (!pieces)
+                return;
+        if (lane->piece.samples && took_ns > 2 * lane->piece.mean_ns * pieces)
+                took_ns = 2 * lane->piece.mean_ns * pieces;
+        estimate_add(&lane->piece, took_ns / pieces);
+        admit_settle(&lane->work->admit, paid_ns, took_ns, pieces, now_ns);
+        add_relaxed(&lane->work->settled, 1);
+}
+
+/* No lane will tell of anything before this. Under the work's lock. */
+static int64_t watermark(const struct work *work, int64_t at_ns)
+{
+        uint32_t high = load_acquire(&lanes.high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                const struct lane *lane = &lanes.lane[i];
+                int64_t last_ns = load_relaxed(&lane->last_ns);
+
+                if (lane->work == work && lane->count && last_ns < at_ns)
+                        at_ns = last_ns;
+        }
+        return at_ns;
+}
+
+static void measured(struct lane *lane, const struct marker *marker, int64_t from_ns, int64_t to_ns)
+{
+        struct work *work = lane->work;
+        uint64_t length_ns = to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+        uint64_t took_ns;
+
+        if (marker->graph)
+                cost_learn(marker->graph, length_ns);
+        else if (marker->pieces)
+                estimate_add(&lane->piece, length_ns / marker->pieces);
+        lock_take(&work->lock);
+        took_ns = spans_add(&work->spans, from_ns, to_ns);
+        work->length_ns += length_ns;
+        work->alone_ns += took_ns;
+        if (work->length_ns > LATE_NS) {
+                work->length_ns /= 2;
+                work->alone_ns /= 2;
+        }
+        if (!marker->graph && marker->pieces)
+                estimate_add(&work->piece, length_ns / marker->pieces);
+        lock_drop(&work->lock);
+        admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
+}
+
+/* The host may be held up after the launch: what the quickest of late took. */
+uint64_t lane_lead_ns(struct lane *lane)
+{
+        uint32_t newest = (lane->first + lane->count - 1) % LANE_MARKERS;
+        struct work *work = lane->work;
+        uint64_t now_ns = clock_now_ns();
+        uint64_t took_ns;
+
+        if (!lane->count)
+                return 0;
+        took_ns = now_ns - lane->marker[newest].placed_ns;
+        lock_take(&work->lock);
+        work->launch_ns += work->launch_ns / 16 + 1;
+        if (took_ns < work->launch_ns || work->launch_ns == 1)
+                work->launch_ns = took_ns;
+        took_ns = work->launch_ns;
+        lock_drop(&work->lock);
+        return took_ns;
+}
+
+/* The oldest marker was passed at `at_ns` of the timeline. */
+static void passed(struct lane *lane, int64_t at_ns)
+{
+        struct work *work = lane->work;
+        const struct marker *marker = &lane->marker[lane->first];
+
+        if (marker->is_end && lane->has_last)
+                measured(lane, marker, load_relaxed(&lane->last_ns) + (int64_t)marker->lead_ns,
+                         at_ns);
+        else if (marker->is_end)
+                admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
+                             clock_now_ns());
+        add_relaxed(&work->in_flight_ns, -marker->paid_ns);
+        add_relaxed(&work->settled, 1);
+        store_relaxed(&lane->last_ns, at_ns);
+        lane->has_last = true;
+        lane->first = (lane->first + 1) % LANE_MARKERS;
+        lane->count--;
+        lock_take(&work->lock);
+        if (work->latest_ns < at_ns)
+                work->latest_ns = at_ns;
+        spans_forget(&work->spans, watermark(work, work->latest_ns));
+        lock_drop(&work->lock);
+}
+
+/* The driver does not tell times any more (the device is lost, say): what was paid is what it
+ * took. */
+void lane_give_up(struct lane *lane)
+{
+        lane->timeline = NULL;
+        for (; lane->count; lane->count--) {
+                const struct marker *marker = &lane->marker[lane->first];
+
+                if (marker->is_end)
+                        admit_settle(&lane->work->admit, marker->paid_ns, marker->paid_ns,
+                                     marker->pieces, clock_now_ns());
+                add_relaxed(&lane->work->in_flight_ns, -marker->paid_ns);
+                add_relaxed(&lane->work->settled, 1);
+                lane->first = (lane->first + 1) % LANE_MARKERS;
+        }
+}
+
+void lane_reap(struct lane *lane)
+{
+        int64_t at_ns;
+
+        while (lane->count && lane->timeline) {
+                CUevent event = lane->event[lane->first];
+                CUresult rc = real.cuEventQuery(event);
+
+                if (rc == CUDA_SUCCESS)
+                        rc = timeline_read(lane->timeline, event, &at_ns);
+                if (rc == CUDA_ERROR_NOT_READY)
+                        return;
+                if (rc == CUDA_SUCCESS)
+                        passed(lane, at_ns);
+                else
+                        lane_give_up(lane);
+        }
+}
+
+/* -- Markers ---------------------------------------------------------------------------------- */
+
+uint64_t lane_oldest_ns(const struct lane *lane)
+{
+        return lane->count ? lane->marker[lane->first].placed_ns : 0;
+}
+
+/* The event of the next marker; NULL: there is none. */
+static CUevent marker_event(struct lane *lane)
+{
+        uint32_t next = (lane->first + lane->count) % LANE_MARKERS;
+        CUcontext popped;
+
+        if (!lane->timeline || lane->count == LANE_MARKERS)
+                return NULL;
+        if (lane->event[next])
+                return lane->event[next];
+        if (real.cuCtxPushCurrent_v2((CUcontext)(uintptr_t)load_relaxed(&lane->context)) !=
+            CUDA_SUCCESS)
+                return NULL;
+        if (real.cuEventCreate(&lane->event[next], CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+                lane->event[next] = NULL;
+        real.cuCtxPopCurrent_v2(&popped);
+        return lane->event[next];
+}
+
+bool lane_mark(struct lane *lane, const struct marker *end)
+{
+        CUevent event = marker_event(lane);
+        struct marker *marker;
+
+        if (!event || real.cuEventRecord(event, lane->stream) != CUDA_SUCCESS)
+                return false;
+        marker = &lane->marker[(lane->first + lane->count) % LANE_MARKERS];
+        *marker = end ? *end : (struct marker){ 0 };
+        marker->is_end = end != NULL;
+        marker->placed_ns = clock_now_ns();
+        if (!lane->count) {
+                lock_take(&lane->work->lock);
+                if (load_relaxed(&lane->last_ns) < lane->work->latest_ns && !end)
+                        store_relaxed(&lane->last_ns, lane->work->latest_ns);
+                lock_drop(&lane->work->lock);
+        }
+        lane->count++;
+        add_relaxed(&lane->work->in_flight_ns, marker->paid_ns);
+        return true;
+}
