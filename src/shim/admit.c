@@ -31,6 +31,8 @@
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
+/* The most that is owed for work under leases alone. */
+#define LEASED_FLOOR_NS INT64_C(-10000000000)
 
 #define US_NS UINT64_C(1000)
 
@@ -223,10 +225,22 @@ void admit_yield(const struct admit *admit, uint64_t now_ns)
 
 /* -- Asking ----------------------------------------------------------------------------------- */
 
-static void charge(const struct admit *admit, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
+/* From the bank. Under a lease the scheduler keeps the cap: it knows when the session had no turn.
+ */
+static bool must_pay(const struct terms *terms)
 {
-        if (ns && cap_ppm != PAGE_WHOLE_PPM)
-                bank_charge(admit->meter, cap_ppm, now_ns, ns);
+        return terms->cap_ppm != PAGE_WHOLE_PPM && terms->mode != PAGE_MODE_OPEN;
+}
+
+/* Under a lease the scheduler keeps the cap by an account of its own, which knows when others were
+ * on the device at the same time; ours does not, so what it makes of that is bounded. */
+static void charge(const struct admit *admit, const struct terms *terms, uint64_t now_ns,
+                   int64_t ns)
+{
+        int64_t floor_ns = terms->mode == PAGE_MODE_FREE ? BANK_FLOOR_NS : LEASED_FLOOR_NS;
+
+        if (ns && terms->cap_ppm != PAGE_WHOLE_PPM)
+                bank_charge_down_to(admit->meter, terms->cap_ppm, now_ns, ns, floor_ns);
 }
 
 static struct admit_answer wait_for(enum admit_reason reason, const struct terms *terms,
@@ -280,6 +294,7 @@ static struct admit_answer wait_for_bank(const struct admit *admit, const struct
 {
         if (admit->slot < PAGE_SLOTS)
                 want_turn(admit);
+        bank_charge(admit->meter, terms->cap_ppm, now_ns, 0); /* what the cap gave until now */
         return wait_for(ADMIT_BANK, terms, &admit->limits->epoch,
                         least(due_ns, now_ns + BANK_LOOK_NS));
 }
@@ -316,11 +331,15 @@ static struct admit_answer wait_for_window(const struct admit *admit, const stru
                                            const struct admit_ask *ask, uint64_t now_ns)
 {
         uint64_t look_ns = drain_look_ns(ask), room_ns = room_before_ns(ask, terms);
+        struct admit_answer answer;
 
         if (ask->left_ns > room_ns)
                 look_ns = least(look_ns, most(least(ask->left_ns - room_ns, ask->piece_ns / 4),
                                               WINDOW_LOOK_LEAST_NS));
-        return wait_for(ADMIT_WINDOW, terms, &admit->limits->epoch, now_ns + look_ns);
+        answer = wait_for(ADMIT_WINDOW, terms, &admit->limits->epoch, now_ns + look_ns);
+        answer.is_owing =
+                must_pay(terms) && bank_level_ns(admit->meter, terms->cap_ppm, now_ns) <= 0;
+        return answer;
 }
 
 static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
@@ -338,7 +357,7 @@ static struct admit_answer grant(const struct admit *admit, const struct terms *
 {
         uint32_t pieces = count_pieces(ask, room_ns);
 
-        charge(admit, terms->cap_ppm, now_ns, (int64_t)(pieces * ask->piece_ns));
+        charge(admit, terms, now_ns, (int64_t)(pieces * ask->piece_ns));
         return (struct admit_answer){ .reason = ADMIT_GRANTED, .pieces = pieces, .terms = *terms };
 }
 
@@ -352,12 +371,56 @@ static void note_turn(const struct admit *admit, const struct admit_ask *ask, ui
         take_turn(admit, &turn_ask, now_ns, &until_ns);
 }
 
+/* Fills *ret and is true if the bank is to be waited for; else *room_ns is no more than it has. */
+static bool must_save(const struct admit *admit, const struct terms *terms,
+                      const struct admit_ask *ask, uint64_t now_ns, uint64_t *room_ns,
+                      struct admit_answer *ret)
+{
+        int64_t level_ns, wanted_ns;
+
+        if (!must_pay(terms))
+                return false;
+        level_ns = bank_level_ns(admit->meter, terms->cap_ppm, now_ns);
+        wanted_ns = wanted_level_ns(ask, terms->cap_ppm);
+        if (level_ns >= wanted_ns) {
+                *room_ns = least(*room_ns, (uint64_t)level_ns);
+                return false;
+        }
+        *ret = wait_for_bank(admit, terms, now_ns,
+                             bank_due_ns(level_ns, wanted_ns, terms->cap_ppm, now_ns));
+        return true;
+}
+
+/* The same for the turn. */
+static bool must_take_turns(const struct admit *admit, const struct terms *terms,
+                            const struct admit_ask *ask, uint64_t now_ns, uint64_t *room_ns,
+                            struct admit_answer *ret)
+{
+        uint64_t turn_ns, until_ns = 0;
+
+        if (admit->slot >= PAGE_SLOTS)
+                return false;
+        if (terms_are_loose(terms)) {
+                note_turn(admit, ask, now_ns);
+                return false;
+        }
+        turn_ns = take_turn(admit, ask, now_ns, &until_ns);
+        if (turn_ns) {
+                turn_ns -= now_ns;
+                *room_ns = least(*room_ns, turn_ns - least(ask->in_flight_ns, turn_ns));
+                return false;
+        }
+        want_turn(admit);
+        *ret = wait_for(ADMIT_TURN, terms, &admit->meter->turn_bell, until_ns);
+        return true;
+}
+
 struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask *ask,
                               uint64_t now_ns)
 {
         struct terms terms = admit_terms(admit, now_ns);
         uint64_t room_ns = terms.target_ns / 4;
-        uint64_t until_ns = 0;
+        struct admit_answer answer;
 
         if (!is_leased(&terms, now_ns))
                 return wait_for_lease(admit, &terms, ask, now_ns);
@@ -365,49 +428,36 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
                 room_ns = least(room_ns, terms.end_ns - now_ns);
         if (is_window_full(ask, &terms))
                 return wait_for_window(admit, &terms, ask, now_ns);
-        /* Under a lease the scheduler keeps the cap: it knows when the session had no turn. */
-        if (terms.cap_ppm != PAGE_WHOLE_PPM && terms.mode != PAGE_MODE_OPEN) {
-                int64_t level_ns = bank_level_ns(admit->meter, terms.cap_ppm, now_ns);
-                int64_t wanted_ns = wanted_level_ns(ask, terms.cap_ppm);
-
-                if (level_ns < wanted_ns)
-                        return wait_for_bank(
-                                admit, &terms, now_ns,
-                                bank_due_ns(level_ns, wanted_ns, terms.cap_ppm, now_ns));
-                room_ns = least(room_ns, (uint64_t)level_ns);
-        }
-        if (admit->slot < PAGE_SLOTS && terms_are_loose(&terms)) {
-                note_turn(admit, ask, now_ns);
-        } else if (admit->slot < PAGE_SLOTS) {
-                uint64_t turn_ns = take_turn(admit, ask, now_ns, &until_ns);
-
-                if (!turn_ns) {
-                        want_turn(admit);
-                        return wait_for(ADMIT_TURN, &terms, &admit->meter->turn_bell, until_ns);
-                }
-                room_ns = least(room_ns,
-                                turn_ns - now_ns - least(ask->in_flight_ns, turn_ns - now_ns));
-        }
+        if (must_save(admit, &terms, ask, now_ns, &room_ns, &answer))
+                return answer;
+        if (must_take_turns(admit, &terms, ask, now_ns, &room_ns, &answer))
+                return answer;
         return grant(admit, &terms, ask, room_ns, now_ns);
 }
 
 void admit_escape(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
 {
+        struct terms terms = admit_terms(admit, now_ns);
+
         add_relaxed(shared_word(&admit->meter->escapes), 1);
-        charge(admit, cap_of(admit), now_ns, (int64_t)(ask->pieces * ask->piece_ns));
+        charge(admit, &terms, now_ns, (int64_t)(ask->pieces * ask->piece_ns));
 }
 
 void admit_settle(const struct admit *admit, uint64_t paid_ns, uint64_t took_ns, uint32_t pieces,
                   uint64_t now_ns)
 {
-        charge(admit, cap_of(admit), now_ns, (int64_t)(took_ns - paid_ns));
+        struct terms terms = admit_terms(admit, now_ns);
+
+        charge(admit, &terms, now_ns, (int64_t)(took_ns - paid_ns));
         add_relaxed(shared_word(&admit->meter->busy_ns), took_ns);
         add_relaxed(shared_word(&admit->meter->launches), pieces);
 }
 
 void admit_refund(const struct admit *admit, uint64_t paid_ns, uint64_t now_ns)
 {
-        charge(admit, cap_of(admit), now_ns, -(int64_t)paid_ns);
+        struct terms terms = admit_terms(admit, now_ns);
+
+        charge(admit, &terms, now_ns, -(int64_t)paid_ns);
 }
 
 void admit_note_wait(const struct admit *admit, uint64_t waited_ns)

@@ -86,6 +86,7 @@ struct admit_ask {
 struct admit_answer {
         enum admit_reason reason;
         uint32_t pieces; /* granted and paid for; 0: wait */
+        bool is_owing;   /* the bank will have to be waited for, too */
         struct terms terms;
         const _Atomic uint32_t *word; /* wait while it is `seen`, ... */
         uint32_t seen;

@@ -11,7 +11,7 @@
 /* Readers of the clock in several processes differ by less than this; a time further ahead is
  * nobody's. */
 #define AHEAD_NS UINT64_C(1000000000)
-/* Keeps the products below 2^63; more than the floor needs at any cap that is not a jest. */
+/* Keeps the products below 2^63. Who waits for the bank fills it more often than that. */
 #define ELAPSED_NS (UINT64_C(1) << 43)
 /* Each failed swap is another process's charge. Who always fails is up against a page that somebody
  * scribbles on. */
@@ -70,14 +70,23 @@ int64_t bank_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64_t
 
 void bank_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
 {
+        bank_charge_down_to(meter, cap_ppm, now_ns, ns, BANK_FLOOR_NS);
+}
+
+void bank_charge_down_to(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns,
+                         int64_t floor_ns)
+{
         /* What no piece of work takes, so that no sum overflows. */
         int64_t charge_ns = clamp(ns, BANK_FLOOR_NS, -BANK_FLOOR_NS);
         uint64_t words[2], next[2];
 
         for (unsigned i = 0; i < SWAP_TRIES; i++) {
+                int64_t level_ns, least_ns;
+
                 read_words(meter, words);
-                next[0] = (uint64_t)clamp(level_at(words, cap_ppm, now_ns) - charge_ns,
-                                          BANK_FLOOR_NS, bank_top_ns(cap_ppm));
+                level_ns = level_at(words, cap_ppm, now_ns);
+                least_ns = level_ns < floor_ns ? level_ns : floor_ns;
+                next[0] = (uint64_t)clamp(level_ns - charge_ns, least_ns, bank_top_ns(cap_ppm));
                 next[1] = filled_at(words[1], now_ns);
                 if (swap128(&meter->bank_ns, words, next))
                         return;

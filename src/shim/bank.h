@@ -5,8 +5,10 @@
  *
  * It fills at cap_ppm of the time that passes, up to that share of BANK_PERIOD_NS. Work is charged
  * when it is let through, by what it is expected to take, and the difference when it was measured.
- * The level may be negative: a debt is never forgiven, down to BANK_FLOOR_NS, so over any long time
- * no more is used than the cap has given.
+ * The level may be negative: a debt is never forgiven, so over any long time no more is used than
+ * the cap has given. It is the session's, whoever of its processes made it and whether that one
+ * lives, and it is paid back at the rate of the cap that holds. (BANK_FLOOR_NS, two and a half
+ * hours of work, only keeps the sums from overflowing.)
  *
  * Pure given `now_ns` (CLOCK_MONOTONIC). Any thread of any process; no lock: both words are swapped
  * together. The page is hostile input: whatever it holds, the level is between the floor and the
@@ -20,7 +22,7 @@
 #include "proto/page.h"
 
 #define BANK_PERIOD_NS INT64_C(20000000)
-#define BANK_FLOOR_NS INT64_C(-10000000000)
+#define BANK_FLOOR_NS (-(INT64_C(1) << 43))
 
 /* The fullest it gets. `cap_ppm` is 1..PAGE_WHOLE_PPM here and below. */
 int64_t bank_top_ns(uint32_t cap_ppm);
@@ -30,6 +32,10 @@ int64_t bank_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64_t
 
 /* Takes `ns` out, or puts back what was taken in excess (negative). */
 void bank_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns);
+
+/* The same, but makes no debt beyond `floor_ns` (below 0). */
+void bank_charge_down_to(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns,
+                         int64_t floor_ns);
 
 /* When the level will have reached `wanted_ns` (at most the top) if nobody charges meanwhile. */
 uint64_t bank_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, uint64_t now_ns);

@@ -212,6 +212,40 @@ static void of_pieces_longer_than_the_target_the_next_comes_before_the_end(void 
         assert_int_equal(admit_ask(&first, &ask, START + 330 * US).pieces, 1);
 }
 
+/* Who is in debt is not let through because nothing moves: the bank fills by itself. */
+static void a_full_window_tells_of_a_debt(void **state)
+{
+        struct admit_ask ask = ask_for(3 * SECOND);
+
+        ask.is_stuck = true;
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_WINDOW);
+        assert_false(admit_ask(&first, &ask, START).is_owing);
+        admit_settle(&first, 0, 3 * SECOND, 1, START);
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_WINDOW);
+        assert_true(admit_ask(&first, &ask, START).is_owing);
+}
+
+/* Slow to be paid off, and then another cap: what was waited for counts at the old one. */
+static void a_debt_is_paid_at_the_cap_that_holds(void **state)
+{
+        struct admit_ask ask = ask_for(1 * MS);
+
+        limits.device[0].cap_ppm = HALF / 5;
+        bank_charge(first.meter, HALF / 5, START, 12 * (int64_t)MS);
+        for (uint64_t at = 0; at <= 50 * MS; at += 5 * MS)
+                assert_int_equal(admit_ask(&first, &ask, START + at).reason, ADMIT_BANK);
+        limits.device[0].cap_ppm = HALF;
+        assert_int_equal(bank_level_ns(first.meter, HALF, START + 50 * MS), -5 * (int64_t)MS);
+}
+
+/* The scheduler's own account has it. */
+static void what_is_owed_for_leases_is_bounded(void **state)
+{
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 4 * MS);
+        admit_settle(&first, 0, 100 * SECOND, 1, START);
+        assert_int_equal(bank_level_ns(first.meter, HALF, START), -10 * (int64_t)SECOND);
+}
+
 static void processes_take_turns(void **state)
 {
         struct admit_answer answer;
@@ -344,6 +378,9 @@ int main(void)
                 RULE(one_piece_longer_than_the_bucket_goes_when_there_is_no_debt),
                 RULE(what_is_in_flight_is_bounded),
                 RULE(of_pieces_longer_than_the_target_the_next_comes_before_the_end),
+                RULE(a_full_window_tells_of_a_debt),
+                RULE(a_debt_is_paid_at_the_cap_that_holds),
+                RULE(what_is_owed_for_leases_is_bounded),
                 RULE(processes_take_turns),
                 RULE(who_had_the_turn_stands_back_for_who_wants_it),
                 RULE(processes_that_wait_for_the_bank_go_one_after_the_other),

@@ -54,13 +54,27 @@ static void a_debt_is_paid_back_to_the_last_nanosecond(void **state)
         assert_int_equal(level(1980 * MS + 2), 1);
 }
 
-static void a_debt_has_a_floor(void **state)
+/* Nine kernels of 3 s that went before it was known what they take: all of it is owed. */
+static void no_debt_is_too_large_to_be_owed(void **state)
 {
-        bank_charge(&meter, HALF, START, 9 * SECOND);
-        bank_charge(&meter, HALF, START, 9 * SECOND);
-        assert_int_equal(level(0), BANK_FLOOR_NS);
+        for (unsigned i = 0; i < 9; i++)
+                bank_charge(&meter, HALF, START, 3 * SECOND);
+        assert_int_equal(level(0), 10 * MS - 27 * SECOND);
+        assert_int_equal(level(53980 * MS + 2), 1);
         bank_charge(&meter, HALF, START, INT64_MAX);
         assert_int_equal(level(0), BANK_FLOOR_NS);
+        assert_true(bank_due_ns(BANK_FLOOR_NS, 1, 1000, START) > START);
+}
+
+static void a_floor_of_one_charge_forgives_nothing_that_was_owed(void **state)
+{
+        bank_charge_down_to(&meter, HALF, START, 20 * SECOND, -10 * SECOND);
+        assert_int_equal(level(0), -10 * SECOND);
+        bank_charge(&meter, HALF, START, 5 * SECOND);
+        bank_charge_down_to(&meter, HALF, START, 1 * SECOND, -10 * SECOND);
+        assert_int_equal(level(0), -15 * SECOND);
+        bank_charge_down_to(&meter, HALF, START, -2 * SECOND, -10 * SECOND);
+        assert_int_equal(level(0), -13 * SECOND);
 }
 
 static void what_was_taken_in_excess_is_put_back(void **state)
@@ -150,7 +164,8 @@ int main(void)
                 cmocka_unit_test_setup(a_page_never_used_is_full, full),
                 cmocka_unit_test_setup(it_fills_at_the_cap_and_no_higher_than_its_period, full),
                 cmocka_unit_test_setup(a_debt_is_paid_back_to_the_last_nanosecond, full),
-                cmocka_unit_test_setup(a_debt_has_a_floor, full),
+                cmocka_unit_test_setup(no_debt_is_too_large_to_be_owed, full),
+                cmocka_unit_test_setup(a_floor_of_one_charge_forgives_nothing_that_was_owed, full),
                 cmocka_unit_test_setup(what_was_taken_in_excess_is_put_back, full),
                 cmocka_unit_test_setup(a_clock_that_goes_back_fills_nothing, full),
                 cmocka_unit_test_setup(a_time_nobody_could_have_written_is_taken_for_now, full),
