@@ -177,12 +177,13 @@ static void time_crowd(size_t count, size_t threads)
 static void time_launches(size_t count)
 {
         uint64_t *sample = calloc(count, sizeof(*sample));
+        CUfunction function = (CUfunction)&driver; /* the driver that does nothing asks no more */
 
         for (size_t i = 0; i < count; i++) {
                 uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
 
                 for (unsigned n = 0; n < LAUNCHES; n++)
-                        driver.launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+                        driver.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
                 sample[i] = clock_ns(CLOCK_MONOTONIC) - began_ns;
         }
         printf("%.3f\n", median(sample, count) / LAUNCHES);

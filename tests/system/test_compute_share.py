@@ -89,6 +89,21 @@ def test_work_longer_than_anybody_thought_is_paid_for(load):
     assert 0.06 < got["share"] < 0.105, got
 
 
+def test_kernels_of_which_nothing_is_known_go_one_at_a_time(load):
+    """Of 3 s each, under half a device: a second one after two seconds in which nothing moved, since the first
+    may be waiting for it; then none until both are paid for."""
+    got = load("kernel", 3000 * MS, HALF, 30)
+    assert got["escapes"] == 1, got
+    assert got["launches"] <= 7 and abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.01, got
+
+
+def test_a_kernel_that_was_never_launched_is_measured_alone(load):
+    """Among thousands of short ones: what is let through ahead is for those."""
+    got = load("longer", 20 * US, HALF, 4)
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.01, got
+    assert got["escapes"] == 0 and got["share"] < 0.51, got
+
+
 def test_a_driver_that_refuses_events_is_capped_all_the_same(sim, load):
     """By the host's clock, one batch after the other: less exact, and never more than the cap."""
     sim.configure(fail="cuEventCreate:1:2:1000000")

@@ -22,7 +22,7 @@ def stuck(sim, build):
 
 
 @pytest.mark.parametrize("percent", (20, 90))
-@pytest.mark.parametrize("scene", ("spin", "stream", "host", "thread"))
+@pytest.mark.parametrize("scene", ("spin", "behind", "fresh", "stream", "host", "thread"))
 def test_what_runs_may_wait_for_what_is_to_come(stuck, scene, percent):
     """A persistent kernel and its producers; launches behind a word that the device, the host or another
     thread writes after them. It ends."""

@@ -54,7 +54,11 @@ bool credit_may_be_granted(void)
 void credit_for_ever(void)
 {
         credit_here = (struct credit){
-                .left = INT32_MAX, .is_any = UINT64_MAX, .gate = &no_gate, .turn = &no_turn
+                .left = INT32_MAX,
+                .is_any = UINT64_MAX,
+                .is_any_work = UINT64_MAX,
+                .gate = &no_gate,
+                .turn = &no_turn,
         };
 }
 
@@ -98,6 +102,7 @@ void credit_open(const struct passage *passage, const struct admit *admit)
                 .left = INT32_MAX,
                 .stream = passage->key,
                 .is_any = has_no_cap(admit->limits) ? UINT64_MAX : 0,
+                .is_any_work = UINT64_MAX,
                 .context = passage->context,
                 .gate = gate_of(admit->limits),
                 .gate_seen = passage->gate_seen,
@@ -115,6 +120,7 @@ void credit_grant(const struct passage *passage)
                 .left = (int32_t)pieces,
                 .granted = pieces,
                 .stream = passage->key,
+                .is_any_work = passage->is_blocked ? UINT64_MAX : 0,
                 .context = passage->context,
                 .gate = gate_of(admit->limits),
                 .gate_seen = passage->gate_seen,

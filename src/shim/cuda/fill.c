@@ -25,18 +25,18 @@
                     (at, pitch, what, width, height, stream))
 
 /* All entry points of one width. */
-#define FILLS(bits, value)                                                                   \
-        FILL(cuMemsetD##bits, way_of(NULL), CUdeviceptr_v1, value, unsigned)                 \
-        FILL(cuMemsetD##bits##_v2, way_of(NULL), CUdeviceptr, value, size_t)                 \
-        FILL(cuMemsetD##bits##_v2_ptds, way_of_per_thread(NULL), CUdeviceptr, value, size_t) \
-        FILL_ASYNC(cuMemsetD##bits##Async, way_of(stream), value)                            \
-        FILL_ASYNC(cuMemsetD##bits##Async_ptsz, way_of_per_thread(stream), value)            \
-        FILL_ROWS(cuMemsetD2D##bits, way_of(NULL), CUdeviceptr_v1, value, unsigned)          \
-        FILL_ROWS(cuMemsetD2D##bits##_v2, way_of(NULL), CUdeviceptr, value, size_t)          \
-        FILL_ROWS(cuMemsetD2D##bits##_v2_ptds, way_of_per_thread(NULL), CUdeviceptr, value,  \
-                  size_t)                                                                    \
-        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async, way_of(stream), value)                     \
-        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async_ptsz, way_of_per_thread(stream), value)
+#define FILLS(bits, value)                                                                         \
+        FILL(cuMemsetD##bits, way_of(NULL, NULL), CUdeviceptr_v1, value, unsigned)                 \
+        FILL(cuMemsetD##bits##_v2, way_of(NULL, NULL), CUdeviceptr, value, size_t)                 \
+        FILL(cuMemsetD##bits##_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, value, size_t) \
+        FILL_ASYNC(cuMemsetD##bits##Async, way_of(stream, NULL), value)                            \
+        FILL_ASYNC(cuMemsetD##bits##Async_ptsz, way_of_per_thread(stream, NULL), value)            \
+        FILL_ROWS(cuMemsetD2D##bits, way_of(NULL, NULL), CUdeviceptr_v1, value, unsigned)          \
+        FILL_ROWS(cuMemsetD2D##bits##_v2, way_of(NULL, NULL), CUdeviceptr, value, size_t)          \
+        FILL_ROWS(cuMemsetD2D##bits##_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, value,  \
+                  size_t)                                                                          \
+        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async, way_of(stream, NULL), value)                     \
+        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async_ptsz, way_of_per_thread(stream, NULL), value)
 
 FILLS(8, unsigned char)
 FILLS(16, unsigned short)
@@ -48,12 +48,12 @@ FILLS(32, unsigned)
         LAUNCH_HOOK(symbol, way, (address to, address from, size count, CUstream stream), \
                     (to, from, count, stream))
 
-WITHIN(cuMemcpyDtoD, way_of(NULL), CUdeviceptr_v1, unsigned)
-WITHIN(cuMemcpyDtoD_v2, way_of(NULL), CUdeviceptr, size_t)
-WITHIN(cuMemcpyDtoD_v2_ptds, way_of_per_thread(NULL), CUdeviceptr, size_t)
-WITHIN_ASYNC(cuMemcpyDtoDAsync, way_of(stream), CUdeviceptr_v1, unsigned)
-WITHIN_ASYNC(cuMemcpyDtoDAsync_v2, way_of(stream), CUdeviceptr, size_t)
-WITHIN_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, way_of_per_thread(stream), CUdeviceptr, size_t)
+WITHIN(cuMemcpyDtoD, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+WITHIN(cuMemcpyDtoD_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+WITHIN(cuMemcpyDtoD_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+WITHIN_ASYNC(cuMemcpyDtoDAsync, way_of(stream, NULL), CUdeviceptr_v1, unsigned)
+WITHIN_ASYNC(cuMemcpyDtoDAsync_v2, way_of(stream, NULL), CUdeviceptr, size_t)
+WITHIN_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUdeviceptr, size_t)
 
 /* What stands between two launches is not theirs: the next one begins anew. A copy in another
  * stream than that of the thread's last launch costs a marker, no more. */

@@ -30,19 +30,20 @@ static inline CUstream stream_of(const CUlaunchConfig *config)
         return config ? config->hStream : NULL;
 }
 
-LAUNCH_HOOK(cuLaunchKernel, way_of(stream), GRID_PARAMETERS, GRID_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchKernel_ptsz, way_of_per_thread(stream), GRID_PARAMETERS, GRID_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchKernelEx, way_of(stream_of(config)), EX_PARAMETERS, EX_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchKernelEx_ptsz, way_of_per_thread(stream_of(config)), EX_PARAMETERS,
+LAUNCH_HOOK(cuLaunchKernel, way_of(stream, function), GRID_PARAMETERS, GRID_ARGUMENTS)
+LAUNCH_HOOK(cuLaunchKernel_ptsz, way_of_per_thread(stream, function), GRID_PARAMETERS,
+            GRID_ARGUMENTS)
+LAUNCH_HOOK(cuLaunchKernelEx, way_of(stream_of(config), function), EX_PARAMETERS, EX_ARGUMENTS)
+LAUNCH_HOOK(cuLaunchKernelEx_ptsz, way_of_per_thread(stream_of(config), function), EX_PARAMETERS,
             EX_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchCooperativeKernel, way_of(stream), COOPERATIVE_PARAMETERS,
+LAUNCH_HOOK(cuLaunchCooperativeKernel, way_of(stream, function), COOPERATIVE_PARAMETERS,
             COOPERATIVE_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchCooperativeKernel_ptsz, way_of_per_thread(stream), COOPERATIVE_PARAMETERS,
-            COOPERATIVE_ARGUMENTS)
-LAUNCH_HOOK(cuLaunch, way_of(NULL), (CUfunction function), (function))
-LAUNCH_HOOK(cuLaunchGrid, way_of(NULL), (CUfunction function, int width, int height),
+LAUNCH_HOOK(cuLaunchCooperativeKernel_ptsz, way_of_per_thread(stream, function),
+            COOPERATIVE_PARAMETERS, COOPERATIVE_ARGUMENTS)
+LAUNCH_HOOK(cuLaunch, way_of(NULL, function), (CUfunction function), (function))
+LAUNCH_HOOK(cuLaunchGrid, way_of(NULL, function), (CUfunction function, int width, int height),
             (function, width, height))
-LAUNCH_HOOK(cuLaunchGridAsync, way_of(stream),
+LAUNCH_HOOK(cuLaunchGridAsync, way_of(stream, function),
             (CUfunction function, int width, int height, CUstream stream),
             (function, width, height, stream))
 
@@ -55,7 +56,7 @@ CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, uns
         CUresult rc;
 
         for (unsigned i = 0; i < known; i++) {
-                struct way way = way_of(list[i].hStream);
+                struct way way = way_of(list[i].hStream, list[i].function);
 
                 way.key = KEY_NEVER;
                 passage_begin(&passage[i], &way);

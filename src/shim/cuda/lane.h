@@ -55,10 +55,12 @@ struct work {
 };
 
 struct marker {
-        bool is_end;        /* measures from the marker before it */
-        uint32_t pieces;    /* launches in between */
-        uint64_t paid_ns;   /* for them */
-        uint64_t graph;     /* the one executable graph in between; 0: launches */
+        bool is_end;      /* measures from the marker before it */
+        uint32_t pieces;  /* launches in between */
+        uint64_t paid_ns; /* for them */
+        uint64_t what;    /* the one kernel or graph in between, to be learned; 0: launches */
+        bool is_graph;
+        bool is_unknown;    /* was, when it was launched */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
         uint64_t placed_ns; /* host's time */
 };
@@ -138,9 +140,19 @@ void lane_settle_since(struct lane *lane);
  * is believed to have been as long as twice the average. */
 void lane_settle_untimed(struct lane *lane);
 
-/* Expected of the next launch in the lane, or of a graph if `graph` is not 0: how long it will
- * take, less what works at the same time. No samples: a guess. */
-struct estimate lane_expect(struct lane *lane, uint64_t graph);
+/* What is expected of a launch. */
+struct expected {
+        struct estimate estimate; /* how long it takes, less what works at the same time */
+        bool is_own;              /* that is its own cost, or a guess: not the average's */
+        bool is_unknown;          /* a guess */
+        bool is_pending;          /* and one is under way that will tell */
+};
+
+/* Of a kernel or graph in the lane; `what` is 0 for anything. */
+struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph);
+
+/* Launches of unknown length that are still to be measured. */
+uint32_t lane_unknown(const struct lane *lane);
 
 /* The helper's: settles what was passed on every device, and gives turns and leases back when
  * nothing is left to do. When it wants to look again. */

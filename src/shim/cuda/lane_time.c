@@ -19,24 +19,61 @@
 
 /* -- What work took --------------------------------------------------------------------------- */
 
-struct estimate lane_expect(struct lane *lane, uint64_t graph)
+/* Of launches one after the other, whichever they are; under the work's lock. */
+static struct expected expect_any(const struct lane *lane)
+{
+        const struct estimate *piece = lane->piece.samples ? &lane->piece : &lane->work->piece;
+        struct expected expected = { .estimate = *piece, .is_unknown = !lane->piece.samples };
+
+        if (!piece->samples)
+                expected.estimate.mean_ns = UNKNOWN_NS;
+        return expected;
+}
+
+/* Without events nothing is learned of one. */
+static struct expected expect_one(struct lane *lane, uint64_t what, bool is_graph)
+{
+        struct expected expected = expect_any(lane);
+        struct cost cost = { 0 };
+
+        if (what && lane->timeline)
+                cost = cost_of(what);
+        if (!what || (!lane->timeline && !is_graph))
+                return expected;
+        expected.is_unknown = !cost.estimate.samples;
+        expected.is_own = is_graph || expected.is_unknown || cost_is_long(&cost);
+        expected.is_pending = cost.pending > 0;
+        if (!expected.is_unknown && (expected.is_own || !lane->piece.samples))
+                expected.estimate = cost.estimate;
+        else if (expected.is_unknown && is_graph)
+                expected.estimate.mean_ns *= UNKNOWN_GRAPH_PIECES;
+        return expected;
+}
+
+struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph)
 {
         struct work *work = lane->work;
-        struct estimate estimate = graph ? cost_of(graph) : lane->piece;
-        uint64_t pieces = graph ? UNKNOWN_GRAPH_PIECES : 1;
+        struct expected expected;
 
         lock_take(&work->lock);
-        if (!estimate.samples) {
-                estimate = work->piece;
-                estimate.mean_ns =
-                        (work->piece.samples ? work->piece.mean_ns : UNKNOWN_NS) * pieces;
-                estimate.samples = 0;
-        }
+        expected = expect_one(lane, what, is_graph);
         if (work->length_ns)
-                estimate.mean_ns = (uint64_t)((double)estimate.mean_ns * (double)work->alone_ns /
-                                              (double)work->length_ns);
+                expected.estimate.mean_ns =
+                        (uint64_t)((double)expected.estimate.mean_ns * (double)work->alone_ns /
+                                   (double)work->length_ns);
         lock_drop(&work->lock);
-        return estimate;
+        if (what && !expected.is_own)
+                cost_trust(what);
+        return expected;
+}
+
+uint32_t lane_unknown(const struct lane *lane)
+{
+        uint32_t unknown = 0;
+
+        for (uint32_t i = 0; i < lane->count; i++)
+                unknown += lane->marker[(lane->first + i) % LANE_MARKERS].is_unknown;
+        return unknown;
 }
 
 void lane_settle_since(struct lane *lane)
@@ -45,8 +82,9 @@ void lane_settle_since(struct lane *lane)
         uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
 
         if (pieces)
-                admit_settle(&lane->work->admit, paid_ns, pieces * lane_expect(lane, 0).mean_ns,
-                             pieces, clock_now_ns());
+                admit_settle(&lane->work->admit, paid_ns,
+                             pieces * lane_expect(lane, 0, false).estimate.mean_ns, pieces,
+                             clock_now_ns());
 }
 
 void lane_settle_untimed(struct lane *lane)
@@ -84,12 +122,12 @@ static void measured(struct lane *lane, const struct marker *marker, int64_t fro
 {
         struct work *work = lane->work;
         uint64_t length_ns = to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+        bool is_one_of_many =
+                !marker->is_graph && marker->pieces && (!marker->what || length_ns <= COST_LONG_NS);
         uint64_t took_ns;
 
-        if (marker->graph)
-                cost_learn(marker->graph, length_ns);
-        else if (marker->pieces)
-                estimate_add(&lane->piece, length_ns / marker->pieces);
+        if (marker->what)
+                cost_learn(marker->what, length_ns);
         lock_take(&work->lock);
         took_ns = spans_add(&work->spans, from_ns, to_ns);
         work->length_ns += length_ns;
@@ -98,8 +136,10 @@ static void measured(struct lane *lane, const struct marker *marker, int64_t fro
                 work->length_ns /= 2;
                 work->alone_ns /= 2;
         }
-        if (!marker->graph && marker->pieces)
+        if (is_one_of_many) {
+                estimate_add(&lane->piece, length_ns / marker->pieces);
                 estimate_add(&work->piece, length_ns / marker->pieces);
+        }
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
 }
@@ -124,6 +164,19 @@ uint64_t lane_lead_ns(struct lane *lane)
         return took_ns;
 }
 
+/* The oldest marker is waited for no more. */
+static void take_off(struct lane *lane)
+{
+        const struct marker *marker = &lane->marker[lane->first];
+
+        if (marker->what)
+                cost_end(marker->what);
+        add_relaxed(&lane->work->in_flight_ns, -marker->paid_ns);
+        add_relaxed(&lane->work->settled, 1);
+        lane->first = (lane->first + 1) % LANE_MARKERS;
+        lane->count--;
+}
+
 /* The oldest marker was passed at `at_ns` of the timeline. */
 static void passed(struct lane *lane, int64_t at_ns)
 {
@@ -136,12 +189,9 @@ static void passed(struct lane *lane, int64_t at_ns)
         else if (marker->is_end)
                 admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
                              clock_now_ns());
-        add_relaxed(&work->in_flight_ns, -marker->paid_ns);
-        add_relaxed(&work->settled, 1);
         store_relaxed(&lane->last_ns, at_ns);
         lane->has_last = true;
-        lane->first = (lane->first + 1) % LANE_MARKERS;
-        lane->count--;
+        take_off(lane);
         lock_take(&work->lock);
         if (work->latest_ns < at_ns)
                 work->latest_ns = at_ns;
@@ -154,15 +204,13 @@ static void passed(struct lane *lane, int64_t at_ns)
 void lane_give_up(struct lane *lane)
 {
         lane->timeline = NULL;
-        for (; lane->count; lane->count--) {
+        while (lane->count) {
                 const struct marker *marker = &lane->marker[lane->first];
 
                 if (marker->is_end)
                         admit_settle(&lane->work->admit, marker->paid_ns, marker->paid_ns,
                                      marker->pieces, clock_now_ns());
-                add_relaxed(&lane->work->in_flight_ns, -marker->paid_ns);
-                add_relaxed(&lane->work->settled, 1);
-                lane->first = (lane->first + 1) % LANE_MARKERS;
+                take_off(lane);
         }
 }
 
@@ -229,6 +277,8 @@ bool lane_mark(struct lane *lane, const struct marker *end)
                 lock_drop(&lane->work->lock);
         }
         lane->count++;
+        if (marker->what)
+                cost_begin(marker->what);
         add_relaxed(&lane->work->in_flight_ns, marker->paid_ns);
         return true;
 }

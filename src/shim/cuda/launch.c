@@ -34,6 +34,8 @@
 #define UNKNOWN_MARKERS 2u
 /* Nothing moved for so long, and for so many times what is in flight should take. */
 #define QUIET_NS UINT64_C(50000000)
+/* For one more launch of unknown length behind others of which nothing is known either. */
+#define QUIET_UNKNOWN_NS UINT64_C(2000000000)
 #define QUIET_TIMES 4u
 #define QUIET_MOST_NS UINT64_C(60000000000)
 #define QUIET_DOUBLES 4u
@@ -85,7 +87,7 @@ static CUcontext context_of(CUstream stream)
 struct scene {
         struct lane *lane;
         struct work *work;
-        struct estimate expected;
+        struct expected expected;
         bool is_held, is_pending, is_busy;
         bool is_broken;    /* a copy was put in between */
         bool is_mixed;     /* other lanes work, too, and it matters */
@@ -111,11 +113,11 @@ static uint32_t sample_gap(uint64_t mean)
 /* How many may go before the next passage. */
 static uint32_t most_pieces(const struct scene *scene, const struct way *way)
 {
-        uint64_t mean_ns = scene->expected.mean_ns ? scene->expected.mean_ns : 1;
+        uint64_t mean_ns = scene->expected.estimate.mean_ns ? scene->expected.estimate.mean_ns : 1;
         uint64_t gap;
 
-        if (way->key == KEY_NEVER || !scene->expected.samples || !scene->is_held ||
-            !credit_may_be_granted())
+        if (way->key == KEY_NEVER || scene->expected.is_own || scene->expected.is_unknown ||
+            !scene->is_held || !credit_may_be_granted())
                 return 1;
         if (scene->is_mixed)
                 return (uint32_t)(MIXED_PIECES_NS / mean_ns) + 1;
@@ -137,7 +139,8 @@ static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t n
                 return false;
         if (!scene->lane->timeline)
                 return scene->is_busy;
-        if (!scene->expected.samples && scene->lane->count >= UNKNOWN_MARKERS)
+        if (scene->expected.is_unknown &&
+            (scene->expected.is_pending || lane_unknown(scene->lane) >= UNKNOWN_MARKERS))
                 return true;
         return placed_ns && now_ns > placed_ns && now_ns - placed_ns > 2 * target_ns;
 }
@@ -157,7 +160,7 @@ static void scene_look(struct scene *scene, const struct way *way)
         }
         if (scene->is_held && !lane->timeline && !scene->is_busy)
                 lane_settle_untimed(lane);
-        scene->expected = lane_expect(lane, way->graph);
+        scene->expected = lane_expect(lane, way->what, way->is_graph);
 }
 
 static void note_lane(struct scene *scene, uint64_t now_ns)
@@ -178,18 +181,23 @@ static void note_lane(struct scene *scene, uint64_t now_ns)
  * once, and twice, waits longer the next time. */
 static uint64_t quiet_limit_ns(const struct scene *scene, uint64_t in_flight_ns)
 {
-        uint64_t times = QUIET_TIMES * in_flight_ns;
-        uint64_t limit_ns = QUIET_NS
+        /* Another one of the kind is under way, whatever was thought of that when it was launched.
+         */
+        uint64_t should_ns =
+                in_flight_ns + (scene->expected.is_pending ? scene->expected.estimate.mean_ns : 0);
+        bool is_behind = scene->expected.is_unknown && scene->is_pending;
+        uint64_t times = QUIET_TIMES * should_ns;
+        uint64_t limit_ns = (is_behind ? QUIET_UNKNOWN_NS : QUIET_NS)
                             << (scene->escapes < QUIET_DOUBLES ? scene->escapes : QUIET_DOUBLES);
 
         if (scene->is_blocked)
                 return QUIET_NS;
-        if (in_flight_ns > QUIET_MOST_NS / QUIET_TIMES)
+        if (should_ns > QUIET_MOST_NS / QUIET_TIMES)
                 return QUIET_MOST_NS;
         return times > limit_ns ? times : limit_ns;
 }
 
-/* What runs may be waiting for what stands here. Not if the bank is what it waits for: that fills
+/* What runs may be waiting for what stands here. Not while the bank is to be waited for: that fills
  * by itself. */
 static bool must_escape(struct scene *scene, const struct admit_answer *answer, uint64_t now_ns)
 {
@@ -208,17 +216,20 @@ static bool must_escape(struct scene *scene, const struct admit_answer *answer, 
                 scene->quiet_ns = now_ns;
                 return false;
         }
-        if (now_ns - scene->quiet_ns <= quiet_limit_ns(scene, in_flight_ns))
+        if (answer->is_owing || now_ns - scene->quiet_ns <= quiet_limit_ns(scene, in_flight_ns))
                 return false;
         store_relaxed(&work->settled_at_escape, settled);
         store_relaxed(&work->escapes, scene->escapes + 1);
         return true;
 }
 
-/* A stream whose work cannot even begin is filled faster each time. */
+/* A stream whose work cannot even begin is filled faster each time, and any with work that is known
+ * to be short. */
 static uint32_t escape_pieces(const struct scene *scene, const struct way *way)
 {
-        if (!scene->is_blocked || way->key == KEY_NEVER || !credit_may_be_granted())
+        bool is_short = !scene->expected.is_unknown && !scene->expected.is_own;
+
+        if (!(scene->is_blocked || is_short) || way->key == KEY_NEVER || !credit_may_be_granted())
                 return 1;
         return 1u << (scene->escapes < ESCAPE_DOUBLES ? scene->escapes : ESCAPE_DOUBLES);
 }
@@ -302,8 +313,8 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
 
                 scene_look(scene, way);
                 ask = (struct admit_ask){
-                        .piece_ns = scene->expected.mean_ns,
-                        .careful_ns = estimate_careful_ns(&scene->expected),
+                        .piece_ns = scene->expected.estimate.mean_ns,
+                        .careful_ns = estimate_careful_ns(&scene->expected.estimate),
                         .pieces = most_pieces(scene, way),
                         .in_flight_ns = scene_in_flight_ns(scene),
                         .left_ns = scene_left_ns(scene, now_ns),
@@ -333,7 +344,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
 /* It is measured alone whatever comes after it. */
 static bool must_end(const struct passage *passage, const struct scene *scene)
 {
-        return passage->graph || !scene->expected.samples || scene->is_mixed;
+        return passage->what || scene->expected.is_unknown || scene->is_mixed;
 }
 
 /* Before the launch; the lane is held. */
@@ -401,12 +412,15 @@ static void pass_strictly(struct passage *passage, const struct way *way, CUcont
         answer = scene_pass(&scene, way);
         passage->lane = scene.lane;
         passage->is_held = scene.is_held;
-        passage->piece_ns = scene.expected.mean_ns;
+        passage->piece_ns = scene.expected.estimate.mean_ns;
+        passage->what = scene.expected.is_own ? way->what : 0;
+        passage->is_unknown = scene.expected.is_unknown;
+        passage->is_blocked = scene.is_blocked;
         passage->pieces = answer.pieces;
         passage->turn = answer.terms.turn;
         if (scene.is_held)
                 place_markers(passage, &scene);
-        note_granted(work, answer.pieces * scene.expected.mean_ns);
+        note_granted(work, answer.pieces * scene.expected.estimate.mean_ns);
 }
 
 void passage_begin(struct passage *ret, const struct way *way)
@@ -416,9 +430,9 @@ void passage_begin(struct passage *ret, const struct way *way)
         struct work *work;
         CUcontext context;
 
-        *ret = (struct passage){ .key = way->key, .graph = way->graph };
+        *ret = (struct passage){ .key = way->key, .is_graph = way->is_graph };
         gate_pass();
-        if (way->key == KEY_NEVER && credit_here.is_any && credit_spend(&credit_here, 0))
+        if (way->key == KEY_NEVER && credit_here.is_any && credit_spend(&credit_here, 0, 0))
                 return;
         credit_return();
         front_start();
@@ -449,7 +463,11 @@ void passage_begin(struct passage *ret, const struct way *way)
 CUresult passage_end(struct passage *passage, CUresult rc)
 {
         struct lane *lane = passage->lane;
-        struct marker end = { .pieces = 1, .paid_ns = passage->piece_ns, .graph = passage->graph };
+        struct marker end = { .pieces = 1,
+                              .paid_ns = passage->piece_ns,
+                              .what = passage->what,
+                              .is_graph = passage->is_graph,
+                              .is_unknown = passage->is_unknown };
 
         if (lane && rc != CUDA_SUCCESS) {
                 admit_refund(&lane->work->admit, passage->pieces * passage->piece_ns,

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "abi/cuda.h"
+#include "shim/cost.h"
 #include "shim/credit.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/lane.h"
@@ -26,7 +27,8 @@
 struct way {
         CUstream stream; /* with the default stream spelt out */
         uint64_t key;    /* as credits have it; KEY_NEVER: none is wanted */
-        uint64_t graph;  /* the executable graph that is launched; 0: a kernel, a fill, a copy */
+        uint64_t what;   /* the kernel or executable graph (shim/cost.h); 0: a fill, a copy */
+        bool is_graph;
 };
 
 #define KEY_NEVER UINT64_MAX
@@ -44,7 +46,10 @@ struct passage {
         uint32_t pieces; /* granted, this one included */
         uint32_t turn;
         uint64_t gate_seen;
-        uint64_t graph;
+        uint64_t what; /* is measured on its own account; 0: as one of many */
+        bool is_graph;
+        bool is_unknown;
+        bool is_blocked; /* let into a stream in which nothing can begin: whatever it is */
 };
 
 void passage_begin(struct passage *ret, const struct way *way);
@@ -52,7 +57,7 @@ void passage_begin(struct passage *ret, const struct way *way);
 /* `stream` with the default stream spelt out. */
 static inline void passage_begin_graph(struct passage *ret, CUgraphExec exec, CUstream stream)
 {
-        struct way way = { stream, KEY_NEVER, key_of(exec) };
+        struct way way = { stream, KEY_NEVER, key_of(exec), true };
 
         passage_begin(ret, &way);
 }
@@ -61,16 +66,17 @@ static inline void passage_begin_graph(struct passage *ret, CUgraphExec exec, CU
 CUresult passage_end(struct passage *passage, CUresult rc);
 
 /* The entry points' two families: what stream 0 is. */
-static inline struct way way_of(CUstream stream)
+static inline struct way way_of(CUstream stream, CUfunction what)
 {
-        return (struct way){ stream ? stream : CU_STREAM_LEGACY, key_of(stream), 0 };
+        return (struct way){ stream ? stream : CU_STREAM_LEGACY, key_of(stream), key_of(what),
+                             false };
 }
 
-static inline struct way way_of_per_thread(CUstream stream)
+static inline struct way way_of_per_thread(CUstream stream, CUfunction what)
 {
         CUstream spelt = stream ? stream : CU_STREAM_PER_THREAD;
 
-        return (struct way){ spelt, key_of(spelt), 0 };
+        return (struct way){ spelt, key_of(spelt), key_of(what), false };
 }
 
 /* The hook of a launch: `way` is an expression of its parameters, cheap, and without effect. */
@@ -86,7 +92,8 @@ static inline struct way way_of_per_thread(CUstream stream)
                                                                                     \
         CUresult hook_##symbol parameters                                           \
         {                                                                           \
-                bool is_paid = credit_spend(&credit_here, (way_expression).key);    \
+                bool is_paid = credit_spend(&credit_here, (way_expression).key,     \
+                                            cost_doubt((way_expression).what));     \
                 __typeof__(real.symbol) launch =                                    \
                         __builtin_expect(is_paid, 1) ? real.symbol : slow_##symbol; \
                                                                                     \

@@ -2,12 +2,13 @@
 /*
  * A program that wants all of a device, and what it got.
  *
- *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS] [from=MS]
- * [samples=MS]
+ *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
+ *           [from=MS] [samples=MS]
  *
  * KIND: kernel, ex, cooperative, graph (of ten), sync (waits for each launch), poll (asks until
- * each launch is over), step (twenty launches, then waits), streams (two of them in turns). Kernels
- * take NS of device time each. The cap is set once the session is there; without it the session's
+ * each launch is over), step (twenty launches, then waits), streams (two of them in turns), longer
+ * (after a second, another kernel that takes a thousand times as long). Kernels take NS of device
+ * time each. The cap is set once the session is there; without it the session's
  * own holds. With `from` it begins so long after the device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
@@ -44,7 +45,7 @@ static struct {
 } asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100 };
 
 static CUuuid uuid;
-static CUfunction spin;
+static CUfunction spin, other_spin;
 static CUstream stream[STREAMS];
 static CUgraphExec graph;
 static uint64_t launches;
@@ -99,6 +100,20 @@ static void launch_step(void)
                 OK(cuCtxSynchronize());
 }
 
+static void launch_longer(void)
+{
+        static uint64_t begin_ns;
+        uint64_t longer_ns = 1000 * asked.ns;
+        void *longer[] = { &longer_ns };
+
+        if (!begin_ns)
+                begin_ns = watch_now_ns();
+        if (watch_now_ns() - begin_ns < 1000 * MS_NS)
+                launch_kernel();
+        else
+                OK(cuLaunchKernel(other_spin, 1, 1, 1, 1, 1, 1, 0, stream[0], longer, NULL));
+}
+
 static void launch_streams(void)
 {
         OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[launches % STREAMS], params, NULL));
@@ -116,6 +131,7 @@ static const struct {
         { "poll", launch_poll },
         { "step", launch_step },
         { "streams", launch_streams },
+        { "longer", launch_longer },
 };
 
 static void make_graph(void)
@@ -139,6 +155,8 @@ static void prepare(void)
         OK(cuDeviceGetUuid(&uuid, 0));
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
         OK(cuModuleGetFunction(&spin, module, "spin_ns"));
+        OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
+        OK(cuModuleGetFunction(&other_spin, module, "spin_ns"));
         for (unsigned i = 0; i < STREAMS; i++)
                 OK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
         if (strcmp(asked.kind, "graph") == 0)
@@ -242,7 +260,7 @@ static void work(void (*launch)(void))
                         last_busy = busy;
                 }
         } while ((double)(now_ns - begin_ns) < asked.seconds * 1e9);
-        if (!from_ns)
+        if (from_ns == now_ns || !from_ns)
                 exit(3); /* nothing was counted: longer, or less to settle */
         print(begin_ns, window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns),
               (double)(watch_busy(&uuid) - from_own) / (double)(now_ns - from_ns));

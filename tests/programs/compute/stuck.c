@@ -4,6 +4,8 @@
  * what runs would never open.
  *
  *      stuck CAP_PPM KERNELS spin      a kernel runs until COUNT others of another stream have run
+ *      stuck CAP_PPM KERNELS behind    the same, with a second such kernel launched behind it first
+ *      stuck CAP_PPM KERNELS fresh     as `stream`, with a kernel that was never launched before
  *      stuck CAP_PPM KERNELS stream    launches stand behind a wait for a word, which the device
  *                                      writes in another stream, after them
  *      stuck CAP_PPM KERNELS host      the same, and the host writes it
@@ -78,6 +80,31 @@ static void spin(void)
         launch(spin_until, waits, until);
         for (unsigned i = 0; i < COUNT; i++)
                 launch(produce, works, one);
+}
+
+/* The second of them cannot run before the first, but the thread that launches it is the one that
+ * launches what the first waits for. */
+static void behind(void)
+{
+        uint32_t count = COUNT;
+        void *until[] = { &word, &count };
+        void *one[] = { &word };
+
+        launch(spin_until, waits, until);
+        launch(spin_until, waits, until);
+        for (unsigned i = 0; i < COUNT; i++)
+                launch(produce, works, one);
+}
+
+/* Nothing is known of what is launched into a stream that cannot begin. */
+static void fresh(void)
+{
+        void *one[] = { &word };
+
+        OK(cuStreamWaitValue32_v2(waits, word, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        for (unsigned i = 0; i < COUNT; i++)
+                launch(produce, waits, one);
+        OK(cuStreamWriteValue32_v2(works, word, 1, 0));
 }
 
 static void stream(void)
@@ -171,11 +198,8 @@ static void capture(void)
 static const struct {
         const char *name;
         void (*play)(void);
-} scenes[] = { { "spin", spin },
-               { "stream", stream },
-               { "host", host },
-               { "thread", thread },
-               { "capture", capture } };
+} scenes[] = { { "spin", spin }, { "behind", behind }, { "fresh", fresh },    { "stream", stream },
+               { "host", host }, { "thread", thread }, { "capture", capture } };
 
 int main(int argc, char **argv)
 {
