@@ -174,14 +174,19 @@ static unsigned samples;
 static _Atomic uint32_t is_sampling, is_over;
 static pthread_t sampler;
 
+static void take_sample(void)
+{
+        sample[samples].at_ns = clock_now_ns();
+        sample[samples++].busy_ns = watch_busy(&uuid);
+}
+
 static void *take_samples(void *unused)
 {
         clock_join(TIME_FOREGROUND);
         store_release(&is_sampling, 1);
         clock_wake(&is_sampling, 1);
-        while (!load_acquire(&is_over) && samples < SAMPLES) {
-                sample[samples].at_ns = clock_now_ns();
-                sample[samples++].busy_ns = watch_busy(&uuid);
+        while (!load_acquire(&is_over) && samples < SAMPLES - 1) {
+                take_sample();
                 clock_sleep_ns(asked.samples_ms * MS_NS);
         }
         clock_leave();
@@ -195,12 +200,16 @@ static void start_samples(void)
                 clock_wait(&is_sampling, 0, CLOCK_NEVER);
 }
 
+/* To wait for the thread is to be passed over by time. */
 static void print_samples(uint64_t begin_ns)
 {
+        uint64_t end_ns = clock_now_ns();
+
         store_release(&is_over, 1);
         EXPECT(pthread_join(sampler, NULL), 0);
+        take_sample();
         printf(", \"from_ns\": %llu, \"to_ns\": %llu, \"samples\": [", (unsigned long long)begin_ns,
-               (unsigned long long)watch_now_ns());
+               (unsigned long long)end_ns);
         for (unsigned i = 0; i < samples; i++)
                 printf("%s[%llu, %llu]", i ? ", " : "", (unsigned long long)sample[i].at_ns,
                        (unsigned long long)sample[i].busy_ns);
