@@ -6,21 +6,8 @@
  *      sessions_step(&node, &event, now, &actions);    // for every event, in order
  *
  * An event goes in (a GPU is there, somebody asks for a session, time has passed, the last process
- * left), actions come out, in the order in which they are to be carried out:
- *
- *      CREATE           SAVE TELL(created) MAKE
- *      CHANGE           SAVE TELL(changed), LIMIT if memory, compute, weight or priority was said
- *      RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none
- *      RELEASE, or TICK at the end of the TTL (TELL(expired)), by the session's ending:
- *        deny-new       SAVE TELL(released) SHUT
- *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
- *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
- *      TICK when the grace is over, or RELEASE forced of one that is ending
- *                       SAVE TELL(killed) SHUT SIGKILL
- *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
- *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
- *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
- *      GPU_HERE, _GONE  TELL, if it is news
+ * left), actions come out, in the order in which they are to be carried out (enum
+ * sessions_action_type says which).
  *
  * What is saved always covers what others can see: SAVE comes before the actions that they see,
  * FORGET after the last of them. So whoever carries out can die between any two actions: after
@@ -29,9 +16,8 @@
  * and REMOVE have nothing to do. Every TELL but a GPU's follows its SAVE or FORGET with nothing but
  * other TELLs between, so that they can be one transaction; it is not repeated.
  *
- * The state changes within the step as if every action succeeded. What can fail is asked before
- * (names, sizes); where an action fails all the same, the rest of its step is left undone and
- * SESSIONS_FAILED is the very next step.
+ * The state changes within the step as if every action succeeded; where one fails all the same, the
+ * rest of its step is left undone and SESSIONS_FAILED is the very next step.
  *
  * Time is the wall clock in nanoseconds, since a session's end survives a reboot. It may jump: a
  * session never ends before its TTL has passed on the clock that the caller gives, and a clock that
@@ -251,6 +237,23 @@ enum sessions_answer {
         SESSIONS_BAD,      /* .field says which */
 };
 
+/*
+ * By the event:
+ *
+ *      CREATE           SAVE TELL(created) MAKE
+ *      CHANGE           SAVE TELL(changed), LIMIT if memory, compute, weight or priority was said
+ *      RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none
+ *      RELEASE, or TICK at the end of the TTL (TELL(expired)), by the session's ending:
+ *        deny-new       SAVE TELL(released) SHUT
+ *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
+ *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
+ *      TICK when the grace is over, or RELEASE forced of one that is ending
+ *                       SAVE TELL(killed) SHUT SIGKILL
+ *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
+ *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
+ *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
+ *      GPU_HERE, _GONE  TELL, if it is news
+ */
 enum sessions_action_type {
         SESSIONS_SAVE,    /* .session is written so that it survives */
         SESSIONS_MAKE,    /* its folder, if it is not there, with its limits */

@@ -3,7 +3,7 @@
  * The cards as NVML sees them, for front ends that must not know NVML.
  *
  * Both answers come from the real library and may be unavailable (no libnvidia-ml, a container
- * without it): then the caller does without. Implemented in shim/nvml.
+ * without it): then the caller does without. Implemented in shim/nvml. Any thread.
  */
 #ifndef ALIQUOT_SHIM_CARDS_H
 #define ALIQUOT_SHIM_CARDS_H

@@ -5,6 +5,8 @@
  * Programs tidy their environment (clearenv(), os.environ.clear()) before they first touch the
  * GPU; the limit they were started under must not go with it. The kernel still shows the strings
  * in /proc/self/environ, unless the program wrote over them.
+ *
+ * One thread: the one that finds the session.
  */
 #ifndef ALIQUOT_SHIM_INITIAL_H
 #define ALIQUOT_SHIM_INITIAL_H

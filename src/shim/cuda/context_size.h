@@ -10,6 +10,7 @@
  *
  * Where NVML did not tell, nobody waits for another any more, and an estimate is what is charged,
  * until some later context can be measured. A session made with context=free charges nothing.
+ * Any thread; what was measured lies in the session's page.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CONTEXT_SIZE_H
 #define ALIQUOT_SHIM_CUDA_CONTEXT_SIZE_H

@@ -3,6 +3,7 @@
  * What the virtual memory hooks tell the others.
  *
  * A sparse array holds memory that was made with cuMemCreate; whoever destroys an array says so.
+ * Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_VMM_H
 #define ALIQUOT_SHIM_CUDA_VMM_H

@@ -4,7 +4,7 @@
  *
  * A handle is turned into its row of the session's page by the UUID that the driver gives for it,
  * at each call: handles are the driver's and may mean another device after a shutdown. NVML is
- * asked some times a second at most.
+ * asked some times a second at most. Any thread.
  */
 #ifndef ALIQUOT_SHIM_NVML_FRONT_H
 #define ALIQUOT_SHIM_NVML_FRONT_H

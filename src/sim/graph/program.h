@@ -4,7 +4,8 @@
  *
  * Immutable once launched: a launch holds a reference, and an update of the executable graph
  * makes a copy when somebody holds one. Node i may depend on nodes before i only. Independent nodes
- * run one after the other on the host, but their modelled times overlap.
+ * run one after the other on the host, but their modelled times overlap. Any thread may hold and
+ * run one.
  */
 #ifndef ALIQUOT_SIM_GRAPH_PROGRAM_H
 #define ALIQUOT_SIM_GRAPH_PROGRAM_H
