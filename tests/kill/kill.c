@@ -20,9 +20,9 @@
 
 #include "common/atomic.h"
 #include "double.h"
+#include "scene.h"
 #include "shim/attach.h"
 #include "shim/charge.h"
-#include "tracer.h"
 
 #define LIMIT UINT64_C(1000)
 #define PEER_HOLDS UINT64_C(50)
@@ -119,36 +119,18 @@ static void leave_dead(void)
         CHECK(double_used(DEVICE) == before + 200);
 }
 
-static const struct scene {
-        const char *name;
-        void (*prepare)(void);
-        void (*act)(void);
-        bool has_dead; /* an earlier process died in the middle */
-} scenes[] = {
-        { "attach", prepare_nothing, act_attach, false },
-        { "attach to a dead slot", prepare_nothing, act_attach, true },
-        { "charge", prepare_holding, act_charge, false },
-        { "refused charge", prepare_holding, act_refused, false },
-        { "release", prepare_holding, act_release, false },
-        { "reap", prepare_attached, act_reap, true },
-        { "detach", prepare_holding, act_detach, false },
+static const struct scene scenes[] = {
+        { "attach", prepare_nothing, act_attach, false, false },
+        { "attach to a dead slot", prepare_nothing, act_attach, true, false },
+        { "charge", prepare_holding, act_charge, false, false },
+        { "refused charge", prepare_holding, act_refused, false, false },
+        { "release", prepare_holding, act_release, false, false },
+        { "reap", prepare_attached, act_reap, true, false },
+        { "detach", prepare_holding, act_detach, false, false },
 };
 
 /* -- one kill -------------------------------------------------------------------------------------
  */
-
-/* Who else is there when the victim dies: a peer stopped in its swap, that goes on after the fresh
- * process has come, or before. */
-enum company { ALONE, PEER_LAST, PEER_FIRST };
-
-/* What went wrong in the kill at hand; NULL so far. */
-static const char *wrong;
-
-static void expect(bool is_so, const char *rule)
-{
-        if (!is_so && !wrong)
-                wrong = rule;
-}
 
 static void slots_reset(void)
 {
@@ -210,11 +192,6 @@ static void check_after(struct traced *peer, enum company company)
                 peer_goes_on(peer);
 }
 
-struct cast {
-        struct traced peer, victim;
-        enum company company;
-};
-
 static void cast_start(struct cast *cast, const struct scene *scene)
 {
         slots_reset();
@@ -235,54 +212,24 @@ static void cast_end(struct cast *cast)
                 traced_kill(&cast->peer);
 }
 
-static void path_read(struct path *path, const struct scene *scene, enum company company)
-{
-        struct cast cast = { .company = company };
-
-        cast_start(&cast, scene);
-        path_record(path, &cast.victim);
-        cast_end(&cast);
-}
-
-static unsigned run_scene(const struct scene *scene, enum company company)
-{
-        static struct path path;
-        static const char *const names[] = { "alone", "peer goes on last", "peer goes on first" };
-        unsigned i;
-
-        path_read(&path, scene, company);
-        for (i = 0; i < path.length && !wrong; i++) {
-                struct cast cast = { .company = company };
-
-                cast_start(&cast, scene);
-                expect(traced_run_to(&cast.victim, path.at[i].pc, path.at[i].visit),
-                       "the victim took another way");
-                cast_end(&cast);
-        }
-        printf("%-22s %-20s %5u kill points%s%s\n", scene->name, names[company], i,
-               wrong ? ": " : "", wrong ? wrong : "");
-        fflush(stdout);
-        return i;
-}
+static const struct stage stage = { cast_start, cast_end };
 
 int main(int argc, char **argv)
 {
-        static const char *const words[] = { "alone", "last", "first" };
-        bool is_broken_expected = false, is_any = true, is_wanted[3] = { false };
+        bool is_broken_expected = false, is_any = true, is_wanted[COMPANIES + 1] = { false };
         unsigned points = 0;
 
         for (int i = 1; i < argc; i++) {
                 is_broken_expected |= strcmp(argv[i], "--expect-broken") == 0;
-                for (enum company c = ALONE; c <= PEER_FIRST; c++)
-                        if (strcmp(argv[i], words[c]) == 0)
-                                is_wanted[c] = true, is_any = false;
+                is_wanted[company_of(argv[i])] = true;
+                is_any &= company_of(argv[i]) == COMPANIES;
         }
         double_make(LIMIT);
-        for (enum company c = ALONE; c <= PEER_FIRST; c++)
-                for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && !wrong; i++)
+        for (enum company c = ALONE; c < COMPANIES; c++)
+                for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && !is_any_broken(); i++)
                         if (is_any || is_wanted[c])
-                                points += run_scene(&scenes[i], c);
+                                points += scene_run(&stage, &scenes[i], c);
         double_end();
-        printf("%u kill points: %s\n", points, wrong ? wrong : "the ledger is exact after each");
-        return (wrong != NULL) == is_broken_expected ? 0 : 1;
+        scene_report(points);
+        return is_any_broken() == is_broken_expected ? 0 : 1;
 }

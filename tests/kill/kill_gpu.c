@@ -20,8 +20,8 @@
 
 #include "common/atomic.h"
 #include "double.h"
+#include "scene.h"
 #include "sim/node/oracle.h"
-#include "tracer.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define PEER_ASKS (3 * MIB)
@@ -40,8 +40,6 @@ static struct {
         uint64_t limit_bytes;
         uint64_t context_bytes;
 } truth;
-
-enum company { ALONE, PEER_LAST, PEER_FIRST };
 
 static CUdeviceptr held;
 
@@ -132,13 +130,8 @@ static void act_peer(void)
         alloc(PEER_ASKS);
 }
 
-static const struct scene {
-        const char *name;
-        void (*prepare)(void);
-        void (*act)(void);
-        bool has_dead; /* an earlier program died in the middle */
-        bool is_long;  /* run alone only: kill.c attaches beside a peer */
-} scenes[] = {
+/* The long one runs alone only: kill.c attaches beside a peer. */
+static const struct scene scenes[] = {
         { "attach, for a context", prepare_init, act_context, false, true },
         { "cuMemAlloc", prepare_context, act_alloc, false, false },
         { "cuMemAlloc, refused", prepare_context, act_refused, false, false },
@@ -148,14 +141,6 @@ static const struct scene {
 
 /* -- one kill -------------------------------------------------------------------------------------
  */
-
-static const char *wrong;
-
-static void expect(bool is_so, const char *rule)
-{
-        if (!is_so && !wrong)
-                wrong = rule;
-}
 
 /* The living's, by the simulator's own table. */
 static uint64_t granted(void)
@@ -218,11 +203,6 @@ static void slots_reset(void)
         slots->slots_high = 0;
 }
 
-struct cast {
-        struct traced peer, victim;
-        enum company company;
-};
-
 static void cast_start(struct cast *cast, const struct scene *scene)
 {
         slots_reset();
@@ -266,32 +246,11 @@ static void cast_end(struct cast *cast)
                 traced_kill(&cast->peer);
 }
 
-static unsigned run_scene(const struct scene *scene, enum company company)
-{
-        static const char *const names[] = { "alone", "peer goes on last", "peer goes on first" };
-        static struct path path;
-        struct cast cast = { .company = company };
-        unsigned i;
-
-        cast_start(&cast, scene);
-        path_record(&path, &cast.victim);
-        cast_end(&cast);
-        for (i = 0; i < path.length && !wrong; i++) {
-                cast_start(&cast, scene);
-                expect(traced_run_to(&cast.victim, path.at[i].pc, path.at[i].visit),
-                       "the victim took another way");
-                cast_end(&cast);
-        }
-        printf("%-22s %-20s %5u kill points%s%s\n", scene->name, names[company], i,
-               wrong ? ": " : "", wrong ? wrong : "");
-        fflush(stdout);
-        return i;
-}
+static const struct stage stage = { cast_start, cast_end };
 
 int main(int argc, char **argv)
 {
-        static const char *const words[] = { "alone", "last", "first" };
-        enum company company = ALONE;
+        enum company company;
         unsigned points = 0;
 
         CHECK(argc == 6);
@@ -304,13 +263,12 @@ int main(int argc, char **argv)
         truth.tag = argv[3];
         truth.limit_bytes = strtoull(argv[4], NULL, 10);
         truth.context_bytes = (uint64_t)run_child(only_context) * MIB;
-        while (company <= PEER_FIRST && strcmp(argv[5], words[company]) != 0)
-                company++;
-        CHECK(company <= PEER_FIRST && truth.context_bytes > 0);
+        company = company_of(argv[5]);
+        CHECK(company != COMPANIES && truth.context_bytes > 0);
         traced_also("libaliquot.so");
-        for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && !wrong; i++)
+        for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && !is_any_broken(); i++)
                 if (company == ALONE || !scenes[i].is_long)
-                        points += run_scene(&scenes[i], company);
-        printf("%u kill points: %s\n", points, wrong ? wrong : "the ledger is exact after each");
-        return wrong != NULL;
+                        points += scene_run(&stage, &scenes[i], company);
+        scene_report(points);
+        return is_any_broken();
 }
