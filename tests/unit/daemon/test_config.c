@@ -3,26 +3,13 @@
  * What the daemon was told is understood exactly or refused with the place, the key, the value
  * and what was expected. `unit-daemon-config --table` prints the keys as docs/daemon.md lists them.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/address.h"
-#include "daemon/config.h"
 #include "daemon/config_keys.h"
 
-/* Last: it defines fail(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-static struct config config;
-static struct config_report report;
+#include "config_fixture.h"
 
 static int read_text(const char *text)
 {
@@ -334,23 +321,6 @@ static void test_a_reload_takes_what_may_change_and_names_the_rest(void **state)
         memset(&report, 0, sizeof(report));
         assert_int_equal(config_reload(&running, &running, &report), 0);
         assert_string_equal(report.text, "");
-}
-
-static char path[64];
-
-static int fresh_file(void **state)
-{
-        snprintf(path, sizeof(path), "/tmp/aliquot-config-XXXXXX");
-        int fd = mkstemp(path);
-
-        assert_true(fd >= 0);
-        assert_int_equal(write(fd, "[http]\nrate = 5\n", 16), 16);
-        return close(fd);
-}
-
-static int drop_file(void **state)
-{
-        return unlink(path);
 }
 
 static void expect_file_refused(const char *word)

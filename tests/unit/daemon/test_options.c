@@ -3,40 +3,12 @@
  * Flags beat the file, the file that was asked for must be there, and a user's daemon has places
  * of its own.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "daemon/address.h"
 #include "daemon/options.h"
 
-/* Last: it defines fail(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-static struct config config;
-static struct config_report report;
-static char path[64];
-
-static int fresh_file(void **state)
-{
-        snprintf(path, sizeof(path), "/tmp/aliquot-config-XXXXXX");
-        int fd = mkstemp(path);
-
-        assert_true(fd >= 0);
-        assert_int_equal(write(fd, "[http]\nrate = 5\n", 16), 16);
-        return close(fd);
-}
-
-static int drop_file(void **state)
-{
-        return unlink(path);
-}
+#include "config_fixture.h"
 
 static void parse_options(struct options *ret, char **argv)
 {
