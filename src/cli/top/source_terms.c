@@ -10,17 +10,8 @@
 #include "common/clock.h"
 #include "common/text.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_MS 1000
-#define PAUSE_NS (30 * SECOND_NS) /* after one that does not answer */
-
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
+#define PAUSE_NS (30 * CLOCK_SECOND_NS) /* after one that does not answer */
 
 /* Without memory for it a session is left out. */
 static void add(const struct client_session *session, void *context)
@@ -49,7 +40,7 @@ static int by_name(const void *a, const void *b)
 void source_terms_read(struct source_terms *terms, const struct store *store)
 {
         const struct client_listener listener = { add, terms, PATIENCE_MS };
-        uint64_t now = now_ns();
+        uint64_t now = clock_machine_ns();
         bool is_there = presence_look(store) == PRESENCE_LISTENS;
 
         if (!is_there)
@@ -57,10 +48,10 @@ void source_terms_read(struct source_terms *terms, const struct store *store)
         if (!is_there || now < terms->next_ns)
                 return;
         terms->count = 0;
-        terms->next_ns = now + SECOND_NS;
+        terms->next_ns = now + CLOCK_SECOND_NS;
         if (client_list(store, &listener, NULL) < 0) {
                 terms->count = 0;
-                terms->next_ns = now_ns() + PAUSE_NS;
+                terms->next_ns = clock_machine_ns() + PAUSE_NS;
         }
         terms->at_ns = clock_now_ns();
         if (terms->count)

@@ -129,14 +129,6 @@ const struct argp argp_top = {
         .children = children,
 };
 
-static uint64_t now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
-}
-
 static int look(struct top *top, struct error *err)
 {
         const struct snapshot *snapshot;
@@ -244,7 +236,7 @@ static void look_again(struct top *top)
 static int wait_for_key(struct top *top, uint64_t due)
 {
         bool follows = top->keys.question == SHOWS_EVENTS;
-        uint64_t now = now_ns();
+        uint64_t now = clock_machine_ns();
         int milliseconds = due > now ? (int)((due - now) / NS_PER_MS) + 1 : 0;
 
         if (follows && !top->feed.is_open)
@@ -256,14 +248,14 @@ static int wait_for_key(struct top *top, uint64_t due)
 
 static int run_live(struct top *top, struct error *err)
 {
-        uint64_t due = now_ns() + top->interval_ns;
+        uint64_t due = clock_machine_ns() + top->interval_ns;
         int rc = screen_open(err);
 
         if (rc < 0)
                 return rc;
         while (rc == 0 && (rc = show(top, err)) == 0) {
                 int key = wait_for_key(top, due);
-                bool is_due = now_ns() >= due;
+                bool is_due = clock_machine_ns() >= due;
                 bool looks = is_due && !top->keys.is_paused;
 
                 if (key == SCREEN_GONE)
@@ -280,7 +272,7 @@ static int run_live(struct top *top, struct error *err)
                         look_again(top);
                 feed_read(&top->feed);
                 if (is_due)
-                        due = now_ns() + top->interval_ns;
+                        due = clock_machine_ns() + top->interval_ns;
         }
         feed_close(&top->feed);
         screen_close();
