@@ -77,7 +77,4 @@ def test_who_dies_or_stops_with_the_turn_holds_nobody_up(together, how):
     time.sleep(0.1)
     other.send_signal(how)
     got = finished_beside(living, other)
-    if how == signal.SIGKILL:
-        assert abs(got["windows"][-1] - 0.5) < 0.02, got
-    else:  # the simulated work of who is stopped never ends, and is in the other's intervals
-        assert 0.2 < got["windows"][-1] < 0.52, got
+    assert abs(got["windows"][-1] - 0.5) < 0.02, got

@@ -11,9 +11,11 @@
 
 #include "sim/node/clock.h"
 #include "sim/node/fault.h"
+#include "sim/node/proc_stat.h"
 #include "sim/node/robust.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 /* Longest sleep in one go: how soon a long kernel hears of its end, and the meters of it. */
 #define NAP_NS 20000000ULL
@@ -93,6 +95,29 @@ static void drop_dead(struct exec_device *device, int seat)
         device->active[seat / 64] &= ~(1ULL << (seat % 64));
 }
 
+static bool is_stopped(const struct node_row *row)
+{
+        struct proc_stat process;
+        char path[32];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
+        return row->pid_namespace == node_self()->pid_namespace && proc_stat_read(path, &process) &&
+               process.start_ticks == row->start_ticks && process.state == 'T';
+}
+
+/* What runs ends also if its process is stopped and nobody there says so. It is looked at when the
+ * seat has held for a whole slice more; what is queued behind waits for its thread. */
+static void drop_stopped(struct exec_device *device, int seat)
+{
+        struct exec_seat *at = &device->seat[seat];
+
+        if (at->held_ns < at->end_clock + device->slice_ns ||
+            !is_stopped(&node_get()->row[at->row]))
+                return;
+        device->active[seat / 64] &= ~(1ULL << (seat % 64));
+        at->back_ns = TIME_NEVER;
+}
+
 /* Turns every slice that is over by `now_ns`, one after the other, as if each had been watched. */
 static void turn_slices(struct exec_device *device, uint64_t now_ns)
 {
@@ -101,6 +126,7 @@ static void turn_slices(struct exec_device *device, uint64_t now_ns)
                 uint64_t end_ns = device->hold_start_ns + device->slice_ns;
 
                 drop_dead(device, next);
+                drop_stopped(device, next);
                 if (!has_bit(device->active, (unsigned)next))
                         continue;
                 /* The holder was alone until the next one came. */
@@ -243,21 +269,41 @@ static bool is_over(const struct exec_place *place)
         return load_relaxed(&place->is_closing) || load_relaxed(place->error);
 }
 
+static void take_part(struct exec_device *device, int seat, uint64_t since_ns)
+{
+        if (has_bit(device->active, (unsigned)seat))
+                return;
+        device->seat[seat].wanted_ns = since_ns;
+        device->active[seat / 64] |= 1ULL << (seat % 64);
+        if (device->holder != EXEC_NO_SEAT)
+                return;
+        device->holder = seat;
+        device->hold_start_ns = since_ns > device->idle_since_ns ? since_ns : device->idle_since_ns;
+}
+
+/* A thread of it is here: it goes on from now, not from where it was stopped. */
+static void come_back(struct exec_device *device, int seat)
+{
+        struct exec_seat *at = &device->seat[seat];
+
+        if (at->back_ns != TIME_NEVER)
+                return;
+        at->back_ns = sim_now_ns();
+        if (at->want)
+                take_part(device, seat, at->back_ns);
+}
+
 void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_ns)
 {
         struct exec_device *device = place->device;
         struct exec_seat *seat = &device->seat[place->seat];
 
         engine_lock(device);
-        if (!mark->is_on && seat->want++ == 0) {
-                seat->wanted_ns = ready_ns;
-                device->active[place->seat / 64] |= 1ULL << (place->seat % 64);
-                if (device->holder == EXEC_NO_SEAT) {
-                        device->holder = place->seat;
-                        device->hold_start_ns =
-                                ready_ns > device->idle_since_ns ? ready_ns : device->idle_since_ns;
-                }
-        }
+        come_back(device, place->seat);
+        if (ready_ns < seat->back_ns)
+                ready_ns = seat->back_ns;
+        seat->want += !mark->is_on;
+        take_part(device, place->seat, ready_ns);
         /* A chain that was on goes on where it ended, unless this work came later. */
         if (!mark->is_on || (ready_ns > mark->end_ns &&
                              seat_clock(device, place->seat, ready_ns) > mark->end_clock))
@@ -274,12 +320,15 @@ void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
         uint64_t end_clock = mark->end_clock + ns;
 
         engine_lock(device);
+        if (device->seat[place->seat].end_clock < end_clock)
+                device->seat[place->seat].end_clock = end_clock;
         for (;;) {
                 uint64_t now_ns = sim_now_ns();
                 uint32_t seen = load_acquire(&device->turn);
                 uint64_t clock, wake_ns;
                 bool is_holder;
 
+                come_back(device, place->seat);
                 turn_slices(device, now_ns);
                 report(place, now_ns);
                 clock = seat_clock(device, place->seat, now_ns);
@@ -318,6 +367,7 @@ void place_off(struct exec_place *place, struct exec_mark *mark)
                 return;
         mark->is_on = false;
         engine_lock(device);
+        come_back(device, place->seat);
         if (--seat->want == 0) {
                 device->active[place->seat / 64] &= ~(1ULL << (place->seat % 64));
                 if (device->holder == place->seat)

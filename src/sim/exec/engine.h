@@ -39,6 +39,8 @@ struct exec_seat {
         uint64_t wanted_ns;   /* since when */
         uint64_t held_ns;     /* the clock, without the hold that runs now */
         uint64_t hold_end_ns; /* when its last hold ended */
+        uint64_t end_clock;   /* where the work ends whose length is known */
+        uint64_t back_ns;     /* since when it takes its turn again; TIME_NEVER: it is stopped */
 };
 
 /* Lies in node_device.exec; all zero is "not yet opened". */
@@ -49,7 +51,7 @@ struct exec_device {
         uint64_t slice_ns;
         uint64_t hold_start_ns;
         uint64_t idle_since_ns;
-        uint64_t active[EXEC_SEATS / 64]; /* seats with want > 0 */
+        uint64_t active[EXEC_SEATS / 64]; /* seats with want > 0, but those of the stopped */
         struct exec_seat seat[EXEC_SEATS];
         /* Futex word, bumped whenever the holder changes. Any process. */
         _Atomic uint32_t turn;
