@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whoever has the GPU and is stopped, or dies, holds its neighbours up once and little (docs/scheduling.md).
+
+The real daemon, library and programs in the simulator's virtual time. Turns are some milliseconds long: the
+moments lie in different parts of them, of either session's.
+"""
+import signal
+
+import pytest
+
+from company import MS, US, Company
+
+MOMENTS = (1000, 1001, 1003, 1005, 1008)
+LENGTHS = (200 * US, 2 * MS, 20 * MS)
+
+
+@pytest.fixture
+def beside(sim):
+    """Two busy sessions, and what becomes of the first."""
+    def play(deeds, ns, terms=None, seconds=3):
+        company = Company(sim, terms or [{}, {}])
+        company.load(0, kind="kernel", ns=ns, seconds=seconds).load(1, kind="kernel", ns=200 * US, seconds=seconds)
+        return company.observe(seconds, *deeds), company
+    return play
+
+
+def assert_neighbour_has_it_all(seen, start, end):
+    assert seen.share("s1", start + 0.1, end) > 0.99, seen.windows("s1", start, end, 0.05)
+
+
+@pytest.mark.parametrize("ns", LENGTHS)
+@pytest.mark.parametrize("at", MOMENTS)
+def test_who_is_stopped_is_waited_for_once(beside, at, ns):
+    """And has its share again when it goes on, as soon as it knows again how long its work takes."""
+    seen, _ = beside([f"{at}:stop:s0", "2000:cont:s0"], ns)
+    assert_neighbour_has_it_all(seen, at / 1000, seen.done[1])
+    assert abs(seen.share("s0", 2.5, 3) - 0.5) < 0.05, seen.windows("s0", 2, 3, 0.1)
+
+
+@pytest.mark.parametrize("at", MOMENTS)
+def test_who_is_killed_is_waited_for_once(beside, at):
+    seen, company = beside([f"{at}:kill:s0"], 2 * MS)
+    assert company.programs[0].wait(60) == -signal.SIGKILL
+    assert_neighbour_has_it_all(seen, at / 1000, 2.9)
+
+
+@pytest.mark.parametrize("at", MOMENTS[:3])
+def test_nobody_keeps_his_rank_while_he_is_stopped(beside, at):
+    seen, _ = beside([f"{at}:stop:s0", "2000:cont:s0"], 200 * US, [{"priority": "rt"}, {"priority": "batch"}])
+    assert_neighbour_has_it_all(seen, at / 1000, seen.done[1])
+    assert seen.share("s0", 2.5, 3) > 0.95, seen.windows("s0", 2, 3, 0.1)
+
+
+def test_who_is_stopped_again_and_again_costs_little(beside):
+    """Ten times a second, for half of the time."""
+    deeds = [f"{1000 + 100 * i + 50 * (what == 'cont')}:{what}:s0" for i in range(15) for what in ("stop", "cont")]
+    seen, _ = beside(deeds, 200 * US)
+    assert seen.share("s1", 1, 2.5) > 0.6, seen.windows("s1", 1, 2.5, 0.1)
+
+
+def test_who_is_stopped_at_the_gate_is_let_in_in_vain_only_once(beside):
+    """It waits for a long kernel of the other; its turn comes when it cannot use it."""
+    seen, _ = beside(["1010:stop:s1", "1700:cont:s1"], 20 * MS)
+    assert seen.share("s0", 1.15, 1.7) > 0.98, seen.windows("s0", 1, 1.7, 0.1)
