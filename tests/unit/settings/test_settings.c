@@ -10,31 +10,6 @@
 
 #define GIB (UINT64_C(1) << 30)
 
-#define read_env(ret, err, ...) settings_read(ret, (char *[]){ __VA_ARGS__, NULL }, err)
-
-/* These variables are refused, and the line holds both words. */
-#define expect_refused(first, second, ...) \
-        expect_refused_in((char *[]){ __VA_ARGS__, NULL }, first, second)
-
-static void expect_refused_in(char *const *environment, const char *first, const char *second)
-{
-        struct settings settings;
-        struct settings before;
-        struct error err = { 0 };
-        int rc;
-
-        memset(&settings, 0x5a, sizeof(settings));
-        memcpy(&before, &settings, sizeof(settings));
-        rc = settings_read(&settings, environment, &err);
-        if (rc >= 0)
-                fail_msg("%s was accepted", environment[0]);
-        assert_int_equal(rc, err.code);
-        if (!strstr(err.text, first) || !strstr(err.text, second))
-                fail_msg("expected '%s' and '%s' in: %s", first, second, err.text);
-        assert_null(strchr(err.text, '\n'));
-        assert_memory_equal(&settings, &before, sizeof(settings));
-}
-
 static void test_nothing_asked_is_nothing(void **state)
 {
         struct settings settings;
