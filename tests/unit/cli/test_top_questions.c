@@ -22,16 +22,12 @@ static void a_filter_that_nothing_matches(void **state)
         scene_press(&scene, 'x');
         scene_press(&scene, 'y');
         scene_draw(&scene, 10, 60);
-        scene_expect(&scene, "aliquot top  3 sessions, 3 processes  /run/a        12:34:56\n"
-                             "GPU   NAME      MEMORY                  USED       CARD BUSY\n"
-                             "0     Tesla T4  [###====........]   7.50 GiB     16 GiB  37%\n"
-                             "1     Tesla T4  [#..............]    512 MiB     16 GiB    -\n"
-                             "\n"
-                             "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL\n"
-                             "   nothing here matches xy\n"
-                             "\n"
-                             "\n"
-                             "filter: xy_\n");
+        scene_expect(&scene,
+                     SCENE_HEAD_60 "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL\n"
+                                   "   nothing here matches xy\n"
+                                   "\n"
+                                   "\n"
+                                   "filter: xy_\n");
         scene_end(&scene);
 }
 
@@ -45,12 +41,7 @@ static void a_question_about_a_limit(void **state)
         scene_press(&scene, '8');
         scene_draw(&scene, 10, 80);
         scene_expect(
-                &scene,
-                "aliquot top  3 sessions, 3 processes  /run/a                            12:34:56\n"
-                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
-                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
-                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
-                "\n"
+                &scene, SCENE_HEAD_80
                 "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
                 " + serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
                 ">+ train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
@@ -67,16 +58,12 @@ static void a_question_about_a_signal(void **state)
         scene_press(&scene, KEY_OF_DOWN);
         scene_press(&scene, 'K');
         scene_draw(&scene, 10, 60);
-        scene_expect(&scene, "aliquot top  3 sessions, 3 processes  /run/a        12:34:56\n"
-                             "GPU   NAME      MEMORY                  USED       CARD BUSY\n"
-                             "0     Tesla T4  [###====........]   7.50 GiB     16 GiB  37%\n"
-                             "1     Tesla T4  [#..............]    512 MiB     16 GiB    -\n"
-                             "\n"
-                             "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL\n"
-                             " + serve             1      2 GiB      2 GiB [#######]  100%\n"
-                             ">+ train             2      2 GiB      4 GiB [###....]   37%\n"
-                             " + idle              0        0 B          - [.......]    0%\n"
-                             "SIGKILL to all 2 processes of train? y or n\n");
+        scene_expect(&scene,
+                     SCENE_HEAD_60 "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL\n"
+                                   " + serve             1      2 GiB      2 GiB [#######]  100%\n"
+                                   ">+ train             2      2 GiB      4 GiB [###....]   37%\n"
+                                   " + idle              0        0 B          - [.......]    0%\n"
+                                   "SIGKILL to all 2 processes of train? y or n\n");
         scene_end(&scene);
 }
 

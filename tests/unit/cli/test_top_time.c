@@ -79,20 +79,13 @@ static void on_a_usual_terminal_what_was_had_is_beside_memory(void **state)
         begin_at_work(&scene);
         scene_draw(&scene, 12, 80);
         scene_expect(
-                &scene,
-                "aliquot top  3 sessions, 3 processes  /run/a                            12:34:56\n"
-                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
-                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
-                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
-                "\n"
+                &scene, SCENE_HEAD_80
                 "   SESSION        PROC      USEDv      LIMIT MEMORY     SHARE PROMISED STATE\n"
                 ">+ serve             1      2 GiB      2 GiB [#######]  29.9%      30% degraded\n"
                 " + train             2      2 GiB      4 GiB [###....]  55.1%     60%+ queued\n"
                 " + idle              0        0 B          - [.......]      -\n"
                 "\n"
-                "\n"
-                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
-                "end\n");
+                "\n" SCENE_KEYS);
         scene_end(&scene);
 }
 
@@ -105,12 +98,7 @@ static void the_other_view_tells_more_of_time(void **state)
         scene_press(&scene, 'a');
         scene_draw(&scene, 20, 80);
         scene_expect(
-                &scene,
-                "aliquot top  3 sessions, 3 processes  /run/a                            12:34:56\n"
-                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
-                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
-                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
-                "\n"
+                &scene, SCENE_HEAD_80
                 "   SESSION        PROC  SHARE  PROMISED TIME               WAIT   DEBT STATE\n"
                 ">- serve             1  29.9%       30% [##=....]      -  64.0%   1.2s degraded\n"
                 "      GPU time: at most 30%, accuracy=degraded\n"
@@ -124,9 +112,7 @@ static void the_other_view_tells_more_of_time(void **state)
                 " - idle              0      -\n"
                 "\n"
                 "\n"
-                "\n"
-                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
-                "end\n");
+                "\n" SCENE_KEYS);
         scene_end(&scene);
 }
 

@@ -25,12 +25,7 @@ static void a_usual_terminal(void **state)
         scene_begin(&scene);
         scene_draw(&scene, 24, 80);
         scene_expect(
-                &scene,
-                "aliquot top  3 sessions, 3 processes  /run/a                            12:34:56\n"
-                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
-                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
-                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
-                "\n"
+                &scene, SCENE_HEAD_80
                 "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
                 ">+ serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
                 " + train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
@@ -48,9 +43,7 @@ static void a_usual_terminal(void **state)
                 "\n"
                 "\n"
                 "\n"
-                "\n"
-                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
-                "end\n");
+                "\n" SCENE_KEYS);
         scene_end(&scene);
 }
 
@@ -125,11 +118,8 @@ static void what_a_daemon_tells_of_a_session(void **state)
         scene_draw(&scene, 12, 80);
         scene_expect(
                 &scene,
-                "aliquot top  3 sessions, 6 processes  /run/a                            12:34:56\n"
-                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
-                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
-                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
-                "\n"
+                "aliquot top  3 sessions, 6 processes  /run/a                            "
+                "12:34:56\n" SCENE_GPUS_80
                 "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
                 ">- train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
                 "      ends in 7h59m, then deny-new  owner=ann team=b\n"
@@ -207,12 +197,7 @@ static void opened_sessions_show_gpus_and_processes(void **state)
         scene_press(&scene, 'a');
         scene_draw(&scene, 18, 80);
         scene_expect(
-                &scene,
-                "aliquot top  3 sessions, 3 processes  /run/a                            12:34:56\n"
-                "GPU   NAME      MEMORY                 USED       CARD BUSY        TEMP    POWER\n"
-                "0     Tesla T4  [###====.......]   7.50 GiB     16 GiB  37%      -  45C   12/70W\n"
-                "1     Tesla T4  [#.............]    512 MiB     16 GiB    -           -        -\n"
-                "\n"
+                &scene, SCENE_HEAD_80
                 "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
                 ">- serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
                 "        200 carol           2 GiB server\n"
@@ -224,9 +209,7 @@ static void opened_sessions_show_gpus_and_processes(void **state)
                 " - idle              0        0 B          - [.......]    0%      _ -\n"
                 "\n"
                 "\n"
-                "\n"
-                "? help  q quit  s sort (used)  v view  / filter  enter open  l c limit  t K "
-                "end\n");
+                "\n" SCENE_KEYS);
         scene_end(&scene);
 }
 
