@@ -65,10 +65,63 @@ static void refuse_time(struct api_call *call, const struct sessions_actions *ac
                      actions->free_milli_percent / 1000.0, uuid);
 }
 
+/* Those that are always told alike. */
+static const struct refusal {
+        enum sessions_answer answer;
+        unsigned status;
+        const char *type, *field, *detail;
+} refusals[] = {
+        { SESSIONS_EXISTS, 409, "exists", "name", "there is a session of this name" },
+        { SESSIONS_STALE, 412, "stale", "If-Match", "it has been changed since; read it again" },
+        { SESSIONS_BUSY, 409, "busy", NULL, "programs run in it; end them, or say force=true" },
+        { SESSIONS_CLOSED, 409, "ending", NULL,
+          "it is ending: force=true ends its programs at once" },
+};
+
+static const struct refusal *usual_refusal(enum sessions_answer answer)
+{
+        for (unsigned i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+                if (refusals[i].answer == answer)
+                        return &refusals[i];
+        }
+        return NULL;
+}
+
+static void refuse_full(struct api_call *call, const char *field)
+{
+        api_refuse(call, 409, "full", field,
+                   field && strcmp(field, "owner") == 0
+                           ? "this user has as many sessions as one may have"
+                           : "the node has as many sessions as it can have");
+}
+
+static void refuse_ttl(struct api_call *call)
+{
+        const struct sessions *all = node_sessions(call->api->options.node);
+
+        api_refuse(call, 400, "bad-field", "ttl",
+                   "ttl: at most %g seconds may be asked for here (admission.ttl_most)",
+                   (double)all->policy.ttl_most_ns / 1e9);
+}
+
+static void refuse_field(struct api_call *call, const char *field)
+{
+        const char *why = field && strcmp(field, "guarantee") == 0
+                                  ? "more than its cap (compute)"
+                                  : "not a value that makes sense here";
+
+        api_refuse(call, 400, "bad-field", field ? field : "body", "%s: %s", field ? field : "body",
+                   why);
+}
+
 static void refuse_answer(struct api_call *call, const struct sessions_actions *actions)
 {
-        const char *field = actions->field;
+        const struct refusal *usual = usual_refusal(actions->answer);
 
+        if (usual) {
+                api_refuse(call, usual->status, usual->type, usual->field, "%s", usual->detail);
+                return;
+        }
         switch (actions->answer) {
         case SESSIONS_NO_ROOM:
         case SESSIONS_NO_GPU:
@@ -77,43 +130,18 @@ static void refuse_answer(struct api_call *call, const struct sessions_actions *
         case SESSIONS_NO_TIME:
                 refuse_time(call, actions);
                 break;
-        case SESSIONS_EXISTS:
-                api_refuse(call, 409, "exists", field, "there is a session of this name");
-                break;
         case SESSIONS_UNKNOWN:
                 api_refuse(call, 404, "unknown-session", "name", "there is no session %s",
                            call->name);
                 break;
-        case SESSIONS_STALE:
-                api_refuse(call, 412, "stale", "If-Match",
-                           "it has been changed since; read it again");
-                break;
-        case SESSIONS_BUSY:
-                api_refuse(call, 409, "busy", NULL,
-                           "programs run in it; end them, or say force=true");
-                break;
         case SESSIONS_FULL:
-                api_refuse(call, 409, "full", field,
-                           field && strcmp(field, "owner") == 0
-                                   ? "this user has as many sessions as one may have"
-                                   : "the node has as many sessions as it can have");
+                refuse_full(call, actions->field);
                 break;
         case SESSIONS_TOO_LONG:
-                api_refuse(call, 400, "bad-field", "ttl",
-                           "ttl: at most %g seconds may be asked for here (admission.ttl_most)",
-                           (double)node_sessions(call->api->options.node)->policy.ttl_most_ns /
-                                   1e9);
-                break;
-        case SESSIONS_CLOSED:
-                api_refuse(call, 409, "ending", NULL,
-                           "it is ending: force=true ends its programs at once");
+                refuse_ttl(call);
                 break;
         default:
-                api_refuse(call, 400, "bad-field", field ? field : "body",
-                           field && strcmp(field, "guarantee") == 0
-                                   ? "%s: more than its cap (compute)"
-                                   : "%s: not a value that makes sense here",
-                           field ? field : "body");
+                refuse_field(call, actions->field);
                 break;
         }
 }
