@@ -133,6 +133,7 @@ struct sessions {
         struct sessions_one session[SESSIONS_MOST];
         /* Of no interest outside. */
         struct sessions_due due[SESSIONS_MOST];
+        uint32_t name_sum[SESSIONS_MOST]; /* of the name of who is there; 0: nobody */
         unsigned tick_from;         /* where the next TICK begins to look: all get their turn */
         unsigned last;              /* the place that the last step changed; SESSIONS_MOST: none */
         bool was_tick;              /* that step was TICK */

@@ -270,6 +270,7 @@ static void reset(void)
         is_clean = true;
         memset(node.session, 0, NAMES * sizeof(node.session[0]));
         memset(node.due, 0, NAMES * sizeof(node.due[0]));
+        memset(node.name_sum, 0, NAMES * sizeof(node.name_sum[0]));
         memset(node.gpu, 0, sizeof(node.gpu));
         node.policy = policy;
         node.gpu_count = node.count = node.places = node.tick_from = 0;

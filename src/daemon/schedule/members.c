@@ -432,10 +432,8 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
 struct seated *members_find(struct members *self, const uint8_t id[16])
 {
         for (unsigned i = 0; i < self->places; i++) {
-                struct seated *seated = &self->seated[i];
-
-                if (seated->seat && memcmp(seated->seat->id, id, sizeof(seated->seat->id)) == 0)
-                        return seated;
+                if (memcmp(self->id[i], id, sizeof(self->id[i])) == 0 && self->seated[i].seat)
+                        return &self->seated[i];
         }
         return NULL;
 }
@@ -478,6 +476,7 @@ void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns)
         }
         seated = free_place(self);
         *seated = (struct seated){ .seat = take_seat };
+        memcpy(self->id[seated - self->seated], take_seat->id, sizeof(take_seat->id));
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)
                 seated->member[i] = NO_MEMBER;
         for (unsigned i = 0; i < take_seat->share_count; i++)

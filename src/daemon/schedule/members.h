@@ -42,6 +42,7 @@ struct member {
 struct members {
         unsigned places; /* one above the last of `seated` in use */
         struct seated seated[SESSIONS_MOST];
+        uint8_t id[SESSIONS_MOST][16]; /* of who was last there: apart, so that one is found soon */
         struct member member[SCHED_MEMBERS];
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
