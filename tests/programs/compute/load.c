@@ -5,11 +5,10 @@
  *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
  *           [from=MS] [samples=MS]
  *
- * KIND: kernel, ex, cooperative, graph (of ten), sync (waits for each launch), poll (asks until
- * each launch is over), step (twenty launches, then waits), streams (two of them in turns), longer
- * (after a second, another kernel that takes a thousand times as long). Kernels take NS of device
- * time each. The cap is set once the session is there; without it the session's
- * own holds. With `from` it begins so long after the device began to work for somebody else.
+ * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
+ * as long). Kernels take NS of device time each. The cap is set once the session is there; without
+ * it the session's own holds. With `from` it begins so long after the device began to work for
+ * somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
@@ -24,6 +23,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "load/kinds.h"
 #include "proto/page.h"
 #include "simtime.h"
 #include "watch.h"
@@ -32,8 +32,6 @@
 #define WINDOW_NS (100 * MS_NS)
 #define WINDOWS 4096
 #define SAMPLES 8192
-#define STREAMS 2
-#define GRAPH_NODES 10
 
 static struct {
         const char *kind;
@@ -45,62 +43,12 @@ static struct {
 } asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100 };
 
 static CUuuid uuid;
-static CUfunction spin, other_spin;
-static CUstream stream[STREAMS];
-static CUgraphExec graph;
-static uint64_t launches;
-
+static CUfunction other_spin;
 static void *params[1] = { &asked.ns };
+static struct kinds_work working = { .params = params };
 
-static void launch_kernel(void)
-{
-        OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[0], params, NULL));
-}
-
-static void launch_ex(void)
-{
-        CUlaunchConfig config = { .gridDimX = 1,
-                                  .gridDimY = 1,
-                                  .gridDimZ = 1,
-                                  .blockDimX = 1,
-                                  .blockDimY = 1,
-                                  .blockDimZ = 1,
-                                  .hStream = stream[0] };
-
-        OK(cuLaunchKernelEx(&config, spin, params, NULL));
-}
-
-static void launch_cooperative(void)
-{
-        OK(cuLaunchCooperativeKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[0], params));
-}
-
-static void launch_graph(void)
-{
-        OK(cuGraphLaunch(graph, stream[0]));
-}
-
-static void launch_sync(void)
-{
-        launch_kernel();
-        OK(cuStreamSynchronize(stream[0]));
-}
-
-static void launch_poll(void)
-{
-        launch_kernel();
-        while (cuStreamQuery(stream[0]) == CUDA_ERROR_NOT_READY)
-                ;
-}
-
-static void launch_step(void)
-{
-        launch_kernel();
-        if (launches % 20 == 19)
-                OK(cuCtxSynchronize());
-}
-
-static void launch_longer(void)
+/* After a second, another kernel that takes a thousand times as long. */
+static CUresult launch_longer(struct kinds_work *work)
 {
         static uint64_t begin_ns;
         uint64_t longer_ns = 1000 * asked.ns;
@@ -109,40 +57,8 @@ static void launch_longer(void)
         if (!begin_ns)
                 begin_ns = watch_now_ns();
         if (watch_now_ns() - begin_ns < 1000 * MS_NS)
-                launch_kernel();
-        else
-                OK(cuLaunchKernel(other_spin, 1, 1, 1, 1, 1, 1, 0, stream[0], longer, NULL));
-}
-
-static void launch_streams(void)
-{
-        OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream[launches % STREAMS], params, NULL));
-}
-
-static const struct {
-        const char *name;
-        void (*launch)(void);
-} kinds[] = {
-        { "kernel", launch_kernel },
-        { "ex", launch_ex },
-        { "cooperative", launch_cooperative },
-        { "graph", launch_graph },
-        { "sync", launch_sync },
-        { "poll", launch_poll },
-        { "step", launch_step },
-        { "streams", launch_streams },
-        { "longer", launch_longer },
-};
-
-static void make_graph(void)
-{
-        CUgraph captured;
-
-        OK(cuStreamBeginCapture_v2(stream[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
-        for (unsigned i = 0; i < GRAPH_NODES; i++)
-                launch_kernel();
-        OK(cuStreamEndCapture(stream[0], &captured));
-        OK(cuGraphInstantiateWithFlags(&graph, captured, 0));
+                return kinds_find("kernel")(work);
+        return cuLaunchKernel(other_spin, 1, 1, 1, 1, 1, 1, 0, work->stream[0], longer, NULL);
 }
 
 static void prepare(void)
@@ -154,13 +70,10 @@ static void prepare(void)
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuDeviceGetUuid(&uuid, 0));
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&spin, module, "spin_ns"));
+        OK(cuModuleGetFunction(&working.function, module, "spin_ns"));
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
         OK(cuModuleGetFunction(&other_spin, module, "spin_ns"));
-        for (unsigned i = 0; i < STREAMS; i++)
-                OK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
-        if (strcmp(asked.kind, "graph") == 0)
-                make_graph();
+        OK(kinds_prepare(&working, asked.kind));
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
 }
@@ -227,7 +140,7 @@ static void print(uint64_t begin_ns, const double *window, unsigned windows, dou
         for (unsigned i = 0; i < windows; i++)
                 printf("%s%.4f", i ? ", " : "", window[i]);
         printf("], \"busy_ns\": %llu, \"launches\": %llu", (unsigned long long)watch_busy(&uuid),
-               (unsigned long long)launches);
+               working.launches);
         if (meter)
                 printf(", \"billed_ns\": %llu, \"billed_launches\": %llu, \"waits\": %llu, "
                        "\"escapes\": %llu",
@@ -240,7 +153,7 @@ static void print(uint64_t begin_ns, const double *window, unsigned windows, dou
         printf("}\n");
 }
 
-static void work(void (*launch)(void))
+static void work(kinds_launch *launch)
 {
         static double window[WINDOWS];
         unsigned windows = 0;
@@ -249,8 +162,8 @@ static void work(void (*launch)(void))
                  now_ns;
 
         do {
-                launch();
-                launches++;
+                OK(launch(&working));
+                working.launches++;
                 now_ns = watch_now_ns();
                 if (now_ns - begin_ns < asked.settle_ms * MS_NS)
                         continue;
@@ -299,22 +212,22 @@ static void read_argument(const char *argument)
 
 int main(int argc, char **argv)
 {
+        kinds_launch *launch;
+
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
+        launch = strcmp(asked.kind, "longer") == 0 ? launch_longer : kinds_find(asked.kind);
+        if (!launch)
+                return 2;
         prepare();
         simtime_follow();
         if (asked.samples_ms)
                 start_samples();
         if (asked.from_ms)
                 simtime_sleep_from_first_work(&uuid, asked.from_ms * MS_NS);
-        for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-                if (strcmp(kinds[i].name, asked.kind) == 0) {
-                        work(kinds[i].launch);
-                        /* What still runs when it exits stays on the device until it is seen that
-                         * it has: that takes the machine's time. */
-                        OK(cuCtxSynchronize());
-                        return 0;
-                }
-        }
-        return 2;
+        work(launch);
+        /* What still runs when it exits stays on the device until it is seen that it has: that
+         * takes the machine's time. */
+        OK(cuCtxSynchronize());
+        return 0;
 }

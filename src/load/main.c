@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that wants all of a GPU while it is its time, for `aliquot bench share`.
+ *
+ *      aliquot-load FILE ROW KIND NS FROM_NS UNTIL_NS [CHANGE_NS...]
+ *
+ * FILE is that of proto/load.h, KIND one of load/kinds.h with kernels of NS each. It works from
+ * FROM_NS until UNTIL_NS after the common beginning, and has its session changed at each CHANGE_NS.
+ * It ends when all samples are there.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "load/kinds.h"
+#include "load/spin.h"
+
+#define MS_NS UINT64_C(1000000)
+#define BEGIN_IN_NS (20 * MS_NS) /* after the last one is ready */
+#define NAP_NS 100000            /* of the machine's time, between two looks at who makes a change */
+#define NAPS 300000u             /* 30 s: then it goes on as if it was made */
+
+static struct load {
+        struct load_page *page;
+        struct load_row *row;
+        struct load_sample *sample;
+        kinds_launch *launch;
+        uint64_t kernel_ns, from_ns, until_ns;
+        unsigned change_count;
+        uint64_t change_ns[LOAD_CHANGES];
+        struct spin spin;
+        struct kinds_work work;
+} load;
+
+static _Noreturn void die(const struct error *err)
+{
+        fprintf(stderr, "aliquot-load: %s\n", err->text);
+        _exit(1);
+}
+
+static struct load_page *map_page(const char *path)
+{
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        struct stat status;
+        void *at = MAP_FAILED;
+
+        if (fd >= 0 && fstat(fd, &status) == 0)
+                at = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (at == MAP_FAILED) {
+                perror(path);
+                _exit(1);
+        }
+        close(fd);
+        return at;
+}
+
+static bool read_arguments(int argc, char **argv)
+{
+        unsigned row;
+
+        if (argc < 7 || argc > 7 + (int)LOAD_CHANGES)
+                return false;
+        load.page = map_page(argv[1]);
+        row = (unsigned)strtoul(argv[2], NULL, 10);
+        load.launch = kinds_find(argv[3]);
+        load.kernel_ns = strtoull(argv[4], NULL, 10);
+        load.from_ns = strtoull(argv[5], NULL, 10);
+        load.until_ns = strtoull(argv[6], NULL, 10);
+        for (int i = 7; i < argc; i++)
+                load.change_ns[load.change_count++] = strtoull(argv[i], NULL, 10);
+        if (!load.launch || row >= load.page->programs || row >= LOAD_ROWS)
+                return false;
+        load.row = &load.page->row[row];
+        load.sample = load_samples(load.page, row);
+        return true;
+}
+
+static void sleep_until(uint64_t at_ns)
+{
+        uint64_t now_ns;
+
+        while ((now_ns = clock_now_ns()) < at_ns)
+                clock_sleep_ns(at_ns - now_ns);
+}
+
+/* Who changes it is no party of virtual time, which stands as long as we only nap. */
+static void have_it_changed(void)
+{
+        uint32_t asked = add_acq_rel(&load.row->asked, 1) + 1;
+
+        for (unsigned i = 0; i < NAPS && load_acquire(&load.row->changed) < asked; i++)
+                nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+}
+
+static void sample(unsigned at, uint64_t begin_ns)
+{
+        uint64_t now_ns = clock_now_ns();
+
+        load.sample[at] = (struct load_sample){ now_ns - begin_ns, spin_busy_ns(&load.spin) };
+        store_release(&load.row->sampled, at + 1);
+}
+
+/* Looks and changes, in the order of their times; a look first. */
+static void *watch(void *unused)
+{
+        uint64_t begin_ns = load_acquire(&load.page->begin_ns);
+        unsigned changes = 0;
+
+        clock_join(TIME_FOREGROUND);
+        for (unsigned at = 0; at < load.page->samples; at++) {
+                uint64_t next_ns = (at + 1) * load.page->period_ns;
+
+                while (changes < load.change_count && load.change_ns[changes] < next_ns) {
+                        sleep_until(begin_ns + load.change_ns[changes++]);
+                        have_it_changed();
+                }
+                sleep_until(begin_ns + next_ns);
+                sample(at, begin_ns);
+        }
+        _exit(0);
+}
+
+static void prepare(const char *kind)
+{
+        struct error err;
+        CUcontext context;
+        int rc = driver_open(&err);
+
+        if (rc == 0)
+                rc = driver_check(cuInit(0), "cuInit", &err);
+        if (rc == 0)
+                rc = driver_check(cuCtxCreate_v2(&context, 0, 0), "cuCtxCreate", &err);
+        if (rc == 0)
+                rc = spin_open(&load.spin, load.kernel_ns, &err);
+        if (rc < 0)
+                die(&err);
+        load.work.function = load.spin.function;
+        load.work.params = load.spin.params;
+        if (driver_check(kinds_prepare(&load.work, kind), "making streams and a graph", &err) < 0)
+                die(&err);
+        store_release(&load.row->judge, load.spin.judge);
+}
+
+/* The last one to be ready says when it begins. */
+static uint64_t begin_together(void)
+{
+        uint64_t begin_ns;
+
+        if (add_acq_rel(&load.page->ready, 1) + 1 == load.page->programs)
+                store_release(&load.page->begin_ns, clock_now_ns() + BEGIN_IN_NS);
+        while (!(begin_ns = load_acquire(&load.page->begin_ns)))
+                clock_sleep_ns(MS_NS);
+        return begin_ns;
+}
+
+static void work_until(uint64_t end_ns)
+{
+        struct error err;
+
+        while (clock_now_ns() < end_ns) {
+                if (driver_check(load.launch(&load.work), "a launch", &err) < 0)
+                        die(&err);
+                load.work.launches++;
+        }
+}
+
+int main(int argc, char **argv)
+{
+        pthread_t watcher;
+        uint64_t begin_ns;
+
+        if (!read_arguments(argc, argv)) {
+                fprintf(stderr, "usage: aliquot-load FILE ROW KIND NS FROM_NS UNTIL_NS "
+                                "[CHANGE_NS...]\n");
+                return 2;
+        }
+        prepare(argv[3]);
+        begin_ns = begin_together();
+        if (pthread_create(&watcher, NULL, watch, NULL) != 0)
+                return 1;
+        sleep_until(begin_ns + load.from_ns);
+        work_until(begin_ns + load.until_ns);
+        cuCtxSynchronize();
+        pthread_join(watcher, NULL);
+        return 0;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/spin.h"
+
+#include <string.h>
+
+#include "common/atomic.h"
+
+#define SIM_MODULE "aliquot-sim builtin"
+#define SIM_KERNEL "spin_ns"
+#define PTX_KERNEL "spin"
+#define RING 262144u /* stamps: a second of kernels of 4 us */
+
+struct spin_stamp {
+        uint64_t begin_ns;
+        _Atomic uint64_t end_ns; /* written last; 0: not yet */
+};
+
+/* PTX that every driver since CUDA 9 compiles for every device since Maxwell. */
+const char spin_ptx[] =
+        ".version 6.0\n"
+        ".target sm_50\n"
+        ".address_size 64\n"
+        ".visible .entry spin(.param .u64 ns, .param .u64 stamps, .param .u64 count)\n"
+        "{\n"
+        "        .reg .pred %again;\n"
+        "        .reg .b32 %at;\n"
+        "        .reg .b64 %ns, %stamps, %count, %begin, %end, %spent, %place;\n"
+        "        mov.u64 %begin, %globaltimer;\n"
+        "        ld.param.u64 %ns, [ns];\n"
+        "        ld.param.u64 %stamps, [stamps];\n"
+        "        ld.param.u64 %count, [count];\n"
+        "AGAIN:\n"
+        "        mov.u64 %end, %globaltimer;\n"
+        "        sub.u64 %spent, %end, %begin;\n"
+        "        setp.lt.u64 %again, %spent, %ns;\n"
+        "        @%again bra AGAIN;\n"
+        "        atom.global.add.u32 %at, [%count], 1;\n"
+        "        and.b32 %at, %at, 262143;\n"
+        "        mul.wide.u32 %place, %at, 16;\n"
+        "        add.u64 %place, %stamps, %place;\n"
+        "        st.volatile.global.u64 [%place], %begin;\n"
+        "        membar.sys;\n"
+        "        st.volatile.global.u64 [%place+8], %end;\n"
+        "        ret;\n"
+        "}\n";
+
+#define TRY(call)                                       \
+        do {                                            \
+                int tried = driver_check(call, #call, err); \
+                if (tried < 0)                          \
+                        return tried;                   \
+        } while (0)
+
+static int open_simulated(struct spin *spin, struct error *err)
+{
+        CUmodule module;
+
+        spin->judge = LOAD_JUDGE_ENGINE;
+        TRY(cuModuleLoadData(&module, SIM_MODULE));
+        TRY(cuModuleGetFunction(&spin->function, module, SIM_KERNEL));
+        return 0;
+}
+
+static int open_real(struct spin *spin, struct error *err)
+{
+        CUmodule module;
+        void *ring;
+
+        spin->judge = LOAD_JUDGE_STAMPS;
+        TRY(cuModuleLoadData(&module, spin_ptx));
+        TRY(cuModuleGetFunction(&spin->function, module, PTX_KERNEL));
+        TRY(cuMemHostAlloc(&ring, RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP));
+        memset(ring, 0, RING * sizeof(*spin->stamp));
+        spin->stamp = ring;
+        TRY(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0));
+        TRY(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)));
+        TRY(cuMemsetD32_v2(spin->count, 0, 1));
+        spin->params[1] = &spin->stamps;
+        spin->params[2] = &spin->count;
+        return 0;
+}
+
+int spin_open(struct spin *spin, uint64_t ns, struct error *err)
+{
+        *spin = (struct spin){ .ns = ns, .params = { &spin->ns } };
+        TRY(cuDeviceGetUuid(&spin->uuid, 0));
+        spin->engine = driver_find_busy();
+        return spin->engine ? open_simulated(spin, err) : open_real(spin, err);
+}
+
+/* In the order in which they ended, or nearly: what overlaps counts once. */
+static uint64_t read_stamps(struct spin *spin)
+{
+        for (;;) {
+                struct spin_stamp *stamp = &spin->stamp[spin->next % RING];
+                uint64_t end_ns = load_acquire(&stamp->end_ns), begin_ns = stamp->begin_ns;
+
+                if (!end_ns)
+                        return spin->busy_ns;
+                if (begin_ns < spin->until_ns)
+                        begin_ns = spin->until_ns;
+                if (end_ns > begin_ns) {
+                        spin->busy_ns += end_ns - begin_ns;
+                        spin->until_ns = end_ns;
+                }
+                store_release(&stamp->end_ns, 0);
+                spin->next++;
+        }
+}
+
+uint64_t spin_busy_ns(struct spin *spin)
+{
+        return spin->engine ? spin->engine((const unsigned char *)&spin->uuid) : read_stamps(spin);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel that takes as long as it is told, and what a program had of its GPU.
+ *
+ * On a simulated GPU the kernel is the simulator's own, and the judge its engine. On a real one it
+ * is PTX, compiled by the driver: each launch writes the device's time (%globaltimer) at its begin
+ * and end into memory of the host; what a program had is the union of these intervals. Not yet run
+ * on hardware.
+ */
+#ifndef ALIQUOT_LOAD_SPIN_H
+#define ALIQUOT_LOAD_SPIN_H
+
+#include <stdint.h>
+
+#include "load/driver.h"
+#include "proto/load.h"
+
+struct spin {
+        enum load_judge judge;
+        CUfunction function;
+        void *params[3];
+        /* Its own. */
+        uint64_t ns;
+        CUuuid uuid;
+        driver_busy *engine;
+        struct spin_stamp *stamp; /* a ring that the kernels write */
+        uint32_t next;            /* of the ring, not read yet */
+        CUdeviceptr stamps, count;
+        uint64_t busy_ns, until_ns;
+};
+
+/* For the current context of device 0. */
+int spin_open(struct spin *spin, uint64_t ns, struct error *err);
+
+/* GPU time of this process so far; one thread, at least once a second. */
+uint64_t spin_busy_ns(struct spin *spin);
+
+/* For who would assemble it. */
+extern const char spin_ptx[];
+
+#endif
