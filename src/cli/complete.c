@@ -123,6 +123,8 @@ int command_complete(int argc, char **argv)
                 return STATUS_YES;
         if (strcmp(command->name, "help") == 0)
                 offer_commands(typed);
+        if (strcmp(command->name, "bench") == 0 && argc == 3)
+                offer("share", typed);
         if (!command->argp)
                 return STATUS_YES;
         if (takes_value(command->argp, argv[argc - 2]))

@@ -29,6 +29,8 @@ const struct command commands[] = {
         { "events", NULL, "follow what the daemon does", command_events, &argp_events, false },
         { "doctor", NULL, "check whether limits would hold here", command_doctor, &argp_doctor,
           false },
+        { "bench", NULL, "draw what sessions get of a GPU, and were promised", command_bench,
+          &argp_bench, false },
         { "help", NULL, "show this", command_help, NULL, false },
         { "version", NULL, "show the version", command_version, NULL, false },
         { "probe", NULL, "", command_probe, NULL, true },

@@ -5,8 +5,8 @@
  *      aliquot-load FILE ROW KIND NS FROM_NS UNTIL_NS [CHANGE_NS...]
  *
  * FILE is that of proto/load.h, KIND one of load/kinds.h with kernels of NS each. It works from
- * FROM_NS until UNTIL_NS after the common beginning, and has its session changed at each CHANGE_NS.
- * It ends when all samples are there.
+ * FROM_NS until UNTIL_NS after the common beginning (UINT64_MAX: to its end), and has its session
+ * changed at each CHANGE_NS. It ends when all samples are there.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
         if (pthread_create(&watcher, NULL, watch, NULL) != 0)
                 return 1;
         sleep_until(begin_ns + load.from_ns);
-        work_until(begin_ns + load.until_ns);
+        work_until(load.until_ns == UINT64_MAX ? UINT64_MAX : begin_ns + load.until_ns);
         cuCtxSynchronize();
         pthread_join(watcher, NULL);
         return 0;

@@ -15,14 +15,17 @@
 struct layout {
         const char *library;                /* from the command's folder */
         const char *sim[PLACE_SIM_FOLDERS]; /* the drivers' first */
-        const char *daemon;
+        const char *daemon, *load, *plot;
 };
 
 static const struct layout layouts[] = {
-        { PLACE_LIBDIR "/aliquot/libaliquot.so", { PLACE_LIBDIR "/aliquot/sim" }, "aliquotd" },
+        { PLACE_LIBDIR "/aliquot/libaliquot.so", { PLACE_LIBDIR "/aliquot/sim" }, "aliquotd",
+          PLACE_LIBDIR "/aliquot/bench/aliquot-load", PLACE_LIBDIR "/aliquot/bench/aliquot-plot" },
         { "../shim/libaliquot.so",
           { "../sim/driver", "../cudart/so12", "../cudart/so13" },
-          "../daemon/aliquotd" },
+          "../daemon/aliquotd",
+          "../load/aliquot-load",
+          "../plot/aliquot-plot" },
 };
 
 static int own_folder(struct place *place, char ret[PATH_MAX], struct error *err)
@@ -74,6 +77,8 @@ int place_find(struct place *ret, struct error *err)
         settle(place.sim_cuda, folder, layouts[at].sim[0], "/libcuda.so.1");
         settle(place.sim_nvml, folder, layouts[at].sim[0], "/libnvidia-ml.so.1");
         settle(place.daemon, folder, layouts[at].daemon, "");
+        settle(place.load, folder, layouts[at].load, "");
+        settle(place.plot, folder, layouts[at].plot, "");
         *ret = place;
         return 0;
 }

@@ -22,10 +22,12 @@ struct place {
          * last. */
         char sim_folder[PLACE_SIM_FOLDERS][PATH_MAX];
         char daemon[PATH_MAX]; /* aliquotd */
+        char load[PATH_MAX];   /* aliquot-load */
+        char plot[PATH_MAX];   /* aliquot-plot */
 };
 
-/* -ENOENT names what is missing and where it was expected. The simulator's paths and the daemon's
- * are "" where they are not installed. */
+/* -ENOENT names what is missing and where it was expected. The others are
+ * "" where they are not installed. */
 int place_find(struct place *ret, struct error *err);
 
 #endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the terms of sessions say that each is to have (docs/scheduling.md), for programs that want
+ * all they can get.
+ */
+#include <stdbool.h>
+
+#include "cli/bench/mix.h"
+
+#define FLOOR 0.01 /* of those below rt, all together */
+#define HALVINGS 60u
+
+/* The sessions that want the GPU at a moment. */
+struct asked {
+        unsigned count;
+        double cap[MIX_SESSIONS], guarantee[MIX_SESSIONS], weight[MIX_SESSIONS];
+        bool wants[MIX_SESSIONS];
+        enum mix_class class[MIX_SESSIONS];
+};
+
+static double least(double a, double b)
+{
+        return a < b ? a : b;
+}
+
+static struct asked ask(const struct mix *mix, uint64_t at_ns)
+{
+        struct asked asked = { .count = mix->count };
+
+        for (unsigned i = 0; i < mix->count; i++) {
+                const struct mix_session *session = &mix->session[i];
+                uint32_t cap_ppm = session->cap_ppm;
+
+                for (unsigned at = 0; at < session->change_count; at++) {
+                        if (session->change[at].at_ns <= at_ns)
+                                cap_ppm = session->change[at].cap_ppm;
+                }
+                asked.wants[i] = at_ns >= session->from_ns && at_ns < session->until_ns;
+                asked.cap[i] = (double)cap_ppm / MIX_WHOLE_PPM;
+                asked.guarantee[i] =
+                        asked.wants[i] ? (double)session->guarantee_ppm / MIX_WHOLE_PPM : 0;
+                asked.weight[i] = session->weight;
+                asked.class[i] = session->class;
+        }
+        return asked;
+}
+
+/* What a session of the class has where a unit of weight has `level`. */
+static double at_level(const struct asked *asked, unsigned i, double level)
+{
+        double share = asked->weight[i] * level;
+
+        return least(asked->cap[i], share > asked->guarantee[i] ? share : asked->guarantee[i]);
+}
+
+static double sum_at(const struct asked *asked, enum mix_class class, double level)
+{
+        double sum = 0;
+
+        for (unsigned i = 0; i < asked->count; i++) {
+                if (asked->wants[i] && asked->class[i] == class)
+                        sum += at_level(asked, i, level);
+        }
+        return sum;
+}
+
+/* The class gets `left`, its guarantees included; returns what it leaves. */
+static double fill(const struct asked *asked, enum mix_class class, double left, double *ret)
+{
+        double low = 0, high = 1; /* at a level of 1 the lightest has all it may */
+
+        for (unsigned i = 0; i < HALVINGS; i++) {
+                double middle = (low + high) / 2;
+
+                if (sum_at(asked, class, middle) > left)
+                        high = middle;
+                else
+                        low = middle;
+        }
+        for (unsigned i = 0; i < asked->count; i++) {
+                if (asked->wants[i] && asked->class[i] == class)
+                        ret[i] = at_level(asked, i, low);
+        }
+        return left - sum_at(asked, class, low);
+}
+
+/* What is not to be had by a class, as it is promised to those behind it. */
+static double kept_for_later(const struct asked *asked, enum mix_class class)
+{
+        double guarantees = 0, caps = 0;
+
+        for (unsigned i = 0; i < asked->count; i++) {
+                if (asked->wants[i] && asked->class[i] > class) {
+                        guarantees += asked->guarantee[i];
+                        caps += asked->cap[i];
+                }
+        }
+        return guarantees > FLOOR ? guarantees : least(FLOOR, caps);
+}
+
+void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS])
+{
+        struct asked asked = ask(mix, at_ns);
+        double left = 1;
+
+        for (unsigned i = 0; i < MIX_SESSIONS; i++)
+                ret[i] = 0;
+        for (enum mix_class class = MIX_RT; class < MIX_CLASSES; class++) {
+                double kept = kept_for_later(&asked, class);
+
+                left = fill(&asked, class, left - kept, ret) + kept;
+        }
+}
+
+/* The next moment after `at_ns` at which something changes, or `until_ns`. */
+static uint64_t next_event(const struct mix *mix, uint64_t at_ns, uint64_t until_ns)
+{
+        for (unsigned i = 0; i < mix->count; i++) {
+                const struct mix_session *session = &mix->session[i];
+
+                if (session->from_ns > at_ns && session->from_ns < until_ns)
+                        until_ns = session->from_ns;
+                if (session->until_ns > at_ns && session->until_ns < until_ns)
+                        until_ns = session->until_ns;
+                for (unsigned k = 0; k < session->change_count; k++) {
+                        if (session->change[k].at_ns > at_ns && session->change[k].at_ns < until_ns)
+                                until_ns = session->change[k].at_ns;
+                }
+        }
+        return until_ns;
+}
+
+void mix_promise_over(const struct mix *mix, uint64_t from_ns, uint64_t until_ns,
+                      double ret[MIX_SESSIONS])
+{
+        double length = (double)(until_ns - from_ns), part[MIX_SESSIONS];
+
+        for (unsigned i = 0; i < MIX_SESSIONS; i++)
+                ret[i] = 0;
+        while (from_ns < until_ns) {
+                uint64_t next_ns = next_event(mix, from_ns, until_ns);
+
+                mix_promise(mix, from_ns, part);
+                for (unsigned i = 0; i < mix->count; i++)
+                        ret[i] += part[i] * (double)(next_ns - from_ns) / length;
+                from_ns = next_ns;
+        }
+}

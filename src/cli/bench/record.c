@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/bench/record.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define SETTLE_NS (SECOND_NS / 2)
+
+void record_free(struct record *record)
+{
+        free(record->sample);
+        record->sample = NULL;
+}
+
+const char *record_judge(const struct record *record)
+{
+        static const char *const judges[] = { "nobody", "the simulator's engine",
+                                              "time stamps of the kernels" };
+
+        return judges[record->judge];
+}
+
+/* The end of sample at - 1; the beginning for 0. */
+static struct load_sample end_of(const struct load_sample *sample, unsigned at)
+{
+        return at ? sample[at - 1] : (struct load_sample){ 0 };
+}
+
+double record_delivered(const struct record *record, unsigned at, unsigned from, unsigned until)
+{
+        const struct load_sample *sample = record_samples(record, at);
+        struct load_sample begin = end_of(sample, from), end = end_of(sample, until);
+
+        return end.at_ns > begin.at_ns
+                       ? (double)(end.busy_ns - begin.busy_ns) / (double)(end.at_ns - begin.at_ns)
+                       : 0;
+}
+
+double record_promised(const struct record *record, unsigned at, unsigned from, unsigned until)
+{
+        const struct load_sample *sample = record_samples(record, at);
+        double share[MIX_SESSIONS];
+
+        mix_promise_over(&record->mix, end_of(sample, from).at_ns, end_of(sample, until).at_ns,
+                         share);
+        return share[at];
+}
+
+static double distance(double a, double b)
+{
+        return a > b ? a - b : b - a;
+}
+
+/* Over every second of periods that lies between. */
+static double worst_second(const struct record *record, unsigned at, unsigned from, unsigned until)
+{
+        unsigned width = (unsigned)((SECOND_NS + record->period_ns - 1) / record->period_ns);
+        double worst = -1;
+
+        for (unsigned i = from; i + width <= until; i++) {
+                double off = distance(record_delivered(record, at, i, i + width),
+                                      record_promised(record, at, i, i + width));
+
+                if (off > worst)
+                        worst = off;
+        }
+        return worst;
+}
+
+void record_figures(const struct record *record, unsigned at, struct record_figures *ret)
+{
+        const struct mix_session *session = &record->mix.session[at];
+        uint64_t settled_ns = session->from_ns + SETTLE_NS;
+        unsigned from = (unsigned)((settled_ns + record->period_ns - 1) / record->period_ns);
+        unsigned until = record->samples;
+
+        if (session->until_ns / record->period_ns < until)
+                until = (unsigned)(session->until_ns / record->period_ns);
+        *ret = (struct record_figures){ .has_any = from < until, .worst_second = -1 };
+        if (!ret->has_any)
+                return;
+        ret->promised = record_promised(record, at, from, until);
+        ret->delivered = record_delivered(record, at, from, until);
+        ret->worst_second = worst_second(record, at, from, until);
+}
+
+void record_summarize(const struct record *record, struct record_summary *ret)
+{
+        double sum = 0, squares = 0;
+
+        *ret = (struct record_summary){ .worst_second = -1, .jain = 1 };
+        for (unsigned i = 0; i < record->mix.count; i++) {
+                struct record_figures figures;
+                double ratio;
+
+                ret->together += record_delivered(record, i, 0, record->samples);
+                record_figures(record, i, &figures);
+                if (!figures.has_any)
+                        continue;
+                ratio = figures.delivered / figures.promised;
+                sum += ratio;
+                squares += ratio * ratio;
+                ret->mean_error += distance(figures.delivered, figures.promised);
+                if (figures.worst_second > ret->worst_second)
+                        ret->worst_second = figures.worst_second;
+                ret->count++;
+        }
+        if (ret->count)
+                ret->mean_error /= ret->count;
+        if (squares > 0)
+                ret->jain = sum * sum / (ret->count * squares);
+}

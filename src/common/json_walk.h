@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a JSON text value by value, over common/json.h: what is not known is skipped.
+ *
+ *      json_walk_begin(&walk, text, length, &err)
+ *      json_walk_object(&walk, read_member, context)
+ *
+ * walk->token is the first token of a value when a reader is called, and must be its last one when
+ * that returns. 0 or a negative errno with walk->err filled in.
+ */
+#ifndef ALIQUOT_COMMON_JSON_WALK_H
+#define ALIQUOT_COMMON_JSON_WALK_H
+
+#include <stdbool.h>
+
+#include "common/json.h"
+
+struct json_walk {
+        struct json json;
+        struct json_token token;
+        struct error *err; /* borrowed; NULL: nobody wants to know */
+};
+
+typedef int json_read_member(struct json_walk *walk, const struct json_token *key, void *context);
+typedef int json_read_item(struct json_walk *walk, void *context);
+
+/* To the first token. */
+int json_walk_begin(struct json_walk *walk, const char *text, size_t length, struct error *err);
+
+/* -EINVAL where the value is none. */
+int json_walk_object(struct json_walk *walk, json_read_member *read, void *context);
+int json_walk_array(struct json_walk *walk, json_read_item *read, void *context);
+int json_walk_skip(struct json_walk *walk);
+
+/* Whether a key or string is this one, without escapes. */
+bool json_walk_is(const struct json_token *token, const char *text);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aliquot-plot FILE: draws the figure on its standard input (plot/figure.h) as a PNG.
+ *
+ * For `aliquot bench`, and for scripts. A program of its own: it alone needs cairo. With --version
+ * it does nothing but show that it starts.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "plot/figure.h"
+#include "plot/paint.h"
+
+int main(int argc, char **argv)
+{
+        static struct figure figure;
+        struct error err = { 0 };
+        int rc;
+
+        if (argc != 2) {
+                fputs("usage: aliquot-plot FILE.png <FIGURE.json\n", stderr);
+                return 2;
+        }
+        if (strcmp(argv[1], "--version") == 0)
+                return 0;
+        rc = figure_read(stdin, &figure, &err);
+        if (rc == 0)
+                rc = paint_png(&figure, argv[1], &err);
+        figure_free(&figure);
+        if (rc < 0)
+                fprintf(stderr, "aliquot-plot: %s\n", err.text);
+        return rc < 0;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plot/paint.h"
+
+#include <cairo.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/text.h"
+
+#define WIDTH 960
+#define HEIGHT 400
+#define LEFT 62.0
+#define RIGHT (WIDTH - 262.0) /* the legend has the rest */
+#define TOP 62.0
+#define BOTTOM (HEIGHT - 72.0)
+#define LEGEND (RIGHT + 18.0)
+#define LEGEND_ROW 21.0
+#define SAMPLE 26.0 /* of a line in the legend */
+#define TICKS_MOST 11
+#define MARK 4.5
+#define FONT "sans-serif"
+
+/* Told apart by the colour-blind, too (Okabe and Ito's). */
+static const double colours[][3] = {
+        { 0.00, 0.45, 0.70 }, { 0.84, 0.37, 0.00 }, { 0.00, 0.62, 0.45 }, { 0.80, 0.47, 0.65 },
+        { 0.34, 0.71, 0.91 }, { 0.90, 0.62, 0.00 }, { 0.00, 0.00, 0.00 }, { 0.55, 0.55, 0.55 },
+};
+
+static void set_colour(cairo_t *page, unsigned number)
+{
+        const double *colour = colours[number % (sizeof(colours) / sizeof(colours[0]))];
+
+        cairo_set_source_rgb(page, colour[0], colour[1], colour[2]);
+}
+
+/* -- Text ------------------------------------------------------------------------------------- */
+
+struct writing {
+        double size, grey;
+        bool is_bold;
+        double align; /* 0 left of the place, 0.5 in the middle, 1 right */
+};
+
+static double width_of(cairo_t *page, const char *text)
+{
+        cairo_text_extents_t extents;
+
+        cairo_text_extents(page, text, &extents);
+        return extents.x_advance;
+}
+
+static void write_at(cairo_t *page, double x, double y, const struct writing *how,
+                     const char *text)
+{
+        cairo_select_font_face(page, FONT, CAIRO_FONT_SLANT_NORMAL,
+                               how->is_bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+        cairo_set_font_size(page, how->size);
+        cairo_set_source_rgb(page, how->grey, how->grey, how->grey);
+        cairo_move_to(page, x - how->align * width_of(page, text), y);
+        cairo_show_text(page, text);
+}
+
+/* Smaller, until it fits. */
+static void write_within(cairo_t *page, double x, double y, double width, struct writing how,
+                         const char *text)
+{
+        for (;; how.size--) {
+                cairo_select_font_face(page, FONT, CAIRO_FONT_SLANT_NORMAL,
+                                       how.is_bold ? CAIRO_FONT_WEIGHT_BOLD
+                                                   : CAIRO_FONT_WEIGHT_NORMAL);
+                cairo_set_font_size(page, how.size);
+                if (how.size <= 8 || width_of(page, text) <= width)
+                        break;
+        }
+        write_at(page, x, y, &how, text);
+}
+
+/* -- Axes ------------------------------------------------------------------------------------- */
+
+static double x_of(const struct figure *figure, double x)
+{
+        return LEFT + (RIGHT - LEFT) * (x - figure->x.from) / (figure->x.to - figure->x.from);
+}
+
+static double y_of(const struct figure *figure, double y)
+{
+        return BOTTOM - (BOTTOM - TOP) * (y - figure->y.from) / (figure->y.to - figure->y.from);
+}
+
+/* 1, 2 or 5 and zeros, for few enough of them. */
+static double step_of(const struct figure_axis *axis)
+{
+        double least = (axis->to - axis->from) / axis->unit / TICKS_MOST;
+        double power = pow(10, floor(log10(least)));
+        static const double parts[] = { 1, 2, 5, 10 };
+
+        for (unsigned i = 0; i < 4; i++) {
+                if (power * parts[i] >= least)
+                        return power * parts[i] * axis->unit;
+        }
+        return power * 10 * axis->unit;
+}
+
+static void rule(cairo_t *page, double x1, double y1, double x2, double y2)
+{
+        cairo_move_to(page, floor(x1) + 0.5, floor(y1) + 0.5);
+        cairo_line_to(page, floor(x2) + 0.5, floor(y2) + 0.5);
+        cairo_stroke(page);
+}
+
+static void draw_tick(cairo_t *page, const struct figure *figure, double at, bool is_x)
+{
+        const struct figure_axis *axis = is_x ? &figure->x : &figure->y;
+        const struct writing how = { .size = 12, .grey = 0.25, .align = is_x ? 0.5 : 1 };
+        char text[32];
+
+        snprintf(text, sizeof(text), "%.6g", at / axis->unit);
+        cairo_set_source_rgb(page, 0.88, 0.88, 0.88);
+        if (is_x) {
+                rule(page, x_of(figure, at), TOP, x_of(figure, at), BOTTOM);
+                write_at(page, x_of(figure, at), BOTTOM + 17, &how, text);
+        } else {
+                rule(page, LEFT, y_of(figure, at), RIGHT, y_of(figure, at));
+                write_at(page, LEFT - 7, y_of(figure, at) + 4, &how, text);
+        }
+}
+
+static void draw_axes(cairo_t *page, const struct figure *figure)
+{
+        const struct writing label = { .size = 12, .grey = 0.25, .align = 0.5 };
+
+        cairo_set_line_width(page, 1);
+        for (unsigned is_x = 0; is_x < 2; is_x++) {
+                const struct figure_axis *axis = is_x ? &figure->x : &figure->y;
+                double step = step_of(axis), first = ceil(axis->from / step) * step;
+
+                for (double at = first; at <= axis->to + step / 1000; at += step)
+                        draw_tick(page, figure, at, is_x);
+        }
+        cairo_set_source_rgb(page, 0.4, 0.4, 0.4);
+        rule(page, LEFT, TOP, LEFT, BOTTOM);
+        rule(page, LEFT, BOTTOM, RIGHT, BOTTOM);
+        write_at(page, (LEFT + RIGHT) / 2, BOTTOM + 36, &label, figure->x.label);
+        cairo_save(page);
+        cairo_translate(page, 18, (TOP + BOTTOM) / 2);
+        cairo_rotate(page, -M_PI / 2);
+        write_at(page, 0, 0, &label, figure->y.label);
+        cairo_restore(page);
+}
+
+/* -- Lines ------------------------------------------------------------------------------------ */
+
+static void outline_mark(cairo_t *page, double x, double y, enum figure_style style)
+{
+        cairo_new_path(page);
+        switch (style) {
+        case FIGURE_SQUARES:
+                cairo_rectangle(page, x - MARK, y - MARK, 2 * MARK, 2 * MARK);
+                break;
+        case FIGURE_DIAMONDS:
+                cairo_move_to(page, x, y - MARK - 1);
+                cairo_line_to(page, x + MARK + 1, y);
+                cairo_line_to(page, x, y + MARK + 1);
+                cairo_line_to(page, x - MARK - 1, y);
+                cairo_close_path(page);
+                break;
+        case FIGURE_CROSSES:
+                cairo_move_to(page, x - MARK, y - MARK);
+                cairo_line_to(page, x + MARK, y + MARK);
+                cairo_move_to(page, x - MARK, y + MARK);
+                cairo_line_to(page, x + MARK, y - MARK);
+                break;
+        default:
+                cairo_arc(page, x, y, MARK, 0, 2 * M_PI);
+        }
+}
+
+static void draw_mark(cairo_t *page, double x, double y, const struct figure_line *line)
+{
+        cairo_set_line_width(page, 1.8);
+        set_colour(page, line->colour);
+        outline_mark(page, x, y, line->style);
+        if (line->style == FIGURE_DISCS)
+                cairo_fill(page);
+        else
+                cairo_stroke(page);
+}
+
+static void set_stroke(cairo_t *page, const struct figure_line *line)
+{
+        static const double dashes[] = { 6, 4 };
+        bool is_dashed = line->style == FIGURE_DASHES;
+
+        set_colour(page, line->colour);
+        cairo_set_line_width(page, is_dashed ? 1.2 : 1.8);
+        cairo_set_dash(page, dashes, is_dashed ? 2 : 0, 0);
+}
+
+static void draw_line(cairo_t *page, const struct figure *figure, const struct figure_line *line)
+{
+        bool is_line = line->style == FIGURE_LINE || line->style == FIGURE_DASHES;
+
+        cairo_new_path(page);
+        for (size_t i = 0; i + 1 < line->count; i += 2) {
+                double x = x_of(figure, line->at[i]), y = y_of(figure, line->at[i + 1]);
+
+                if (is_line)
+                        cairo_line_to(page, x, y);
+                else
+                        draw_mark(page, x, y, line);
+        }
+        if (!is_line)
+                return;
+        set_stroke(page, line);
+        cairo_stroke(page);
+        cairo_set_dash(page, NULL, 0, 0);
+}
+
+static void draw_lines(cairo_t *page, const struct figure *figure)
+{
+        cairo_save(page);
+        cairo_rectangle(page, LEFT - MARK - 2, TOP - MARK - 2, RIGHT - LEFT + 2 * MARK + 4,
+                        BOTTOM - TOP + 2 * MARK + 4);
+        cairo_clip(page);
+        for (unsigned i = 0; i < figure->line_count; i++)
+                draw_line(page, figure, &figure->line[i]);
+        cairo_restore(page);
+}
+
+static void draw_legend(cairo_t *page, const struct figure *figure)
+{
+        const struct writing how = { .size = 12, .grey = 0.1 };
+        double y = TOP + 6;
+
+        for (unsigned i = 0; i < figure->line_count; i++) {
+                const struct figure_line *line = &figure->line[i];
+
+                if (!line->name[0])
+                        continue;
+                if (line->style == FIGURE_LINE || line->style == FIGURE_DASHES) {
+                        cairo_new_path(page);
+                        cairo_move_to(page, LEGEND, y - 4);
+                        cairo_line_to(page, LEGEND + SAMPLE, y - 4);
+                        set_stroke(page, line);
+                        cairo_stroke(page);
+                        cairo_set_dash(page, NULL, 0, 0);
+                } else {
+                        draw_mark(page, LEGEND + SAMPLE / 2, y - 4, line);
+                }
+                write_within(page, LEGEND + SAMPLE + 7, y, WIDTH - LEGEND - SAMPLE - 13, how,
+                             line->name);
+                y += LEGEND_ROW;
+        }
+}
+
+int paint_png(const struct figure *figure, const char *path, struct error *err)
+{
+        const struct writing title = { .size = 16, .grey = 0, .is_bold = true };
+        const struct writing about = { .size = 12, .grey = 0.35 };
+        cairo_surface_t *surface =
+                cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH, HEIGHT);
+        cairo_t *page = cairo_create(surface);
+        cairo_status_t status;
+
+        cairo_set_source_rgb(page, 1, 1, 1);
+        cairo_paint(page);
+        write_within(page, 16, 25, WIDTH - 32, title, figure->title);
+        write_within(page, 16, 44, WIDTH - 32, about, figure->about);
+        draw_axes(page, figure);
+        draw_lines(page, figure);
+        draw_legend(page, figure);
+        write_within(page, 16, HEIGHT - 12, WIDTH - 32, about, figure->note);
+        status = cairo_status(page);
+        if (status == CAIRO_STATUS_SUCCESS)
+                status = cairo_surface_write_to_png(surface, path);
+        cairo_destroy(page);
+        cairo_surface_destroy(surface);
+        if (status == CAIRO_STATUS_SUCCESS)
+                return 0;
+        return fail(err, -EIO, "%s: %s", text_shown(path), cairo_status_to_string(status));
+}
