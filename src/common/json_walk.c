@@ -16,6 +16,11 @@ int json_walk_begin(struct json_walk *walk, const char *text, size_t length, str
         return next(walk);
 }
 
+int json_walk_end(struct json_walk *walk)
+{
+        return next(walk);
+}
+
 int json_walk_object(struct json_walk *walk, json_read_member *read, void *context)
 {
         int rc = walk->token.kind == JSON_OBJECT ? next(walk)

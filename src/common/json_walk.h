@@ -27,6 +27,9 @@ typedef int json_read_item(struct json_walk *walk, void *context);
 /* To the first token. */
 int json_walk_begin(struct json_walk *walk, const char *text, size_t length, struct error *err);
 
+/* Behind the last value: there is nothing more. */
+int json_walk_end(struct json_walk *walk);
+
 /* -EINVAL where the value is none. */
 int json_walk_object(struct json_walk *walk, json_read_member *read, void *context);
 int json_walk_array(struct json_walk *walk, json_read_item *read, void *context);

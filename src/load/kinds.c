@@ -95,8 +95,7 @@ kinds_launch *kinds_find(const char *name)
 static CUresult make_graph(struct kinds_work *work)
 {
         CUgraph captured;
-        CUresult rc =
-                cuStreamBeginCapture_v2(work->stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        CUresult rc = cuStreamBeginCapture_v2(work->stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 
         for (unsigned i = 0; rc == CUDA_SUCCESS && i < KINDS_GRAPH_NODES; i++)
                 rc = launch_kernel(work);

@@ -24,8 +24,8 @@
 
 #define MS_NS UINT64_C(1000000)
 #define BEGIN_IN_NS (20 * MS_NS) /* after the last one is ready */
-#define NAP_NS 100000            /* of the machine's time, between two looks at who makes a change */
-#define NAPS 300000u             /* 30 s: then it goes on as if it was made */
+#define NAP_NS 100000 /* of the machine's time, between two looks at who makes a change */
+#define NAPS 300000u  /* 30 s: then it goes on as if it was made */
 
 static struct load {
         struct load_page *page;
@@ -107,13 +107,27 @@ static void sample(unsigned at, uint64_t begin_ns)
         store_release(&load.row->sampled, at + 1);
 }
 
-/* Looks and changes, in the order of their times; a look first. */
+/* When all programs are ready the last one says when it begins. */
+static uint64_t await_begin(void)
+{
+        uint64_t begin_ns;
+
+        while (!(begin_ns = load_acquire(&load.page->begin_ns)))
+                clock_sleep_ns(MS_NS);
+        return begin_ns;
+}
+
+/* Looks and changes, in the order of their times; a look first. The program is ready when this
+ * thread takes part in its time. */
 static void *watch(void *unused)
 {
-        uint64_t begin_ns = load_acquire(&load.page->begin_ns);
         unsigned changes = 0;
+        uint64_t begin_ns;
 
         clock_join(TIME_FOREGROUND);
+        if (add_acq_rel(&load.page->ready, 1) + 1 == load.page->programs)
+                store_release(&load.page->begin_ns, clock_now_ns() + BEGIN_IN_NS);
+        begin_ns = await_begin();
         for (unsigned at = 0; at < load.page->samples; at++) {
                 uint64_t next_ns = (at + 1) * load.page->period_ns;
 
@@ -148,18 +162,6 @@ static void prepare(const char *kind)
         store_release(&load.row->judge, load.spin.judge);
 }
 
-/* The last one to be ready says when it begins. */
-static uint64_t begin_together(void)
-{
-        uint64_t begin_ns;
-
-        if (add_acq_rel(&load.page->ready, 1) + 1 == load.page->programs)
-                store_release(&load.page->begin_ns, clock_now_ns() + BEGIN_IN_NS);
-        while (!(begin_ns = load_acquire(&load.page->begin_ns)))
-                clock_sleep_ns(MS_NS);
-        return begin_ns;
-}
-
 static void work_until(uint64_t end_ns)
 {
         struct error err;
@@ -182,9 +184,9 @@ int main(int argc, char **argv)
                 return 2;
         }
         prepare(argv[3]);
-        begin_ns = begin_together();
         if (pthread_create(&watcher, NULL, watch, NULL) != 0)
                 return 1;
+        begin_ns = await_begin();
         sleep_until(begin_ns + load.from_ns);
         work_until(load.until_ns == UINT64_MAX ? UINT64_MAX : begin_ns + load.until_ns);
         cuCtxSynchronize();

@@ -44,11 +44,11 @@ const char spin_ptx[] =
         "        ret;\n"
         "}\n";
 
-#define TRY(call)                                       \
-        do {                                            \
+#define TRY(call)                                           \
+        do {                                                \
                 int tried = driver_check(call, #call, err); \
-                if (tried < 0)                          \
-                        return tried;                   \
+                if (tried < 0)                              \
+                        return tried;                       \
         } while (0)
 
 static int open_simulated(struct spin *spin, struct error *err)

@@ -19,8 +19,11 @@ struct layout {
 };
 
 static const struct layout layouts[] = {
-        { PLACE_LIBDIR "/aliquot/libaliquot.so", { PLACE_LIBDIR "/aliquot/sim" }, "aliquotd",
-          PLACE_LIBDIR "/aliquot/bench/aliquot-load", PLACE_LIBDIR "/aliquot/bench/aliquot-plot" },
+        { PLACE_LIBDIR "/aliquot/libaliquot.so",
+          { PLACE_LIBDIR "/aliquot/sim" },
+          "aliquotd",
+          PLACE_LIBDIR "/aliquot/bench/aliquot-load",
+          PLACE_LIBDIR "/aliquot/bench/aliquot-plot" },
         { "../shim/libaliquot.so",
           { "../sim/driver", "../cudart/so12", "../cudart/so13" },
           "../daemon/aliquotd",

@@ -29,7 +29,8 @@ static int read_number(struct json_walk *walk, double *ret)
             text_put(text, sizeof(text), NULL, "%.*s", (int)walk->token.length, walk->token.at) < 0)
                 return fail(walk->err, -EINVAL, "expected a number");
         *ret = strtod(text, NULL);
-        return isfinite(*ret) ? 0 : fail(walk->err, -EINVAL, "expected a number that is not so large");
+        return isfinite(*ret) ? 0
+                              : fail(walk->err, -EINVAL, "expected a number that is not so large");
 }
 
 /* null is as good as nothing. */
@@ -59,8 +60,9 @@ static int read_of_axis(struct json_walk *walk, const struct json_token *key, vo
 
 static int read_style(struct json_walk *walk, enum figure_style *ret)
 {
-        static const char *const styles[FIGURE_STYLES] = { "line",    "dashes",   "discs",  "circles",
-                                                           "squares", "diamonds", "crosses" };
+        static const char *const styles[FIGURE_STYLES] = { "line",    "dashes",  "discs",
+                                                           "circles", "squares", "diamonds",
+                                                           "crosses" };
 
         for (unsigned i = 0; walk->token.kind == JSON_STRING && i < FIGURE_STYLES; i++) {
                 if (json_walk_is(&walk->token, styles[i])) {
@@ -184,6 +186,8 @@ int figure_read(FILE *stream, struct figure *ret, struct error *err)
                 rc = json_walk_begin(&walk, text, length, err);
         if (rc == 0)
                 rc = json_walk_object(&walk, read_of_figure, ret);
+        if (rc == 0)
+                rc = json_walk_end(&walk);
         if (rc == 0)
                 rc = check_axis(&ret->x, err);
         return rc == 0 ? check_axis(&ret->y, err) : rc;

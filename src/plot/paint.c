@@ -50,8 +50,7 @@ static double width_of(cairo_t *page, const char *text)
         return extents.x_advance;
 }
 
-static void write_at(cairo_t *page, double x, double y, const struct writing *how,
-                     const char *text)
+static void write_at(cairo_t *page, double x, double y, const struct writing *how, const char *text)
 {
         cairo_select_font_face(page, FONT, CAIRO_FONT_SLANT_NORMAL,
                                how->is_bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
@@ -258,8 +257,7 @@ int paint_png(const struct figure *figure, const char *path, struct error *err)
 {
         const struct writing title = { .size = 16, .grey = 0, .is_bold = true };
         const struct writing about = { .size = 12, .grey = 0.35 };
-        cairo_surface_t *surface =
-                cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH, HEIGHT);
+        cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH, HEIGHT);
         cairo_t *page = cairo_create(surface);
         cairo_status_t status;
 

@@ -66,6 +66,7 @@ def test_each_file_is_in_the_package_of_its_job(packages, unpacked):
         "usr/bin/aliquot", "usr/lib/aliquot/libaliquot.so", "usr/lib/aliquot/libaliquot-path.so",
         "usr/lib/aliquot/shims/libcuda.so.1", "usr/lib/aliquot/shims/libnvidia-ml.so.1",
         "usr/lib/aliquot/sim/libcuda.so.1", "usr/lib/aliquot/sim/libcudart.so.13",
+        "usr/lib/aliquot/bench/aliquot-load", "usr/lib/aliquot/bench/aliquot-plot",
         "usr/share/man/man1/aliquot.1.gz", "usr/share/bash-completion/completions/aliquot"}
     assert daemon >= {
         "usr/bin/aliquotd", "etc/aliquot/aliquotd.conf", "lib/systemd/system/aliquotd.service",
@@ -84,11 +85,16 @@ def test_the_version_is_that_of_the_sources_and_libraries_are_named(packages):
         assert library in needs, needs
 
 
+def test_only_pictures_need_cairo(packages):
+    assert "libcairo2" in field(packages["aliquot"], "Suggests")
+    assert not any("cairo" in field(package, "Depends") for package in packages.values())
+
+
 def test_owners_and_modes_are_as_the_system_has_them(packages):
     for package in packages.values():
         for line in tool("dpkg-deb", "-c", package).splitlines():
             mode, owner, _, _, _, path = line.split(maxsplit=5)
-            program = path.startswith("./usr/bin/") or path.endswith("-oracle")
+            program = path.startswith(("./usr/bin/", "./usr/lib/aliquot/bench/")) or path.endswith("-oracle")
             wanted = {"d": "drwxr-xr-x", "l": "lrwxrwxrwx"}.get(mode[0], "-rwxr-xr-x" if program else "-rw-r--r--")
             assert (mode, owner) == (wanted, "root/root"), line
 

@@ -133,7 +133,9 @@ static void draw_session(const struct record *record, struct grid *grid, unsigne
                 share = is_promise ? record_promised(record, at, from, until)
                                    : record_delivered(record, at, from, until);
                 put(grid, row_of(share), LEFT + (int)column,
-                    !is_promise ? mark_of(grid, at) : grid->is_utf8 ? 0x2500 : '-',
+                    !is_promise     ? mark_of(grid, at)
+                    : grid->is_utf8 ? 0x2500
+                                    : '-',
                     (uint8_t)(looks_of(at) | (is_promise ? GRID_DIM : 0)));
         }
 }
@@ -145,6 +147,8 @@ static void put_figure(struct grid *grid, int row, int column, double percent, b
         const struct grid_place place = { row, column, FIGURE_WIDTH - 2, GRID_PLAIN };
         char text[32] = "-";
 
+        if (percent > -0.005 && percent < 0)
+                percent = 0; /* not as -0.00 */
         if (has_any)
                 snprintf(text, sizeof(text), "%.2f", percent);
         grid_right(grid, &place, text);

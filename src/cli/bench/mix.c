@@ -116,7 +116,8 @@ static int read_length(const char *item, struct mix_session *session, struct err
 {
         int rc = mix_time(item, &session->kernel_ns, err);
 
-        if (rc == 0 && (session->kernel_ns < LEAST_KERNEL_NS || session->kernel_ns > MOST_KERNEL_NS))
+        if (rc == 0 &&
+            (session->kernel_ns < LEAST_KERNEL_NS || session->kernel_ns > MOST_KERNEL_NS))
                 rc = fail(err, -EINVAL, "expected kernels of 5us to 10s");
         return rc;
 }

@@ -5,8 +5,8 @@
  * A word is a session: items with commas between, in any order.
  *
  *      30, 30%, compute=30     its cap                 kernel, sync, graph, ...  how it launches
- *      guarantee=20            and so on, as the       200us, 2ms                its kernels' length
- *      weight=2                options of that name    +5s                       it begins then
+ *      guarantee=20            and so on, as the       200us, 2ms                its kernels'
+ * length weight=2                options of that name    +5s                       it begins then
  *      rt, normal, batch       its class               -10s                      it stops then
  *      60@5s                   another cap from then on
  */

@@ -105,7 +105,7 @@ void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS]
 
         for (unsigned i = 0; i < MIX_SESSIONS; i++)
                 ret[i] = 0;
-        for (enum mix_class class = MIX_RT; class < MIX_CLASSES; class++) {
+        for (enum mix_class class = MIX_RT; class < MIX_CLASSES; class ++) {
                 double kept = kept_for_later(&asked, class);
 
                 left = fill(&asked, class, left - kept, ret) + kept;

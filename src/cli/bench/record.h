@@ -48,11 +48,11 @@ struct record_figures {
 void record_figures(const struct record *record, unsigned at, struct record_figures *ret);
 
 struct record_summary {
-        unsigned count;          /* sessions with figures */
-        double mean_error;       /* of what each had from what it was promised */
-        double jain;             /* of what each had by what it was promised; 1 is fair */
-        double together;         /* all sessions, over the whole run */
-        double worst_second;     /* -1: none */
+        unsigned count;      /* sessions with figures */
+        double mean_error;   /* of what each had from what it was promised */
+        double jain;         /* of what each had by what it was promised; 1 is fair */
+        double together;     /* all sessions, over the whole run */
+        double worst_second; /* -1: none */
 };
 
 void record_summarize(const struct record *record, struct record_summary *ret);

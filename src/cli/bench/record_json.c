@@ -182,9 +182,8 @@ static int read_judge(struct json_walk *walk, struct record *record)
 static int read_period(struct json_walk *walk, struct record *record)
 {
         uint64_t period_us;
-        int rc = walk->token.kind == JSON_NUMBER
-                         ? json_whole(&walk->token, &period_us, walk->err)
-                         : fail(walk->err, -EINVAL, "expected a period");
+        int rc = walk->token.kind == JSON_NUMBER ? json_whole(&walk->token, &period_us, walk->err)
+                                                 : fail(walk->err, -EINVAL, "expected a period");
 
         if (rc == 0 && (!period_us || period_us > PERIOD_US_MOST))
                 rc = fail(walk->err, -EINVAL, "expected a period of at most an hour");
@@ -251,6 +250,8 @@ int record_read(const char *path, struct record *ret, struct error *err)
                 rc = json_walk_begin(&walk, text, length, err);
         if (rc == 0)
                 rc = json_walk_object(&walk, read_of_record, &reader);
+        if (rc == 0)
+                rc = json_walk_end(&walk);
         if (rc == 0)
                 rc = check(ret, err);
         free(reader.number);

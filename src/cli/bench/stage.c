@@ -241,9 +241,8 @@ static int change(struct stage *stage, const struct mix *mix, unsigned at, struc
         struct load_row *row = &stage->page->row[at];
         uint32_t made = load_relaxed(&row->changed);
         char name[STAGE_NAME_BYTES], cap[SIZE_TEXT_BYTES];
-        const struct client_wish wish = {
-                .compute = percent_of(mix->session[at].change[made].cap_ppm, cap)
-        };
+        const struct client_wish wish = { .compute = percent_of(
+                                                  mix->session[at].change[made].cap_ppm, cap) };
         int rc = client_show(&stage->store, stage_name(stage, at, name), &seen, err);
 
         if (rc >= 0)
@@ -368,8 +367,8 @@ int stage_play(struct stage *stage, struct record *record, struct error *err)
                 rc = attend(stage, record, err);
         if (rc < 0)
                 return rc;
-        record->sample = calloc((size_t)record->mix.count * record->samples,
-                                sizeof(*record->sample));
+        record->sample =
+                calloc((size_t)record->mix.count * record->samples, sizeof(*record->sample));
         if (!record->sample)
                 return fail(err, -ENOMEM, "out of memory");
         fill_in(stage, record);

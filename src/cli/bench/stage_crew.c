@@ -132,8 +132,7 @@ static int set_environment(const struct stage *stage, struct error *err)
         return 0;
 }
 
-int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at,
-                        struct error *err)
+int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at, struct error *err)
 {
         const struct mix_session *session = &mix->session[at];
         char name[STAGE_NAME_BYTES], spec[sizeof(stage->spec) + 8];

@@ -22,8 +22,7 @@ void stage_read_log(const struct stage *stage, const char *who, char ret[256]);
 int stage_start_daemon(struct stage *stage, struct error *err);
 
 /* The program of a word of the mix, in its session. */
-int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at,
-                        struct error *err);
+int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at, struct error *err);
 
 /* Ends it, if it is there, and waits for that. */
 void stage_end_process(pid_t pid, int number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process had of a GPU, for programs that judge by it: exported by the simulated libcuda.so.1
- * beside the driver's functions.
+ * What a process had of a GPU, for programs that judge by it: exported by the simulated
+ * libcuda.so.1 beside the driver's functions.
  *
  *      uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
  *
@@ -13,8 +13,7 @@
 #include "common/atomic.h"
 #include "sim/node/node.h"
 
-__attribute__((visibility("default"))) uint64_t
-aliquot_sim_busy_ns(const unsigned char uuid[16]);
+__attribute__((visibility("default"))) uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16]);
 
 uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
 {

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aliquot bench share`: the real daemon, library and programs, drawn beside what was promised.
+
+In virtual time, where a run is exact and the same every time; what is drawn of a record, to the cell, is
+tests/unit/cli/test_bench_chart.c's.
+"""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import zlib
+
+import pytest
+
+from cli import Command
+from daemon import Daemon, wait_for
+
+HANG_SECONDS = 120
+POINT = 1.0
+
+
+@pytest.fixture
+def bench(sim, build):
+    """The command, each run on a node of its own."""
+    if not (build.folder / "src/daemon/aliquotd").exists():
+        pytest.skip("aliquotd was not built here: libevent, SQLite, jansson or inih is missing")
+    cli = Command(sim)
+
+    def bench_run(*words, sim="--sim", start=False, **more):
+        words = ("share", *([sim] if sim else []), *words)
+        if start:
+            return cli.start("bench", *words, sim=False, **more)
+        return cli("bench", *words, sim=False, timeout=HANG_SECONDS, **more)
+    return bench_run
+
+
+def left_over(ours=()):
+    """Folders of runs, on any of the places where one makes them."""
+    return {path for place in ("/dev/shm", "/tmp") for path in pathlib.Path(place).glob("aliquot-bench-*")} - set(ours)
+
+
+def sessions(result):
+    assert result.rc == 0 and result.stderr == "", result
+    return result.json["sessions"]
+
+
+# --- what is measured ---------------------------------------------------------------------------
+
+def test_a_pair_is_measured_drawn_and_gone(bench):
+    before = left_over()
+    result = bench("30", "70", "--seconds", "3", "--ascii")
+    assert result.rc == 0 and result.stderr == "", result
+    lines = result.stdout.splitlines()
+    assert "virtual time, judged by the simulator's engine" in lines[1]
+    table = [line.split() for line in lines if line[:1] in "ab" and line[1:2] == " "]
+    assert [(row[0], row[1], row[2]) for row in table] == [("a", "30", "30.00"), ("b", "70", "70.00")], result
+    assert all(abs(float(row[3]) - float(row[2])) < POINT for row in table), result
+    assert max(map(len, lines)) <= 80 and "\033" not in result.stdout
+    assert left_over(before) == set()
+
+
+def test_the_same_every_time(bench):
+    mix = ("30,40@1s", "50,graph,200us", "+1s,-2s,sync,10", "--seconds", "3", "--json")
+    first, second = bench(*mix), bench(*mix)
+    assert first.rc == 0 and first.stdout == second.stdout, (first, second)
+
+
+def test_a_change_and_a_neighbour_come_when_they_are_to(bench):
+    changed, neighbour = sessions(bench("20,60@2s", "30,+1s,-3s", "--seconds", "4", "--json", "--period", "50ms"))
+
+    def share(session, from_seconds, until_seconds):
+        at, busy = session["at_us"], session["busy_us"]
+        first, last = at.index(int(from_seconds * 1e6)), at.index(int(until_seconds * 1e6))
+        return 100 * (busy[last] - busy[first]) / (at[last] - at[first])
+    assert abs(share(changed, 0.5, 2) - 20) < POINT and abs(share(changed, 2.1, 4) - 60) < POINT, changed
+    assert share(neighbour, 0.05, 0.95) == 0 and abs(share(neighbour, 1.2, 3) - 30) < POINT, neighbour
+    assert share(neighbour, 3.1, 4) == 0, neighbour
+
+
+@pytest.mark.parametrize("mix, promised", [
+    (("guarantee=40,weight=50", "weight=150"), [40, 60]),
+    (("weight=300", "weight=100"), [75, 25]),
+    (("rt", "priority=batch"), [99, 1]),
+])
+def test_terms_of_all_kinds(bench, mix, promised):
+    told = sessions(bench(*mix, "--seconds", "3", "--json"))
+    assert [session["promised_percent"] for session in told] == promised
+    assert all(abs(session["delivered_percent"] - session["promised_percent"]) < 2 * POINT for session in told), told
+
+
+@pytest.mark.parametrize("kind", ("ex", "cooperative", "sync", "poll", "step", "streams"))
+def test_every_kind_of_program(bench, kind):
+    one, = sessions(bench(f"30,200us,{kind}", "--seconds", "2", "--json"))
+    assert abs(one["delivered_percent"] - 30) < POINT, one
+
+
+def test_on_the_machine_s_clock(bench):
+    """Nothing is said about how exact it is."""
+    result = bench("30", "--seconds", "1", "--json", sim="--sim=clock=real")
+    one, = sessions(result)
+    assert result.json["clock"] == "real" and len(one["at_us"]) == 10
+    assert 5 < one["delivered_percent"] < 60, one
+
+
+def test_with_the_daemon_that_is_there(sim, bench):
+    """On its node, and what was there before stays."""
+    sim.configure(clock="virtual", begin_with=2)
+    daemon = Daemon(sim).start()
+    daemon.create("other")
+    two = sessions(bench("30", "50", "--seconds", "2", "--json", "--daemon", sim=f"--sim={sim.spec}"))
+    assert [round(session["delivered_percent"]) for session in two] == [30, 50]
+    wait_for(lambda: daemon.names() == ["other"])
+    created = [event["session"] for event in daemon.events(0, 4) if event["type"] == "created"]
+    assert len(created) == 3, created
+
+
+# --- what is written ----------------------------------------------------------------------------
+
+def test_a_record_is_drawn_again_as_it_was(bench, tmp_path):
+    record = tmp_path / "mix.json"
+    first = bench("30", "60,2ms", "--seconds", "2", f"--json={record}")
+    again = bench("--from", record, sim=None)
+    assert first.rc == again.rc == 0 and again.stdout == first.stdout, (first, again)
+    assert json.loads(record.read_text())["sessions"][1]["mix"] == "60,2ms"
+
+
+def unpack(png):
+    """Width, height, and the rows of its pixels with their filter bytes."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", png[16:24])
+    at, data = 8, b""
+    while at < len(png):
+        length, kind = struct.unpack(">I4s", png[at:at + 8])
+        data += png[at + 8:at + 8 + length] if kind == b"IDAT" else b""
+        at += length + 12
+    return width, height, zlib.decompress(data)
+
+
+@pytest.fixture
+def pictures(build):
+    if not (build.folder / "src/plot/aliquot-plot").exists():
+        pytest.skip("aliquot-plot was not built here: cairo is missing")
+
+
+def test_a_picture(bench, pictures, tmp_path):
+    for name, mix in (("one.png", ["30"]), ("two.png", ["30", "70"])):
+        result = bench(*mix, "--seconds", "2", "--png", tmp_path / name, "--title", "A title")
+        assert result.rc == 0 and result.stderr == "", result
+    one, two = ((tmp_path / name).read_bytes() for name in ("one.png", "two.png"))
+    assert unpack(one)[:2] == unpack(two)[:2] == (960, 400)
+    assert len(set(unpack(two)[2])) > 50 and one != two
+    assert len(two) < 100_000
+
+
+def test_a_picture_that_cannot_be_written_is_said(bench, pictures, tmp_path):
+    result = bench("30", "--seconds", "1", "--png", tmp_path / "no/where.png")
+    assert result.rc == 1 and "where.png" in result.stderr and "--png: aliquot-plot failed" in result.stderr, result
+
+
+def test_without_cairo_nothing_is_measured_for_nothing(bench, build, tmp_path):
+    """The drawing program is not there, as in an installation without it: a copy of the command beside the library."""
+    folder = tmp_path / "src/cli"
+    folder.mkdir(parents=True)
+    shutil.copy(build.aliquot, folder)
+    for name in ("shim", "sim", "cudart", "daemon", "load"):
+        (tmp_path / "src" / name).symlink_to(build.folder / "src" / name)
+    begin = time.monotonic()
+    done = subprocess.run([folder / "aliquot", "bench", "share", "--sim", "30", "--seconds", "3600", "--png", "x.png"],
+                          capture_output=True, text=True, timeout=HANG_SECONDS, check=False, cwd=tmp_path)
+    assert done.returncode == 1 and "no aliquot-plot" in done.stderr and "--from" in done.stderr, done
+    assert time.monotonic() - begin < HANG_SECONDS and not (tmp_path / "x.png").exists()
+
+
+def test_colours_on_a_terminal_only_and_not_where_they_are_not_wanted(bench, build, tmp_path):
+    record = tmp_path / "mix.json"
+    assert bench("30", "--seconds", "1", f"--json={record}").rc == 0
+
+    def on_a_terminal(*more):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([build.aliquot, "bench", "share", "--from", record, *more], stdout=theirs):
+            os.close(theirs)
+            text = b""
+            try:
+                while part := os.read(ours, 65536):
+                    text += part
+            except OSError:  # the other end is closed
+                pass
+        os.close(ours)
+        return text
+    assert b"\033[0;36m" in on_a_terminal() and b"\033" not in on_a_terminal("--no-colour")
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, said", [
+    ([], "which mix?"),
+    (["fast"], "fast: expected a percentage"),
+    (["30,101%"], "101% in 30,101%: "),
+    (["30", "weight=0"], "weight=0: expected 1 to 10000"),
+    (["30", "70,+20s"], "70,+20s: the run is over by then"),
+    (["guarantee=60", "guarantee=50"], "guarantees of 110 % together"),
+    (["30", "--seconds", "0"], "--seconds 0: expected 1 to 3600"),
+    (["30", "--seconds", "ten"], "--seconds ten: expected 1 to 3600"),
+    (["30", "--period", "2s"], "--period 2s: expected 5ms to 1s"),
+    (["30", "--seconds", "3600", "--period", "5ms"], "more than 36000 samples"),
+    (["30", "--from", "x.json"], "--from and a mix: choose one"),
+    (["30", "--title", "x"], "--title is for --png"),
+    (["10"] * 9, "more than 8 sessions"),
+])
+def test_what_is_wrong_is_named_and_nothing_is_started(bench, words, said):
+    before = left_over()
+    result = bench(*words)
+    assert result.rc == 2 and said in result.stderr and result.stdout == "", result
+    assert left_over(before) == set()
+
+
+@pytest.mark.parametrize("name", ("", "speed"))
+def test_another_benchmark_is_refused(sim, name):
+    result = Command(sim)("bench", *filter(None, [name]), sim=False)
+    assert result.rc == 2 and "expected share" in result.stderr, result
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--from", "nowhere.json"], "nowhere.json"),
+    (["30", "--gpu", "7"], "--gpu 7"),
+    (["30", "--daemon"], "start aliquotd"),
+])
+def test_what_cannot_be_is_said(bench, words, said):
+    result = bench(*words, sim=None if "--from" in words else "--sim")
+    assert result.rc in (1, 3) and said in result.stderr, result
+
+
+def test_without_a_gpu_the_simulated_one_is_named(bench):
+    result = bench("30", sim=None, ALIQUOT_REAL_LIBNVML="/nowhere/libnvidia-ml.so.1")
+    assert result.rc == 1 and "--sim uses a simulated one" in result.stderr, result
+
+
+def test_a_simulation_that_does_not_begin_is_said(bench):
+    before = left_over()
+    result = bench("30", sim="--sim=model=none")
+    assert result.rc == 1 and "model=none" in result.stderr, result
+    assert left_over(before) == set()
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+def test_interrupted_it_leaves_nothing(bench, number):
+    before = left_over()
+    process = bench("30", "70", "--seconds", "3600", start=True, sim="--sim=clock=real")
+    wait_for(lambda: left_over(before))
+    folder, = left_over(before)
+    wait_for(lambda: [path for path in folder.glob("bench-*-2.log") if path.stat()])
+    process.send_signal(number)
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == -number and out == "" and err == "", (process.returncode, out, err)
+    assert left_over(before) == set()
+    assert_gone(folder)
+
+
+def assert_gone(folder):
+    """No process names the folder in its command line any more."""
+    def named():
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if str(folder).encode() in (process / "cmdline").read_bytes():
+                    found.append(process.name)
+            except OSError:
+                pass
+        return found
+    wait_for(lambda: not named(), named)
+
+
+def test_killed_it_takes_all_its_processes_with_it(bench):
+    before = left_over()
+    process = bench("30", "--seconds", "3600", start=True, sim="--sim=clock=real")
+    wait_for(lambda: left_over(before))
+    folder, = left_over(before)
+    wait_for(lambda: list(folder.glob("bench-*-1.log")))
+    process.kill()
+    process.communicate(timeout=HANG_SECONDS)
+    assert_gone(folder)
+    shutil.rmtree(folder)
+
+
+def test_a_program_that_dies_ends_it_with_its_last_words(bench):
+    """As the device is lost under it."""
+    before = left_over()
+    result = bench("30", "--seconds", "5", sim="--sim=lost=1s")
+    assert result.rc == 1 and "30: its program ended early: aliquot-load: a launch answered" in result.stderr, result
+    assert left_over(before) == set()
