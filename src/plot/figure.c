@@ -93,7 +93,7 @@ static int read_point(struct json_walk *walk, void *context)
 static int read_of_line(struct json_walk *walk, const struct json_token *key, void *context)
 {
         struct figure_line *line = context;
-        double colour;
+        double colour = 0;
         int rc;
 
         if (json_walk_is(key, "name"))

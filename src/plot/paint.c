@@ -134,8 +134,8 @@ static void draw_axes(cairo_t *page, const struct figure *figure)
                 const struct figure_axis *axis = is_x ? &figure->x : &figure->y;
                 double step = step_of(axis), first = ceil(axis->from / step) * step;
 
-                for (double at = first; at <= axis->to + step / 1000; at += step)
-                        draw_tick(page, figure, at, is_x);
+                for (unsigned i = 0; first + i * step <= axis->to + step / 1000; i++)
+                        draw_tick(page, figure, first + i * step, is_x);
         }
         cairo_set_source_rgb(page, 0.4, 0.4, 0.4);
         rule(page, LEFT, TOP, LEFT, BOTTOM);

@@ -69,10 +69,10 @@ static const struct argp_option options[] = {
 
 static void read_seconds(struct bench *bench, const char *value, struct argp_state *state)
 {
-        char *end;
+        char *end = NULL;
         double seconds = text_is_digit(value[0]) ? strtod(value, &end) : 0;
 
-        if (!(seconds >= 1) || *end || seconds * 1e9 > (double)MOST_NS)
+        if (!end || *end || !(seconds >= 1) || seconds * 1e9 > (double)MOST_NS)
                 argp_error(state, "--seconds %s: expected 1 to 3600", text_shown(value));
         bench->length_ns = (uint64_t)(seconds * 1e9 + 0.5);
 }

@@ -28,10 +28,10 @@ int mix_time(const char *text, uint64_t *ret_ns, struct error *err)
                 const char *name;
                 double ns;
         } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-        char *end;
+        char *end = NULL;
         double value = text_is_digit(text[0]) ? strtod(text, &end) : 0;
 
-        for (unsigned i = 0; value > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
+        for (unsigned i = 0; end && value > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
                 if (strcmp(end, units[i].name) != 0 || value * units[i].ns > (double)MOST_NS ||
                     value * units[i].ns < 1)
                         continue;
@@ -56,10 +56,10 @@ static int read_part(const char *text, bool may_be_none, uint32_t *ret_ppm, stru
 
 static int read_weight(const char *text, uint32_t *ret, struct error *err)
 {
-        char *end;
+        char *end = NULL;
         unsigned long value = text_is_digit(text[0]) ? strtoul(text, &end, 10) : 0;
 
-        if (!value || *end || value > MOST_WEIGHT)
+        if (!end || *end || !value || value > MOST_WEIGHT)
                 return fail(err, -EINVAL, "expected 1 to %u", MOST_WEIGHT);
         *ret = (uint32_t)value;
         return 0;

@@ -126,7 +126,8 @@ static int place_numbers(struct reader *reader, bool is_busy, struct error *err)
                 if (!record->sample)
                         return fail(err, -ENOMEM, "out of memory");
         }
-        if (!record->mix.count || !reader->count || reader->count != record->samples)
+        if (!record->mix.count || !record->sample || !reader->number ||
+            reader->count != record->samples)
                 return fail(err, -EINVAL, "expected as many samples of each session");
         sample = &record->sample[(size_t)(record->mix.count - 1) * record->samples];
         for (unsigned i = 0; i < record->samples; i++) {
@@ -181,7 +182,7 @@ static int read_judge(struct json_walk *walk, struct record *record)
 
 static int read_period(struct json_walk *walk, struct record *record)
 {
-        uint64_t period_us;
+        uint64_t period_us = 0;
         int rc = walk->token.kind == JSON_NUMBER ? json_whole(&walk->token, &period_us, walk->err)
                                                  : fail(walk->err, -EINVAL, "expected a period");
 

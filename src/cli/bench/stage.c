@@ -33,7 +33,7 @@ const char *stage_name(const struct stage *stage, unsigned at, char ret[STAGE_NA
 
 /* -- Opening ---------------------------------------------------------------------------------- */
 
-static void keep_signals(struct stage *stage, sigset_t *ret_kept)
+static void keep_signals(sigset_t *ret_kept, sigset_t *ret_before)
 {
         sigemptyset(ret_kept);
         sigaddset(ret_kept, SIGINT);
@@ -41,7 +41,7 @@ static void keep_signals(struct stage *stage, sigset_t *ret_kept)
         sigaddset(ret_kept, SIGHUP);
         sigaddset(ret_kept, SIGQUIT);
         sigaddset(ret_kept, SIGCHLD);
-        sigprocmask(SIG_BLOCK, ret_kept, stage ? &stage->mask : NULL);
+        sigprocmask(SIG_BLOCK, ret_kept, ret_before);
 }
 
 static int make_folder(struct stage *stage, struct error *err)
@@ -77,7 +77,8 @@ static int complete_spec(struct stage *stage, unsigned programs, struct error *e
         const char *spec = stage->flags.sim_spec ? stage->flags.sim_spec : getenv("ALIQUOT_SIM");
         struct text text;
 
-        spec = spec ? spec : "";
+        if (!spec)
+                spec = "";
         if (spec[0] == '@' || spec[0] == '/')
                 return fail(err, -EINVAL, "--sim=%s: expected the words themselves, no file",
                             text_shown(spec));
@@ -155,7 +156,7 @@ int stage_open(struct stage *stage, const struct mix *mix, struct error *err)
                 return fail(err, CLIENT_AWAY,
                             "a daemon is needed, and this aliquot was built without libcurl or "
                             "jansson, so it cannot ask one");
-        keep_signals(stage, &kept);
+        keep_signals(&kept, &stage->mask);
         rc = make_folder(stage, err);
         if (rc == 0 && is_simulated(stage)) {
                 stage->flags.is_sim = true;
@@ -316,7 +317,7 @@ static int attend(struct stage *stage, const struct record *record, struct error
         sigset_t kept;
         int rc = 0;
 
-        keep_signals(NULL, &kept);
+        keep_signals(&kept, NULL);
         while (rc == 0 && !is_over(stage, record->mix.count)) {
                 int number = sigtimedwait(&kept, NULL, &pause);
 
@@ -368,7 +369,7 @@ int stage_play(struct stage *stage, struct record *record, struct error *err)
         if (rc < 0)
                 return rc;
         record->sample =
-                calloc((size_t)record->mix.count * record->samples, sizeof(*record->sample));
+                calloc((size_t)MIX_SESSIONS * (record->samples + 1), sizeof(*record->sample));
         if (!record->sample)
                 return fail(err, -ENOMEM, "out of memory");
         fill_in(stage, record);
