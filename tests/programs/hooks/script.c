@@ -2,8 +2,8 @@
 /*
  * Driver calls by a script on standard input, one a line; prints what each answered.
  *
- *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below, in
- * script_graphs.c and script_views.c)
+ *      init / context 0 1 / alloc 3 4096 / free 3 / info ...        (commands[] below and those
+ *                                                                  of the other script_*.c)
  *
  * Numbers name slots of the script (memory, handles, streams...). "-" for a slot passes a NULL
  * pointer. A line that begins with "thread" is done in a new thread, which has no context; "look D"
@@ -28,13 +28,7 @@ static CUcontext contexts[SLOTS];
 static CUmemoryPool pools[SLOTS];
 static CUarray arrays[SLOTS];
 static CUmipmappedArray mipmaps[SLOTS];
-static CUmodule modules[SLOTS];
-static CUlibrary libraries[SLOTS];
-static CUmemGenericAllocationHandle handles[SLOTS];
-static CUdeviceptr mapped[SLOTS];
-static size_t mapped_bytes[SLOTS];
 static CUipcMemHandle ipc[SLOTS];
-static int descriptors[SLOTS];
 
 static void do_init(const struct command *c)
 {
@@ -187,60 +181,6 @@ static void do_current_pool(const struct command *c)
                    (uint64_t[]){ now == first }, 1);
 }
 
-static void do_create(const struct command *c)
-{
-        CUmemAllocationProp prop = {
-                .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) }
-        };
-        int is_bare = c->count > 4;
-
-        say(cuMemCreate(AT(handles, c, 1), number(c, 2), is_bare ? NULL : &prop, 0));
-}
-
-static void do_release_handle(const struct command *c)
-{
-        say(cuMemRelease(handles[slot(c, 1)]));
-}
-
-static void do_map(const struct command *c)
-{
-        unsigned m = slot(c, 1);
-        CUresult rc = cuMemAddressReserve(&mapped[m], number(c, 3), 0, 0, 0);
-
-        mapped_bytes[m] = number(c, 3);
-        if (rc == CUDA_SUCCESS)
-                rc = cuMemMap(mapped[m], mapped_bytes[m], 0, handles[slot(c, 2)], 0);
-        say(rc);
-}
-
-static void do_unmap(const struct command *c)
-{
-        unsigned m = slot(c, 1);
-
-        say(cuMemUnmap(mapped[m], mapped_bytes[m]));
-}
-
-static void do_retain_handle(const struct command *c)
-{
-        say(cuMemRetainAllocationHandle(AT(handles, c, 1),
-                                        (void *)(uintptr_t)(mapped[slot(c, 2)] + number(c, 3))));
-}
-
-static void do_export(const struct command *c)
-{
-        say(cuMemExportToShareableHandle(AT(descriptors, c, 1), handles[slot(c, 2)],
-                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-}
-
-static void do_import(const struct command *c)
-{
-        say(cuMemImportFromShareableHandle(AT(handles, c, 1),
-                                           (void *)(intptr_t)descriptors[slot(c, 2)],
-                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-}
-
 static void do_array(const struct command *c)
 {
         CUDA_ARRAY3D_DESCRIPTOR shape = { .Width = number(c, 2),
@@ -275,76 +215,6 @@ static void do_end_mipmap(const struct command *c)
         CUresult rc = cuMipmappedArrayDestroy(mipmaps[slot(c, 1)]);
 
         mipmaps[slot(c, 1)] = NULL;
-        say(rc);
-}
-
-static void do_module(const struct command *c)
-{
-        say(cuModuleLoadData(AT(modules, c, 1), "aliquot-sim builtin"));
-}
-
-static void do_module_file(const struct command *c)
-{
-        say(cuModuleLoad(AT(modules, c, 1), c->word[2]));
-}
-
-static void *read_image(const char *path)
-{
-        FILE *file = fopen(path, "re");
-        char *image = calloc(1, 1 << 20);
-        size_t bytes = file && image ? fread(image, 1, (1 << 20) - 1, file) : 0;
-
-        if (file)
-                fclose(file);
-        if (!bytes)
-                abort();
-        return image;
-}
-
-static void do_module_data(const struct command *c)
-{
-        void *image = read_image(c->word[2]);
-
-        say(cuModuleLoadData(AT(modules, c, 1), image));
-        free(image);
-}
-
-static void do_library_data(const struct command *c)
-{
-        void *image = read_image(c->word[2]);
-        CUresult rc = cuLibraryLoadData(AT(libraries, c, 1), image, NULL, NULL, 0, NULL, NULL, 0);
-        CUmodule module;
-
-        if (rc == CUDA_SUCCESS)
-                rc = cuLibraryGetModule(&module, libraries[slot(c, 1)]);
-        say(rc);
-        free(image);
-}
-
-static void do_end_module(const struct command *c)
-{
-        CUresult rc = cuModuleUnload(modules[slot(c, 1)]);
-
-        modules[slot(c, 1)] = NULL;
-        say(rc);
-}
-
-static void do_library(const struct command *c)
-{
-        CUmodule module;
-        CUresult rc = cuLibraryLoadData(AT(libraries, c, 1), "aliquot-sim builtin", NULL, NULL, 0,
-                                        NULL, NULL, 0);
-
-        if (rc == CUDA_SUCCESS)
-                rc = cuLibraryGetModule(&module, libraries[slot(c, 1)]);
-        say(rc);
-}
-
-static void do_end_library(const struct command *c)
-{
-        CUresult rc = cuLibraryUnload(libraries[slot(c, 1)]);
-
-        libraries[slot(c, 1)] = NULL;
         say(rc);
 }
 
@@ -430,24 +300,6 @@ static void do_attributes(const struct command *c)
         }
 }
 
-/* Keeps the device busy for so many ns. */
-static void do_spin(const struct command *c)
-{
-        uint64_t ns = number(c, 1);
-        void *params[] = { &ns };
-        CUfunction spin;
-        CUmodule code;
-        CUresult rc = cuModuleLoadData(&code, "aliquot-sim builtin");
-
-        if (rc == CUDA_SUCCESS)
-                rc = cuModuleGetFunction(&spin, code, "spin_ns");
-        if (rc == CUDA_SUCCESS)
-                rc = cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-        if (rc == CUDA_SUCCESS && c->count < 3) /* "spin NS on": not waited for */
-                rc = cuCtxSynchronize();
-        say(rc);
-}
-
 static const struct verb commands[] = {
         { "init", do_init },
         { "context", do_context },
@@ -474,24 +326,10 @@ static const struct verb commands[] = {
         { "end-pool", do_end_pool },
         { "use-pool", do_use_pool },
         { "current-pool", do_current_pool },
-        { "create", do_create },
-        { "release-handle", do_release_handle },
-        { "map", do_map },
-        { "unmap", do_unmap },
-        { "retain-handle", do_retain_handle },
-        { "export", do_export },
-        { "import", do_import },
         { "array", do_array },
         { "end-array", do_end_array },
         { "mipmap", do_mipmap },
         { "end-mipmap", do_end_mipmap },
-        { "module", do_module },
-        { "module-file", do_module_file },
-        { "module-data", do_module_data },
-        { "library-data", do_library_data },
-        { "end-module", do_end_module },
-        { "library", do_library },
-        { "end-library", do_end_library },
         { "ipc-get", do_ipc_get },
         { "ipc-print", do_ipc_print },
         { "ipc-parse", do_ipc_parse },
@@ -500,7 +338,6 @@ static const struct verb commands[] = {
         { "info", do_info },
         { "info-old", do_info_old },
         { "attributes", do_attributes },
-        { "spin", do_spin },
 };
 
 static bool obey_one_of(const struct verb *verbs, size_t count, const struct command *c)
@@ -517,6 +354,8 @@ static bool obey_one_of(const struct verb *verbs, size_t count, const struct com
 static void obey(const struct command *c)
 {
         if (obey_one_of(commands, sizeof(commands) / sizeof(commands[0]), c) ||
+            obey_one_of(vmm_verbs, vmm_verb_count, c) ||
+            obey_one_of(code_verbs, code_verb_count, c) ||
             obey_one_of(graph_verbs, graph_verb_count, c) ||
             obey_one_of(view_verbs, view_verb_count, c))
                 return;

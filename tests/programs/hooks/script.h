@@ -25,6 +25,10 @@ struct verb {
         void (*run)(const struct command *);
 };
 
+extern const struct verb vmm_verbs[];
+extern const size_t vmm_verb_count;
+extern const struct verb code_verbs[];
+extern const size_t code_verb_count;
 extern const struct verb graph_verbs[];
 extern const size_t graph_verb_count;
 extern const struct verb view_verbs[];
