@@ -1,84 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process finds its session once, shares it with its equals, and fails closed with one line.
- *
- * Each story is a process of its own, since a process finds out only once.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/atomic.h"
 #include "shim/charge.h"
-#include "shim/session.h"
 #include "store/store.h"
 
-/* Last: it defines fail(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#define GIB (UINT64_C(1) << 30)
-#define HANG_SECONDS 30
-#define THREADS 16
-#define PROCESSES 16
-
-static char folder[64];
-static char folder_variable[96];
-
-/* What a story's process had to say. */
-struct answer {
-        int state;
-        int calls_of_lister;
-        uint64_t session_id[2];
-        uint64_t limit_bytes[2];
-        char lines[1024]; /* on its standard error */
-        char error[512];
-};
-
-static _Atomic int lister_calls;
-
-static int two_gpus(struct session_gpu *ret, size_t max)
-{
-        add_relaxed(&lister_calls, 1);
-        ret[0] = (struct session_gpu){ .uuid = { 0xaa, 1 }, .card_bytes = 16 * GIB };
-        ret[1] = (struct session_gpu){ .uuid = { 0xbb, 2 }, .card_bytes = 16 * GIB };
-        return 2;
-}
+#include "session_fixture.h"
 
 static int cannot_tell(struct session_gpu *ret, size_t max)
 {
         return -1;
 }
-
-static void describe(struct answer *answer)
-{
-        answer->state = session_state();
-        answer->calls_of_lister = lister_calls;
-        snprintf(answer->error, sizeof(answer->error), "%s", session_error());
-        if (!session_limits())
-                return;
-        memcpy(answer->session_id, session_limits()->session_id, 16);
-        for (unsigned i = 0; i < 2; i++)
-                answer->limit_bytes[i] = session_limits()->device[i].limit_bytes;
-}
-
-static void check(bool is_true, int line)
-{
-        if (!is_true) {
-                dprintf(STDERR_FILENO, "check in line %d failed\n", line);
-                _exit(99);
-        }
-}
-#define CHECK(condition) check(condition, __LINE__)
 
 static void just_start(void)
 {
@@ -94,43 +31,6 @@ static void just_start(void)
         CHECK(before == after);
         session_start(two_gpus);
 }
-
-/* Runs `story` in a process with this environment. */
-static struct answer run(void (*story)(void), char *const *environment)
-{
-        struct answer answer = { 0 };
-        int out[2], lines[2], status = 0;
-        ssize_t got;
-        pid_t child;
-
-        assert_int_equal(pipe(out), 0);
-        assert_int_equal(pipe(lines), 0);
-        child = fork();
-        if (child == 0) {
-                alarm(HANG_SECONDS);
-                clearenv();
-                putenv(folder_variable);
-                for (; *environment; environment++)
-                        putenv(*environment);
-                dup2(lines[1], STDERR_FILENO);
-                close(lines[1]);
-                story();
-                describe(&answer);
-                _exit(write(out[1], &answer, sizeof(answer)) != sizeof(answer));
-        }
-        close(out[1]);
-        close(lines[1]);
-        got = read(out[0], &answer, sizeof(answer));
-        answer.lines[read(lines[0], answer.lines, sizeof(answer.lines) - 1)] = '\0';
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (status != 0 || got != sizeof(answer))
-                fail_msg("the story's process ended with %d: %s", status, answer.lines);
-        close(out[0]);
-        close(lines[0]);
-        return answer;
-}
-
-#define run_with(story, ...) run(story, (char *[]){ __VA_ARGS__, NULL })
 
 /* Broken, with exactly one line that holds this word. */
 static void expect_broken(const struct answer *answer, const char *word)
@@ -289,130 +189,6 @@ static void test_a_driver_that_cannot_tell_its_gpus(void **state)
         expect_broken(&answer, "could not be told");
 }
 
-static void *start_and_look(void *unused)
-{
-        return (void *)(uintptr_t)session_start(two_gpus);
-}
-
-static void start_from_many_threads(void)
-{
-        pthread_t threads[THREADS];
-        void *seen;
-
-        for (int i = 0; i < THREADS; i++)
-                CHECK(pthread_create(&threads[i], NULL, start_and_look, NULL) == 0);
-        for (int i = 0; i < THREADS; i++) {
-                CHECK(pthread_join(threads[i], &seen) == 0);
-                CHECK((uintptr_t)seen == SESSION_ACTIVE);
-        }
-}
-
-static void test_many_threads_come_first(void **state)
-{
-        struct answer answer = run_with(start_from_many_threads, "ALIQUOT_MEMORY=4GiB");
-
-        assert_int_equal(answer.state, SESSION_ACTIVE);
-        assert_int_equal(answer.calls_of_lister, 1);
-}
-
-static int gate[2];
-
-/* Stays in the driver until it is let go. */
-static int slow_lister(struct session_gpu *ret, size_t max)
-{
-        char go;
-
-        CHECK(write(gate[1], "x", 1) == 1);
-        CHECK(read(gate[0], &go, 1) == 1);
-        return two_gpus(ret, max);
-}
-
-static void *start_slowly(void *unused)
-{
-        session_start(slow_lister);
-        return NULL;
-}
-
-static void fork_while_a_thread_finds_out(void)
-{
-        int there[2], back[2], status;
-        pthread_t thread;
-        char go;
-        pid_t child;
-
-        CHECK(pipe(there) == 0 && pipe(back) == 0);
-        gate[0] = back[0];
-        gate[1] = there[1];
-        CHECK(pthread_create(&thread, NULL, start_slowly, NULL) == 0);
-        CHECK(read(there[0], &go, 1) == 1);
-        child = fork();
-        if (child == 0) {
-                alarm(HANG_SECONDS);
-                _exit(session_start(two_gpus) != SESSION_ACTIVE);
-        }
-        CHECK(waitpid(child, &status, 0) == child && status == 0);
-        CHECK(write(back[1], "x", 1) == 1);
-        pthread_join(thread, NULL);
-}
-
-/* The thread that was finding out does not exist in the child. */
-static void test_a_child_does_not_wait_for_a_thread_that_it_lacks(void **state)
-{
-        struct answer answer = run_with(fork_while_a_thread_finds_out, "ALIQUOT_MEMORY=4GiB");
-
-        assert_int_equal(answer.state, SESSION_ACTIVE);
-}
-
-static int nosy_lister(struct session_gpu *ret, size_t max)
-{
-        /* As when the driver, asked by us, calls an entry of ours. */
-        CHECK(session_start(two_gpus) == SESSION_UNKNOWN);
-        CHECK(session_device((const uint8_t[16]){ 0xaa }, GIB) == CHARGE_NO_DEVICE);
-        return two_gpus(ret, max);
-}
-
-static void start_nosily(void)
-{
-        CHECK(session_start(nosy_lister) == SESSION_ACTIVE);
-}
-
-static void test_a_call_from_inside_is_passed_on(void **state)
-{
-        struct answer answer = run_with(start_nosily, "ALIQUOT_MEMORY=4GiB");
-
-        assert_int_equal(answer.state, SESSION_ACTIVE);
-}
-
-static void start_many_processes(void)
-{
-        int out[2];
-
-        CHECK(pipe(out) == 0);
-        for (int i = 0; i < PROCESSES; i++) {
-                if (fork() == 0) {
-                        if (session_start(two_gpus) != SESSION_ACTIVE)
-                                _exit(1);
-                        _exit(write(out[1], session_limits()->session_id, 16) != 16);
-                }
-        }
-        CHECK(session_start(two_gpus) == SESSION_ACTIVE);
-        for (int i = 0; i < PROCESSES; i++) {
-                uint64_t id[2];
-                int status;
-
-                CHECK(wait(&status) > 0 && status == 0);
-                CHECK(read(out[0], id, 16) == 16);
-                CHECK(memcmp(id, session_limits()->session_id, 16) == 0);
-        }
-}
-
-static void test_many_processes_come_first(void **state)
-{
-        struct answer answer = run_with(start_many_processes, "ALIQUOT_MEMORY=3GiB");
-
-        assert_int_equal(answer.state, SESSION_ACTIVE);
-}
-
 static int remove_session(void)
 {
         struct store store;
@@ -479,24 +255,6 @@ static void test_the_log_goes_where_it_was_sent(void **state)
         assert_non_null(strstr(text, "made as memory=4294967296"));
 }
 
-static int fresh_folder(void **state)
-{
-        strcpy(folder, "/dev/shm/aliquot-test-XXXXXX");
-        assert_non_null(mkdtemp(folder));
-        snprintf(folder_variable, sizeof(folder_variable), "ALIQUOT_RUNTIME_DIR=%s", folder);
-        return 0;
-}
-
-static int drop_folder(void **state)
-{
-        char command[128];
-
-        snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-        return system(command);
-}
-
-#define story(test) cmocka_unit_test_setup_teardown(test, fresh_folder, drop_folder)
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -507,10 +265,6 @@ int main(void)
                 story(test_a_limit_on_the_size_of_files),
                 story(test_a_refused_gpu_leaves_errno),
                 story(test_a_driver_that_cannot_tell_its_gpus),
-                story(test_many_threads_come_first),
-                story(test_a_child_does_not_wait_for_a_thread_that_it_lacks),
-                story(test_a_call_from_inside_is_passed_on),
-                story(test_many_processes_come_first),
                 story(test_a_session_that_is_removed),
                 story(test_the_log_goes_where_it_was_sent),
         };
