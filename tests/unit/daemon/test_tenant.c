@@ -1,214 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The socket of a session: who is let in and gets what, who is refused and why, and that nobody who
- * is slow, silent or malicious is in anybody's way. Daemon and joiner are this one process, which
- * turns the loop between what they say.
+ * is slow, silent or malicious is in anybody's way.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/text.h"
-#include "daemon/tenant_parts.h"
-
-/* Last: it defines fail(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#define GIB (UINT64_C(1) << 30)
-#define TURNS 2000 /* of a millisecond: a bound on hangs */
-
-static struct store store;
-static struct config config;
-static struct event_base *base;
-static struct database *database;
-static struct node *node;
-static struct tenants *tenants;
-static const uint8_t gpu[16] = { 7 };
-
-/* What a joiner was answered. */
-static union message_answer answer;
-static int limits = -1, slots = -1;
-
-/* -- The stage -------------------------------------------------------------------------------- */
-
-static void turn(void)
-{
-        event_base_loop(base, EVLOOP_NONBLOCK);
-}
-
-static void open_tenants(void)
-{
-        const struct tenants_options options = { base, node, &config };
-        struct error err = { 0 };
-
-        if (tenants_start(&tenants, &options, &err) < 0)
-                fail_msg("%s", err.text);
-}
-
-static void step(const struct sessions_event *event)
-{
-        static struct sessions_actions actions;
-        struct error err = { 0 };
-
-        if (node_step(node, event, "test", &actions, &err) < 0 || actions.answer != SESSIONS_YES)
-                fail_msg("%d %s", actions.answer, err.text);
-}
-
-static void create(const char *name)
-{
-        struct sessions_one session = { .id = { 1, (uint8_t)name[0] },
-                                        .owner_uid = geteuid(),
-                                        .weight = 100,
-                                        .share_count = 1 };
-
-        memcpy(session.share[0].uuid, gpu, sizeof(gpu));
-        session.share[0].memory_bytes = GIB;
-        text_put(session.name, sizeof(session.name), NULL, "%s", name);
-        step(&(struct sessions_event){
-                .type = SESSIONS_CREATE, .name = session.name, .session = &session });
-}
-
-static int raise_stage(void **state)
-{
-        struct node_options options = { .store = &store,
-                                        .policy = &config.policy,
-                                        .nvml = "/no/such/library" };
-        struct sessions_event here = { .type = SESSIONS_GPU_HERE };
-        char path[DATABASE_PATH_BYTES];
-        struct error err = { 0 };
-
-        strcpy(store.path, "/dev/shm/aliquot-test-XXXXXX");
-        assert_non_null(mkdtemp(store.path));
-        snprintf(path, sizeof(path), "%.64s/" DATABASE_FILE, store.path);
-        config_init(&config);
-        base = event_base_new();
-        if (database_open(path, true, &database, &err) < 0)
-                fail_msg("%s", err.text);
-        options.base = base;
-        options.database = database;
-        if (node_open(&node, &options, &err) < 0)
-                fail_msg("%s", err.text);
-        memcpy(here.gpu.uuid, gpu, sizeof(gpu));
-        here.gpu.card_bytes = 16 * GIB;
-        step(&here);
-        create("a");
-        open_tenants();
-        return 0;
-}
-
-static void drop_descriptors(void)
-{
-        if (limits >= 0)
-                close(limits);
-        if (slots >= 0)
-                close(slots);
-        limits = slots = -1;
-}
-
-static int strike_stage(void **state)
-{
-        char command[STORE_PATH_BYTES + 16];
-
-        drop_descriptors();
-        unsetenv("GPUSLICE_IPC_TOKEN");
-        tenants_stop(tenants);
-        tenants = NULL;
-        node_close(node);
-        database_close(database);
-        event_base_free(base);
-        snprintf(command, sizeof(command), "rm -rf '%s'", store.path);
-        return system(command);
-}
-
-/* -- A joiner --------------------------------------------------------------------------------- */
-
-static struct sockaddr_un address_of(const char *name)
-{
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-        snprintf(address.sun_path, sizeof(address.sun_path), "%.64s/sessions/%s/socket", store.path,
-                 name);
-        return address;
-}
-
-/* Negative errno: nobody is there. */
-static int connect_to(const char *name)
-{
-        const struct sockaddr_un address = address_of(name);
-        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-        assert_true(fd >= 0);
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-                return fd;
-        close(fd);
-        return -errno;
-}
-
-/* -1 when the connection ended without an answer, 0 when it did not end; else its type. */
-static int hear(int fd)
-{
-        char message[MESSAGE_MOST], control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
-        struct iovec part = { message, sizeof(message) };
-        struct msghdr header = { .msg_iov = &part,
-                                 .msg_iovlen = 1,
-                                 .msg_control = control,
-                                 .msg_controllen = sizeof(control) };
-        ssize_t got = -1;
-        const struct cmsghdr *rights;
-
-        for (unsigned i = 0; got < 0 && i < TURNS; i++) {
-                turn();
-                got = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-                if (got < 0 && errno != EAGAIN)
-                        return -1;
-                if (got < 0)
-                        usleep(1000);
-        }
-        if (got <= 0)
-                return got < 0 ? 0 : -1;
-        drop_descriptors();
-        rights = CMSG_FIRSTHDR(&header);
-        if (rights) {
-                memcpy(&limits, CMSG_DATA(rights), sizeof(int));
-                memcpy(&slots, CMSG_DATA(rights) + sizeof(int), sizeof(int));
-        }
-        return message_read_answer(message, (size_t)got, &answer, NULL);
-}
-
-static int say(const char *name, const void *message, size_t bytes)
-{
-        int fd = connect_to(name);
-        int type;
-
-        assert_true(fd >= 0);
-        assert_int_equal(send(fd, message, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
-        type = hear(fd);
-        close(fd);
-        return type;
-}
-
-static int join_with(const char *name, const struct message_wish *wish)
-{
-        char message[MESSAGE_MOST];
-
-        return say(name, message, message_write_hello(message, wish));
-}
-
-static int join(const char *name)
-{
-        return join_with(name, &(struct message_wish){ .command = "test" });
-}
+#include "tenant_fixture.h"
 
 static void expect_refused(int type, enum message_code code, const char *word)
 {
@@ -218,8 +17,6 @@ static void expect_refused(int type, enum message_code code, const char *word)
                 fail_msg("'%s' is not in: %s", word, answer.refused.reason);
         assert_int_equal(limits, -1);
 }
-
-/* -- Stories ---------------------------------------------------------------------------------- */
 
 static void test_who_joins_gets_both_pages(void **state)
 {
@@ -425,80 +222,6 @@ static void test_the_next_daemon_listens_again(void **state)
         assert_int_equal(join("a"), MESSAGE_WELCOME);
 }
 
-/* A process of its own: says HELLO, and lives until it is told by a pipe. */
-static pid_t start_tenant(int *ret_end)
-{
-        char message[MESSAGE_MOST];
-        size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "child" });
-        int ends[2];
-        pid_t child;
-
-        assert_int_equal(pipe(ends), 0);
-        child = fork();
-        if (child == 0) {
-                int fd = connect_to("a");
-
-                close(ends[1]);
-                if (send(fd, message, bytes, MSG_NOSIGNAL) < 0 || read(ends[0], message, 1) < 0)
-                        _exit(1);
-                _exit(0);
-        }
-        close(ends[0]);
-        *ret_end = ends[1];
-        return child;
-}
-
-static void test_a_death_is_known_at_once(void **state)
-{
-        int end;
-        pid_t child = start_tenant(&end);
-
-        for (unsigned i = 0; !tenants_counts(tenants)->joined && i < TURNS; i++) {
-                turn();
-                usleep(1000);
-        }
-        if (!tenants_counts(tenants)->watched) {
-                print_message("this kernel has no pidfd\n");
-                skip();
-        }
-        assert_int_equal(tenants_counts(tenants)->left, 0);
-        close(end);
-        assert_int_equal(waitpid(child, NULL, 0), child);
-        for (unsigned i = 0; !tenants_counts(tenants)->left && i < TURNS; i++) {
-                turn();
-                usleep(1000);
-        }
-        assert_int_equal(tenants_counts(tenants)->left, 1);
-        assert_int_equal(tenants_counts(tenants)->watched, 0);
-}
-
-static void test_a_peer_is_known_by_the_kernels_word(void **state)
-{
-        struct tenant_peer peer;
-        int pair[2];
-
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-        assert_true(tenant_peer_read(pair[0], &peer));
-        tenant_peer_identify(&peer);
-        assert_int_equal(peer.uid, geteuid());
-        assert_int_equal(peer.pid, getpid());
-        assert_true(peer.held >= 0);
-        assert_int_equal(peer.start_ticks, usage_start_ticks((uint32_t)getpid()));
-        assert_int_equal(peer.cgroup[0], '/');
-        tenant_peer_end(&peer);
-        close(pair[0]);
-        close(pair[1]);
-}
-
-static void test_who_asks_twice_is_watched_once(void **state)
-{
-        assert_int_equal(join("a"), MESSAGE_WELCOME);
-        assert_int_equal(join("a"), MESSAGE_WELCOME);
-        assert_true(tenants_counts(tenants)->watched <= 1);
-}
-
-#define story(test) cmocka_unit_test_setup_teardown(test, raise_stage, strike_stage)
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -517,9 +240,6 @@ int main(void)
                 story(test_a_socket_comes_and_goes_with_its_session),
                 story(test_a_name_made_anew_is_another_socket),
                 story(test_the_next_daemon_listens_again),
-                story(test_a_death_is_known_at_once),
-                story(test_a_peer_is_known_by_the_kernels_word),
-                story(test_who_asks_twice_is_watched_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
