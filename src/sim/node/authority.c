@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Taking part in virtual time: joining, leaving, waiting, waking. See authority.h.
- *
- * A thread may reach the same authority through two libraries of a process, each with this code
- * and its own memory of the thread: whichever has none yet looks for the thread's party by its id.
  */
 #include "sim/node/authority.h"
 
@@ -27,12 +24,6 @@
 #define LOOK_NS 1000000
 #define BEGIN_BY_NS (10 * SECOND_NS)
 
-static __thread struct {
-        struct authority *authority;
-        uint32_t index, generation;
-        int cancelling; /* how it stood before lock() */
-} self __attribute__((tls_model("initial-exec")));
-
 uint64_t machine_now_ns(void)
 {
         struct timespec now;
@@ -43,183 +34,90 @@ uint64_t machine_now_ns(void)
 
 void authority_make(struct authority *authority)
 {
-        robust_init(&authority->lock);
-        authority->running = AUTHORITY_NOBODY;
+        struct authority_state *state = &authority->state[0];
+
+        cell_make(&authority->cell, sizeof(authority->state[0]));
+        for (uint32_t i = 0; i < AUTHORITY_PARTIES; i++)
+                robust_init(&authority->place[i].alive);
         store_relaxed(&authority->watcher, AUTHORITY_NOBODY);
-        store_relaxed(&authority->now_ns, SECOND_NS);
-        store_relaxed(&authority->idle_since_ns, machine_now_ns());
+        state->head.bytes = offsetof(struct authority_state, party);
+        state->running = AUTHORITY_NOBODY;
+        store_relaxed(&state->now_ns, SECOND_NS);
+        store_relaxed(&state->idle_since_ns, machine_now_ns());
 }
 
-/* A thread is not cancelled with the lock in hand, though what is done under it may look into
- * /proc. */
-static void lock(struct authority *authority)
+/* How its thread's own party stands, in the record. */
+static uint32_t look(struct authority *authority, uint32_t index, bool *ret_is_woken)
 {
-        struct party *party = NULL;
-        int cancelling;
+        uint64_t seen;
+        uint32_t go;
 
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
-        /* A thread that sleeps on our lock does not block elsewhere. */
-        if (self.authority == authority) {
-                party = &authority->party[self.index];
-                store_release(&party->is_calling, 1);
+        do {
+                const struct authority_state *state =
+                        cell_look(&authority->cell, authority->state, &seen);
+
+                go = load_relaxed(&state->party[index].go);
+                *ret_is_woken = load_relaxed(&state->party[index].is_woken);
+        } while (!cell_is_current(&authority->cell, seen));
+        return go;
+}
+
+/* Looks after who runs, unless it is the caller by now. What somebody else does meanwhile makes the
+ * look void, and needless. */
+static void look_after(struct authority *authority, uint32_t index, uint32_t seen)
+{
+        struct draft draft;
+
+        draft_begin(&draft, authority);
+        if (load_relaxed(&draft.state->party[index].go) != seen) {
+                draft_drop(&draft);
+                return;
         }
-        if (robust_lock(&authority->lock) == EOWNERDEAD) {
-                authority_repair(authority);
-                pthread_mutex_consistent(&authority->lock);
-        }
-        if (party)
-                store_release(&party->is_calling, 0);
-        self.cancelling = cancelling;
+        authority_watch(&draft);
+        (void)draft_commit(&draft);
 }
 
-static void unlock(struct authority *authority)
+/* Sleeps until it may run: until `go` is no longer as it was seen. Whether it was woken. */
+static bool rest(struct authority *authority, uint32_t index, uint32_t seen)
 {
-        int cancelling = self.cancelling;
+        struct party_place *place = &authority->place[index];
+        bool is_woken, is_over;
 
-        pthread_mutex_unlock(&authority->lock);
-        authority_wake_next();
-        pthread_setcancelstate(cancelling, NULL);
-}
-
-/* -- parties -------------------------------------------------------------------------------------
- */
-
-/* Its parent's parties are not its own. */
-static void forked_child(void)
-{
-        self.authority = NULL;
-}
-
-static void watch_forks(void)
-{
-        pthread_atfork(NULL, NULL, forked_child);
-}
-
-static int32_t thread_id(void)
-{
-        return (int32_t)syscall(SYS_gettid);
-}
-
-/* The calling thread's party, or NULL. */
-static struct party *own_party(struct authority *authority)
-{
-        int32_t tid;
-
-        if (self.authority == authority) {
-                struct party *party = &authority->party[self.index];
-
-                if (party->state != PARTY_FREE && party->generation == self.generation)
-                        return party;
-        }
-        self.authority = NULL;
-        tid = thread_id();
-        for (uint32_t i = 0; i < authority->high; i++) {
-                struct party *party = &authority->party[i];
-
-                if (party->state == PARTY_FREE || party->tid != tid || party->is_expected ||
-                    party->pid != getpid() || !party_is_in_sight(party) || !party_is_alive(party))
-                        continue;
-                self.authority = authority;
-                self.index = i;
-                self.generation = party->generation;
-                return party;
-        }
-        return NULL;
-}
-
-/* One for this process, for no thread yet. NULL: no room. */
-static struct party *party_take(struct authority *authority, enum time_role role)
-{
-        static pthread_once_t once = PTHREAD_ONCE_INIT;
-        struct party *party = NULL;
-        uint64_t number = 0;
-
-        pthread_once(&once, watch_forks);
-        for (uint32_t i = 0; i < AUTHORITY_PARTIES; i++) {
-                struct party *at = &authority->party[i];
-
-                if (i >= authority->high && party)
-                        break;
-                if (at->state == PARTY_FREE)
-                        party = party ? party : at;
-                else if (at->pid == getpid() && at->number > number)
-                        number = at->number;
-        }
-        if (!party)
-                return NULL;
-        if (party - authority->party >= (ptrdiff_t)authority->high)
-                authority->high = (uint32_t)(party - authority->party) + 1;
-        party->generation++;
-        party->is_background = role == TIME_BACKGROUND;
-        party->is_expected = 1;
-        party->tid = 0;
-        party->number = number + 1;
-        party->deadline_ns = TIME_NEVER;
-        party->word = 0;
-        party->words = 0;
-        store_relaxed(&party->is_asleep, 0);
-        store_relaxed(&party->is_calling, 0);
-        robust_init(&party->alive);
-        party_sign(party);
-        return party;
-}
-
-/* From now on the calling thread is the party. */
-static void party_be(struct authority *authority, struct party *party)
-{
-        party->tid = thread_id();
-        party->is_expected = 0;
-        (void)pthread_mutex_trylock(&party->alive); /* free: nobody else ever waits for it */
-        self.authority = authority;
-        self.index = (uint32_t)(party - authority->party);
-        self.generation = party->generation;
-}
-
-/* Sleeps, without the lock, until it may run: until `go` is no longer as it was seen. */
-static void rest(struct authority *authority, struct party *party, uint32_t seen)
-{
-        while (load_acquire(&party->go) == seen) {
-                bool is_watcher =
-                        load_relaxed(&authority->watcher) == (uint32_t)(party - authority->party);
+        while (look(authority, index, &is_woken) == seen) {
+                bool is_watcher = load_relaxed(&authority->watcher) == index;
                 struct timespec span = { .tv_nsec = is_watcher ? WATCH_NS : WATCH_FOR_WATCHER_NS };
-                bool is_over;
+                uint32_t bell = load_acquire(&place->bell);
 
-                store_relaxed(&party->is_asleep, 1);
+                store_relaxed(&place->is_asleep, 1);
                 fence_seq_cst();
-                is_over = load_acquire(&party->go) == seen &&
-                          syscall(SYS_futex, &party->go, FUTEX_WAIT, seen, &span, NULL, 0) < 0 &&
+                is_over = look(authority, index, &is_woken) == seen &&
+                          syscall(SYS_futex, &place->bell, FUTEX_WAIT, bell, &span, NULL, 0) < 0 &&
                           errno == ETIMEDOUT;
-                store_relaxed(&party->is_asleep, 0);
-                if (!is_over)
-                        continue;
-                lock(authority);
-                if (load_acquire(&party->go) == seen)
-                        authority_watch(authority);
-                unlock(authority);
+                store_relaxed(&place->is_asleep, 0);
+                if (is_over)
+                        look_after(authority, index, seen);
         }
+        return is_woken;
 }
 
-/* The party is in line or waits: gives the turn on, gives the lock back, and rests. */
-static void yield_and_unlock(struct authority *authority, struct party *party)
+/* The party is in line or waits: gives the turn on, and rests. False: nothing has happened. */
+static bool yield(struct draft *draft, struct party *party, bool *ret_is_woken)
 {
-        uint32_t index = (uint32_t)(party - authority->party);
+        struct authority *authority = draft->authority;
+        uint32_t index = party_index(draft, party);
         uint32_t seen = load_relaxed(&party->go);
+        bool is_resting;
 
-        if (authority->running == index)
-                authority->running = AUTHORITY_NOBODY;
-        authority_dispatch(authority);
-        if (load_relaxed(&party->go) == seen)
+        if (draft->state->running == index)
+                draft->state->running = AUTHORITY_NOBODY;
+        authority_dispatch(draft);
+        is_resting = load_relaxed(&party->go) == seen;
+        if (!draft_commit(draft))
+                return false;
+        if (is_resting)
                 store_relaxed(&authority->watcher, index);
-        unlock(authority);
-        rest(authority, party, seen);
-}
-
-static void leave(struct authority *authority, struct party *party)
-{
-        self.authority = NULL;
-        pthread_mutex_unlock(&party->alive);
-        party_drop(authority, party);
-        authority_dispatch(authority);
+        *ret_is_woken = rest(authority, index, seen);
+        return true;
 }
 
 /* -- calls ---------------------------------------------------------------------------------------
@@ -227,74 +125,94 @@ static void leave(struct authority *authority, struct party *party)
 
 uint64_t authority_now(struct authority *authority)
 {
-        uint64_t idle_since_ns = load_acquire(&authority->idle_since_ns), now_ns;
+        uint64_t seen, idle_since_ns, now_ns;
 
-        if (!idle_since_ns)
-                return load_acquire(&authority->now_ns);
-        lock(authority);
-        idle_since_ns = load_relaxed(&authority->idle_since_ns);
-        now_ns = load_relaxed(&authority->now_ns);
-        if (idle_since_ns)
-                now_ns += machine_now_ns() - idle_since_ns;
-        unlock(authority);
-        return now_ns;
+        do {
+                const struct authority_state *state =
+                        cell_look(&authority->cell, authority->state, &seen);
+
+                now_ns = load_relaxed(&state->now_ns);
+                idle_since_ns = load_relaxed(&state->idle_since_ns);
+        } while (!cell_is_current(&authority->cell, seen));
+        return idle_since_ns ? now_ns + machine_now_ns() - idle_since_ns : now_ns;
 }
 
-static bool has_foreground(const struct authority *authority)
+static bool has_foreground(const struct authority_state *state)
 {
-        for (uint32_t i = 0; i < authority->high; i++) {
-                if (authority->party[i].state != PARTY_FREE && !authority->party[i].is_background)
+        for (uint32_t i = 0; i < state->high; i++) {
+                if (state->party[i].state != PARTY_FREE && !state->party[i].is_background)
                         return true;
         }
         return false;
 }
 
 /* Before the first of a company of programs: those before it are gone. */
-static void prepare_beginning(struct authority *authority, uint32_t begin_with)
+static void prepare_beginning(struct draft *draft, uint32_t begin_with)
 {
-        authority_sweep(authority);
-        if (!has_foreground(authority)) {
-                authority->is_begun = 0;
-                authority->begin_with = 0;
-                authority->begin_by_ns = machine_now_ns() + BEGIN_BY_NS;
+        struct authority_state *state = draft->state;
+
+        authority_sweep(draft);
+        if (!has_foreground(state)) {
+                state->is_begun = 0;
+                state->begin_with = 0;
+                state->begin_by_ns = machine_now_ns() + BEGIN_BY_NS;
         }
-        if (!authority->is_begun && begin_with > authority->begin_with)
-                authority->begin_with = begin_with;
+        if (!state->is_begun && begin_with > state->begin_with)
+                state->begin_with = begin_with;
+}
+
+/* False: to be tried again. */
+static bool try_join(struct authority *authority, enum time_role role, uint32_t begin_with)
+{
+        struct draft draft;
+        struct party *party;
+        bool is_woken;
+
+        draft_begin(&draft, authority);
+        party = own_party(&draft);
+        if (party && party->state != PARTY_ABSENT) {
+                draft_drop(&draft);
+                return true;
+        }
+        if (!party) {
+                if (role == TIME_FOREGROUND)
+                        prepare_beginning(&draft, begin_with);
+                party = party_take(&draft, role);
+                if (!party) {
+                        draft_drop(&draft);
+                        return true;
+                }
+                party_be(&draft, party);
+        }
+        party_make_ready(&draft, party);
+        return yield(&draft, party, &is_woken);
 }
 
 void authority_join(struct authority *authority, enum time_role role, uint32_t begin_with)
 {
-        struct party *party;
-
-        lock(authority);
-        party = own_party(authority);
-        if (party && party->state != PARTY_ABSENT) {
-                unlock(authority);
-                return;
-        }
-        if (!party) {
-                if (role == TIME_FOREGROUND)
-                        prepare_beginning(authority, begin_with);
-                party = party_take(authority, role);
-                if (!party) {
-                        unlock(authority);
-                        return;
-                }
-                party_be(authority, party);
-        }
-        party_make_ready(authority, party);
-        yield_and_unlock(authority, party);
+        while (!try_join(authority, role, begin_with))
+                ;
 }
 
 void authority_leave(struct authority *authority)
 {
+        struct draft draft;
         struct party *party;
+        uint32_t index;
 
-        lock(authority);
-        party = own_party(authority);
-        if (party)
-                leave(authority, party);
-        unlock(authority);
+        do {
+                draft_begin(&draft, authority);
+                party = own_party(&draft);
+                if (!party) {
+                        draft_drop(&draft);
+                        return;
+                }
+                index = party_index(&draft, party);
+                party_drop(&draft, party);
+                authority_dispatch(&draft);
+        } while (!draft_commit(&draft));
+        party_be_none();
+        pthread_mutex_unlock(&authority->place[index].alive);
 }
 
 uint64_t authority_word(const _Atomic uint32_t *address, bool is_private)
@@ -335,38 +253,52 @@ static bool has_changed(const struct awaited *awaited)
         return false;
 }
 
-static bool wait_for(struct authority *authority, const struct awaited *awaited,
-                     uint64_t deadline_ns)
+enum outcome { WOKEN, OVERDUE, TO_BE_TRIED_AGAIN };
+
+static enum outcome try_wait(struct authority *authority, const struct awaited *awaited,
+                             uint64_t deadline_ns)
 {
+        struct draft draft;
         struct party *party;
         bool is_passing, is_woken;
 
-        lock(authority);
+        draft_begin(&draft, authority);
         is_woken = has_changed(awaited);
-        if (is_woken || deadline_ns <= load_relaxed(&authority->now_ns)) {
-                unlock(authority);
-                return is_woken;
+        if (is_woken || deadline_ns <= load_relaxed(&draft.state->now_ns)) {
+                draft_drop(&draft);
+                return is_woken ? WOKEN : OVERDUE;
         }
-        party = own_party(authority);
+        party = own_party(&draft);
         is_passing = !party;
         if (!party)
-                party = party_take(authority, TIME_BACKGROUND);
+                party = party_take(&draft, TIME_BACKGROUND);
         if (!party) {
-                unlock(authority);
-                return wait_outside(authority, awaited->count > 0, deadline_ns);
+                draft_drop(&draft);
+                return wait_outside(authority, awaited->count > 0, deadline_ns) ? WOKEN : OVERDUE;
         }
         if (is_passing)
-                party_be(authority, party);
+                party_be(&draft, party);
         party->state = PARTY_WAITING;
         party->deadline_ns = deadline_ns;
         party->word = awaited->word;
         party->words = awaited->words;
-        party->waits_since = authority->next_turn++;
-        yield_and_unlock(authority, party);
-        is_woken = party->is_woken;
+        party->waits_since = draft.state->next_turn++;
+        if (!yield(&draft, party, &is_woken))
+                return TO_BE_TRIED_AGAIN;
         if (is_passing)
                 authority_leave(authority);
-        return is_woken;
+        return is_woken ? WOKEN : OVERDUE;
+}
+
+static bool wait_for(struct authority *authority, const struct awaited *awaited,
+                     uint64_t deadline_ns)
+{
+        enum outcome outcome;
+
+        do
+                outcome = try_wait(authority, awaited, deadline_ns);
+        while (outcome == TO_BE_TRIED_AGAIN);
+        return outcome == WOKEN;
 }
 
 bool authority_wait(struct authority *authority, const _Atomic uint32_t *address, uint32_t expected,
@@ -396,13 +328,13 @@ bool authority_wait_any(struct authority *authority, const _Atomic uint32_t *con
 }
 
 /* Who has waited longest for the word, or NULL. */
-static struct party *first_waiter(struct authority *authority, uint64_t word, bool is_private)
+static struct party *first_waiter(struct authority_state *state, uint64_t word, bool is_private)
 {
         struct party *first = NULL;
         uint64_t bit = is_private ? 0 : bit_of(word);
 
-        for (uint32_t i = 0; i < authority->high; i++) {
-                struct party *party = &authority->party[i];
+        for (uint32_t i = 0; i < state->high; i++) {
+                struct party *party = &state->party[i];
 
                 if (party->state != PARTY_WAITING || (party->word != word && !(party->words & bit)))
                         continue;
@@ -412,61 +344,85 @@ static struct party *first_waiter(struct authority *authority, uint64_t word, bo
         return first;
 }
 
+/* Commits also when nobody waits: one who has looked at the word, and is about to wait, then looks
+ * again. */
 void authority_wake(struct authority *authority, uint64_t word, uint32_t count)
 {
         bool is_private = word & 1;
-        struct party *party;
+        struct draft draft;
 
-        lock(authority);
-        while ((count > 0 || !is_private) && (party = first_waiter(authority, word, is_private))) {
-                party_make_ready(authority, party);
-                party->is_woken = 1;
-                count -= count > 0;
-        }
-        authority_dispatch(authority);
-        unlock(authority);
+        do {
+                uint32_t left = count;
+                struct party *party;
+
+                draft_begin(&draft, authority);
+                while ((left > 0 || !is_private) &&
+                       (party = first_waiter(draft.state, word, is_private))) {
+                        party_make_ready(&draft, party);
+                        store_relaxed(&party->is_woken, 1);
+                        left -= left > 0;
+                }
+                authority_dispatch(&draft);
+        } while (!draft_commit(&draft));
 }
 
 uint32_t authority_expect(struct authority *authority)
 {
+        struct draft draft;
         struct party *party;
-        uint32_t index = AUTHORITY_NOBODY;
 
-        lock(authority);
-        party = party_take(authority, TIME_FOREGROUND);
-        if (party) {
-                index = (uint32_t)(party - authority->party);
-                party_make_ready(authority, party);
-                authority_dispatch(authority);
-        }
-        unlock(authority);
-        return index;
+        do {
+                draft_begin(&draft, authority);
+                party = party_take(&draft, TIME_FOREGROUND);
+                if (!party) {
+                        draft_drop(&draft);
+                        return AUTHORITY_NOBODY;
+                }
+                party_make_ready(&draft, party);
+                authority_dispatch(&draft);
+        } while (!draft_commit(&draft));
+        /* Free for the thread that is to come. */
+        pthread_mutex_unlock(&authority->place[draft.taken].alive);
+        return draft.taken;
 }
 
 void authority_begin(struct authority *authority, uint32_t index)
 {
-        struct party *party = &authority->party[index];
+        struct draft draft;
         uint32_t seen;
 
-        lock(authority);
-        party_be(authority, party);
-        seen = load_relaxed(&party->go) - (party->state == PARTY_RUNNING);
-        unlock(authority);
-        rest(authority, party, seen);
+        /* One who looks whether its holder is alive has it for a moment. */
+        if (robust_lock(&authority->place[index].alive) == EOWNERDEAD)
+                pthread_mutex_consistent(&authority->place[index].alive);
+        do {
+                struct party *party;
+
+                draft_begin(&draft, authority);
+                party = &draft.state->party[index];
+                party_be(&draft, party);
+                seen = load_relaxed(&party->go) - (party->state == PARTY_RUNNING);
+        } while (!draft_commit(&draft));
+        (void)rest(authority, index, seen);
 }
 
 void authority_forget(struct authority *authority, uint32_t index)
 {
-        lock(authority);
-        party_drop(authority, &authority->party[index]);
-        authority_dispatch(authority);
-        unlock(authority);
+        struct draft draft;
+
+        do {
+                draft_begin(&draft, authority);
+                party_drop(&draft, &draft.state->party[index]);
+                authority_dispatch(&draft);
+        } while (!draft_commit(&draft));
 }
 
 void authority_look(struct authority *authority)
 {
-        lock(authority);
-        authority_sweep(authority);
-        authority_watch(authority);
-        unlock(authority);
+        struct draft draft;
+
+        do {
+                draft_begin(&draft, authority);
+                authority_sweep(&draft);
+                authority_watch(&draft);
+        } while (!draft_commit(&draft));
 }

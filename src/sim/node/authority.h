@@ -13,8 +13,9 @@
  * block or compute where the authority does not see it: then it is *absent*, and time goes on
  * without it until its next call.
  *
- * Lies in the node's shared memory; all zero but for authority_make(). `lock` guards everything
- * that does not say otherwise. It is robust, and what a dead owner left is repaired.
+ * Lies in the node's shared memory; all zero but for authority_make(). What is known of time and of
+ * the parties is one record that changes in one step (cell.h): who is stopped or dies while it
+ * decides who is next has decided nothing.
  */
 #ifndef ALIQUOT_SIM_NODE_AUTHORITY_H
 #define ALIQUOT_SIM_NODE_AUTHORITY_H
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #include "common/time_authority.h"
+#include "sim/node/cell.h"
 
 #define AUTHORITY_PARTIES 2048
 #define AUTHORITY_NOBODY UINT32_MAX
@@ -39,12 +41,10 @@ enum party_state {
 struct party {
         uint32_t state; /* enum party_state */
         uint32_t generation;
-        _Atomic uint32_t go;        /* futex: bumped when it may run */
-        _Atomic uint32_t is_asleep; /* on it; its own thread */
+        _Atomic uint32_t go; /* bumped when it may run */
+        _Atomic uint32_t is_woken;
         uint32_t is_background;
         uint32_t is_expected; /* its thread is being made and has not begun */
-        uint32_t is_woken;
-        _Atomic uint32_t is_calling; /* about to take the lock; its own thread */
 
         /* Who it is; pid and tid as their own PID namespace has them. */
         int32_t pid, tid;
@@ -58,8 +58,6 @@ struct party {
         uint64_t words;       /* or what it waits for any of: a bit for each, which others share */
         uint64_t waits_since; /* likewise; the order in which a word's waiters came */
 
-        pthread_mutex_t alive; /* robust; its thread holds it, from joining to leaving */
-
         /* What others saw of it while it ran, see authority_watch.c. */
         uint64_t seen_ns;       /* real time of the first look at the sleep it is in; 0: none */
         uint64_t seen_idle_ns;  /* since when every look found it asleep; 0: the last did not */
@@ -67,15 +65,15 @@ struct party {
         uint64_t seen_ticks;    /* processor time it had at the first look at all */
 };
 
-struct authority {
-        pthread_mutex_t lock;
-        _Atomic uint64_t now_ns; /* written under lock */
+/* The record. */
+struct authority_state {
+        struct cell_head head;
+        _Atomic uint64_t now_ns;
         /* Real time since when nobody waits for a time: virtual time then goes by as the machine's.
-         * 0: somebody does, or runs. Written under lock. */
+         * 0: somebody does, or runs. */
         _Atomic uint64_t idle_since_ns;
-        uint32_t running;         /* a party, or AUTHORITY_NOBODY */
-        _Atomic uint32_t watcher; /* who looks often */
-        uint32_t high;            /* parties at and above were never used */
+        uint32_t running; /* a party, or AUTHORITY_NOBODY */
+        uint32_t high;    /* parties at and above were never used */
         uint64_t next_turn;
 
         /* Time begins when so many processes take part, or (real time) at begin_by_ns. */
@@ -84,6 +82,20 @@ struct authority {
         uint64_t begin_by_ns;
 
         struct party party[AUTHORITY_PARTIES];
+};
+
+/* Where a party sleeps and how it is known to live, whatever becomes of drafts. */
+struct party_place {
+        pthread_mutex_t alive;      /* robust; its thread holds it, from joining to leaving */
+        _Atomic uint32_t bell;      /* futex: rung behind a commit that lets it run */
+        _Atomic uint32_t is_asleep; /* on it; its own thread */
+};
+
+struct authority {
+        struct cell cell;
+        _Atomic uint32_t watcher; /* who looks often; the latest who waits */
+        struct party_place place[AUTHORITY_PARTIES];
+        struct authority_state state[CELL_COPIES];
 };
 
 void authority_make(struct authority *authority);

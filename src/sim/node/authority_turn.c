@@ -3,59 +3,53 @@
  * Whose turn it is, and where time goes when it is nobody's. See authority.h.
  */
 #include <errno.h>
-#include <linux/futex.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "common/atomic.h"
 #include "sim/node/authority_internal.h"
 
-bool party_is_alive(struct party *party)
+bool party_claim(struct party_place *place)
 {
-        int rc;
+        int rc = pthread_mutex_trylock(&place->alive);
+
+        if (rc == EOWNERDEAD)
+                rc = pthread_mutex_consistent(&place->alive);
+        return rc == 0;
+}
+
+bool party_is_alive(struct draft *draft, const struct party *party)
+{
+        struct party_place *place = &draft->authority->place[party_index(draft, party)];
 
         if (party->is_expected)
                 return true;
-        rc = pthread_mutex_trylock(&party->alive);
-        if (rc == 0 || rc == EOWNERDEAD)
-                pthread_mutex_unlock(&party->alive);
-        return rc == EBUSY;
+        if (!party_claim(place))
+                return true;
+        pthread_mutex_unlock(&place->alive);
+        return false;
 }
 
-void party_drop(struct authority *authority, struct party *party)
+void party_drop(struct draft *draft, struct party *party)
 {
-        if (authority->running == (uint32_t)(party - authority->party))
-                authority->running = AUTHORITY_NOBODY;
+        if (draft->state->running == party_index(draft, party))
+                draft->state->running = AUTHORITY_NOBODY;
         party->state = PARTY_FREE;
 }
 
-void party_make_ready(struct authority *authority, struct party *party)
+void party_make_ready(struct draft *draft, struct party *party)
 {
         party->state = PARTY_READY;
-        party->turn = authority->next_turn++;
-        party->is_woken = 0;
+        party->turn = draft->state->next_turn++;
+        store_relaxed(&party->is_woken, 0);
 }
 
-void authority_sweep(struct authority *authority)
+void authority_sweep(struct draft *draft)
 {
-        for (uint32_t i = 0; i < authority->high; i++) {
-                struct party *party = &authority->party[i];
+        for (uint32_t i = 0; i < draft->state->high; i++) {
+                struct party *party = &draft->state->party[i];
 
-                if (party->state != PARTY_FREE && !party_is_alive(party))
-                        party_drop(authority, party);
+                if (party->state != PARTY_FREE && !party_is_alive(draft, party))
+                        party_drop(draft, party);
         }
-}
-
-/* The parties are right but for what was about to change; who runs is decided anew. */
-void authority_repair(struct authority *authority)
-{
-        authority->running = AUTHORITY_NOBODY;
-        for (uint32_t i = 0; i < authority->high; i++) {
-                if (authority->party[i].state == PARTY_RUNNING)
-                        party_make_ready(authority, &authority->party[i]);
-        }
-        authority_dispatch(authority);
 }
 
 static bool is_of_process(const struct party *party, const struct party *other)
@@ -65,16 +59,16 @@ static bool is_of_process(const struct party *party, const struct party *other)
 }
 
 /* Processes with a program's thread among the parties. */
-static uint32_t count_processes(const struct authority *authority)
+static uint32_t count_processes(const struct authority_state *state)
 {
         uint32_t count = 0;
 
-        for (uint32_t i = 0; i < authority->high; i++) {
-                const struct party *party = &authority->party[i];
+        for (uint32_t i = 0; i < state->high; i++) {
+                const struct party *party = &state->party[i];
                 bool is_first = party->state != PARTY_FREE && !party->is_background;
 
                 for (uint32_t j = 0; j < i && is_first; j++) {
-                        const struct party *other = &authority->party[j];
+                        const struct party *other = &state->party[j];
 
                         is_first = other->state == PARTY_FREE || other->is_background ||
                                    !is_of_process(party, other);
@@ -86,28 +80,28 @@ static uint32_t count_processes(const struct authority *authority)
 
 /* Time begins when all are there who were to be waited for: then those in line go in their order,
  * however they came. */
-static void begin_when_complete(struct authority *authority)
+static void begin_when_complete(struct draft *draft)
 {
+        struct authority_state *state = draft->state;
         uint32_t count;
 
-        if (authority->is_begun)
+        if (state->is_begun)
                 return;
-        authority_sweep(authority);
-        count = count_processes(authority);
+        authority_sweep(draft);
+        count = count_processes(state);
         if (count == 0)
                 return;
-        if (count < authority->begin_with) {
-                if (machine_now_ns() < authority->begin_by_ns)
+        if (count < state->begin_with) {
+                if (machine_now_ns() < state->begin_by_ns)
                         return;
-                fprintf(stderr, "aliquot-sim: virtual time begins with %u processes of %u\n", count,
-                        authority->begin_with);
+                draft->begins_with = count;
         }
-        authority->is_begun = 1;
-        for (uint32_t i = 0; i < authority->high; i++) {
-                if (authority->party[i].state == PARTY_READY && !authority->party[i].is_background)
-                        authority->party[i].turn = authority->next_turn;
+        state->is_begun = 1;
+        for (uint32_t i = 0; i < state->high; i++) {
+                if (state->party[i].state == PARTY_READY && !state->party[i].is_background)
+                        state->party[i].turn = state->next_turn;
         }
-        authority->next_turn++;
+        state->next_turn++;
 }
 
 static bool goes_before(const struct party *party, const struct party *other)
@@ -122,30 +116,30 @@ static bool goes_before(const struct party *party, const struct party *other)
 }
 
 /* Everybody who waits for a time that has come is ready, all at once. */
-static void expire(struct authority *authority)
+static void expire(struct authority_state *state)
 {
-        uint64_t now_ns = load_relaxed(&authority->now_ns);
-        uint64_t turn = authority->next_turn++;
+        uint64_t now_ns = load_relaxed(&state->now_ns);
+        uint64_t turn = state->next_turn++;
 
-        for (uint32_t i = 0; i < authority->high; i++) {
-                struct party *party = &authority->party[i];
+        for (uint32_t i = 0; i < state->high; i++) {
+                struct party *party = &state->party[i];
 
                 if (party->state != PARTY_WAITING || party->deadline_ns > now_ns)
                         continue;
                 party->state = PARTY_READY;
                 party->turn = turn;
-                party->is_woken = 0;
+                store_relaxed(&party->is_woken, 0);
         }
 }
 
-static struct party *first_ready(struct authority *authority)
+static struct party *first_ready(struct authority_state *state)
 {
         struct party *first = NULL;
 
-        for (uint32_t i = 0; i < authority->high; i++) {
-                struct party *party = &authority->party[i];
+        for (uint32_t i = 0; i < state->high; i++) {
+                struct party *party = &state->party[i];
 
-                if (party->state != PARTY_READY || (!authority->is_begun && !party->is_background))
+                if (party->state != PARTY_READY || (!state->is_begun && !party->is_background))
                         continue;
                 if (!first || goes_before(party, first))
                         first = party;
@@ -154,12 +148,12 @@ static struct party *first_ready(struct authority *authority)
 }
 
 /* Who waits for the earliest time, among all or in the foreground; NULL: nobody waits for one. */
-static struct party *first_due(struct authority *authority, bool is_foreground)
+static struct party *first_due(struct authority_state *state, bool is_foreground)
 {
         struct party *first = NULL;
 
-        for (uint32_t i = 0; i < authority->high; i++) {
-                struct party *party = &authority->party[i];
+        for (uint32_t i = 0; i < state->high; i++) {
+                struct party *party = &state->party[i];
 
                 if (party->state != PARTY_WAITING || party->deadline_ns == TIME_NEVER ||
                     (is_foreground && party->is_background))
@@ -170,80 +164,67 @@ static struct party *first_due(struct authority *authority, bool is_foreground)
         return first;
 }
 
-/* Who was let run under the lock and has not been woken. */
-static __thread struct party *let_in __attribute__((tls_model("initial-exec")));
-
-void authority_wake_next(void)
-{
-        struct party *party = let_in;
-
-        let_in = NULL;
-        if (party)
-                syscall(SYS_futex, &party->go, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-static void let_run(struct authority *authority, struct party *party)
+static void let_run(struct draft *draft, struct party *party)
 {
         party->state = PARTY_RUNNING;
         party->seen_ns = 0;
         party->seen_idle_ns = 0;
         party->seen_ticks = 0;
-        authority->running = (uint32_t)(party - authority->party);
-        store_release(&party->go, load_relaxed(&party->go) + 1);
-        fence_seq_cst();
-        if (load_relaxed(&party->is_asleep))
-                let_in = party;
+        draft->state->running = draft->let_in = party_index(draft, party);
+        store_relaxed(&party->go, load_relaxed(&party->go) + 1);
 }
 
 /* Catches up with the machine's time, if that is whose pace it went at. */
-static void end_idleness(struct authority *authority)
+static void end_idleness(struct authority_state *state)
 {
-        uint64_t since_ns = load_relaxed(&authority->idle_since_ns);
+        uint64_t since_ns = load_relaxed(&state->idle_since_ns);
 
         if (!since_ns)
                 return;
-        store_release(&authority->now_ns,
-                      load_relaxed(&authority->now_ns) + machine_now_ns() - since_ns);
-        store_release(&authority->idle_since_ns, 0);
+        store_relaxed(&state->now_ns, load_relaxed(&state->now_ns) + machine_now_ns() - since_ns);
+        store_relaxed(&state->idle_since_ns, 0);
 }
 
 /* Nobody is ready: to the next time that somebody waits for, unless a party turns out to be dead.
  */
-static void leap(struct authority *authority, struct party *foreground)
+static void leap(struct draft *draft, struct party *foreground)
 {
-        struct party *due = first_due(authority, false);
+        struct authority_state *state = draft->state;
+        struct party *due = first_due(state, false);
 
-        if (!party_is_alive(due) || !party_is_alive(foreground)) {
-                party_drop(authority, party_is_alive(due) ? foreground : due);
-                return;
-        }
-        if (due->deadline_ns > load_relaxed(&authority->now_ns))
-                store_release(&authority->now_ns, due->deadline_ns);
+        if (!party_is_alive(draft, due))
+                party_drop(draft, due);
+        else if (!party_is_alive(draft, foreground))
+                party_drop(draft, foreground);
+        else if (due->deadline_ns > load_relaxed(&state->now_ns))
+                store_relaxed(&state->now_ns, due->deadline_ns);
 }
 
-void authority_dispatch(struct authority *authority)
+void authority_dispatch(struct draft *draft)
 {
-        if (authority->running != AUTHORITY_NOBODY)
+        struct authority_state *state = draft->state;
+
+        if (state->running != AUTHORITY_NOBODY)
                 return;
-        end_idleness(authority);
-        begin_when_complete(authority);
+        end_idleness(state);
+        begin_when_complete(draft);
         for (;;) {
                 struct party *ready, *foreground;
 
-                expire(authority);
-                ready = first_ready(authority);
-                if (ready && party_is_alive(ready)) {
-                        let_run(authority, ready);
+                expire(state);
+                ready = first_ready(state);
+                if (ready && party_is_alive(draft, ready)) {
+                        let_run(draft, ready);
                         return;
                 }
                 if (ready) {
-                        party_drop(authority, ready);
+                        party_drop(draft, ready);
                         continue;
                 }
-                foreground = first_due(authority, true);
+                foreground = first_due(state, true);
                 if (!foreground)
                         break;
-                leap(authority, foreground);
+                leap(draft, foreground);
         }
-        store_release(&authority->idle_since_ns, machine_now_ns());
+        store_relaxed(&state->idle_since_ns, machine_now_ns());
 }

@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/atomic.h"
 #include "common/scoped.h"
 #include "sim/node/authority_internal.h"
 #include "sim/node/proc_stat.h"
@@ -97,13 +96,11 @@ static bool is_elsewhere(struct party *party)
         struct proc_stat thread;
         char path[64];
 
-        if (load_acquire(&party->is_calling))
-                return false;
         if (!party_is_in_sight(party))
                 return is_out_of_sight_for_long(party);
         snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", party->pid, party->tid);
         if (!proc_stat_read(path, &thread))
-                return false;
+                return true;
         if (!party->seen_ticks)
                 party->seen_ticks = thread.cpu_ticks + 1;
         if (thread.cpu_ticks + 1 - party->seen_ticks >=
@@ -129,17 +126,19 @@ static bool is_maker_gone(const struct party *party)
                strchr("ZX", process.state);
 }
 
-void authority_watch(struct authority *authority)
+void authority_watch(struct draft *draft)
 {
-        if (authority->running != AUTHORITY_NOBODY) {
-                struct party *party = &authority->party[authority->running];
+        struct authority_state *state = draft->state;
 
-                if (party->is_expected ? is_maker_gone(party) : !party_is_alive(party)) {
-                        party_drop(authority, party);
+        if (state->running != AUTHORITY_NOBODY) {
+                struct party *party = &state->party[state->running];
+
+                if (party->is_expected ? is_maker_gone(party) : !party_is_alive(draft, party)) {
+                        party_drop(draft, party);
                 } else if (!party->is_expected && is_elsewhere(party)) {
                         party->state = PARTY_ABSENT;
-                        authority->running = AUTHORITY_NOBODY;
+                        state->running = AUTHORITY_NOBODY;
                 }
         }
-        authority_dispatch(authority);
+        authority_dispatch(draft);
 }

@@ -32,14 +32,14 @@
 #include "sim/node/config.h"
 
 #define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
-#define NODE_VERSION 4
+#define NODE_VERSION 5
 #define NODE_PROCESSES 4096
 #define NODE_TAGS 1024
 #define NODE_OBJECTS 4096
 #define NODE_HOLDERS 32
 #define NODE_BUCKETS 64
 #define NODE_BUCKET_NS 50000000ULL
-#define NODE_EXEC_BYTES 12288
+#define NODE_EXEC_BYTES 196608
 
 /* What memory was granted for. */
 enum family {

@@ -144,8 +144,17 @@ void watch_expect(CUresult got, CUresult wanted, const char *call, int line)
 uint64_t watch_now_ns(void)
 {
         const struct node *node = watch_node();
+        uint64_t seen, now_ns;
 
-        return node && node->is_clock_virtual ? load_acquire(&node->time.now_ns) : clock_now_ns();
+        if (!node || !node->is_clock_virtual)
+                return clock_now_ns();
+        do {
+                const struct authority_state *time =
+                        cell_look(&node->time.cell, node->time.state, &seen);
+
+                now_ns = load_relaxed(&time->now_ns);
+        } while (!cell_is_current(&node->time.cell, seen));
+        return now_ns;
 }
 
 uint64_t watch_busy(const CUuuid *uuid)

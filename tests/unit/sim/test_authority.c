@@ -34,6 +34,7 @@ struct stage {
         _Atomic uint32_t word;
         _Atomic uint32_t length;
         _Atomic uint32_t flag;
+        _Atomic uint32_t steps[2];
         uint32_t entry[ENTRIES]; /* who ran, in order */
         uint64_t at_ns[ENTRIES];
 };
@@ -261,12 +262,21 @@ static void one_that_is_killed_at_its_turn_gives_it_on(void **state)
         waitpid(killed, NULL, 0);
 }
 
-/* Dies with the authority's own lock in hand. */
-static int dies_with_the_lock(unsigned who)
+/* In the midst of a change of who runs. */
+static int ends_with_a_draft(unsigned signal)
 {
+        struct cell_draft draft;
+        struct authority_state *state;
+
         authority_join(&stage->time, TIME_FOREGROUND, 2);
-        pthread_mutex_lock(&stage->time.lock);
-        return raise(SIGKILL);
+        state = cell_begin(&stage->time.cell, stage->time.state, &draft);
+        state->running = 1;
+        state->next_turn = 0;
+        raise((int)signal);
+        if (cell_commit(&draft))
+                return 1;
+        sleep_ns(MS_NS);
+        return 0;
 }
 
 static void *locker(void *argument)
@@ -281,7 +291,7 @@ static void *locker(void *argument)
  * who knows of no other waiter. */
 static void a_wake_up_that_is_lost_keeps_nobody_from_a_lock(void **state)
 {
-        pthread_mutex_t *mutex = &stage->time.party[0].alive;
+        pthread_mutex_t *mutex = &stage->time.place[0].alive;
         pthread_t thread;
 
         robust_init(mutex);
@@ -297,12 +307,90 @@ static void a_wake_up_that_is_lost_keeps_nobody_from_a_lock(void **state)
         assert_int_equal(stage->flag, 1);
 }
 
-static void one_that_is_killed_with_the_lock_in_hand_stops_nobody(void **state)
+static void one_that_is_killed_while_it_decides_has_decided_nothing(void **state)
 {
-        pid_t killed = start(dies_with_the_lock, 0), other = start(outlives, 1);
+        pid_t killed = start(ends_with_a_draft, SIGKILL), other = start(outlives, 1);
 
         ends_well(other);
         waitpid(killed, NULL, 0);
+}
+
+static void one_that_is_stopped_while_it_decides_has_decided_nothing(void **state)
+{
+        pid_t stopped = start(ends_with_a_draft, SIGSTOP), other = start(outlives, 1);
+
+        ends_well(other);
+        kill(stopped, SIGCONT);
+        ends_well(stopped);
+}
+
+/* Steps for as long as it may, side by side with another, and counts. */
+static int walker(unsigned who)
+{
+        authority_join(&stage->time, TIME_FOREGROUND, 2);
+        while (!load_acquire(&stage->flag)) {
+                add_acq_rel(&stage->steps[who], 1);
+                sleep_ns(MS_NS);
+        }
+        return 0;
+}
+
+static void goes_on(unsigned who)
+{
+        uint32_t seen = load_acquire(&stage->steps[who]);
+
+        for (unsigned ms = 0; load_acquire(&stage->steps[who]) - seen < 10; ms++) {
+                assert_in_range(ms, 0, 20000);
+                nanosleep(&(struct timespec){ .tv_nsec = MS_NS }, NULL);
+        }
+}
+
+enum { MOMENTS = 60, COLLECTED = CELL_COPIES - 4 };
+
+static void one_that_is_stopped_at_any_moment_holds_nobody_up(void **state)
+{
+        pid_t stopped = start(walker, 0), other = start(walker, 1);
+
+        for (unsigned i = 0; i < MOMENTS; i++) {
+                goes_on(0);
+                nanosleep(&(struct timespec){ .tv_nsec = (i * 7919) % 60000 }, NULL);
+                kill(stopped, SIGSTOP);
+                assert_int_equal(waitpid(stopped, NULL, WUNTRACED), stopped);
+                goes_on(1);
+                kill(stopped, SIGCONT);
+        }
+        store_release(&stage->flag, 1);
+        ends_well(stopped);
+        ends_well(other);
+}
+
+static int holds_a_draft(unsigned signal)
+{
+        struct cell_draft draft;
+
+        cell_begin(&stage->time.cell, stage->time.state, &draft);
+        add_acq_rel(&stage->flag, 1);
+        raise((int)signal);
+        cell_drop(&draft);
+        return 0;
+}
+
+/* And what the dead had in hand is used again. */
+static void many_that_are_stopped_while_they_decide_leave_room(void **state)
+{
+        pid_t stopped[COLLECTED];
+
+        for (unsigned i = 0; i < 2 * CELL_COPIES; i++)
+                waitpid(start(holds_a_draft, SIGKILL), NULL, 0);
+        for (unsigned i = 0; i < COLLECTED; i++) {
+                stopped[i] = start(holds_a_draft, SIGSTOP);
+                assert_int_equal(waitpid(stopped[i], NULL, WUNTRACED), stopped[i]);
+        }
+        two_processes_go_in_the_order_of_their_times(state);
+        for (unsigned i = 0; i < COLLECTED; i++) {
+                kill(stopped[i], SIGCONT);
+                ends_well(stopped[i]);
+        }
 }
 
 static int channel[2];
@@ -487,7 +575,10 @@ int main(void)
                 STORY(one_waits_for_any_of_several_words),
                 STORY(time_does_not_leap_to_where_a_dead_sleeper_wanted),
                 STORY(one_that_is_killed_at_its_turn_gives_it_on),
-                STORY(one_that_is_killed_with_the_lock_in_hand_stops_nobody),
+                STORY(one_that_is_killed_while_it_decides_has_decided_nothing),
+                STORY(one_that_is_stopped_while_it_decides_has_decided_nothing),
+                STORY(one_that_is_stopped_at_any_moment_holds_nobody_up),
+                STORY(many_that_are_stopped_while_they_decide_leave_room),
                 STORY(a_wake_up_that_is_lost_keeps_nobody_from_a_lock),
                 STORY(one_that_blocks_elsewhere_is_passed_over),
                 STORY(one_that_spins_is_passed_over),

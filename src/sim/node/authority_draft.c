@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A change of the authority's record, and whose the parties in it are. See authority.h.
+ *
+ * A thread may reach the same authority through two libraries of a process, each with this code
+ * and its own memory of the thread: whichever has none yet looks for the thread's party by its id.
+ */
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "sim/node/authority_internal.h"
+
+static __thread struct {
+        struct authority *authority;
+        uint32_t index, generation;
+} self __attribute__((tls_model("initial-exec")));
+
+void draft_begin(struct draft *draft, struct authority *authority)
+{
+        *draft = (struct draft){ .authority = authority,
+                                 .taken = AUTHORITY_NOBODY,
+                                 .let_in = AUTHORITY_NOBODY };
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &draft->cancelling);
+        draft->state = cell_begin(&authority->cell, authority->state, &draft->cell);
+}
+
+/* Behind everything that may have dispatched. Who is stopped or dies in between is made up for by
+ * the woken one's own look. */
+static void ring(struct party_place *place)
+{
+        add_acq_rel(&place->bell, 1);
+        fence_seq_cst();
+        if (load_relaxed(&place->is_asleep))
+                syscall(SYS_futex, &place->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+bool draft_commit(struct draft *draft)
+{
+        struct authority *authority = draft->authority;
+        bool is_first = cell_commit(&draft->cell);
+
+        if (!is_first && draft->taken != AUTHORITY_NOBODY) {
+                pthread_mutex_unlock(&authority->place[draft->taken].alive);
+                self.authority = NULL;
+        }
+        if (is_first && draft->let_in != AUTHORITY_NOBODY)
+                ring(&authority->place[draft->let_in]);
+        if (is_first && draft->begins_with)
+                fprintf(stderr, "aliquot-sim: virtual time begins with %u processes of %u\n",
+                        draft->begins_with, draft->state->begin_with);
+        pthread_setcancelstate(draft->cancelling, NULL);
+        return is_first;
+}
+
+void draft_drop(struct draft *draft)
+{
+        cell_drop(&draft->cell);
+        pthread_setcancelstate(draft->cancelling, NULL);
+}
+
+/* Its parent's parties are not its own. */
+static void forked_child(void)
+{
+        self.authority = NULL;
+}
+
+static void watch_forks(void)
+{
+        pthread_atfork(NULL, NULL, forked_child);
+}
+
+static int32_t thread_id(void)
+{
+        return (int32_t)syscall(SYS_gettid);
+}
+
+struct party *own_party(struct draft *draft)
+{
+        struct authority_state *state = draft->state;
+        int32_t tid;
+
+        if (self.authority == draft->authority) {
+                struct party *party = &state->party[self.index];
+
+                if (self.index < state->high && party->state != PARTY_FREE &&
+                    party->generation == self.generation)
+                        return party;
+        }
+        self.authority = NULL;
+        tid = thread_id();
+        for (uint32_t i = 0; i < state->high; i++) {
+                struct party *party = &state->party[i];
+
+                if (party->state == PARTY_FREE || party->tid != tid || party->is_expected ||
+                    party->pid != getpid() || !party_is_in_sight(party) ||
+                    !party_is_alive(draft, party))
+                        continue;
+                self.authority = draft->authority;
+                self.index = i;
+                self.generation = party->generation;
+                return party;
+        }
+        return NULL;
+}
+
+/* The first that is free and whose `alive` can be had, which the caller then holds; how many of
+ * this process there are. */
+static struct party *find_free(struct draft *draft, uint64_t *ret_number)
+{
+        struct authority_state *state = draft->state;
+        struct party *free = NULL;
+
+        *ret_number = 0;
+        for (uint32_t i = 0; i < AUTHORITY_PARTIES; i++) {
+                struct party *at = &state->party[i];
+
+                if (i >= state->high && free)
+                        break;
+                /* A copy has none above those that are used. */
+                if (i >= state->high)
+                        *at = (struct party){ 0 };
+                if (at->state != PARTY_FREE) {
+                        if (at->pid == getpid() && at->number > *ret_number)
+                                *ret_number = at->number;
+                } else if (!free && party_claim(&draft->authority->place[i])) {
+                        free = at;
+                }
+        }
+        return free;
+}
+
+struct party *party_take(struct draft *draft, enum time_role role)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        struct authority_state *state = draft->state;
+        struct party *party;
+        uint64_t number;
+
+        pthread_once(&once, watch_forks);
+        party = find_free(draft, &number);
+        if (!party)
+                return NULL;
+        draft->taken = party_index(draft, party);
+        if (draft->taken >= state->high) {
+                state->high = draft->taken + 1;
+                state->head.bytes = offsetof(struct authority_state, party[state->high]);
+        }
+        party->generation++;
+        party->is_background = role == TIME_BACKGROUND;
+        party->is_expected = 1;
+        party->tid = 0;
+        party->number = number + 1;
+        party->deadline_ns = TIME_NEVER;
+        party->word = 0;
+        party->words = 0;
+        party_sign(party);
+        return party;
+}
+
+void party_be(struct draft *draft, struct party *party)
+{
+        party->tid = thread_id();
+        party->is_expected = 0;
+        self.authority = draft->authority;
+        self.index = party_index(draft, party);
+        self.generation = party->generation;
+}
+
+void party_be_none(void)
+{
+        self.authority = NULL;
+}
