@@ -5,7 +5,6 @@ They take turns through the session's page. In virtual time; the judge is the si
 """
 import json
 import signal
-import subprocess
 import time
 
 import pytest
@@ -28,20 +27,6 @@ def finished(sim_process):
     out, err = sim_process.communicate(timeout=60)
     assert sim_process.returncode == 0, (out, err)
     return json.loads(out)
-
-
-def finished_beside(living, stopped):
-    """Who is stopped may have the simulator's own lock in hand (docs/simulator.md); it is then let go on a
-    little, and stopped anew."""
-    for _ in range(30):
-        try:
-            living.wait(2)
-            break
-        except subprocess.TimeoutExpired:
-            stopped.send_signal(signal.SIGCONT)
-            time.sleep(0.05)
-            stopped.send_signal(signal.SIGSTOP)
-    return finished(living)
 
 
 def wants(kind, ns, percent, seconds=3):
@@ -76,5 +61,5 @@ def test_who_dies_or_stops_with_the_turn_holds_nobody_up(together, how):
     other, living = together(wants("kernel", 200 * US, 50, 10_000), wants("kernel", 200 * US, 50, 20))
     time.sleep(0.1)
     other.send_signal(how)
-    got = finished_beside(living, other)
+    got = finished(living)
     assert abs(got["windows"][-1] - 0.5) < 0.02, got

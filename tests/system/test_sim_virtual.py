@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -129,13 +130,38 @@ def test_a_program_that_is_killed_holds_nobody_up(turns):
 
 
 def test_a_program_that_is_stopped_holds_nobody_up(turns):
-    """Its turn goes to the others. Its kernels keep their share of the engine, whose end nobody tells."""
+    """Its turn goes to the others, and the engine is theirs once what it had queued is done."""
     stopped = turns("stop", 2 * MS)
     os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
     kernels, elapsed = numbers_of(turns("busy", 10 * S, 2 * MS))
-    assert elapsed >= 10 * S and kernels * 2 * MS / elapsed > 0.49
+    assert elapsed >= 10 * S and kernels * 2 * MS / elapsed > 0.99
     stopped.send_signal(signal.SIGCONT)
     assert stopped.wait(HANG_SECONDS) == 0
+
+
+def test_what_a_stopped_program_had_queued_is_done_meanwhile(turns):
+    """200 ms of kernels, beside another that has half of the engine until they are over and then all of it."""
+    stopped = turns("away", 100, 2 * MS)
+    os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+    kernels, elapsed = numbers_of(turns("busy", 1 * S, 2 * MS))
+    assert abs(kernels * 2 * MS - (elapsed - 200 * MS)) < 20 * MS, (kernels, elapsed)
+    stopped.send_signal(signal.SIGCONT)
+    assert 200 * MS <= numbers_of(stopped)[0] < 420 * MS
+
+
+def test_a_program_that_is_stopped_at_any_moment_holds_nobody_up(sim, turns):
+    """Also in the one in which it decides whose turn is next, or hands the engine on."""
+    sim.configure(begin_with=2)
+    stopped, other = turns("stay", 30 * US), turns("stay", 50 * US)
+    for program in (stopped, other):
+        assert program.stdout.readline() == "ready\n"
+    for moment in range(40):
+        time.sleep(moment * 37 % 20 / 10**4)
+        stopped.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+        kernels, elapsed = numbers_of(turns("busy", 20 * MS, 2 * MS))
+        assert elapsed >= 20 * MS and kernels >= 4, (moment, kernels, elapsed)
+        stopped.send_signal(signal.SIGCONT)
 
 
 @pytest.mark.parametrize("door", ["preload", "shims"])

@@ -2,24 +2,33 @@
 /*
  * Engines shared between processes: seats, slices and links.
  *
- * A thread that runs work takes the lock, looks at its seat's clock, and if the clock is not yet
- * where the work ends, sleeps until it can be (as holder) or until the slice in force ends (else).
- * The lock is robust: whoever inherits it from a dead owner finds at worst a half-made hand-over,
- * and engine_repair() makes one anew. A holder is missing only while no seat wants the engine.
+ * A thread that runs work looks at its seat's clock, and if the clock is not yet where the work
+ * ends, sleeps until it can be (as holder) or until the slice in force ends (else). A holder is
+ * missing only while no seat wants the engine.
+ *
+ * Changes are made in drafts (cell.h); what others are to hear of one comes behind its commit.
  */
 #include "sim/exec/engine.h"
 
 #include "sim/node/clock.h"
 #include "sim/node/fault.h"
-#include "sim/node/proc_stat.h"
-#include "sim/node/robust.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stddef.h>
 
 /* Longest sleep in one go: how soon a long kernel hears of its end, and the meters of it. */
 #define NAP_NS 20000000ULL
 #define DEFAULT_SLICE_NS 2000000ULL
+/* So far behind what it had queued nobody is who only wakes up late. */
+#define STOPPED_NS 1000000ULL
+
+/* A change of the engine's record. */
+struct change {
+        struct exec_device *device;
+        struct exec_state *state;
+        struct cell_draft draft;
+        bool is_changed, is_turned;
+};
 
 static bool has_bit(const uint64_t *bits, unsigned i)
 {
@@ -27,171 +36,203 @@ static bool has_bit(const uint64_t *bits, unsigned i)
 }
 
 /* The active seat that follows `after` in turn, or EXEC_NO_SEAT. `after` itself comes last. */
-static int next_active(const struct exec_device *device, int after)
+static int next_active(const struct exec_state *state, int after)
 {
         unsigned words = EXEC_SEATS / 64;
         unsigned first = (unsigned)(after + 1) % EXEC_SEATS;
-        uint64_t above = device->active[first / 64] & ~0ULL << first % 64;
+        uint64_t above = state->active[first / 64] & ~0ULL << first % 64;
 
         if (above)
                 return (int)(first / 64 * 64) + __builtin_ctzll(above);
         for (unsigned step = 1; step <= words; step++) {
                 unsigned word = (first / 64 + step) % words;
 
-                if (device->active[word])
-                        return (int)(word * 64) + __builtin_ctzll(device->active[word]);
+                if (state->active[word])
+                        return (int)(word * 64) + __builtin_ctzll(state->active[word]);
         }
         return EXEC_NO_SEAT;
 }
 
-static bool is_contended(const struct exec_device *device)
+static bool is_contended(const struct exec_state *state)
 {
-        return device->holder != EXEC_NO_SEAT &&
-               next_active(device, device->holder) != device->holder;
-}
-
-static void announce(struct exec_device *device)
-{
-        add_acq_rel(&device->turn, 1);
-        if (load_acquire(&device->waiters))
-                sim_wake(&device->turn, UINT32_MAX, REACH_NODE);
+        return state->holder != EXEC_NO_SEAT && next_active(state, state->holder) != state->holder;
 }
 
 /* Ends the hold at `end_ns` and gives the engine to the next seat that wants it. */
-static void hand_over(struct exec_device *device, uint64_t end_ns)
+static void hand_over(struct change *change, uint64_t end_ns)
 {
-        int old = device->holder;
-        int next = next_active(device, old);
+        struct exec_state *state = change->state;
+        int old = state->holder;
+        int next = next_active(state, old);
 
         if (old != EXEC_NO_SEAT) {
-                struct exec_seat *seat = &device->seat[old];
+                struct exec_seat *seat = &state->seat[old];
 
-                if (end_ns < device->hold_start_ns)
-                        end_ns = device->hold_start_ns;
-                seat->held_ns += end_ns - device->hold_start_ns;
+                if (end_ns < state->hold_start_ns)
+                        end_ns = state->hold_start_ns;
+                seat->held_ns += end_ns - state->hold_start_ns;
                 seat->hold_end_ns = end_ns;
         }
-        device->holder = next;
-        device->idle_since_ns = end_ns;
+        state->holder = next;
+        state->idle_since_ns = end_ns;
         if (next != EXEC_NO_SEAT) {
-                uint64_t wanted = device->seat[next].wanted_ns;
+                uint64_t wanted = state->seat[next].wanted_ns;
 
-                device->hold_start_ns = wanted > end_ns ? wanted : end_ns;
+                state->hold_start_ns = wanted > end_ns ? wanted : end_ns;
         }
-        announce(device);
+        change->is_changed = true;
+        change->is_turned = true;
+}
+
+static void leave_turn(struct change *change, int seat)
+{
+        change->state->active[seat / 64] &= ~(1ULL << (seat % 64));
+        change->is_changed = true;
+}
+
+static void take_turn(struct change *change, int seat, uint64_t ready_ns)
+{
+        struct exec_state *state = change->state;
+
+        state->seat[seat].wanted_ns = ready_ns;
+        state->active[seat / 64] |= 1ULL << (seat % 64);
+        if (state->holder == EXEC_NO_SEAT) {
+                state->holder = seat;
+                state->hold_start_ns =
+                        ready_ns > state->idle_since_ns ? ready_ns : state->idle_since_ns;
+        }
+        change->is_changed = true;
 }
 
 /* A seat whose process is gone must not be given slices. */
-static void drop_dead(struct exec_device *device, int seat)
+static void drop_dead(struct change *change, int seat)
 {
+        struct exec_seat *at = &change->state->seat[seat];
         struct node *node = node_get();
-        uint32_t row = device->seat[seat].row;
 
         /* A row serves one process after the other. */
-        if (!node || (node->row[row].generation == device->seat[seat].generation &&
-                      node_row_is_alive(node, row)))
+        if (!node ||
+            (node->row[at->row].generation == at->generation && node_row_is_alive(node, at->row)))
                 return;
-        device->seat[seat] = (struct exec_seat){ 0 };
-        device->active[seat / 64] &= ~(1ULL << (seat % 64));
+        *at = (struct exec_seat){ 0 };
+        leave_turn(change, seat);
 }
 
-static bool is_stopped(const struct node_row *row)
+static uint64_t seat_clock(const struct exec_state *state, int seat, uint64_t at_ns)
 {
-        struct proc_stat process;
-        char path[32];
+        uint64_t clock = state->seat[seat].held_ns;
 
-        snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
-        return row->pid_namespace == node_self()->pid_namespace && proc_stat_read(path, &process) &&
-               process.start_ticks == row->start_ticks && process.state == 'T';
-}
-
-/* What runs ends also if its process is stopped and nobody there says so. It is looked at when the
- * seat has held for a whole slice more; what is queued behind waits for its thread. */
-static void drop_stopped(struct exec_device *device, int seat)
-{
-        struct exec_seat *at = &device->seat[seat];
-
-        if (at->held_ns < at->end_clock + device->slice_ns ||
-            !is_stopped(&node_get()->row[at->row]))
-                return;
-        device->active[seat / 64] &= ~(1ULL << (seat % 64));
-        at->back_ns = TIME_NEVER;
-}
-
-/* Turns every slice that is over by `now_ns`, one after the other, as if each had been watched. */
-static void turn_slices(struct exec_device *device, uint64_t now_ns)
-{
-        while (is_contended(device) && device->hold_start_ns + device->slice_ns <= now_ns) {
-                int next = next_active(device, device->holder);
-                uint64_t end_ns = device->hold_start_ns + device->slice_ns;
-
-                drop_dead(device, next);
-                drop_stopped(device, next);
-                if (!has_bit(device->active, (unsigned)next))
-                        continue;
-                /* The holder was alone until the next one came. */
-                if (device->seat[next].wanted_ns > end_ns)
-                        end_ns = device->seat[next].wanted_ns;
-                hand_over(device, end_ns);
-        }
-}
-
-static uint64_t seat_clock(const struct exec_device *device, int seat, uint64_t at_ns)
-{
-        uint64_t clock = device->seat[seat].held_ns;
-
-        if (device->holder == seat && at_ns > device->hold_start_ns)
-                clock += at_ns - device->hold_start_ns;
+        if (state->holder == seat && at_ns > state->hold_start_ns)
+                clock += at_ns - state->hold_start_ns;
         return clock;
 }
 
 /* When the seat's clock showed `clock`, which it has reached. */
-static uint64_t clock_time(const struct exec_device *device, int seat, uint64_t clock)
+static uint64_t clock_time(const struct exec_state *state, int seat, uint64_t clock)
 {
-        const struct exec_seat *at = &device->seat[seat];
+        const struct exec_seat *at = &state->seat[seat];
         uint64_t back;
 
-        if (device->holder == seat && clock >= at->held_ns)
-                return device->hold_start_ns + (clock - at->held_ns);
+        if (state->holder == seat && clock >= at->held_ns)
+                return state->hold_start_ns + (clock - at->held_ns);
         back = at->held_ns - clock;
         return at->hold_end_ns > back ? at->hold_end_ns - back : 0;
 }
 
-/* Who had the lock died in the midst of a change: the seats are right, who holds is decided anew.
- */
-static void engine_repair(struct exec_device *device)
+/* A holder that has done all that was queued, and whose process is stopped, so that nobody says so,
+ * is passed over from there on. */
+static bool pass_over(struct change *change, uint64_t now_ns)
 {
-        for (unsigned i = 0; i < EXEC_SEATS / 64; i++)
-                device->active[i] = 0;
-        for (int i = 0; i < EXEC_SEATS; i++)
-                if (device->seat[i].is_taken && device->seat[i].want)
-                        device->active[i / 64] |= 1ULL << (i % 64);
-        device->holder = EXEC_NO_SEAT;
-        hand_over(device, sim_now_ns());
+        struct exec_state *state = change->state;
+        int holder = state->holder;
+        uint64_t queued = load_acquire(&change->device->queued_clock[holder]);
+        uint64_t end_ns;
+
+        if (seat_clock(state, holder, now_ns) < queued + STOPPED_NS || !node_get() ||
+            !node_row_is_stopped(node_get(), state->seat[holder].row))
+                return false;
+        end_ns = queued > state->seat[holder].held_ns ? clock_time(state, holder, queued) : 0;
+        leave_turn(change, holder);
+        hand_over(change, end_ns);
+        return true;
 }
 
-static void engine_lock(struct exec_device *device)
+/* Turns every slice that is over by `now_ns`, one after the other, as if each had been watched. */
+static void turn_slices(struct change *change, uint64_t now_ns)
 {
-        if (robust_lock(&device->lock) == EOWNERDEAD) {
-                engine_repair(device);
-                pthread_mutex_consistent(&device->lock);
+        struct exec_state *state = change->state;
+
+        while (is_contended(state)) {
+                int next = next_active(state, state->holder);
+                uint64_t end_ns = state->hold_start_ns + state->slice_ns;
+
+                if (pass_over(change, now_ns))
+                        continue;
+                if (end_ns > now_ns)
+                        break;
+                drop_dead(change, next);
+                if (!has_bit(state->active, (unsigned)next))
+                        continue;
+                /* The holder was alone until the next one came. */
+                if (state->seat[next].wanted_ns > end_ns)
+                        end_ns = state->seat[next].wanted_ns;
+                hand_over(change, end_ns);
         }
 }
 
-static void engine_unlock(struct exec_device *device)
+static void change_begin(struct change *change, struct exec_device *device)
 {
-        pthread_mutex_unlock(&device->lock);
+        *change = (struct change){ .device = device };
+        change->state = cell_begin(&device->cell, device->state, &change->draft);
+}
+
+/* False: somebody else was first, and nothing has happened. */
+static bool change_end(struct change *change)
+{
+        struct exec_device *device = change->device;
+
+        if (!change->is_changed) {
+                cell_drop(&change->draft);
+                return true;
+        }
+        if (!cell_commit(&change->draft))
+                return false;
+        if (change->is_turned) {
+                add_acq_rel(&device->turn, 1);
+                if (load_acquire(&device->waiters))
+                        sim_wake(&device->turn, UINT32_MAX, REACH_NODE);
+        }
+        return true;
 }
 
 static void engine_open(struct exec_device *device)
 {
         const struct sim_config *config = config_get();
+        struct exec_state *state = &device->state[0];
 
-        robust_init(&device->lock);
-        device->holder = EXEC_NO_SEAT;
-        device->slice_ns = config && config->slice_ns ? config->slice_ns : DEFAULT_SLICE_NS;
-        device->idle_since_ns = sim_now_ns();
+        cell_make(&device->cell, sizeof(device->state[0]));
+        state->head.bytes = offsetof(struct exec_state, seat);
+        state->holder = EXEC_NO_SEAT;
+        state->slice_ns = config && config->slice_ns ? config->slice_ns : DEFAULT_SLICE_NS;
+        state->idle_since_ns = sim_now_ns();
         device->is_open = 1;
+}
+
+/* A free one, or EXEC_NO_SEAT. */
+static int find_seat(struct change *change)
+{
+        struct exec_state *state = change->state;
+
+        for (int i = 0; i < (int)state->high; i++) {
+                if (state->seat[i].is_taken)
+                        drop_dead(change, i);
+                if (!state->seat[i].is_taken)
+                        return i;
+        }
+        if (state->high == EXEC_SEATS)
+                return EXEC_NO_SEAT;
+        state->head.bytes = offsetof(struct exec_state, seat[state->high + 1]);
+        return (int)state->high++;
 }
 
 int exec_place_open(struct exec_place *place, unsigned unit)
@@ -199,62 +240,62 @@ int exec_place_open(struct exec_place *place, unsigned unit)
         struct node *node = node_get();
         struct exec_device *device = (struct exec_device *)node->device[unit].exec;
         const struct node_row *self = node_self();
-        int seat = EXEC_NO_SEAT;
+        struct change change;
+        int seat;
 
         node_device_lock(node, unit);
         if (!device->is_open)
                 engine_open(device);
         node_device_unlock(node, unit);
 
-        engine_lock(device);
-        for (int i = 0; i < EXEC_SEATS && seat == EXEC_NO_SEAT; i++) {
-                if (device->seat[i].is_taken)
-                        drop_dead(device, i);
-                if (!device->seat[i].is_taken)
-                        seat = i;
-        }
-        if (seat != EXEC_NO_SEAT)
-                device->seat[seat] = (struct exec_seat){ .is_taken = 1,
-                                                         .row = (uint32_t)(self - node->row),
-                                                         .generation = self->generation };
-        engine_unlock(device);
+        do {
+                change_begin(&change, device);
+                seat = find_seat(&change);
+                if (seat != EXEC_NO_SEAT)
+                        change.state->seat[seat] =
+                                (struct exec_seat){ .is_taken = 1,
+                                                    .row = (uint32_t)(self - node->row),
+                                                    .generation = self->generation };
+                change.is_changed = true;
+        } while (!change_end(&change));
         if (seat == EXEC_NO_SEAT)
                 return -EBUSY;
 
         place->device = device;
         place->unit = unit;
         place->seat = seat;
-        place->reported_clock = 0;
+        store_relaxed(&device->queued_clock[seat], 0);
+        store_relaxed(&place->reported_clock, 0);
         store_relaxed(&place->is_closing, false);
         return 0;
 }
 
 void exec_place_close(struct exec_place *place)
 {
-        struct exec_device *device = place->device;
-        int seat = place->seat;
+        struct change change;
 
-        engine_lock(device);
-        device->active[seat / 64] &= ~(1ULL << (seat % 64));
-        if (device->holder == seat)
-                hand_over(device, sim_now_ns());
-        device->seat[seat] = (struct exec_seat){ 0 };
-        engine_unlock(device);
+        do {
+                change_begin(&change, place->device);
+                leave_turn(&change, place->seat);
+                if (change.state->holder == place->seat)
+                        hand_over(&change, sim_now_ns());
+                change.state->seat[place->seat] = (struct exec_seat){ 0 };
+        } while (!change_end(&change));
 }
 
 /* Tells the meters what the seat has used since they last heard. */
-static void report(struct exec_place *place, uint64_t now_ns)
+static void report(struct exec_place *place, uint64_t clock, uint64_t now_ns)
 {
-        uint64_t clock = seat_clock(place->device, place->seat, now_ns);
-        uint64_t used = clock - place->reported_clock;
+        uint64_t seen = load_acquire(&place->reported_clock);
 
-        if (clock <= place->reported_clock)
-                return;
-        place->reported_clock = clock;
-        node_busy_add(place->unit, ENGINE_COMPUTE, now_ns > used ? now_ns - used : 0, now_ns);
+        while (clock > seen && !cas_acq_rel(&place->reported_clock, &seen, clock))
+                ;
+        if (clock > seen)
+                node_busy_add(place->unit, ENGINE_COMPUTE,
+                              now_ns > clock - seen ? now_ns - (clock - seen) : 0, now_ns);
 }
 
-/* Sleeps, without the lock, until the holder changes or `deadline_ns`. */
+/* Sleeps until the holder changes or `deadline_ns`. */
 static void await_turn(struct exec_device *device, uint32_t seen, uint64_t deadline_ns)
 {
         if (deadline_ns <= sim_now_ns())
@@ -269,112 +310,141 @@ static bool is_over(const struct exec_place *place)
         return load_relaxed(&place->is_closing) || load_relaxed(place->error);
 }
 
-static void take_part(struct exec_device *device, int seat, uint64_t since_ns)
+/* The seat has work up to this clock. */
+static void promise(struct exec_place *place, uint64_t clock)
 {
-        if (has_bit(device->active, (unsigned)seat))
-                return;
-        device->seat[seat].wanted_ns = since_ns;
-        device->active[seat / 64] |= 1ULL << (seat % 64);
-        if (device->holder != EXEC_NO_SEAT)
-                return;
-        device->holder = seat;
-        device->hold_start_ns = since_ns > device->idle_since_ns ? since_ns : device->idle_since_ns;
+        _Atomic uint64_t *queued = &place->device->queued_clock[place->seat];
+        uint64_t seen = load_relaxed(queued);
+
+        while (clock > seen && !cas_acq_rel(queued, &seen, clock))
+                ;
 }
 
-/* A thread of it is here: it goes on from now, not from where it was stopped. */
-static void come_back(struct exec_device *device, int seat)
+void place_promise(struct exec_place *place, struct exec_queue *queue, uint64_t ns)
 {
-        struct exec_seat *at = &device->seat[seat];
+        promise(place, load_relaxed(&queue->clock) + add_relaxed(&queue->ns, ns) + ns);
+}
 
-        if (at->back_ns != TIME_NEVER)
+/* Likewise, as the work is begun whose chain the mark is. */
+static void promise_ahead(struct exec_place *place, const struct exec_mark *mark)
+{
+        struct exec_queue *queue = mark->queue;
+
+        if (!queue)
                 return;
-        at->back_ns = sim_now_ns();
-        if (at->want)
-                take_part(device, seat, at->back_ns);
+        store_relaxed(&queue->clock, mark->end_clock);
+        promise(place, mark->end_clock + load_relaxed(&queue->ns));
 }
 
 void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_ns)
 {
-        struct exec_device *device = place->device;
-        struct exec_seat *seat = &device->seat[place->seat];
+        struct change change;
+        uint64_t clock;
 
-        engine_lock(device);
-        come_back(device, place->seat);
-        if (ready_ns < seat->back_ns)
-                ready_ns = seat->back_ns;
-        seat->want += !mark->is_on;
-        take_part(device, place->seat, ready_ns);
+        do {
+                change_begin(&change, place->device);
+                if (!mark->is_on && change.state->seat[place->seat].want++ == 0)
+                        take_turn(&change, place->seat, ready_ns);
+                change.is_changed |= !mark->is_on;
+                clock = seat_clock(change.state, place->seat, ready_ns);
+        } while (!change_end(&change));
         /* A chain that was on goes on where it ended, unless this work came later. */
-        if (!mark->is_on || (ready_ns > mark->end_ns &&
-                             seat_clock(device, place->seat, ready_ns) > mark->end_clock))
-                mark->end_clock = seat_clock(device, place->seat, ready_ns);
+        if (!mark->is_on || (ready_ns > mark->end_ns && clock > mark->end_clock))
+                mark->end_clock = clock;
         if (ready_ns > mark->end_ns)
                 mark->end_ns = ready_ns;
         mark->is_on = true;
-        engine_unlock(device);
+        promise_ahead(place, mark);
+}
+
+/* How the seat stands: whether its clock has come to where work ends, and when it did; or until
+ * when to sleep. */
+struct standing {
+        bool is_reached, is_holder;
+        uint64_t end_ns, wake_ns;
+};
+
+static void look(struct exec_place *place, uint64_t end_clock, struct standing *ret)
+{
+        struct change change;
+        const struct exec_state *state;
+        uint64_t now_ns, clock;
+
+        do {
+                change_begin(&change, place->device);
+                state = change.state;
+                now_ns = sim_now_ns();
+                clock = seat_clock(state, place->seat, now_ns);
+                /* It was passed over, and has gone on. */
+                if (clock < end_clock && !has_bit(state->active, (unsigned)place->seat))
+                        take_turn(&change, place->seat, now_ns);
+                turn_slices(&change, now_ns);
+                clock = seat_clock(state, place->seat, now_ns);
+                ret->is_reached = clock >= end_clock;
+                if (ret->is_reached)
+                        ret->end_ns = clock_time(state, place->seat, end_clock);
+                ret->is_holder = state->holder == place->seat;
+                ret->wake_ns = state->hold_start_ns +
+                               (ret->is_holder ? end_clock - state->seat[place->seat].held_ns
+                                               : state->slice_ns);
+        } while (!change_end(&change));
+        report(place, clock, now_ns);
+        if (ret->wake_ns > now_ns + NAP_NS)
+                ret->wake_ns = now_ns + NAP_NS;
 }
 
 void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
 {
         struct exec_device *device = place->device;
         uint64_t end_clock = mark->end_clock + ns;
+        struct standing standing;
 
-        engine_lock(device);
-        if (device->seat[place->seat].end_clock < end_clock)
-                device->seat[place->seat].end_clock = end_clock;
+        promise(place, end_clock);
         for (;;) {
-                uint64_t now_ns = sim_now_ns();
                 uint32_t seen = load_acquire(&device->turn);
-                uint64_t clock, wake_ns;
-                bool is_holder;
 
-                come_back(device, place->seat);
-                turn_slices(device, now_ns);
-                report(place, now_ns);
-                clock = seat_clock(device, place->seat, now_ns);
-                if (clock >= end_clock || is_over(place))
+                look(place, end_clock, &standing);
+                if (standing.is_reached)
                         break;
-                is_holder = device->holder == place->seat;
-                wake_ns = is_holder ? device->hold_start_ns +
-                                              (end_clock - device->seat[place->seat].held_ns)
-                                    : device->hold_start_ns + device->slice_ns;
-                if (wake_ns > now_ns + NAP_NS)
-                        wake_ns = now_ns + NAP_NS;
-                engine_unlock(device);
-                if (is_holder)
-                        sim_sleep_until(wake_ns);
+                if (is_over(place))
+                        return;
+                if (standing.is_holder)
+                        sim_sleep_until(standing.wake_ns);
                 else
-                        await_turn(device, seen, wake_ns);
+                        await_turn(device, seen, standing.wake_ns);
                 if (config_get()->lost_ns)
                         loss_check();
-                engine_lock(device);
-        }
-        if (is_over(place) && seat_clock(device, place->seat, sim_now_ns()) < end_clock) {
-                engine_unlock(device);
-                return;
         }
         mark->end_clock = end_clock;
-        mark->end_ns = clock_time(device, place->seat, end_clock);
-        engine_unlock(device);
+        mark->end_ns = standing.end_ns;
 }
 
 void place_off(struct exec_place *place, struct exec_mark *mark)
 {
-        struct exec_device *device = place->device;
-        struct exec_seat *seat = &device->seat[place->seat];
+        struct change change;
+        uint64_t now_ns, clock;
+        bool is_last;
 
         if (!mark->is_on)
                 return;
         mark->is_on = false;
-        engine_lock(device);
-        come_back(device, place->seat);
-        if (--seat->want == 0) {
-                device->active[place->seat / 64] &= ~(1ULL << (place->seat % 64));
-                if (device->holder == place->seat)
-                        hand_over(device, mark->end_ns);
-                report(place, sim_now_ns());
-        }
-        engine_unlock(device);
+        do {
+                change_begin(&change, place->device);
+                is_last = --change.state->seat[place->seat].want == 0;
+                change.is_changed = true;
+                if (is_last) {
+                        leave_turn(&change, place->seat);
+                        if (change.state->holder == place->seat)
+                                hand_over(&change, mark->end_ns);
+                }
+                now_ns = sim_now_ns();
+                clock = seat_clock(change.state, place->seat, now_ns);
+        } while (!change_end(&change));
+        if (!is_last)
+                return;
+        /* Estimates of what is done no longer count. */
+        store_relaxed(&place->device->queued_clock[place->seat], clock);
+        report(place, clock, now_ns);
 }
 
 uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t ready_ns, uint64_t ns)

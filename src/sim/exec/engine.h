@@ -6,7 +6,8 @@
  * have work too it holds for one slice, then the next in turn follows (round robin, as hardware
  * time slicing does). Work of one context overlaps freely. Nobody drives this: whoever waits, and
  * finds the slice over, turns it; a process may thus stop or die at any point without stopping the
- * others.
+ * others. One that is stopped keeps its turns until what it had queued is done; then it is passed
+ * over until it goes on.
  *
  * Time is computed, not observed. A seat's *clock* counts the ns it has held the engine; work that
  * starts at clock c and takes d ends when the clock shows c + d, however late the thread that waits
@@ -19,6 +20,7 @@
 #define ALIQUOT_SIM_EXEC_ENGINE_H
 
 #include "common/atomic.h"
+#include "sim/node/cell.h"
 #include "sim/node/node.h"
 
 #include <pthread.h>
@@ -30,7 +32,6 @@
 
 enum exec_link { LINK_TO_DEVICE, LINK_TO_HOST, LINK_PEER, LINK_WITHIN, LINK_COUNT };
 
-/* Guarded by exec_device.lock. */
 struct exec_seat {
         uint32_t is_taken;
         uint32_t row;         /* the process, as node_row_is_alive() takes it */
@@ -39,46 +40,62 @@ struct exec_seat {
         uint64_t wanted_ns;   /* since when */
         uint64_t held_ns;     /* the clock, without the hold that runs now */
         uint64_t hold_end_ns; /* when its last hold ended */
-        uint64_t end_clock;   /* where the work ends whose length is known */
-        uint64_t back_ns;     /* since when it takes its turn again; TIME_NEVER: it is stopped */
+};
+
+/* Who holds the engine, and who wants it: one record, see cell.h. */
+struct exec_state {
+        struct cell_head head;
+        int32_t holder; /* a seat, or EXEC_NO_SEAT */
+        uint32_t high;  /* seats at and above were never used */
+        uint64_t slice_ns;
+        uint64_t hold_start_ns;
+        uint64_t idle_since_ns;
+        /* Seats with want > 0, less those that were passed over: their processes are stopped. */
+        uint64_t active[EXEC_SEATS / 64];
+        struct exec_seat seat[EXEC_SEATS];
 };
 
 /* Lies in node_device.exec; all zero is "not yet opened". */
 struct exec_device {
-        pthread_mutex_t lock; /* robust, shared between processes; made under the device's lock */
-        uint32_t is_open;     /* guarded by the device's lock (node_device_lock) */
-        int32_t holder;       /* a seat, or EXEC_NO_SEAT; guarded by lock, as all that follows */
-        uint64_t slice_ns;
-        uint64_t hold_start_ns;
-        uint64_t idle_since_ns;
-        uint64_t active[EXEC_SEATS / 64]; /* seats with want > 0, but those of the stopped */
-        struct exec_seat seat[EXEC_SEATS];
+        uint32_t is_open; /* guarded by the device's lock (node_device_lock) */
         /* Futex word, bumped whenever the holder changes. Any process. */
         _Atomic uint32_t turn;
         _Atomic uint32_t waiters;
         /* When the link is free again. Any process, by compare and swap. */
         _Atomic uint64_t link_free_ns[LINK_COUNT];
+        /* By seat: what its clock will be when all that is queued is done, as far as is known. The
+         * seat's process. */
+        _Atomic uint64_t queued_clock[EXEC_SEATS];
+        struct cell cell;
+        struct exec_state state[CELL_COPIES];
 };
 
 _Static_assert(sizeof(struct exec_device) <= NODE_EXEC_BYTES, "the node keeps this much for us");
 
-/* A context's place at a device. One process's; `reported_clock` is guarded by the device's lock.
- */
+/* A context's place at a device. One process's. */
 struct exec_place {
         struct exec_device *device;
         unsigned unit;
         int seat;
-        uint64_t reported_clock;  /* how far node_busy_add() knows */
-        _Atomic bool is_closing;  /* waits end early */
-        const _Atomic int *error; /* so they do when the context has failed */
+        _Atomic uint64_t reported_clock; /* how far node_busy_add() knows; any thread */
+        _Atomic bool is_closing;         /* waits end early */
+        const _Atomic int *error;        /* so they do when the context has failed */
+};
+
+/* What is queued in a stream, by estimate, from its piece under way on. Writers: those who queue,
+ * and its worker. */
+struct exec_queue {
+        _Atomic uint64_t clock; /* the seat's where that piece began */
+        _Atomic uint64_t ns;
 };
 
 /* Where a chain of work stands: the end of its latest piece, by the wall and by the seat's clock.
  */
 struct exec_mark {
         uint64_t end_ns;
-        uint64_t end_clock; /* meaningful while is_on */
-        bool is_on;         /* the chain counts in the seat's `want` */
+        uint64_t end_clock;       /* meaningful while is_on */
+        bool is_on;               /* the chain counts in the seat's `want` */
+        struct exec_queue *queue; /* what follows; NULL: nothing */
 };
 
 /* Takes a seat; -EBUSY when all are taken. */
@@ -93,6 +110,9 @@ void exec_place_close(struct exec_place *place);
 void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_ns);
 void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns);
 void place_off(struct exec_place *place, struct exec_mark *mark);
+
+/* So much more is queued. */
+void place_promise(struct exec_place *place, struct exec_queue *queue, uint64_t ns);
 
 /* Occupies a link for `ns`, not before `ready_ns`; returns, when it is over, the end. */
 uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t ready_ns, uint64_t ns);

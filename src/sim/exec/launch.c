@@ -141,6 +141,7 @@ static CUresult launch_in(CUstream stream, struct op_launch *shape,
         if (!command)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         launch_fill(command, shape, params);
+        stream_estimate(stream, command, op_launch_estimate_ns(command));
         stream_commit(stream);
         return CUDA_SUCCESS;
 }

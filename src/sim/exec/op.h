@@ -63,6 +63,11 @@ struct op_host {
 };
 
 void op_launch(struct op_run *run, const struct op_launch *launch);
+
+/* How long it is going to take of the engine: as long as the last launch of the function did, where
+ * the parameters do not say. */
+uint64_t op_launch_estimate_ns(const struct op_launch *launch);
+
 void op_copy(struct op_run *run, const struct op_copy *copy);
 void op_set(struct op_run *run, const struct op_set *set);
 void op_host(struct op_run *run, const struct op_host *host);

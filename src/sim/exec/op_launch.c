@@ -12,6 +12,8 @@
 #include "sim/module/module.h"
 #include "sim/node/clock.h"
 
+#include <string.h>
+
 /* Behind aliquot_sim_launch.driver. */
 struct running {
         struct op_run *run;
@@ -88,6 +90,16 @@ static void call(struct running *running, const struct op_launch *launch)
         function->entry(&view, params);
 }
 
+uint64_t op_launch_estimate_ns(const struct op_launch *launch)
+{
+        uint64_t ns;
+
+        if (!builtin_is_spin(launch->function->entry))
+                return load_relaxed(&launch->function->took_ns);
+        memcpy(&ns, launch->params, sizeof(ns));
+        return ns;
+}
+
 void op_launch(struct op_run *run, const struct op_launch *launch)
 {
         struct running running = { .run = run, .place = exec_place_of(run->exec) };
@@ -106,6 +118,8 @@ void op_launch(struct op_run *run, const struct op_launch *launch)
                 place_run(running.place, run->mark, took_ns - running.spent_ns);
         else if (!running.place)
                 run->mark->end_ns = sim_now_ns();
+        store_relaxed(&launch->function->took_ns,
+                      took_ns > running.spent_ns ? took_ns : running.spent_ns);
         if (running.result != CUDA_SUCCESS)
                 context_poison(run->exec->context, running.result);
 }

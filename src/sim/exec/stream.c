@@ -195,8 +195,20 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
         command->kind = kind;
         command->ticket = add_relaxed(&stream->exec->next_ticket, 1);
         command->enqueued_ns = sim_now_ns();
+        command->estimate_ns = 0;
         stream->tail += room.bytes;
         return command + 1;
+}
+
+void stream_estimate(CUstream stream, void *payload, uint64_t ns)
+{
+        struct exec_context *exec = stream->exec;
+
+        ((struct command *)payload)[-1].estimate_ns = ns;
+        if (load_acquire(&exec->has_place))
+                place_promise(&exec->place, &stream->queue, ns);
+        else
+                add_relaxed(&stream->queue.ns, ns);
 }
 
 void stream_commit(CUstream stream)

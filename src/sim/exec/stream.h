@@ -50,7 +50,7 @@ struct command {
         uint32_t kind;
         uint64_t ticket;
         uint64_t enqueued_ns;
-        uint64_t reserved;
+        uint64_t estimate_ns; /* of the engine's time */
 };
 
 struct command_callback {
@@ -100,7 +100,8 @@ struct CUstream_st {
         _Atomic uint64_t completed; /* commands; worker, release */
         _Atomic uint64_t oldest; /* ticket of the command being run, or last run; worker, release */
         _Atomic uint64_t end_ns; /* when the latest complete command ended */
-        _Atomic uint32_t bell;   /* futex word of the sleeping worker */
+        struct exec_queue queue;
+        _Atomic uint32_t bell; /* futex word of the sleeping worker */
         _Atomic uint32_t is_asleep;
         _Atomic uint32_t is_closing;  /* destroyed: end when drained */
         _Atomic uint32_t is_dropping; /* context destroyed: run nothing more */
@@ -153,6 +154,9 @@ static inline bool stream_is_capturing(CUstream stream)
  */
 void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes);
 void stream_commit(CUstream stream);
+
+/* How long what was just begun is thought to take of the engine. */
+void stream_estimate(CUstream stream, void *payload, uint64_t ns);
 
 /* begin, copy, commit. */
 CUresult stream_push(CUstream stream, enum command_kind kind, const void *payload, size_t bytes);

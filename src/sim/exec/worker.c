@@ -184,7 +184,7 @@ static void end_stream(CUstream stream)
 void *stream_worker(void *argument)
 {
         CUstream stream = argument;
-        struct exec_mark mark = { 0 };
+        struct exec_mark mark = { .queue = &stream->queue };
         uint64_t head = 0;
 
         prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
@@ -202,6 +202,7 @@ void *stream_worker(void *argument)
                 if (command->kind == COMMAND_PAD)
                         continue;
                 serve(stream, command, &mark);
+                add_relaxed(&stream->queue.ns, -command->estimate_ns);
                 retire(stream, head);
         }
         leave_engine(stream, &mark);

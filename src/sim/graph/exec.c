@@ -243,8 +243,9 @@ static CUresult follow(CUgraphExec exec, CUstream stream)
 
 static CUresult queue(CUgraphExec exec, CUstream stream)
 {
-        struct command_graph command;
+        struct command_graph command, *queued;
         struct command_event record;
+        uint64_t estimate_ns = 0;
         CUresult rc = follow(exec, stream);
 
         if (rc != CUDA_SUCCESS)
@@ -253,17 +254,22 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
         if (!exec->program)
                 exec->program = graph_compile(exec->graph);
         command.program = exec->program;
-        if (command.program)
+        if (command.program) {
                 graph_program_retain(command.program);
+                estimate_ns = graph_program_estimate_ns(command.program);
+        }
         pthread_mutex_unlock(&graph_lock);
         if (!command.program)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         sim_spend_call(0);
-        rc = stream_push(stream, COMMAND_GRAPH, &command, sizeof(command));
-        if (rc != CUDA_SUCCESS) {
+        queued = stream_begin(stream, COMMAND_GRAPH, sizeof(*queued));
+        if (!queued) {
                 graph_program_release(command.program);
-                return rc;
+                return CUDA_ERROR_OUT_OF_MEMORY;
         }
+        *queued = command;
+        stream_estimate(stream, queued, estimate_ns);
+        stream_commit(stream);
         event_retain(exec->last);
         record = (struct command_event){ exec->last, event_record_begin(exec->last) };
         return stream_push(stream, COMMAND_RECORD, &record, sizeof(record));

@@ -131,6 +131,23 @@ static void begin_node(struct op_run *run, const struct graph_program *program,
         run->ready_ns = end_ns;
 }
 
+uint64_t graph_program_estimate_ns(const struct graph_program *program)
+{
+        uint64_t ns = 0;
+
+        for (size_t i = 0; i < program->count; i++) {
+                const struct program_node *node = &program->nodes[i];
+
+                if (node->is_disabled)
+                        continue;
+                if (node->body.type == CU_GRAPH_NODE_TYPE_KERNEL)
+                        ns += op_launch_estimate_ns(node->body.launch);
+                else if (node->body.type == CU_GRAPH_NODE_TYPE_GRAPH)
+                        ns += graph_program_estimate_ns(node->child);
+        }
+        return ns;
+}
+
 /* The ends of nodes are kept in the program: one launch of it runs at a time (exec.h). */
 void graph_program_run(struct graph_program *program, struct op_run *run)
 {

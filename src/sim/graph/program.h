@@ -18,6 +18,9 @@ struct graph_program;
 void graph_program_retain(struct graph_program *program);
 void graph_program_release(struct graph_program *program);
 
+/* How long it will take of the engine, at most, by how long its kernels took last. */
+uint64_t graph_program_estimate_ns(const struct graph_program *program);
+
 void graph_program_run(struct graph_program *program, struct op_run *run);
 
 #endif

@@ -38,6 +38,11 @@ static void spin_ns(const struct aliquot_sim_launch *launch, void *const *params
         launch->services->spend_ns(launch, u64_at(params, 0));
 }
 
+bool builtin_is_spin(kernel_entry entry)
+{
+        return entry == spin_ns;
+}
+
 static void fill_u32(const struct aliquot_sim_launch *launch, void *const *params)
 {
         uint64_t count = u64_at(params, 2);

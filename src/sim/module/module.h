@@ -49,6 +49,7 @@ struct CUfunc_st {
         int is_nonportable_cluster_allowed, cluster_policy;
         CUfunc_cache cache_config;
         struct legacy_launch *legacy; /* NULL until first used */
+        _Atomic uint64_t took_ns;     /* of the engine, the last time; streams' threads */
 };
 
 struct module_global {
@@ -132,5 +133,8 @@ CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel);
 /* Built-in kernels, and the stand-in for PTX (builtin.c). */
 kernel_entry builtin_entry(const char *name);
 extern const kernel_entry builtin_noop;
+
+/* The one whose only parameter says how long it takes. */
+bool builtin_is_spin(kernel_entry entry);
 
 #endif

@@ -135,6 +135,20 @@ bool node_row_is_alive(struct node *node, unsigned row)
         return load_acquire(&node->row[row].state) == ROW_LIVE && life_is_alive(node, row, -1);
 }
 
+bool node_row_is_stopped(struct node *node, unsigned index)
+{
+        const struct node_row *row = &node->row[index];
+        struct proc_stat is;
+        char path[64];
+        struct stat st;
+
+        if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != row->pid_namespace)
+                return false;
+        snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
+        return proc_stat_read(path, &is) && is.start_ticks == row->start_ticks &&
+               strchr("Tt", is.state);
+}
+
 /* Virtual time may stand for want of anybody who waits: the dead do not, and then who looks does.
  */
 static uint64_t settling_time_ns(struct node *node)

@@ -206,6 +206,9 @@ void node_settle(struct node *node);
 /* True when the row's process is alive. Does not change anything. */
 bool node_row_is_alive(struct node *node, unsigned row);
 
+/* True when it was told to stop, and does not run. False where that cannot be seen. */
+bool node_row_is_stopped(struct node *node, unsigned row);
+
 /* Engine time of this process: [start_ns, end_ns) of `device` was busy. */
 void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint64_t end_ns);
 

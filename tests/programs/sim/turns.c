@@ -10,6 +10,7 @@
  *      turns threads COUNT NS      threads with a stream and ten kernels each: "elapsed"
  *      turns alloc BYTES           takes memory: "elapsed"
  *      turns stop KERNEL_NS        stops itself with two kernels under way
+ *      turns away COUNT NS         all kernels at once, and stops itself: "events", when it goes on
  *      turns stay KERNEL_NS        computes for ever; says "ready" once it does
  */
 #include <dlfcn.h>
@@ -73,21 +74,43 @@ static unsigned long long busy(unsigned long long until_ns, unsigned long long k
         return kernels;
 }
 
+static void queue(unsigned long long count, unsigned long long ns, CUevent span[2])
+{
+        for (int i = 0; i < 2; i++)
+                OK(cuEventCreate(&span[i], 0));
+        OK(cuEventRecord(span[0], NULL));
+        for (unsigned long long i = 0; i < count; i++)
+                launch(NULL, ns);
+        OK(cuEventRecord(span[1], NULL));
+}
+
+static double length_of(CUevent span[2])
+{
+        float ms;
+
+        OK(cuEventSynchronize(span[1]));
+        OK(cuEventElapsedTime(&ms, span[0], span[1]));
+        return (double)ms * 1e6;
+}
+
 static void backlog(unsigned long long count, unsigned long long ns)
 {
         unsigned long long start_ns = now_ns();
-        CUevent start, end;
-        float ms;
+        CUevent span[2];
+        double length_ns;
 
-        OK(cuEventCreate(&start, 0));
-        OK(cuEventCreate(&end, 0));
-        OK(cuEventRecord(start, NULL));
-        for (unsigned long long i = 0; i < count; i++)
-                launch(NULL, ns);
-        OK(cuEventRecord(end, NULL));
-        OK(cuEventSynchronize(end));
-        OK(cuEventElapsedTime(&ms, start, end));
-        printf("%.0f %llu\n", (double)ms * 1e6, now_ns() - start_ns);
+        queue(count, ns, span);
+        length_ns = length_of(span);
+        printf("%.0f %llu\n", length_ns, now_ns() - start_ns);
+}
+
+static void away(unsigned long long count, unsigned long long ns)
+{
+        CUevent span[2];
+
+        queue(count, ns, span);
+        raise(SIGSTOP);
+        printf("%.0f\n", length_of(span));
 }
 
 static void poll_event(unsigned long long ns)
@@ -190,6 +213,8 @@ static void run(const char *scene, unsigned long long first, unsigned long long 
                 launch(NULL, first);
                 launch(NULL, first);
                 raise(SIGSTOP);
+        } else if (strcmp(scene, "away") == 0) {
+                away(first, second);
         } else if (strcmp(scene, "stay") == 0) {
                 stay(first);
         }
