@@ -20,6 +20,7 @@
 #define TICKS_MOST 11
 #define MARK 4.5
 #define FONT "sans-serif"
+#define LEAST_SIZE 8
 
 /* Told apart by the colour-blind, too (Okabe and Ito's). */
 static const double colours[][3] = {
@@ -61,17 +62,23 @@ static void write_at(cairo_t *page, double x, double y, const struct writing *ho
 }
 
 /* Smaller, until it fits. */
+static double size_within(cairo_t *page, double width, const struct writing *how, const char *text)
+{
+        double size = how->size;
+
+        cairo_select_font_face(page, FONT, CAIRO_FONT_SLANT_NORMAL,
+                               how->is_bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+        for (;; size--) {
+                cairo_set_font_size(page, size);
+                if (size <= LEAST_SIZE || width_of(page, text) <= width)
+                        return size;
+        }
+}
+
 static void write_within(cairo_t *page, double x, double y, double width, struct writing how,
                          const char *text)
 {
-        for (;; how.size--) {
-                cairo_select_font_face(page, FONT, CAIRO_FONT_SLANT_NORMAL,
-                                       how.is_bold ? CAIRO_FONT_WEIGHT_BOLD
-                                                   : CAIRO_FONT_WEIGHT_NORMAL);
-                cairo_set_font_size(page, how.size);
-                if (how.size <= 8 || width_of(page, text) <= width)
-                        break;
-        }
+        how.size = size_within(page, width, &how, text);
         write_at(page, x, y, &how, text);
 }
 
@@ -227,28 +234,37 @@ static void draw_lines(cairo_t *page, const struct figure *figure)
         cairo_restore(page);
 }
 
+static void draw_sample(cairo_t *page, double y, const struct figure_line *line)
+{
+        if (line->style != FIGURE_LINE && line->style != FIGURE_DASHES) {
+                draw_mark(page, LEGEND + SAMPLE / 2, y, line);
+                return;
+        }
+        cairo_new_path(page);
+        cairo_move_to(page, LEGEND, y);
+        cairo_line_to(page, LEGEND + SAMPLE, y);
+        set_stroke(page, line);
+        cairo_stroke(page);
+        cairo_set_dash(page, NULL, 0, 0);
+}
+
+/* All names in the size that fits the longest. */
 static void draw_legend(cairo_t *page, const struct figure *figure)
 {
-        const struct writing how = { .size = 12, .grey = 0.1 };
+        struct writing how = { .size = 12, .grey = 0.1 };
         double y = TOP + 6;
+
+        for (unsigned i = 0; i < figure->line_count; i++)
+                how.size =
+                        size_within(page, WIDTH - LEGEND - SAMPLE - 13, &how, figure->line[i].name);
 
         for (unsigned i = 0; i < figure->line_count; i++) {
                 const struct figure_line *line = &figure->line[i];
 
                 if (!line->name[0])
                         continue;
-                if (line->style == FIGURE_LINE || line->style == FIGURE_DASHES) {
-                        cairo_new_path(page);
-                        cairo_move_to(page, LEGEND, y - 4);
-                        cairo_line_to(page, LEGEND + SAMPLE, y - 4);
-                        set_stroke(page, line);
-                        cairo_stroke(page);
-                        cairo_set_dash(page, NULL, 0, 0);
-                } else {
-                        draw_mark(page, LEGEND + SAMPLE / 2, y - 4, line);
-                }
-                write_within(page, LEGEND + SAMPLE + 7, y, WIDTH - LEGEND - SAMPLE - 13, how,
-                             line->name);
+                draw_sample(page, y - 4, line);
+                write_at(page, LEGEND + SAMPLE + 7, y, &how, line->name);
                 y += LEGEND_ROW;
         }
 }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of shares in docs/pictures, from the records in a folder of docs/results.
+
+    pictures.py FOLDER              draws what is there (share.json: bench/share.py's)
+    pictures.py FOLDER --measure    measures the records of single mixes anew before, in virtual time
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+from stage import BUILD
+
+PICTURES = pathlib.Path(__file__).resolve().parents[1] / "docs/pictures"
+MIXES = {
+    "share-change": (["--seconds", "10", "30,200us,60@5s", "70,200us,30@5s"],
+                     "Two sessions of 30 and 70 %; after 5 s they are made 60 and 30 %"),
+    "share-neighbour": (["--seconds", "10", "weight=300,200us", "weight=100,2ms,+3s,-7s"],
+                        "Weights 3 and 1: a neighbour comes after 3 s and goes after 7 s"),
+}
+# What they or their users publish, measured on their machines: pairs of cap and delivered share.
+PEERS = [
+    ("XPUShare, alone (its docs)", "squares", 5, [(25, 27.0), (50, 56.0), (75, 77.3)]),
+    ("XPUShare, in pairs (its docs)", "diamonds", 3, [(25, 25.2), (75, 54.0), (30, 30.8), (60, 51.1)]),
+    ("HAMi-core, pair 30/70 (#274, #314)", "circles", 1, [(30, 46), (70, 54)]),
+    ("HAMi-core, cap 50 (#274)", "crosses", 1, [(50, 99)]),
+]
+
+
+def aliquot(*words):
+    subprocess.run([BUILD / "src/cli/aliquot", "bench", "share", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+
+
+def draw_mixes(folder, is_measured):
+    for name, (mix, title) in MIXES.items():
+        record = folder / f"{name}.json"
+        if is_measured:
+            aliquot("--sim", f"--json={record}", *mix)
+        aliquot("--from", record, "--png", PICTURES / f"{name}.png", "--title", title)
+
+
+def line(name, style, colour, points):
+    return {"name": name, "style": style, "colour": colour, "points": [number for point in points for number in point]}
+
+
+def draw_caps(folder):
+    rows = {row["what"]: row["raw"] for row in json.loads((folder / "share.json").read_text(encoding="utf-8"))["rows"]}
+    alone = rows["cap 10..90 % alone, kernel 200 us, mean error"]
+    pairs = [(cap, got) for pair in ((30, 70), (30, 60), (25, 75), (10, 90))
+             for cap, got in zip(pair, rows[f"pair {pair[0]}/{pair[1]}, kernels of 200 us, worst error"])]
+    figure = {
+        "title": "What a cap delivers: 10 to 90 %, beside what peers publish",
+        "about": "Aliquot: simulated GPU, virtual time, kernels of 200 us, 30 s alone and 10 s in pairs; judged by the "
+                 "simulator's engine",
+        "note": "Peers: real GPUs, published by them or their users, with other programs. Not yet run on hardware here. "
+                "On the line: as promised.",
+        "x": {"label": "cap, percent of the GPU", "to": 100}, "y": {"label": "delivered, percent of the GPU", "to": 100},
+        "lines": [line("promised", "dashes", 7, [(0, 0), (100, 100)]),
+                  line("Aliquot, alone (simulated)", "discs", 0, [(int(cap), got) for cap, got in alone.items()]),
+                  line("Aliquot, in pairs (simulated)", "circles", 2, pairs),
+                  *(line(*peer) for peer in PEERS)]}
+    subprocess.run([BUILD / "src/plot/aliquot-plot", PICTURES / "share-caps.png"], input=json.dumps(figure), text=True,
+                   check=True)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    draw_mixes(folder, "--measure" in sys.argv[2:])
+    draw_caps(folder)
+
+
+main()
