@@ -143,6 +143,46 @@ def numbers(program):
     return [int(line) for line in out.split()]
 
 
+TOKEN = "of-a-bench-and-of-nobody-else-0123456789"
+WRK_SCRIPT = """
+local number = 0
+function request()
+        number = (number + 1) %% %d
+        return wrk.format("GET", string.format("/v1/sessions/s%%04d", number))
+end
+function done(summary, latency)
+        local errors = summary.errors
+        io.write(string.format("%%d %%d %%d %%g %%g", summary.requests, summary.duration,
+                               errors.status + errors.connect + errors.read + errors.write + errors.timeout,
+                               latency:percentile(50), latency:percentile(99)))
+end
+"""
+
+
+def http_config(folder):
+    """Lines for a daemon that also listens on TCP with our token; and its port."""
+    token = pathlib.Path(folder) / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    return f"[http]\naddress = 127.0.0.1:{port}\ntoken_file = {token}\n", port
+
+
+def read_by_wrk(port, connections, sessions, seconds):
+    """Reads of s0000, s0001, ... with wrk: how many, in how many seconds, and the ms that half of them and
+    99 of 100 took."""
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        script.write(WRK_SCRIPT % sessions)
+        script.flush()
+        told = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "-s", script.name,
+                               "-H", f"Authorization: Bearer {TOKEN}", f"http://127.0.0.1:{port}"],
+                              check=True, capture_output=True, text=True).stdout
+    count, us, failed, p50_us, p99_us = map(float, told.splitlines()[-1].split())
+    assert failed == 0, told
+    return count, us / 1e6, p50_us / 1e3, p99_us / 1e3
+
+
 def read_all(path, request, connections, count):
     """`request` over all connections, each asking again when it was answered: milliseconds that each
     took, and seconds for all."""

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node's daemon with 1,000 sessions and 5,000 processes: what it costs when nothing happens, and how
 fast it answers, also while programs work."""
+import shutil
+import tempfile
 import time
 
-from aliquotd import begun, daemon, end, read_all
+from aliquotd import begun, daemon, end, http_config, read_all, read_by_wrk
 from report import Report, percentile
 
 SESSIONS = 1000
 PROCESSES = 5  # of each session
 CONNECTIONS = 64
 READS = 40000
+WRK_SECONDS = 5
 CHANGES = 500
 IDLE_SECONDS = 30
 WORKING = 100
@@ -21,7 +24,8 @@ report = Report("daemon", f"aliquotd with {SESSIONS} sessions on 8 simulated GPU
                           f"memory of a toy driver; {READS} reads of one session each over {CONNECTIONS} connections "
                           f"of the socket, each asking again when answered, by one Python client on the same machine, at "
                           f"rest and while a program in each of {WORKING} sessions takes and gives back memory every "
-                          f"{NAP_US // 1000} ms; {CHANGES} changes of a limit, one after the other, each read from the page "
+                          f"{NAP_US // 1000} ms; where wrk is installed the same for {WRK_SECONDS} s by one thread of it "
+                          f"over TCP, with the token; {CHANGES} changes of a limit, one after the other, each read from the page "
                           f"when it is answered")
 
 
@@ -59,6 +63,15 @@ def report_reads(node, when):
     report.row(f"a read of one session, p99, {when}", percentile(reads, 0.99), "ms", 5)
 
 
+def report_wrk(node, port):
+    before = node.cpu_seconds()
+    count, seconds, p50_ms, p99_ms = read_by_wrk(port, CONNECTIONS, SESSIONS, WRK_SECONDS)
+    report.row("a read of one session, all connections, wrk", seconds / count * 1e6, "us", 100, "10,000 a second")
+    report.row("a read of one session, CPU time of the daemon, wrk", (node.cpu_seconds() - before) / count * 1e6, "us")
+    report.row("a read of one session, p50, wrk", p50_ms, "ms")
+    report.row("a read of one session, p99, wrk", p99_ms, "ms", 5)
+
+
 def report_processes(node, cards):
     programs = [begun(node.program(name, "hold", PROCESSES, uuid=uuid)) for name, uuid in cards.items()]
     alive = [node.client().ask("GET", f"/v1/sessions/{name}")["processes"] for name in cards]
@@ -69,11 +82,15 @@ def report_processes(node, cards):
     end(programs)
 
 
-with daemon(SPEC, "[admission]\novercommit = none\n") as node:
+secrets = tempfile.TemporaryDirectory()
+http, port = http_config(secrets.name)
+with secrets, daemon(SPEC, "[admission]\novercommit = none\n" + http) as node:
     client = node.client()
     cards = create_all(client)
     report.row("at rest, of one core", node.percent_of_a_core(IDLE_SECONDS), "%", 1)
     report_reads(node, "at rest")
+    if shutil.which("wrk"):
+        report_wrk(node, port)
     programs = [begun(node.program(name, "work", 1, NAP_US, uuid=uuid)) for name, uuid in list(cards.items())[:WORKING]]
     report_reads(node, f"{WORKING} sessions work")
     end(programs)
