@@ -39,6 +39,18 @@ def test_nothing_of_ours_goes_into_a_capture(stuck):
     stuck("capture", 50)
 
 
+@pytest.mark.parametrize("percent", (20, 50))
+def test_ranks_on_several_gpus_get_on_under_a_cap(sim, build, percent):
+    """Two processes of a session, a GPU each, whose kernels wait for each other's at every step: the gate of
+    one must open although what runs on its GPU waits for the other, which waits for its share itself."""
+    sim.configure(gpus=2)
+    result = sim.run([build.aliquot, "run", "--memory", "512MiB", "--compute", percent, "--", build.program("compute/ranks"),
+                      build.program("compute/compute_kernels.so"), "12"])
+    assert result.rc == 0, result
+    done, *waits = result.stdout.split()
+    assert done == "done" and all(int(count) > 0 for count in waits), result
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_cap_changes_no_result(sim, build, seed):
     """The same random calls without us, with us, and under a cap: the same answers, the same memory."""
