@@ -31,6 +31,9 @@
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
+/* So much later than expected work that is known may be done. */
+#define DONE_PARTS 8
+#define DONE_LEAST_NS UINT64_C(100000)
 /* The most that is owed for work under leases alone. */
 #define LEASED_FLOOR_NS INT64_C(-10000000000)
 
@@ -262,6 +265,20 @@ static bool is_leased(const struct terms *terms, uint64_t now_ns)
                (terms->mode == PAGE_MODE_OPEN && now_ns < terms->end_ns);
 }
 
+/* The lease is over: who waits for this process need not wait for it to wake up and say that it is
+ * done, if it is known when that will be. */
+static void end_turn_by(const struct admit *admit, uint64_t done_ns)
+{
+        uint64_t turn = load_acquire(shared_word(&admit->meter->turn));
+        uint64_t mine = PAGE_TURN_TAKEN | admit->slot;
+        uint64_t sooner = turn_word(admit, done_ns) | (turn & PAGE_TURN_WANTED);
+
+        if ((turn & (PAGE_TURN_TAKEN | PAGE_TURN_SLOT)) == mine &&
+            page_turn_until_ns(turn) > done_ns + DONE_LEAST_NS &&
+            cas_acq_rel(shared_word(&admit->meter->turn), &turn, sooner))
+                ring(admit);
+}
+
 /* The word is the one that was read with the terms: what changed since ends the wait at once. */
 static struct admit_answer wait_for_lease(const struct admit *admit, const struct terms *terms,
                                           const struct admit_ask *ask, uint64_t now_ns)
@@ -271,6 +288,9 @@ static struct admit_answer wait_for_lease(const struct admit *admit, const struc
                 wait_for(ADMIT_LEASE, terms, &admit->device->lease.turn, now_ns + wait_ns);
 
         answer.seen = terms->turn;
+        if (ask->is_sure && ask->left_ns && terms->is_watched)
+                end_turn_by(admit,
+                            now_ns + ask->left_ns + most(ask->left_ns / DONE_PARTS, DONE_LEAST_NS));
         if (terms->turn & 1)
                 answer.deadline_ns = now_ns + LEASE_LOOK_NS;
         want(admit, terms, now_ns);

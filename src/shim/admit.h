@@ -78,6 +78,7 @@ struct admit_ask {
         uint64_t in_flight_ns; /* of this process on the device, expected */
         uint64_t left_ns;      /* of that, expected to be still to do */
         uint64_t look_ns;      /* until that is worth a look */
+        bool is_sure;          /* all of it is work that is known */
         bool is_stuck;         /* the caller's own window is full whatever the sum says */
         uint64_t waited_ns;    /* so far; 0: has not */
         bool has_stood_back;   /* was told to wait for a turn last */

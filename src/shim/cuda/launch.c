@@ -303,6 +303,13 @@ static uint64_t scene_look_ns(const struct scene *scene, uint64_t now_ns)
         return left_ns ? left_ns : (now_ns - begun_ns - in_flight_ns) / 4;
 }
 
+/* What is in flight takes what it usually does. */
+static bool is_sure(const struct scene *scene)
+{
+        return scene->is_held && scene->is_pending && scene->lane->piece.samples &&
+               !scene->is_mixed && !scene->is_blocked && !lane_unknown(scene->lane);
+}
+
 static struct admit_answer scene_pass(struct scene *scene, const struct way *way)
 {
         struct admit_answer answer = { .reason = ADMIT_GRANTED };
@@ -319,6 +326,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                         .in_flight_ns = scene_in_flight_ns(scene),
                         .left_ns = scene_left_ns(scene, now_ns),
                         .look_ns = scene_look_ns(scene, now_ns),
+                        .is_sure = is_sure(scene),
                         .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
                         .waited_ns = scene->began_ns ? now_ns - scene->began_ns + 1 : 0,
                         .has_stood_back = scene->began_ns && answer.reason == ADMIT_TURN,

@@ -326,6 +326,32 @@ static void a_closed_lease_is_waited_for_and_rung_for(void **state)
         assert_int_equal(slots->bell, bell + 2);
 }
 
+/* The scheduler lets the next one in then, although this process wakes up late. */
+static void whose_lease_is_over_says_when_it_will_be_done(void **state)
+{
+        struct admit_ask ask = ask_for(100 * US);
+        uint32_t bell;
+
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 2 * MS);
+        assert_int_equal(admit_ask(&first, &ask, START).reason, ADMIT_GRANTED);
+        assert_int_equal(page_turn_until_ns(first.meter->turn), START + 10 * MS);
+        leased(PAGE_MODE_CLOSED, 0, 0);
+        ask.in_flight_ns = ask.left_ns = 1600 * US;
+        admit_ask(&first, &ask, START + 2 * MS);
+        assert_int_equal(page_turn_until_ns(first.meter->turn), START + 10 * MS);
+        ask.is_sure = true;
+        bell = slots->bell;
+        assert_int_equal(admit_ask(&first, &ask, START + 2 * MS).reason, ADMIT_LEASE);
+        assert_int_equal(page_turn_until_ns(first.meter->turn), START + 3800 * US);
+        assert_int_equal(slots->bell, bell + 1);
+        /* Once is enough, and another's turn is not touched. */
+        ask.left_ns = 1500 * US;
+        admit_ask(&first, &ask, START + 2100 * US);
+        assert_int_equal(slots->bell, bell + 1);
+        admit_ask(&second, &ask, START + 2100 * US);
+        assert_int_equal(page_turn_until_ns(first.meter->turn), START + 3800 * US);
+}
+
 static void an_open_lease_bounds_what_begins(void **state)
 {
         leased(PAGE_MODE_OPEN, START + 2 * MS, 4 * MS);
@@ -388,6 +414,7 @@ int main(void)
                 RULE(a_turn_given_up_is_another_s_at_once),
                 RULE(a_turn_that_nobody_could_have_taken_is_not_waited_for),
                 RULE(a_closed_lease_is_waited_for_and_rung_for),
+                RULE(whose_lease_is_over_says_when_it_will_be_done),
                 RULE(an_open_lease_bounds_what_begins),
                 RULE(a_silent_scheduler_is_not_obeyed),
                 RULE(a_lease_that_is_being_written_is_looked_at_again_soon),
