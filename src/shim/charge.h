@@ -34,7 +34,6 @@
 enum charge_space {
         SPACE_POINTER = 1, /* cuMemAlloc, Pitch, Managed: a device address */
         SPACE_HANDLE,      /* cuMemCreate: an allocation handle */
-        SPACE_MAPPING,     /* a VMM mapping that outlives its handle: its address */
         SPACE_ARRAY,       /* arrays and mipmapped arrays: a handle */
         SPACE_POOL,        /* a memory pool: its handle; bytes = reserved */
         SPACE_CONTEXT,     /* a context, or a primary context: device + 1 */
