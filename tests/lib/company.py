@@ -14,10 +14,10 @@ import bisect
 import json
 
 from daemon import Daemon
+from hang import LONG_HANG_SECONDS as HANG_SECONDS
 
 US, MS = 10**3, 10**6
 POINT = 0.01
-HANG_SECONDS = 120
 
 
 class Seen:

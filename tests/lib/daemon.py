@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-HANG_SECONDS = 60
+from hang import HANG_SECONDS
+
 PATIENCE = 0.02
 
 

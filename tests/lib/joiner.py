@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 
+from hang import HANG_SECONDS
 from script import SUCCESS, Script
 
 HELLO, WELCOME, REFUSED = 1, 2, 3
@@ -21,7 +22,6 @@ MAGIC = int.from_bytes(b"ALQM", "little")
 HEAD = "=IHHHHI"
 HEAD_BYTES = struct.calcsize(HEAD)
 HELLO_BYTES = 72
-HANG_SECONDS = 60
 
 
 def hello(token=b"", session_id=bytes(16), least=1, most=1, command=b"joiner"):

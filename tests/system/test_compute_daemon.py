@@ -9,10 +9,10 @@ import json
 import pytest
 
 from daemon import Daemon
+from hang import LONG_HANG_SECONDS as HANG_SECONDS
 
 US, MS = 10**3, 10**6
 POINT = 0.01
-HANG_SECONDS = 120
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ import time
 
 import pytest
 
+from hang import LONG_HANG_SECONDS as HANG_SECONDS
+
 US, MS, S = 10**3, 10**6, 10**9
 LAUNCH = 1 * US
 MIB = 1 << 20
-HANG_SECONDS = 120
 
 
 @pytest.fixture

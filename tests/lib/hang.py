@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a program may say nothing before it counts as hung: a bound, never a measure of speed."""
+import os
+
+SLOWER = 4  # as meson's --timeout-multiplier of tools/check
+IS_SLOW = os.environ.get("ALIQUOT_SANITIZER") or os.environ.get("ALIQUOT_EMULATOR")
+HANG_SECONDS = 60 * (SLOWER if IS_SLOW else 1)
+LONG_HANG_SECONDS = 2 * HANG_SECONDS  # stories of several programs
