@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPU Slice's stress scene: twenty tenants at once want a tenth of the card each."""
-import threading
+import pathlib
+import sys
 import time
 
 from aliquotd import PATIENCE_SECONDS, begun, daemon
 from report import Report
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/lib"))
+from together import together  # noqa: E402 (the path comes first)
 
 TENANTS, FIT = 20, 10
 TENTH = 100 << 20
@@ -17,20 +21,8 @@ report = Report("stress", f"{TENANTS} tenants at once ask aliquotd for a tenth o
 
 def ask_all(node, round_):
     """{name: status of the answer}; all ask at the same moment."""
-    statuses, gate = {}, threading.Barrier(TENANTS)
-
-    def ask(name):
-        client = node.client()
-        client.connect()
-        gate.wait()
-        statuses[name] = client.say("POST", "/v1/sessions", {"name": name, "memory": TENTH})[0]
-
-    threads = [threading.Thread(target=ask, args=(f"{round_}-{number:02}",)) for number in range(TENANTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return statuses
+    return together([f"{round_}-{number:02}" for number in range(TENANTS)],
+                    lambda name: node.client().say("POST", "/v1/sessions", {"name": name, "memory": TENTH})[0])
 
 
 def count(statuses, status):

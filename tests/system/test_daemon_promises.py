@@ -5,12 +5,12 @@ one's own (F2); and GPU Slice's stress scene."""
 import os
 import platform
 import subprocess
-import threading
 
 import pytest
 
 from daemon import Daemon, wait_for
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+from together import together
 
 NOBODY = 65534
 CONTEXT = 1 * MIB
@@ -38,18 +38,8 @@ def used(daemon, name):
 
 def ask_all(daemon, round_, count):
     """{name: status}; all ask at the same moment."""
-    statuses, gate = {}, threading.Barrier(count)
-
-    def ask(name):
-        gate.wait()
-        statuses[name] = daemon.post("/v1/sessions", {"name": name, "memory": "10%"}).status
-
-    threads = [threading.Thread(target=ask, args=(f"{round_}{number}",)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return statuses
+    return together([f"{round_}{number}" for number in range(count)],
+                    lambda name: daemon.post("/v1/sessions", {"name": name, "memory": "10%"}).status)
 
 
 def test_ten_are_admitted_ten_denied_and_all_recover(daemon, sim):
