@@ -5,13 +5,17 @@
     assert answer.type == WELCOME and answer.name == "a"
     limits, slots = answer.descriptors
 
-Or a program under test that is given the socket: script(), refused().
+Or a program under test that is given the socket: script(), refused(). The fixtures `daemon` and `path` are
+for files of such stories to import.
 """
 import contextlib
 import os
 import socket
 import struct
 
+import pytest
+
+from daemon import Daemon
 from hang import HANG_SECONDS
 from script import SUCCESS, Script
 
@@ -22,6 +26,19 @@ MAGIC = int.from_bytes(b"ALQM", "little")
 HEAD = "=IHHHHI"
 HEAD_BYTES = struct.calcsize(HEAD)
 HELLO_BYTES = 72
+
+
+@pytest.fixture(name="daemon")
+def daemon_of_stories(sim):
+    sim.configure(memory="1GiB")
+    return Daemon(sim).start()
+
+
+@pytest.fixture(name="path")
+def path_of_session(daemon, sim):
+    """The socket of a session of 256 MiB."""
+    daemon.create("a")
+    return socket_of(sim, "a")
 
 
 def hello(token=b"", session_id=bytes(16), least=1, most=1, command=b"joiner"):

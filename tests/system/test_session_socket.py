@@ -10,8 +10,9 @@ import time
 import pytest
 
 import joiner
-from daemon import Daemon, wait_for
+from daemon import wait_for
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join, refused, script, socket_of
+from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 NOBODY, STRANGER = 65534, 65533
@@ -20,19 +21,6 @@ AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, MS_REMOUNT, MS_BIND = 0x1000, 1, 32, 4096
 WAIT_SECONDS = 5  # ASK_WAIT_NS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-
-
-@pytest.fixture
-def daemon(sim):
-    sim.configure(memory="1GiB")
-    return Daemon(sim).start()
-
-
-@pytest.fixture
-def path(daemon, sim):
-    """The socket of a session of 256 MiB."""
-    daemon.create("a")
-    return socket_of(sim, "a")
 
 
 def open_to_others(sim):

@@ -11,22 +11,10 @@ import pytest
 import joiner
 from daemon import Daemon, wait_for
 from joiner import WELCOME, connect, hear, hello, join, refused, script, socket_of
+from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
 from script import Script
 
 TOKEN = "a-secret-of-some-length"
-
-
-@pytest.fixture
-def daemon(sim):
-    sim.configure(memory="1GiB")
-    return Daemon(sim).start()
-
-
-@pytest.fixture
-def path(daemon, sim):
-    """The socket of a session of 256 MiB."""
-    daemon.create("a")
-    return socket_of(sim, "a")
 
 
 # -- Tokens
