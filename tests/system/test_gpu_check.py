@@ -35,6 +35,11 @@ def fails(t):
 def skips(t):
     t.need("no_such_module")
 
+@story("fails-first", "a claim does not hold before something turns out to be missing", priority=2)
+def fails_first(t):
+    t.claim("one is two", False)
+    t.skip("the rest")
+
 @story("raises", "an error of its own", priority=2)
 def raises(t):
     t.claim("before", True)
@@ -140,7 +145,7 @@ def test_whatever_a_story_does_is_reported(toys):
     done, stories, out = toys()
     assert done.rc == 1, done
     assert {name: story["verdict"] for name, story in stories.items()} == {
-        "holds": "passed", "fails": "failed", "skips": "skipped", "raises": "crashed", "dies": "crashed",
+        "holds": "passed", "fails": "failed", "fails-first": "failed", "skips": "skipped", "raises": "crashed", "dies": "crashed",
         "hangs": "hung", "leaves": "passed", "loses": "failed"}
     assert list(stories)[0] == "fails" and list(stories)[-1] == "holds", "by priority"
     assert "no_such_module" in stories["skips"]["notes"][0]
@@ -178,7 +183,7 @@ def test_without_a_card_it_says_what_it_would_do(gpu_check, sim):
 
 def test_a_section_is_its_stories(toys, gpu_check, sim):
     done, stories, _ = toys("toys")
-    assert len(stories) == 8, done
+    assert len(stories) == 9, done
     done, _, _ = gpu_check("rehearse", "compute", "--list")
     assert all(line.split()[1].startswith("compute-") for line in done.stdout.splitlines()), done
 
