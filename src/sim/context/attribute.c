@@ -125,7 +125,7 @@ static int model_value(int attribute, const struct model_spec *spec, const struc
         case A(GLOBAL_MEMORY_BUS_WIDTH):
                 return spec->bus_bits;
         case A(MULTIPROCESSOR_COUNT):
-                return spec->multiprocessors;
+                return model_multiprocessors(spec);
         case A(L2_CACHE_SIZE):
                 return spec->l2_bytes;
         case A(MAX_PERSISTING_L2_CACHE_SIZE):

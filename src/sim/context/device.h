@@ -36,6 +36,9 @@ struct model_spec {
 
 const struct model_spec *model_spec(enum sim_model model);
 
+/* The model's, unless the configuration says otherwise. */
+int model_multiprocessors(const struct model_spec *spec);
+
 int device_count(void);
 bool device_is_valid(CUdevice device);
 

@@ -190,7 +190,7 @@ static CUresult cooperative_check(const struct op_launch *shape)
         resident = (uint64_t)model->threads_per_multiprocessor / threads;
         if (resident > (uint64_t)model->blocks_per_multiprocessor)
                 resident = (uint64_t)model->blocks_per_multiprocessor;
-        return blocks > resident * (uint64_t)model->multiprocessors
+        return blocks > resident * (uint64_t)model_multiprocessors(model)
                        ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
                        : CUDA_SUCCESS;
 }

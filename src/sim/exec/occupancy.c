@@ -100,7 +100,7 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
                 best_threads = blocks * threads;
         }
         *ret_block = best;
-        *ret_grid = best_blocks * model()->multiprocessors;
+        *ret_grid = best_blocks * model_multiprocessors(model());
         return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
  * measured values vary with driver and card, these are round ones of the right size.
  */
 #include "sim/context/device.h"
+#include "sim/node/config.h"
 
 #define GIB (1ULL << 30)
 #define MIB (1ULL << 20)
@@ -106,6 +107,13 @@ static const struct model_spec specs[MODEL_COUNT] = {
                 .brand = "NVIDIA",
         },
 };
+
+int model_multiprocessors(const struct model_spec *spec)
+{
+        int asked = config_get()->multiprocessors;
+
+        return asked ? asked : spec->multiprocessors;
+}
 
 const struct model_spec *model_spec(enum sim_model model)
 {

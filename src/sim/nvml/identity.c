@@ -133,7 +133,7 @@ nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t handle, unsigned *ret_cores)
 {
         return nvml_give(
                 __func__, handle, ret_cores,
-                (unsigned)(nvml.spec->multiprocessors * nvml.spec->cores_per_multiprocessor));
+                (unsigned)(model_multiprocessors(nvml.spec) * nvml.spec->cores_per_multiprocessor));
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned *ret_bits)

@@ -131,7 +131,7 @@ static nvmlReturn_t attributes_give(const char *function, nvmlDevice_t handle,
                 return NVML_ERROR_NOT_SUPPORTED;
         unsigned parts = gpu->card->unit_count;
         *ret = (nvmlDeviceAttributes_t){
-                .multiprocessorCount = (unsigned)nvml.spec->multiprocessors / parts,
+                .multiprocessorCount = (unsigned)model_multiprocessors(nvml.spec) / parts,
                 .sharedCopyEngineCount = 1,
                 .gpuInstanceSliceCount = MAX_INSTANCES / parts,
                 .computeInstanceSliceCount = MAX_INSTANCES / parts,

@@ -3,12 +3,13 @@
  * A program that wants all of a device, and what it got.
  *
  *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
- *           [from=MS] [samples=MS]
+ *           [from=MS] [samples=MS] [blocks=N]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
- * as long). Kernels take NS of device time each. The cap is set once the session is there; without
- * it the session's own holds. With `from` it begins so long after the device began to work for
- * somebody else.
+ * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
+ * many in y and z as a driver takes). Kernels take NS of device time each. The cap is set once the
+ * session is there; without it the session's own holds. With `from` it begins so long after the
+ * device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
@@ -32,6 +33,7 @@
 #define WINDOW_NS (100 * MS_NS)
 #define WINDOWS 4096
 #define SAMPLES 8192
+#define ROWS_MOST 65535u /* of a grid, in y and z */
 
 static struct {
         const char *kind;
@@ -40,7 +42,8 @@ static struct {
         uint32_t cap_ppm, then_ppm;
         double then_second;
         uint64_t settle_ms, from_ms, samples_ms;
-} asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100 };
+        uint32_t blocks;
+} asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100, .blocks = 1 };
 
 static CUuuid uuid;
 static CUfunction other_spin;
@@ -61,6 +64,30 @@ static CUresult launch_longer(struct kinds_work *work)
         return cuLaunchKernel(other_spin, 1, 1, 1, 1, 1, 1, 0, work->stream[0], longer, NULL);
 }
 
+static CUresult launch_mixed(struct kinds_work *work)
+{
+        static const char *const each[] = { "kernel", "cooperative", "graph" };
+
+        return kinds_find(each[work->launches % 3])(work);
+}
+
+static CUresult launch_grid(struct kinds_work *work)
+{
+        uint32_t rows = asked.blocks < ROWS_MOST ? asked.blocks : ROWS_MOST;
+
+        return cuLaunchKernel(work->function, asked.blocks, rows, rows, 1, 1, 1, 0, work->stream[0],
+                              work->params, NULL);
+}
+
+static kinds_launch *find_kind(void)
+{
+        if (strcmp(asked.kind, "longer") == 0)
+                return launch_longer;
+        if (strcmp(asked.kind, "mixed") == 0)
+                return launch_mixed;
+        return strcmp(asked.kind, "grid") == 0 ? launch_grid : kinds_find(asked.kind);
+}
+
 static void prepare(void)
 {
         CUcontext context;
@@ -73,7 +100,7 @@ static void prepare(void)
         OK(cuModuleGetFunction(&working.function, module, "spin_ns"));
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
         OK(cuModuleGetFunction(&other_spin, module, "spin_ns"));
-        OK(kinds_prepare(&working, asked.kind));
+        OK(kinds_prepare(&working, find_kind() == launch_mixed ? "graph" : asked.kind));
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
 }
@@ -206,6 +233,8 @@ static void read_argument(const char *argument)
                 asked.from_ms = strtoull(value, NULL, 10);
         else if (strncmp(argument, "samples=", 8) == 0)
                 asked.samples_ms = strtoull(value, NULL, 10);
+        else if (strncmp(argument, "blocks=", 7) == 0)
+                asked.blocks = (uint32_t)strtoul(value, NULL, 10);
         else if (sscanf(argument, "then=%u@%lf", &asked.then_ppm, &asked.then_second) != 2)
                 exit(2);
 }
@@ -216,7 +245,7 @@ int main(int argc, char **argv)
 
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
-        launch = strcmp(asked.kind, "longer") == 0 ? launch_longer : kinds_find(asked.kind);
+        launch = find_kind();
         if (!launch)
                 return 2;
         prepare();

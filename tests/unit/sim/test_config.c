@@ -87,6 +87,8 @@ static void a_mistake_is_refused_and_named(void **state)
                 "memory=99999999999999999999GiB",
                 "host=0",
                 "slice=0",
+                "multiprocessors=0",
+                "multiprocessors=257",
         };
         struct sim_config config;
         char why[256];
