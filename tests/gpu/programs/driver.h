@@ -32,6 +32,9 @@
         X(launch_cooperative, cuLaunchCooperativeKernel) \
         X(stream, cuStreamCreate)                        \
         X(stream_wait, cuStreamSynchronize)              \
+        X(event, cuEventCreate)                          \
+        X(record, cuEventRecord)                         \
+        X(event_wait, cuEventSynchronize)                \
         X(begin_capture, cuStreamBeginCapture_v2)        \
         X(end_capture, cuStreamEndCapture)               \
         X(instantiate, cuGraphInstantiateWithFlags)      \

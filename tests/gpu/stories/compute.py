@@ -170,13 +170,13 @@ def compare_alone(t, what, load, **how):
     def measure(limit):
         return play(t, [load() if limit else Load("kernel", 20 * US, is_free=True)], 1 if t.is_rehearsal else 2, **how)[0].work
 
-    t.compare(f"kernels of 20 us a second, {what}", "1/s", *t.pairs(measure, 2 if t.is_rehearsal else 4), at_least=0.995)
+    t.compare(f"kernels of 20 us a second, {what}", "1/s", *t.pairs(measure, 2 if t.is_rehearsal else 3), at_least=0.995)
 
 
 @story("compute-rt", "an rt session that wants the card at random times, a fifth of it, beside batch", priority=1,
        seconds=150)
 def rt_beside_batch(t):
-    seconds = 15
+    seconds = 12
     for ns in (10 * MS, 2 * MS):
         with row(t, f"requests of {length(ns)}"):
             alone, = play(t, [Load("ask", ns, is_free=True)], seconds)
