@@ -86,7 +86,7 @@ def test_the_size_of_the_card_changes_nothing(load):
 
 def test_the_grid_changes_nothing(load):
     """Up to the largest that a driver takes: a product of its sides has 63 bits."""
-    told = [load("kernel", 200 * US, 30, 2, grid=blocks) for blocks in (1, 2, 1000, 65535, 65536, LARGEST)]
+    told = [load("grid", 200 * US, 30, 2, blocks=blocks) for blocks in (1, 2, 1000, 65535, 65536, LARGEST)]
     assert_alike(told)
     assert abs(told[0]["share"] - 0.3) < POINT, told[0]
 
