@@ -84,7 +84,7 @@ static void hand_over(struct change *change, uint64_t end_ns)
         change->is_turned = true;
 }
 
-static void leave_turn(struct change *change, int seat)
+static void leave_turn(struct change *change, unsigned seat)
 {
         change->state->active[seat / 64] &= ~(1ULL << (seat % 64));
         change->is_changed = true;
@@ -115,7 +115,7 @@ static void drop_dead(struct change *change, int seat)
             (node->row[at->row].generation == at->generation && node_row_is_alive(node, at->row)))
                 return;
         *at = (struct exec_seat){ 0 };
-        leave_turn(change, seat);
+        leave_turn(change, (unsigned)seat);
 }
 
 static uint64_t seat_clock(const struct exec_state *state, int seat, uint64_t at_ns)
@@ -152,7 +152,7 @@ static bool pass_over(struct change *change, uint64_t now_ns)
             !node_row_is_stopped(node_get(), state->seat[holder].row))
                 return false;
         end_ns = queued > state->seat[holder].held_ns ? clock_time(state, holder, queued) : 0;
-        leave_turn(change, holder);
+        leave_turn(change, (unsigned)holder);
         hand_over(change, end_ns);
         return true;
 }
@@ -276,7 +276,7 @@ void exec_place_close(struct exec_place *place)
 
         do {
                 change_begin(&change, place->device);
-                leave_turn(&change, place->seat);
+                leave_turn(&change, (unsigned)place->seat);
                 if (change.state->holder == place->seat)
                         hand_over(&change, sim_now_ns());
                 change.state->seat[place->seat] = (struct exec_seat){ 0 };
@@ -433,7 +433,7 @@ void place_off(struct exec_place *place, struct exec_mark *mark)
                 is_last = --change.state->seat[place->seat].want == 0;
                 change.is_changed = true;
                 if (is_last) {
-                        leave_turn(&change, place->seat);
+                        leave_turn(&change, (unsigned)place->seat);
                         if (change.state->holder == place->seat)
                                 hand_over(&change, mark->end_ns);
                 }
