@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SIGSTOP or SIGKILL for a process that runs, when one of its threads stands at a certain step.
+ *
+ *      stop-step PID THREAD CALLS INSTRUCTIONS SIGNAL
+ *
+ * The step: so many system calls from now, and so many instructions after the last of them; THREAD
+ * is its name. A thread that does not come so far within ten seconds has its signal where it is.
+ * Prints "there" or "elsewhere".
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LATE_SECONDS 10
+
+static volatile sig_atomic_t is_late;
+
+static void must(bool is_so, const char *what)
+{
+        if (is_so)
+                return;
+        fprintf(stderr, "stop-step: %s: %s\n", what, strerror(errno));
+        exit(errno == EPERM ? 77 : 1);
+}
+
+static void be_late(int number)
+{
+        (void)number;
+        is_late = 1;
+}
+
+static bool has_name(pid_t pid, const char *task, const char *name)
+{
+        char path[64], text[32] = "";
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%.12s/comm", (int)pid, task);
+        file = fopen(path, "re");
+        if (!file)
+                return false;
+        if (!fgets(text, sizeof(text), file))
+                text[0] = '\0';
+        fclose(file);
+        text[strcspn(text, "\n")] = '\0';
+        return strcmp(text, name) == 0;
+}
+
+static pid_t find_thread(pid_t pid, const char *name)
+{
+        char path[32];
+        pid_t found = 0;
+        DIR *tasks;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        tasks = opendir(path);
+        must(tasks, path);
+        for (struct dirent *task = readdir(tasks); task && !found; task = readdir(tasks)) {
+                if (task->d_name[0] != '.' && has_name(pid, task->d_name, name))
+                        found = (pid_t)strtol(task->d_name, NULL, 10);
+        }
+        closedir(tasks);
+        return found;
+}
+
+/* To its next stop of the kind asked for. False: it takes too long, or is gone. */
+static bool step(pid_t thread, int request)
+{
+        int status;
+
+        return ptrace(request, thread, NULL, NULL) == 0 &&
+               waitpid(thread, &status, __WALL) == thread && WIFSTOPPED(status);
+}
+
+int main(int argc, char **argv)
+{
+        const struct sigaction late = { .sa_handler = be_late };
+        pid_t pid, thread;
+        int status;
+
+        if (argc != 6)
+                return 2;
+        pid = (pid_t)strtol(argv[1], NULL, 10);
+        thread = find_thread(pid, argv[2]);
+        must(thread, "no such thread");
+        sigaction(SIGALRM, &late, NULL);
+        must(ptrace(PTRACE_SEIZE, thread, NULL, PTRACE_O_TRACESYSGOOD) == 0, "seize");
+        alarm(LATE_SECONDS);
+        must(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) == 0, "interrupt");
+        must(waitpid(thread, &status, __WALL) == thread, "wait");
+        /* Each call is stopped at twice, before and after it. */
+        for (long i = 2 * strtol(argv[3], NULL, 10); i > 0 && !is_late; i--)
+                is_late |= !step(thread, PTRACE_SYSCALL);
+        for (long i = strtol(argv[4], NULL, 10); i > 0 && !is_late; i--)
+                is_late |= !step(thread, PTRACE_SINGLESTEP);
+        must(kill(pid, (int)strtol(argv[5], NULL, 10)) == 0, "kill");
+        ptrace(PTRACE_DETACH, thread, NULL, NULL);
+        puts(is_late ? "elsewhere" : "there");
+        return 0;
+}
