@@ -228,10 +228,12 @@ def test_another_benchmark_is_refused(sim, name):
 @pytest.mark.parametrize("words, said", [
     (["--from", "nowhere.json"], "nowhere.json"),
     (["30", "--gpu", "7"], "--gpu 7"),
+    (["30", "--gpu", "any"], "--gpu: expected one GPU"),
+    (["30", "--gpu", "0,1"], "--gpu: expected one GPU"),
     (["30", "--daemon"], "start aliquotd"),
 ])
 def test_what_cannot_be_is_said(bench, words, said):
-    result = bench(*words, sim=None if "--from" in words else "--sim")
+    result = bench(*words, sim=None if "--from" in words else "--sim=gpus=2")
     assert result.rc in (1, 3) and said in result.stderr, result
 
 

@@ -113,8 +113,8 @@ static int choose_gpu(struct stage *stage, unsigned programs, struct error *err)
                 rc = fail(err, -ENODEV, "there is no GPU");
         if (rc < 0 && !request->is_sim)
                 wrap(err, "no GPU to measure (--sim uses a simulated one)");
-        if (rc == 0 && request->selection.count > 1)
-                rc = fail(err, -EINVAL, "--gpu: expected one GPU");
+        if (rc == 0 && (request->selection.count > 1 || stage->flags.any_gpus))
+                rc = fail(err, -EINVAL, "--gpu: expected one GPU, by its index or UUID");
         if (rc < 0)
                 return rc;
         gpu = &request->gpus.gpu[request->selection.count ? request->selection.at[0] : 0];
