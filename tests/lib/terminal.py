@@ -15,8 +15,7 @@ import time
 import pytest
 
 from cli import UNSET
-
-SECONDS = 30  # a bound on hangs
+from hang import HANG_SECONDS
 
 
 class Terminal:
@@ -30,7 +29,7 @@ class Terminal:
 
     def tmux(self, *words):
         done = subprocess.run(["tmux", "-S", self.socket, *map(str, words)], env=self.env, capture_output=True,
-                              text=True, timeout=SECONDS, check=False)
+                              text=True, timeout=HANG_SECONDS, check=False)
         return done.stdout if done.returncode == 0 else None
 
     def press(self, *keys):
@@ -45,7 +44,7 @@ class Terminal:
 
     def wait(self, pattern):
         """The screen once the pattern is on it."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while time.monotonic() < deadline:
             text = self.screen()
             if re.search(pattern, text, re.MULTILINE):
@@ -55,7 +54,7 @@ class Terminal:
 
     def has_ended(self):
         """With the program its terminal goes, and with that the server."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while self.tmux("has-session") is not None and time.monotonic() < deadline:
             time.sleep(0.05)
         return self.tmux("has-session") is None

@@ -10,7 +10,8 @@ import pytest
 
 from cli import Command
 from daemon import Daemon
-from terminal import SECONDS, Tops, names
+from hang import HANG_SECONDS, LONG_HANG_SECONDS
+from terminal import Tops, names
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -175,13 +176,13 @@ def test_a_process_is_ended_after_a_yes(top, tenant):
     assert second.poll() is None
     terminal.press("t", "y")
     terminal.wait("^SIGTERM sent to 1 process of s")
-    assert second.wait(SECONDS) in (-signal.SIGTERM, 128 + signal.SIGTERM) and first.poll() is None
+    assert second.wait(HANG_SECONDS) in (-signal.SIGTERM, 128 + signal.SIGTERM) and first.poll() is None
     terminal.wait(r"^.- s +1 ")
     # The session's row: all that are in it.
     terminal.press("Home", "K")
     terminal.wait(rf"^SIGKILL to hold \(process {first.pid}\)")
     terminal.press("y")
-    assert first.wait(SECONDS) in (-signal.SIGKILL, 128 + signal.SIGKILL)
+    assert first.wait(HANG_SECONDS) in (-signal.SIGKILL, 128 + signal.SIGKILL)
     terminal.wait(r"^>- s +0 +0 B")
 
 
@@ -316,8 +317,8 @@ def cpu_seconds(pid):
 def test_a_node_of_300_sessions(cli, top, tenant, build):
     process = tenant("s000", "1GiB", MIB)
     made = cli.sim.run(["sh", "-c", "i=1; while [ $i -lt 300 ]; do "
-                        f"{build.aliquot} create $(printf 's%03d' $i) --memory 64MiB >/dev/null || exit 1; i=$((i + 1)); done"],
-                       timeout=4 * SECONDS)
+                        f"{build.aliquot} create $(printf 's%03d' $i) --memory 64MiB --compute 50 >/dev/null || exit 1; i=$((i + 1)); done"],
+                       timeout=LONG_HANG_SECONDS)
     assert made.rc == 0, made
     terminal = top("--sort=name", "--interval=100ms")
     screen = terminal.wait(r"^>[+] s000 +1 ")
