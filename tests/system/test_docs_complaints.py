@@ -35,6 +35,15 @@ def test_every_test_that_is_named_is_there(text):
     assert not unusual, "a citation that is not checked"
 
 
+def test_every_test_that_the_page_of_shares_names_is_there():
+    """There a name without its file goes on in the file before it."""
+    file, missing = None, []
+    for other, name in re.findall(r"`(?:(test_\w+\.py)::)?(test_\w+)`", (SOURCE / "docs/compute.md").read_text()):
+        file = other or file
+        missing += [] if name in stories_of(file) else [f"{file}::{name}"]
+    assert file and not missing, missing
+
+
 def test_the_rows_are_whole(text):
     found = rows(text)
     assert [number for number, _ in found if number] == [str(i) for i in range(1, 37)]
