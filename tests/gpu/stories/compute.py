@@ -239,7 +239,7 @@ def tell_neighbour(t, what, most, first, second):
 
 
 @story("compute-waits", "what runs waits for what stands before the gate: a spinning consumer, a persistent kernel",
-       priority=1, seconds=180)
+       priority=1, seconds=120)
 def no_deadlock(t):
     for scene, count in (("consumer", 40), ("persistent", 40)):
         for cap in (None, 20, 90):
@@ -255,7 +255,7 @@ def no_deadlock(t):
 
 
 @story("compute-launch", "nanoseconds added to a launch: with a limit on memory alone, with a cap that leaves credit, "
-                         "in a session of a daemon; each beside the bare driver", priority=2, seconds=150)
+                         "in a session of a daemon; each beside the bare driver", priority=2, seconds=100)
 def what_a_launch_costs(t):
     def measure(limit, **how):
         how = {"door": "preload", **how} if limit else {}
