@@ -55,8 +55,8 @@ enum page_mode {
 struct page_lease {
         _Alignas(64) uint32_t turn; /* a futex word; shims compare it before each launch */
         uint32_t mode;              /* enum page_mode */
-        /* CLOCK_MONOTONIC. Of an open lease: nothing begins after it. Of a closed one, 0 or since
-           when the scheduler takes it that nobody wants it: who does rings. */
+        /* CLOCK_MONOTONIC. Of an open lease: nothing begins after it. Of a closed one, since
+           when the scheduler takes it that nobody wants it: who does rings. 0: it knows. */
         uint64_t end_ns;
         uint64_t target_ns; /* GPU time that may be in flight; 0: as much as one likes */
         uint8_t reserved[40];

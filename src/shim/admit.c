@@ -21,6 +21,8 @@
 #define BANK_PATIENCE_NS UINT64_C(10000000)
 /* Who stands before a closed gate says so again, or the scheduler forgets it. */
 #define LEASE_WAIT_NS UINT64_C(10000000)
+/* It looks by itself at who had something in flight; who comes after a pause rings all the same. */
+#define WANT_PAUSE_NS UINT64_C(200000000)
 /* Who has just had the turn leaves the others so long to take it. */
 #define STAND_BACK_NS UINT64_C(500000)
 /* Who has the turn gives it up when its work is measured; so much later it ends by the clock, for
@@ -124,14 +126,14 @@ static void ring(const struct admit *admit)
         clock_wake(shared_half(&admit->slots->bell), INT_MAX);
 }
 
-/* The first who wants something for some time rings, or since the scheduler has noted that nobody
- * does. */
+/* Who wants something after a pause rings, and whoever does while the scheduler takes it that
+ * nobody does: until it says otherwise, so nothing is lost between the two. */
 static void want(const struct admit *admit, const struct terms *terms, uint64_t now_ns)
 {
         _Atomic uint64_t *wanted = shared_word(&admit->meter->wanted_at_ns);
         uint64_t before_ns = load_relaxed(wanted);
-        bool is_noted = terms->mode == PAGE_MODE_CLOSED && before_ns <= terms->end_ns;
-        bool is_new = is_noted || !is_recent(before_ns, ACTIVE_PAUSE_NS, now_ns);
+        bool is_noted = terms->mode == PAGE_MODE_CLOSED && terms->end_ns;
+        bool is_new = is_noted || !is_recent(before_ns, WANT_PAUSE_NS, now_ns);
 
         store_release(wanted, now_ns);
         if (is_new)
@@ -215,14 +217,15 @@ static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask
         }
 }
 
+/* Who has no turn to give up has told it before, or takes none. */
 void admit_yield(const struct admit *admit, uint64_t now_ns)
 {
         uint64_t turn = load_acquire(shared_word(&admit->meter->turn));
+        bool is_mine = (turn & PAGE_TURN_TAKEN) && (turn & PAGE_TURN_SLOT) == admit->slot;
 
-        if ((turn & PAGE_TURN_TAKEN) && (turn & PAGE_TURN_SLOT) == admit->slot &&
-            page_turn_until_ns(turn) > now_ns)
+        if (is_mine)
                 give_up_turn(admit, turn);
-        if (admit_terms(admit, now_ns).is_watched)
+        if ((is_mine || admit->slot >= PAGE_SLOTS) && admit_terms(admit, now_ns).is_watched)
                 ring(admit);
 }
 

@@ -230,11 +230,12 @@ static bool is_wanting(const struct members *self, uint16_t at, const struct sea
         return is_open && !member->is_begun && now_ns < *ret_until_ns;
 }
 
-static void note_rest(struct members *self, uint16_t at, uint64_t now_ns)
+/* WANT or RESTS: whose gate is closed and stays so is told, too. */
+static void note(struct members *self, uint16_t at, enum sched_event_type type, uint64_t now_ns)
 {
         bool was_closed = self->sched.member[at].mode == SCHED_MODE_CLOSED;
 
-        tell(self, at, SCHED_RESTS, 0, now_ns);
+        tell(self, at, type, 0, now_ns);
         if (was_closed && self->sched.member[at].mode == SCHED_MODE_CLOSED)
                 tell_closed(self, at, now_ns);
 }
@@ -261,9 +262,9 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
         else
                 member->look_ns = member->active_ns + IDLE_NS + 1;
         if (wants && !core->is_wanting)
-                tell(self, at, SCHED_WANT, 0, now_ns);
+                note(self, at, SCHED_WANT, now_ns);
         else if (core->is_wanting && now_ns - member->active_ns > IDLE_NS)
-                note_rest(self, at, now_ns);
+                note(self, at, SCHED_RESTS, now_ns);
         if (!core->is_wanting)
                 member->look_ns = CLOCK_NEVER;
 }
