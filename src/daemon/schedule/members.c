@@ -450,15 +450,14 @@ static struct seated *free_place(struct members *self)
         return &self->seated[at];
 }
 
-/* The same session with other terms; its pages stay mapped. */
-static void change_terms(struct members *self, struct seated *seated, const struct seat *now,
-                         uint64_t now_ns)
+void members_change(struct members *self, struct seated *seated, const struct seat_share *share,
+                    uint64_t now_ns)
 {
-        memcpy(seated->seat->share, now->share, sizeof(now->share));
+        memcpy(seated->seat->share, share, seated->seat->share_count * sizeof(*share));
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
                 const struct sched_event event = { .type = SCHED_CHANGE,
                                                    .member = seated->member[i],
-                                                   .terms = now->share[i].terms };
+                                                   .terms = share[i].terms };
 
                 if (event.member != NO_MEMBER && !step(self, &event, now_ns))
                         log_line(LOG_WARN, "session %s keeps its turns: its %s makes no sense",
@@ -466,16 +465,10 @@ static void change_terms(struct members *self, struct seated *seated, const stru
         }
 }
 
-void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns)
+void members_seat(struct members *self, struct seat *take_seat)
 {
-        struct seated *seated = members_find(self, take_seat->id);
+        struct seated *seated = free_place(self);
 
-        if (seated) {
-                change_terms(self, seated, take_seat, now_ns);
-                seat_close(take_seat);
-                return;
-        }
-        seated = free_place(self);
         *seated = (struct seated){ .seat = take_seat };
         memcpy(self->id[seated - self->seated], take_seat->id, sizeof(take_seat->id));
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)

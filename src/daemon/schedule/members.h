@@ -63,8 +63,11 @@ void members_tick(struct members *self, uint64_t now_ns);
 /* When to look again although nobody says anything. `ret_is_busy`: somebody is watched. */
 uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy);
 
-/* `seat` is taken over. */
-void members_seat(struct members *self, struct seat *take_seat, uint64_t now_ns);
+/* A session that is not seated yet; `seat` is taken over. */
+void members_seat(struct members *self, struct seat *take_seat);
+/* One that is: its terms from now on, as many as it has shares. */
+void members_change(struct members *self, struct seated *seated, const struct seat_share *share,
+                    uint64_t now_ns);
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
 struct seated *members_find(struct members *self, const uint8_t id[16]);
 

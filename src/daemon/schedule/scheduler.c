@@ -145,16 +145,35 @@ void scheduler_stop(struct scheduler *self)
 
 /* -- What the loop says ----------------------------------------------------------------------- */
 
+/* False: it is not seated yet. */
+static bool change(struct scheduler *self, const struct sessions_one *session)
+{
+        struct seat_share share[SESSIONS_GPUS];
+        struct seated *seated;
+
+        seat_terms(session, share);
+        pthread_mutex_lock(&self->lock);
+        seated = members_find(&self->members, session->id);
+        if (seated)
+                members_change(&self->members, seated, share, clock_now_ns());
+        pthread_mutex_unlock(&self->lock);
+        return seated != NULL;
+}
+
+/* Its pages are mapped once, whatever is changed later. */
 int scheduler_put(struct scheduler *self, const struct sessions_one *session, struct error *err)
 {
         struct seat *seat;
-        int rc = seat_open(self->store, session, &seat, err);
+        int rc;
 
-        if (rc < 0)
-                return rc;
-        pthread_mutex_lock(&self->lock);
-        members_seat(&self->members, seat, clock_now_ns());
-        pthread_mutex_unlock(&self->lock);
+        if (!change(self, session)) {
+                rc = seat_open(self->store, session, &seat, err);
+                if (rc < 0)
+                        return rc;
+                pthread_mutex_lock(&self->lock);
+                members_seat(&self->members, seat);
+                pthread_mutex_unlock(&self->lock);
+        }
         bells_ring(&self->bell);
         return 0;
 }

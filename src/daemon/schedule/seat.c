@@ -54,20 +54,18 @@ static uint32_t cap_of(const struct sessions_share *share)
 }
 
 /* Several GPUs are one gang: a program of them waits for all. */
-static void note_terms(const struct sessions_one *session, struct seat *seat)
+void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIONS_GPUS])
 {
         uint32_t gang = 0;
 
-        memcpy(seat->id, session->id, sizeof(seat->id));
         if (session->share_count > 1)
                 memcpy(&gang, session->id, sizeof(gang));
         gang |= session->share_count > 1;
-        seat->share_count = session->share_count;
         for (unsigned i = 0; i < session->share_count; i++) {
                 const struct sessions_share *share = &session->share[i];
 
-                memcpy(seat->share[i].uuid, share->uuid, sizeof(share->uuid));
-                seat->share[i].terms = (struct sched_terms){
+                memcpy(ret[i].uuid, share->uuid, sizeof(share->uuid));
+                ret[i].terms = (struct sched_terms){
                         .cap_ppm = cap_of(share),
                         .guarantee_ppm = share->guarantee_milli_percent * PPM_A_MILLI_PERCENT,
                         .weight = session->weight,
@@ -91,7 +89,9 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
                 store_close(&joined);
                 return fail(err, -ENOMEM, "out of memory");
         }
-        note_terms(session, seat);
+        memcpy(seat->id, session->id, sizeof(seat->id));
+        seat->share_count = session->share_count;
+        seat_terms(session, seat->share);
         seat->limits = joined.limits;
         rc = map_slots(&joined, seat, err);
         if (rc < 0)

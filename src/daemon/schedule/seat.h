@@ -41,6 +41,9 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
               struct error *err);
 void seat_close(struct seat *seat);
 
+/* What was promised to a session on each of its GPUs. */
+void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIONS_GPUS]);
+
 /* What the session's processes say of a GPU. */
 struct seat_claim {
         uint64_t busy_ns; /* measured, ever since */
