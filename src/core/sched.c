@@ -172,6 +172,7 @@ static void want(const struct step *step)
         account_level(step->sched, member->device);
         rt_comes(step, i);
         member->is_wanting = true;
+        member->wait_since_ns = step->now_ns;
 }
 
 static void idle(const struct step *step)
@@ -202,20 +203,25 @@ static void began(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
         struct sched_device *device = &step->sched->device[member->device];
+        int64_t gap_ns = 0;
 
         if (!is_open(member) || member->is_begun)
                 return;
         member->is_begun = true;
         member->wake_ns = smoothed(member->wake_ns, step->now_ns - member->open_ns);
-        if (is_anybody_draining(step->sched, member->device))
-                device->gap_ns = smoothed(device->gap_ns, 0);
-        else if (device->drained_ns >= member->open_ns)
-                device->gap_ns = smoothed(device->gap_ns, step->now_ns - device->drained_ns);
+        if (!is_anybody_draining(step->sched, member->device)) {
+                if (device->drained_ns < member->open_ns)
+                        return;
+                gap_ns = step->now_ns - device->drained_ns;
+        }
+        device->gap_ns = smoothed(device->gap_ns, gap_ns);
+        histogram_add(&device->times.handover, gap_ns);
 }
 
 static void drained(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
+        struct sched_device *device = &step->sched->device[member->device];
 
         member->is_stopped = false;
         if (!member->is_draining)
@@ -223,7 +229,9 @@ static void drained(const struct step *step)
         member->is_draining = false;
         member->untold_ns = member->silent_ns = 0;
         member->overrun_ns += step->now_ns - member->close_ns;
-        step->sched->device[member->device].drained_ns = step->now_ns;
+        device->drained_ns = step->now_ns;
+        if (member->is_cut)
+                histogram_add(&device->times.yield, step->now_ns - member->close_ns);
 }
 
 static void residual(const struct step *step)

@@ -35,7 +35,7 @@
  * there as long as nobody else is on the device.
  *
  * Time is monotonic, nanoseconds; one that goes back counts as standing still. All memory is the
- * caller's (struct sched: 110 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
+ * caller's (struct sched: 130 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
  * One step is a few walks over the members. One thread.
  */
 #ifndef ALIQUOT_CORE_SCHED_H
@@ -44,6 +44,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/histogram.h"
 
 #define SCHED_DEVICES 16u
 #define SCHED_MEMBERS 512u /* of a node */
@@ -115,14 +117,16 @@ struct sched_member {
         bool is_protected; /* its turn outranks rt */
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
+        bool is_cut;       /* its turn was taken from it: it wanted more when it closed */
         uint32_t told_rate_ppm;
         int64_t told_target_ns;
-        int64_t open_ns;  /* when it last opened */
-        int64_t end_ns;   /* of its lease */
-        int64_t close_ns; /* when it last closed */
-        int64_t empty_ns; /* draining: when it is believed to be done; SCHED_NEVER: unknown */
-        int64_t idle_ns;  /* since when it wants nothing */
-        int64_t wake_ns;  /* from OPEN to its first launch, smoothed */
+        int64_t open_ns;       /* when it last opened */
+        int64_t end_ns;        /* of its lease */
+        int64_t close_ns;      /* when it last closed */
+        int64_t empty_ns;      /* draining: when it is believed to be done; SCHED_NEVER: unknown */
+        int64_t idle_ns;       /* since when it wants nothing */
+        int64_t wait_since_ns; /* it wants, and is not open */
+        int64_t wake_ns;       /* from OPEN to its first launch, smoothed */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
         int64_t bank_fine;  /* what its cap lets it use; below 0: debt */
         int64_t owed_fine;  /* what its guarantee is behind */
@@ -139,6 +143,14 @@ struct sched_member {
         uint16_t mate; /* of its gang; itself if alone */
 };
 
+/* For who shows them: since the beginning. */
+struct sched_times {
+        struct histogram
+                wait[3]; /* by class: from wanting to opening, also where a cap was reached */
+        struct histogram yield;    /* from a closing that cut a turn short to DRAINED */
+        struct histogram handover; /* from there to the next one's first launch */
+};
+
 struct sched_device {
         uint16_t first;     /* its members; SCHED_MEMBERS: none */
         uint16_t claim;     /* the head of the gang that waits to open here; SCHED_MEMBERS: none */
@@ -151,6 +163,7 @@ struct sched_device {
         int64_t hold_ns;    /* kept for rt until then */
         int64_t hold_fine;  /* what may still be lost by that */
         int64_t due_ns;     /* something is to be decided then */
+        struct sched_times times;
 };
 
 /* To be read by anybody and written by sched_step() alone. A member keeps its place. */

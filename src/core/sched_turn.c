@@ -74,6 +74,8 @@ static void close_one(struct step *step, unsigned i, enum sched_action_type type
 
         member->close_ns = step->now_ns;
         member->is_draining = true;
+        member->is_cut = member->is_wanting;
+        member->wait_since_ns = step->now_ns;
         member->is_passed = false;
         member->empty_ns = member->is_wanting ? SCHED_NEVER : step->now_ns;
         act(step, &(struct sched_action){ .type = type, .member = (uint16_t)i });
@@ -146,11 +148,15 @@ static int64_t may_open_ns(const struct sched *sched, unsigned unit)
 static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_t end_ns)
 {
         struct sched_member *member = &step->sched->member[i];
+        struct sched_device *device = &step->sched->device[member->device];
 
         if (!is_open(member)) {
                 member->open_ns = step->now_ns;
                 member->is_begun = false;
                 member->leases++;
+                if (member->is_wanting)
+                        histogram_add(&device->times.wait[member->terms.class],
+                                      step->now_ns - member->wait_since_ns);
         }
         member->mode = (uint8_t)mode;
         member->is_draining = false;

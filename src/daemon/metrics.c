@@ -235,6 +235,7 @@ static void put_all(FILE *out, const struct api *api)
         put_nvml(out, api->options.node);
         put_joins(out, tenants_counts(api->options.tenants));
         put_time(out, api);
+        metrics_put_compute(out, api);
         metrics_put_gpus(out, api);
         if (api->options.config->has_session_metrics)
                 metrics_put_sessions(out, api);

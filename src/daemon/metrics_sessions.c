@@ -3,12 +3,12 @@
  * Metrics of each session, with metrics.sessions = yes only. A session's files are read once for
  * all of them; the counters are those of its ledger, which its programs write.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/metrics_parts.h"
-
-typedef unsigned long long number;
+#include "daemon/schedule/scheduler.h"
 
 enum metric {
         LIMIT,
@@ -19,6 +19,14 @@ enum metric {
         RECLAIMED,
         DRAINED,
         DRIVER_REFUSED,
+        COMPUTE_LIMIT,
+        GUARANTEE,
+        HELD,
+        BILLED,
+        WAITED,
+        THROTTLED,
+        DEBT,
+        LEASES,
         PROCESSES, /* of a session; the others, of a session and a GPU */
         METRICS,
 };
@@ -42,8 +50,45 @@ static const struct {
                       "Requests that waited for the driver to free what the dead had held." },
         [DRIVER_REFUSED] = { "aliquot_session_driver_refused_charges_total", "counter",
                              "Requests within the limit for which the driver had no memory." },
+        [COMPUTE_LIMIT] = { "aliquot_session_gpu_time_limit_ratio", "gauge",
+                            "What a session may use of a GPU's time; 1 without a cap." },
+        [GUARANTEE] = { "aliquot_session_gpu_time_guarantee_ratio", "gauge",
+                        "What it is promised of a GPU's time; 0 without a guarantee." },
+        [HELD] = { "aliquot_session_gpu_time_held_seconds_total", "counter",
+                   "Time in which a GPU was a session's, which had work there." },
+        [BILLED] = { "aliquot_session_gpu_time_billed_seconds_total", "counter",
+                     "What its programs measured of that as busy." },
+        [WAITED] = { "aliquot_session_gpu_time_waited_seconds_total", "counter",
+                     "Time in which it wanted a GPU and did not have it." },
+        [THROTTLED] = { "aliquot_session_gpu_time_throttled_seconds_total", "counter",
+                        "Time of that in which its own cap was reached." },
+        [DEBT] = { "aliquot_session_gpu_time_debt_seconds", "gauge",
+                   "What it used above its cap and has not paid back." },
+        [LEASES] = { "aliquot_session_gpu_turns_total", "counter", "Turns that it had on a GPU." },
         [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
 };
+
+/* What it had is told once it has launched there. */
+static void note_time(double values[PROCESSES], const struct api *api,
+                      const struct sessions_one *session, unsigned share)
+{
+        const struct sessions_share *terms = &session->share[share];
+        struct scheduler_view had;
+
+        values[COMPUTE_LIMIT] =
+                terms->compute_milli_percent ? terms->compute_milli_percent / 1e5 : 1;
+        values[GUARANTEE] = terms->guarantee_milli_percent / 1e5;
+        for (unsigned i = HELD; i <= LEASES; i++)
+                values[i] = NAN;
+        if (!scheduler_read(api->options.scheduler, session->id, share, &had))
+                return;
+        values[HELD] = (double)had.held_ns / 1e9;
+        values[BILLED] = (double)had.billed_ns / 1e9;
+        values[WAITED] = (double)had.waited_ns / 1e9;
+        values[THROTTLED] = (double)had.throttled_ns / 1e9;
+        values[DEBT] = had.bank_ns < 0 ? (double)-had.bank_ns / 1e9 : 0;
+        values[LEASES] = (double)had.leases;
+}
 
 /* A session's own name needs no escapes: settings_check_name(). */
 static void put_share(FILE *const out[METRICS], const struct api *api,
@@ -54,24 +99,27 @@ static void put_share(FILE *const out[METRICS], const struct api *api,
         const struct page_ledger *ledger = &use->ledger[share];
         uint64_t used = folder_used_bytes(use, uuid);
         uint64_t driver = node_driver_bytes(api->options.node, session, uuid);
-        const uint64_t values[PROCESSES] = {
-                [LIMIT] = session->share[share].memory_bytes,
-                [USED] = used,
-                [DRIVER] = driver,
-                [UNEXPLAINED] = driver > used ? driver - used : 0,
-                [REFUSED] = ledger->refused,
-                [RECLAIMED] = ledger->reclaimed_bytes,
-                [DRAINED] = ledger->drained,
-                [DRIVER_REFUSED] = ledger->driver_refused,
+        bool has_driver = driver != SAMPLE_NONE;
+        double values[PROCESSES] = {
+                [LIMIT] = (double)session->share[share].memory_bytes,
+                [USED] = (double)used,
+                [DRIVER] = has_driver ? (double)driver : NAN,
+                [UNEXPLAINED] = !has_driver     ? NAN
+                                : driver > used ? (double)(driver - used)
+                                                : 0,
+                [REFUSED] = (double)ledger->refused,
+                [RECLAIMED] = (double)ledger->reclaimed_bytes,
+                [DRAINED] = (double)ledger->drained,
+                [DRIVER_REFUSED] = (double)ledger->driver_refused,
         };
         char text[UUID_TEXT_BYTES];
 
+        note_time(values, api, session, share);
         api_uuid(api, uuid, text);
         for (unsigned i = 0; i < PROCESSES; i++) {
-                if (driver == SAMPLE_NONE && (i == DRIVER || i == UNEXPLAINED))
-                        continue;
-                fprintf(out[i], "%s{session=\"%s\",gpu=\"%s\"} %llu\n", metrics[i].name,
-                        session->name, text, (number)values[i]);
+                if (!isnan(values[i]))
+                        fprintf(out[i], "%s{session=\"%s\",gpu=\"%s\"} %.16g\n", metrics[i].name,
+                                session->name, text, values[i]);
         }
 }
 

@@ -51,6 +51,31 @@ def test_batch_yields_within_a_kernel_and_a_fifth_of_a_millisecond(requests, riv
     assert percentile(took, 0.99) - 20 * KERNEL < rival_ns + 200 * US, took
 
 
+def test_metrics_tell_how_long_turns_are_waited_for_and_given_up(sim):
+    """Kernels of 0.5 ms yield to requests that are too short to hold them up: what runs, what was launched before
+    its end, the request itself and a look. Each histogram adds up."""
+    company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}], config="[metrics]\nsessions = yes\n")
+    company.request(0, kernels=1, ns=20 * US, pause=8 * MS, count=200)
+    company.load(1, kind="kernel", ns=500 * US, seconds=2)
+    company.observe(2)
+    metrics = company.metrics()
+    uuid = company.daemon.get("/v1/devices").json["devices"][0]["uuid"]
+    for name, labels in (("yield", ""), ("handover", ""), ("turn_wait", ',priority="rt"'), ("turn_wait", ',priority="batch"')):
+        def value(part, more="", name=name, labels=labels):
+            return metrics[f'aliquot_gpu_{name}_seconds_{part}{{gpu="{uuid}"{labels}{more}}}']
+        assert value("count") == value("bucket", ',le="+Inf"') > 50, name
+        assert 0 <= value("sum") < 2 and value("bucket", ',le="0.5"') == value("count")
+        if name == "yield":
+            assert value("bucket", ',le="0.0007"') >= 0.97 * value("count"), metrics
+            assert value("bucket", ',le="0.001"') >= 0.99 * value("count"), metrics
+    one = f'{{session="s1",gpu="{uuid}"}}'
+    assert metrics[f"aliquot_session_gpu_time_limit_ratio{one}"] == 1
+    assert metrics[f"aliquot_session_gpu_time_guarantee_ratio{one}"] == 0
+    assert metrics[f"aliquot_session_gpu_time_held_seconds_total{one}"] > 1
+    assert metrics[f"aliquot_session_gpu_turns_total{one}"] > 100
+    assert metrics[f"aliquot_session_gpu_time_debt_seconds{one}"] == 0
+
+
 def test_what_rt_leaves_is_batch_s(requests):
     """Also where requests come every few milliseconds: an answered one is not waited for again."""
     _, seen, seconds = requests(1, 500 * US, count=300, pause=10 * MS)

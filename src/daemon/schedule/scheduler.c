@@ -230,3 +230,17 @@ bool scheduler_read(struct scheduler *self, const uint8_t id[16], unsigned share
         pthread_mutex_unlock(&self->lock);
         return at != NO_MEMBER;
 }
+
+bool scheduler_times(struct scheduler *self, const uint8_t uuid[16], struct sched_times *ret)
+{
+        const struct members *members = &self->members;
+        unsigned at = 0;
+
+        pthread_mutex_lock(&self->lock);
+        while (at < members->device_count && memcmp(members->device[at], uuid, 16) != 0)
+                at++;
+        if (at < members->device_count)
+                *ret = members->sched.device[at].times;
+        pthread_mutex_unlock(&self->lock);
+        return at < members->device_count;
+}

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/sched.h"
 #include "core/sessions.h"
 #include "store/store.h"
 
@@ -61,6 +62,9 @@ struct scheduler_view {
         uint64_t leases;
         int64_t bank_ns; /* what its cap lets it use now; below 0: debt */
 };
+
+/* How long turns of a GPU are waited for, given up and passed on. False: nobody launched there. */
+bool scheduler_times(struct scheduler *scheduler, const uint8_t uuid[16], struct sched_times *ret);
 
 /* False: it never launched there. */
 bool scheduler_read(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
