@@ -5,6 +5,8 @@ What runs may wait for what is still to be launched, and a thread may capture wh
 """
 import pytest
 
+from daemon import Daemon
+
 PERCENT = 10_000
 
 
@@ -62,3 +64,19 @@ def test_a_cap_changes_no_result(sim, build, seed):
         with_us = sim.run(program + words, preload=True, ALIQUOT_MEMORY="512MiB")
         assert with_us.rc == 0, with_us
         assert with_us.stdout == bare.stdout, words
+
+
+@pytest.mark.parametrize("terms", ({}, {"compute": 40}, {"priority": "rt"}), ids=("free", "capped", "rt"))
+def test_a_lease_changes_no_result(sim, build, terms):
+    """Nor does a daemon, beside a session that always wants the device."""
+    sim.configure(clock="virtual", memory="2GiB")
+    daemon = Daemon(sim).start()
+    for name, own in (("own", terms), ("other", {})):
+        daemon.create(name, "512MiB", **own)
+    sim.start([build.program("compute/load"), "kind=kernel", "ns=200000", "seconds=100000"],
+              preload=True, ALIQUOT_SESSION="other")
+    for seed in range(6, 9):
+        program = [build.program("compute/random-calls"), str(seed), "1500"]
+        bare, led = sim.run(program), sim.run(program, preload=True, ALIQUOT_SESSION="own")
+        assert bare.rc == led.rc == 0, (bare, led)
+        assert led.stdout == bare.stdout, seed

@@ -4,8 +4,9 @@
  *
  *      random-calls SEED CALLS [CAP_PPM]
  *
- * Kernels, fills, copies, events, waits, captures and graphs in four streams, the default ones
- * among them, in two contexts. Streams are ordered by events where they touch the same memory.
+ * Kernels, fills, copies, events, waits, host functions, captures and graphs in four streams, the
+ * default ones among them, in two contexts; streams and contexts that end, and others in their
+ * place. Streams are ordered by events where they touch the same memory.
  * Prints a line with a sum of every answer and of all memory at the end.
  */
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct side {
         CUevent event;
         CUdeviceptr memory[STREAMS];
         CUgraphExec graph;
+        uint64_t heard[STREAMS]; /* of host functions, each stream's in its order */
 };
 
 static struct side sides[CONTEXTS];
@@ -105,6 +107,51 @@ static CUresult capture(struct side *side)
         return cuGraphDestroy(graph);
 }
 
+static void hear(void *heard)
+{
+        uint64_t *at = heard;
+
+        *at = *at * 1099511628211u + 1;
+}
+
+static CUresult renew_stream(struct side *side, unsigned at)
+{
+        if (at < 2)
+                return CUDA_SUCCESS;
+        note(cuStreamSynchronize(side->stream[at]));
+        note(cuStreamDestroy_v2(side->stream[at]));
+        return cuStreamCreate(&side->stream[at],
+                              at == 2 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+}
+
+static void prepare(struct side *side);
+static void note_memory(const struct side *side);
+
+static CUresult renew_context(struct side *side)
+{
+        note_memory(side);
+        if (side->graph)
+                note(cuGraphExecDestroy(side->graph));
+        note(cuCtxDestroy_v2(side->context));
+        *side = (struct side){ 0 };
+        prepare(side);
+        return CUDA_SUCCESS;
+}
+
+static CUresult rare_call(struct side *side, unsigned at)
+{
+        switch (draw(8)) {
+        case 0:
+                return capture(side);
+        case 1:
+                return renew_stream(side, at);
+        case 2:
+                return draw(8) ? CUDA_SUCCESS : renew_context(side);
+        default:
+                return cuLaunchHostFunc(side->stream[at], hear, &side->heard[at]);
+        }
+}
+
 static CUresult one_call(struct side *side)
 {
         unsigned at = draw(STREAMS);
@@ -125,7 +172,7 @@ static CUresult one_call(struct side *side)
         case 7:
                 return cuStreamSynchronize(side->stream[at]);
         case 8:
-                return draw(8) ? CUDA_SUCCESS : capture(side);
+                return rare_call(side, at);
         case 9:
                 return side->graph ? cuGraphLaunch(side->graph, side->stream[STREAMS - 1])
                                    : CUDA_SUCCESS;
@@ -165,6 +212,7 @@ static void note_memory(const struct side *side)
                 OK(cuMemcpyDtoH_v2(words, side->memory[i], sizeof(words)));
                 for (unsigned at = 0; at < WORDS; at++)
                         note(words[at]);
+                note(side->heard[i]);
         }
 }
 
