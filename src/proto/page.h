@@ -159,7 +159,7 @@ struct page_meter {
            it is taken and its time not over, work may be in flight; else none is. */
         uint64_t turn;
         uint32_t turn_bell; /* futex word: raised when a turn is given up while others wait */
-        uint32_t window;    /* pieces of work that may be in flight, as last computed */
+        uint32_t window;    /* pieces of work that may be in flight, by the length of the last */
         /* Counters, for views. Only ever raised. */
         uint64_t waits;     /* launches that had to wait */
         uint64_t waited_ns; /* for how long, all together */

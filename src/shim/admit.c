@@ -374,12 +374,15 @@ static uint32_t count_pieces(const struct admit_ask *ask, uint64_t room_ns)
         return pieces ? (uint32_t)pieces : 1;
 }
 
-/* Pays at once. */
+/* Pays at once, and tells views how many such pieces the window has room for. */
 static struct admit_answer grant(const struct admit *admit, const struct terms *terms,
                                  const struct admit_ask *ask, uint64_t room_ns, uint64_t now_ns)
 {
         uint32_t pieces = count_pieces(ask, room_ns);
+        uint64_t window = terms->target_ns / most(ask->piece_ns, 1);
 
+        store_relaxed(shared_half(&admit->meter->window),
+                      (uint32_t)least(most(window, 1), UINT32_MAX));
         charge(admit, terms, now_ns, (int64_t)(pieces * ask->piece_ns));
         return (struct admit_answer){ .reason = ADMIT_GRANTED, .pieces = pieces, .terms = *terms };
 }

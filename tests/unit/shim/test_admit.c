@@ -136,6 +136,17 @@ static void a_grant_is_a_quarter_of_the_window_at_most(void **state)
         assert_int_equal(asked(&first, 1 * US, START).pieces, ADMIT_PIECES);
 }
 
+static void a_grant_tells_how_much_may_be_in_flight(void **state)
+{
+        asked(&first, 100 * US, START);
+        assert_int_equal(first.meter->window, 200);
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 2 * MS);
+        asked(&first, 100 * US, START);
+        assert_int_equal(first.meter->window, 20);
+        asked(&first, 3 * MS, START);
+        assert_int_equal(first.meter->window, 1);
+}
+
 static void a_grant_is_paid_for_at_once(void **state)
 {
         asked(&first, 100 * US, START);
@@ -401,6 +412,7 @@ int main(void)
                 RULE(without_a_cap_a_turn_is_taken_and_not_waited_for),
                 RULE(what_is_used_without_a_cap_is_not_owed_to_a_later_one),
                 RULE(a_grant_is_a_quarter_of_the_window_at_most),
+                RULE(a_grant_tells_how_much_may_be_in_flight),
                 RULE(a_grant_is_paid_for_at_once),
                 RULE(an_empty_bank_says_when_it_is_worth_asking_again),
                 RULE(who_has_waited_long_takes_what_there_is),
