@@ -129,6 +129,15 @@ def test_a_record_is_drawn_again_as_it_was(bench, tmp_path):
     assert json.loads(record.read_text())["sessions"][1]["mix"] == "60,2ms"
 
 
+def test_the_records_of_the_readme_s_pictures_can_be_drawn(bench, build):
+    records = sorted((build.source / "docs/results/2026-11-21-compute").glob("share-*.json"))
+    assert [record.stem for record in records] == ["share-change", "share-neighbour"]
+    for record in records:
+        assert f"docs/pictures/{record.stem}.png" in (build.source / "README.md").read_text()
+        result = bench("--from", record, "--ascii", sim=None)
+        assert result.rc == 0 and "Mean error 0.0" in result.stdout, result
+
+
 def unpack(png):
     """Width, height, and the rows of its pixels with their filter bytes."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
