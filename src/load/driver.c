@@ -48,7 +48,7 @@
 
 static struct {
         void *library;
-#define X(name, parameters, arguments) __typeof__(&(name)) name;
+#define X(name, parameters, arguments) __typeof__ (&(name))(name);
         FUNCTIONS(X)
 #undef X
 } driver;
