@@ -51,10 +51,10 @@ class Company:
         for at, term in enumerate(terms):
             self.daemon.create(f"s{at}", "64MiB", **term)
 
-    def start(self, at, program, **arguments):
+    def start(self, at, program, gpu=None, **arguments):
         words = [f"{key}={value}" for key, value in arguments.items()]
         self.programs.append(self.sim.start([self.sim.build.program(f"compute/{program}"), *words], preload=True,
-                                            ALIQUOT_SESSION=f"s{at}"))
+                                            ALIQUOT_SESSION=f"s{at}", CUDA_VISIBLE_DEVICES=gpu))
         return self
 
     def load(self, at, **arguments):
