@@ -57,6 +57,11 @@ class Outcome:
     def percent(self):
         return 100 * self.stamps.share(self.begin, self.end) / self.full
 
+    @property
+    def on_card(self):
+        """By the stamps alone, in percent."""
+        return 100 * self.stamps.share(self.begin, self.end)
+
     def windows(self, width=S):
         return [100 * share / self.full for share in self.stamps.windows(self.begin, self.end, width)]
 

@@ -93,11 +93,6 @@ static void await(void)
         must(driver.stream_wait(stream[0]), "cuStreamSynchronize");
 }
 
-static bool graph_is_launched(void)
-{
-        return strcmp(asked.kind, "graph") == 0;
-}
-
 static void launch_sync(void)
 {
         launch_kernel();
@@ -185,6 +180,11 @@ static double measure_rate(void)
         return (double)TRIAL_STEPS / (double)best_ns;
 }
 
+static bool graph_is_launched(void)
+{
+        return strcmp(asked.kind, "graph") == 0;
+}
+
 static void make_graph(void)
 {
         CUgraph captured;
@@ -210,7 +210,8 @@ static void prepare(const char *image)
         if (asked.rate <= 0)
                 asked.rate = measure_rate();
         steps = (uint64_t)((double)asked.ns * asked.rate);
-        make_graph();
+        if (graph_is_launched())
+                make_graph();
         log_clear();
 }
 

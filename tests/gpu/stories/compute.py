@@ -24,12 +24,12 @@ def seconds_of(t, most):
 
 
 def told(t, columns):
-    return t.table((*columns, "asked for, %", "delivered, %", "error, points", "worst second off by, points"))
+    return t.table((*columns, "on the card, %", "asked for, %", "delivered, %", "error, points", "worst second off by, points"))
 
 
 def tell(rows, got, percent, *names):
     worst = max((abs(window - percent) for window in got.windows()), default=abs(got.percent - percent))
-    rows.append([*names, percent, round(got.percent, 3), round(got.percent - percent, 3), round(worst, 3)])
+    rows.append([*names, round(got.on_card, 3), percent, round(got.percent, 3), round(got.percent - percent, 3), round(worst, 3)])
     return abs(got.percent - percent), worst
 
 
