@@ -133,7 +133,8 @@ static void change(struct step *step)
         struct sched_member *member = &step->sched->member[i];
         const struct sched_terms *terms = &step->event->terms;
 
-        if (terms->is_shut != member->terms.is_shut || terms->gang != member->terms.gang)
+        if (terms->is_shut != member->terms.is_shut || terms->gang != member->terms.gang ||
+            terms->is_clamped != member->terms.is_clamped)
                 turn_close(step, i);
         if (terms->is_shut && !member->terms.is_shut)
                 turn_shut(step, i);
@@ -319,6 +320,10 @@ static void take(struct step *step)
                 break;
         case SCHED_LATE:
                 late(step);
+                break;
+        case SCHED_FOUND:
+                account_found(step, step->event->member);
+                alarm_raise(step, step->event->member);
                 break;
         case SCHED_TICK:
                 break;

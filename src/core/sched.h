@@ -86,7 +86,9 @@ struct sched_terms {
         uint32_t weight;        /* 1..SCHED_WEIGHT_MOST; 100 is usual */
         uint32_t gang;          /* members with the same number are one; 0: alone */
         uint8_t class;          /* enum sched_class; for a whole gang, changed one by one */
-        bool is_shut;           /* gets nothing more: its session ends, or was caught cheating */
+        bool is_shut;           /* gets nothing more: its session ends */
+        bool is_clamped;        /* what it tells is not believed: never FREE, and its hard cap is
+                                   kept by held time, and by what is FOUND */
         int64_t turn_ns; /* > 0: its leases last so long, and nobody opens until it has drained */
 };
 
@@ -189,6 +191,9 @@ enum sched_event_type {
         /* Closed, and does not drain: not waited for. .is_stopped: nothing of it runs either (its
          * process is stopped): not charged until it wants or drains. */
         SCHED_LATE,
+        /* The device shows that it was busy for .ns that nobody has told; .beyond_ns: of that, so
+         * much it did not even hold. Both are charged, up to SCHED_ALARM_NS. */
+        SCHED_FOUND,
         SCHED_TICK, /* time has passed; also implied in every other event */
 };
 
@@ -199,6 +204,7 @@ struct sched_event {
         bool is_stopped;
         int64_t ns;
         int64_t bank_ns;
+        int64_t beyond_ns;
         struct sched_terms terms;
 };
 

@@ -93,16 +93,27 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
                 member->vtime = vtime_ahead(before, mark) > 0 ? before : mark;
 }
 
-/* On the device, and perhaps used. */
+/* On the device, and perhaps used. Of a clamped one nothing is left to be told. */
 static void untold_add(struct sched_member *member, int64_t ns)
 {
+        if (member->terms.is_clamped) {
+                member->untold_ns = member->silent_ns = 0;
+                return;
+        }
         member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
         member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
+}
+
+static void bank_take(struct sched_member *member, int64_t ns)
+{
+        member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
 }
 
 static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         vtime_charge(sched, member, ns);
+        if (member->terms.is_clamped)
+                bank_take(member, ns);
         member->owed_fine = paid(member->owed_fine, ns, member->turn == SCHED_TURN_OWED);
         member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
         member->held_ns += ns;
@@ -153,11 +164,14 @@ bool account_may(const struct sched_member *member)
 
 int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
 {
-        int64_t cap = member->terms.cap_ppm;
+        int64_t cap = member->terms.cap_ppm, wait_ns = -member->bank_fine / cap + 1;
 
         if (account_may(member))
                 return now_ns;
-        return time_after(now_ns, -member->bank_fine / cap + 1);
+        /* What it holds meanwhile is taken from its bank as well. */
+        if (member->terms.is_clamped && is_on(member))
+                wait_ns = most_of(wait_ns, SCHED_LEASE_RT_NS);
+        return time_after(now_ns, wait_ns);
 }
 
 void account_use(const struct step *step, unsigned place)
@@ -169,10 +183,19 @@ void account_use(const struct step *step, unsigned place)
         member->untold_ns -= ns;
         member->silent_ns = 0;
         member->billed_ns += ns;
-        member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
+        bank_take(member, ns);
         if (member->mode == SCHED_MODE_FREE && said < member->bank_fine / FINE)
                 member->bank_fine =
                         least_of(member->bank_fine, most_of(said, -SCHED_ALARM_NS) * FINE);
+}
+
+void account_found(const struct step *step, unsigned place)
+{
+        struct sched_member *member = &step->sched->member[place];
+        int64_t ns = least_of(most_of(step->event->ns, 0), SCHED_ALARM_NS);
+
+        bank_take(member, ns);
+        vtime_charge(step->sched, member, least_of(most_of(step->event->beyond_ns, 0), ns));
 }
 
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member)

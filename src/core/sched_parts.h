@@ -72,6 +72,7 @@ static inline bool is_on(const struct sched_member *member)
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
 void account_use(const struct step *step, unsigned member);
+void account_found(const struct step *step, unsigned member);
 /* The virtual times of a device: that of each class moves up to who has had least, and nobody who
  * wants lags behind it by more than two leases. */
 void account_level(struct sched *sched, unsigned device);

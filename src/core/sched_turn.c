@@ -238,12 +238,15 @@ static unsigned free_candidate(const struct sched *sched, unsigned device)
         return is_only ? any : NOBODY;
 }
 
-static bool is_unit_shut(const struct sched *sched, unsigned unit)
+/* One of it gets nothing, or must not be left to itself. */
+static bool is_unit_barred(const struct sched *sched, unsigned unit)
 {
         unsigned i = unit;
 
         do {
-                if (sched->member[i].terms.is_shut || sched->member[i].is_stopped)
+                const struct sched_terms *terms = &sched->member[i].terms;
+
+                if (terms->is_shut || terms->is_clamped || sched->member[i].is_stopped)
                         return true;
                 i = sched->member[i].mate;
         } while (i != unit);
@@ -257,7 +260,7 @@ static bool free_give(struct step *step, unsigned device)
         int64_t due_ns = SCHED_NEVER;
         unsigned unit = free_candidate(sched, device), i = unit;
 
-        if (unit == NOBODY || is_unit_shut(sched, unit))
+        if (unit == NOBODY || is_unit_barred(sched, unit))
                 return false;
         if (!unit_is_alone(sched, unit, step->now_ns, &due_ns)) {
                 due_at(&sched->device[device], step, due_ns);

@@ -137,6 +137,7 @@ static void fill_terms(struct sched_terms *terms)
         terms->gang = bits & 4 ? next_byte() % 3 : 0;
         terms->class = bits >> 3 & 3;
         terms->is_shut = (bits & 0xe0) == 0xe0;
+        terms->is_clamped = (bits & 0xe0) == 0x40;
         terms->turn_ns = (bits & 0xe0) == 0x20 ? next_ns() : 0;
 }
 
@@ -152,8 +153,11 @@ static void one_event(void)
         if (event.device == 3)
                 event.device = next_byte();
         event.is_stopped = bits & 128;
-        if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL)
+        if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL ||
+            event.type == SCHED_FOUND)
                 event.ns = next_ns();
+        if (event.type == SCHED_FOUND)
+                event.beyond_ns = next_ns();
         if (event.type == SCHED_USED)
                 event.bank_ns = next_ns();
         if (event.type == SCHED_ADD || event.type == SCHED_CHANGE)

@@ -144,6 +144,8 @@ static bool read_term(const char *word, struct sched_terms *terms)
                 terms->class = SCHED_CLASS_NORMAL;
         else if (strcmp(word, "shut") == 0)
                 terms->is_shut = true;
+        else if (strcmp(word, "clamped") == 0)
+                terms->is_clamped = true;
         else
                 return false;
         return true;
@@ -157,7 +159,7 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
         bool is_known = event->type == SCHED_CHANGE;
 
         event->terms = is_known ? stage.sched.member[event->member].terms : usual;
-        event->terms.is_shut = false;
+        event->terms.is_shut = event->terms.is_clamped = false;
         for (unsigned i = 2; i < line->count; i++) {
                 const char *rest;
 
@@ -171,7 +173,8 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
 static bool read_event(const struct story_line *line, struct sched_event *event)
 {
         static const char *const words[] = { "add",  "change",   "remove",  "want", "idle", "began",
-                                             "used", "residual", "drained", "late", "tick" };
+                                             "used", "residual", "drained", "late", "found",
+                                             "tick" };
 
         for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 if (strcmp(line->word[0], words[i]) != 0)
@@ -179,9 +182,12 @@ static bool read_event(const struct story_line *line, struct sched_event *event)
                 *event = (struct sched_event){ .type = i, .bank_ns = SCHED_NEVER };
                 event->member = (uint16_t)(line->word[1][0] - 'a');
                 event->is_stopped = strcmp(line->word[2], "stopped") == 0;
-                if (event->type == SCHED_USED || event->type == SCHED_RESIDUAL)
+                if (event->type == SCHED_USED || event->type == SCHED_RESIDUAL ||
+                    event->type == SCHED_FOUND)
                         event->ns = time_of(line->word[2]);
-                if (line->word[3][0])
+                if (event->type == SCHED_FOUND && line->word[3][0])
+                        event->beyond_ns = time_of(line->word[3]);
+                else if (line->word[3][0])
                         event->bank_ns = time_of(line->word[3]);
                 if (event->type == SCHED_ADD || event->type == SCHED_CHANGE)
                         read_terms(line, event);

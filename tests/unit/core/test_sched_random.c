@@ -200,7 +200,8 @@ static void random_terms(struct sched_terms *terms)
         *terms = (struct sched_terms){ .cap_ppm = caps[random_below(chance(95) ? 5 : 6)],
                                        .weight = weights[random_below(chance(95) ? 4 : 5)],
                                        .class = (uint8_t)random_below(chance(95) ? 3 : 4),
-                                       .is_shut = chance(10) };
+                                       .is_shut = chance(10),
+                                       .is_clamped = chance(10) };
         if (chance(30))
                 terms->guarantee_ppm = (uint32_t)random_below(300000);
         if (chance(40))
