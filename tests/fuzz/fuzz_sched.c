@@ -153,8 +153,7 @@ static void one_event(void)
         if (event.device == 3)
                 event.device = next_byte();
         event.is_stopped = bits & 128;
-        if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL ||
-            event.type == SCHED_FOUND)
+        if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL || event.type == SCHED_FOUND)
                 event.ns = next_ns();
         if (event.type == SCHED_FOUND)
                 event.beyond_ns = next_ns();

@@ -172,9 +172,9 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
 
 static bool read_event(const struct story_line *line, struct sched_event *event)
 {
-        static const char *const words[] = { "add",  "change",   "remove",  "want", "idle", "began",
-                                             "used", "residual", "drained", "late", "found",
-                                             "tick" };
+        static const char *const words[] = { "add",     "change", "remove", "want",
+                                             "idle",    "began",  "used",   "residual",
+                                             "drained", "late",   "found",  "tick" };
 
         for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 if (strcmp(line->word[0], words[i]) != 0)

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether what sessions say that they used of a GPU's time is what the driver shows. Decisions
+ * only.
+ *
+ *      claims_begin(&claims)                           // a look at the GPUs begins
+ *      claims_see(&claims, &policy, &sight)            // each session with a process on a GPU
+ *      claims_end(&claims, &policy, elapsed_ns)
+ *      while (claims_next(&claims, &policy, now, &action))
+ *              ...                                     // what is to be done, one by one
+ *
+ * Two charges. *Understated*: the driver shows more than the session's meter and the tolerance.
+ * *Above its cap*: it shows more than the cap and the tolerance, and what is above is not owed.
+ *
+ * Meter and driver cannot be read at one instant, the driver tells whole percents of its own
+ * periods, and work is measured when it is over. So both are summed up in windows of a second; what
+ * is unexplained has to come to half a second, and to grow in three windows in a row, or in most of
+ * some more. What is claimed may be shown a window later. Work that is in flight and not measured yet
+ * is waited for, for ten seconds. A session that was not measured (no cap, no scheduler) may have
+ * much in flight when it begins to be: the first window that explains all begins its account, or
+ * half a minute.
+ *
+ * Who is guilty stays so until ten windows in a row explain all. Under CLAMP what was unexplained
+ * is charged, and from then on what the driver shows beyond what the scheduler saw it hold.
+ *
+ * All memory is the caller's; nothing here allocates or blocks. One thread. Units: nanoseconds.
+ */
+#ifndef ALIQUOT_CORE_CLAIMS_H
+#define ALIQUOT_CORE_CLAIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/watch.h"
+
+#define CLAIMS_CASES 1024u /* at once; who finds no room is judged when there is */
+#define CLAIMS_WHOLE_PPM 1000000u
+
+struct claims_policy {
+        uint32_t answer;            /* enum watch_answer */
+        uint32_t tolerance_percent; /* of the GPU's time */
+        uint64_t grace_ns;          /* from SIGTERM to SIGKILL */
+};
+
+/* A session on a GPU, as one look found it. */
+struct claims_sight {
+        uint8_t session[16];
+        uint8_t device;      /* its place in the look */
+        bool is_measured;    /* it has a cap, or a scheduler watches it */
+        bool is_in_flight;   /* by its own word */
+        uint32_t cap_ppm;    /* of the GPU's time; CLAIMS_WHOLE_PPM: none */
+        uint64_t elapsed_ns; /* since the look before */
+        uint64_t shown_ns;   /* by the driver, it used at least so much meanwhile */
+        uint64_t busy_ns;    /* its meter; ever since */
+        uint64_t held_ns;    /* by the scheduler; ever since */
+        uint64_t owed_ns;    /* of its cap, now */
+};
+
+struct claims_case {
+        uint8_t session[16]; /* zero: the case is free */
+        uint8_t device;
+        bool is_seen;     /* in this look */
+        bool is_settling; /* what was in flight before it was measured may still run */
+        bool is_guilty, is_told, is_clamped, is_termed, is_killed;
+        uint32_t cap_ppm;
+        uint64_t busy_ns, held_ns; /* as last read */
+        uint64_t owed_ns;
+        bool is_in_flight;
+        /* The window so far. */
+        uint64_t window_ns, shown_ns, claimed_ns, granted_ns;
+        /* What windows left behind. */
+        int64_t understated_ns, above_ns, beyond_ns;
+        uint64_t silent_ns, settled_ns;
+        unsigned score, honest;
+        uint64_t charge_ns, charge_beyond_ns; /* to be charged */
+        uint64_t termed_ns;
+        /* Of the window that convicted. */
+        uint64_t told_window_ns, told_shown_ns, told_claimed_ns;
+};
+
+/* Begins as zeroes. To be read by anybody. */
+struct claims {
+        unsigned places; /* one above the last case that is not free */
+        struct claims_case file[CLAIMS_CASES];
+        unsigned next; /* of no interest outside */
+};
+
+enum claims_action_type {
+        CLAIMS_TELL,    /* .answer: what comes of it */
+        CLAIMS_SIGTERM, /* to all processes of the session on that GPU */
+        CLAIMS_SIGKILL, /* the same */
+        CLAIMS_CLAMP,   /* nothing it says is believed from now on */
+        CLAIMS_CHARGE,  /* .ns that it used, .beyond_ns of it without having held so much */
+        CLAIMS_RELEASE, /* it is believed again */
+};
+
+struct claims_action {
+        enum claims_action_type type;
+        enum watch_answer answer;
+        uint8_t session[16];
+        uint8_t device;
+        uint64_t ns, beyond_ns;
+        uint64_t window_ns, shown_ns, claimed_ns; /* TELL: the latest window */
+};
+
+void claims_begin(struct claims *claims);
+void claims_see(struct claims *claims, const struct claims_policy *policy,
+                const struct claims_sight *sight);
+
+/* Who was not seen used nothing in `elapsed_ns`. */
+void claims_end(struct claims *claims, const struct claims_policy *policy, uint64_t elapsed_ns);
+
+bool claims_next(struct claims *claims, const struct claims_policy *policy, uint64_t now_ns,
+                 struct claims_action *ret);
+
+/* What could not be told: the next look does. */
+void claims_untold(struct claims *claims, const uint8_t session[16], unsigned device);
+bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned device);
+
+/*
+ * What a session used at least where the driver shows `shown_ns` for its processes and `all_ns` for
+ * everybody's, in `elapsed_ns`. A driver that counts a program as busy while another one has its
+ * slice shows more than there is; the others may have used all that is shown of them.
+ */
+uint64_t claims_least(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns);
+
+#endif
