@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/uuid.h"
 
 #define ECC_EVERY 10u  /* looks: it is slow to tell and seldom changes */
@@ -318,8 +319,20 @@ static int16_t percent(unsigned told_percent)
         return told_percent <= 100 ? (int16_t)told_percent : -1;
 }
 
-static void add_shares(struct sampler_card *card, struct sample *sample, unsigned device,
-                       const nvmlProcessUtilizationSample_t *shares, unsigned count)
+/* A share is told of the time since the stamp that was seen last, which may lie before the look
+ * before this one. */
+static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t seen_us,
+                        uint64_t elapsed_ns)
+{
+        uint64_t span_us = seen_us ? share->timeStamp - seen_us : 0;
+        uint64_t span_ns = span_us < elapsed_ns / 1000 ? span_us * 1000 : elapsed_ns;
+
+        return percent(share->smUtil) > 0 ? span_ns / 100 * share->smUtil : 0;
+}
+
+static void add_shares(struct sampler_card *card, uint64_t elapsed_ns, struct sample *sample,
+                       unsigned device, const nvmlProcessUtilizationSample_t *shares,
+                       unsigned count)
 {
         uint64_t seen_us = card->seen_us;
 
@@ -332,6 +345,7 @@ static void add_shares(struct sampler_card *card, struct sample *sample, unsigne
                 if (found) {
                         found->busy_percent = percent(shares[i].smUtil);
                         found->memory_percent = percent(shares[i].memUtil);
+                        found->busy_ns = busy_ns(&shares[i], card->seen_us, elapsed_ns);
                 }
                 if (shares[i].timeStamp > seen_us)
                         seen_us = shares[i].timeStamp;
@@ -353,6 +367,7 @@ static int read_shares(const struct sample_nvml *nvml, struct sampler_card *card
 {
         nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
         unsigned room = sample->process_count + LIST_SPARE;
+        uint64_t now_ns = clock_now_ns(), elapsed_ns = now_ns - card->read_ns;
 
         if (!nvml->shares || !sample->device[device].has_processes)
                 return 0;
@@ -366,11 +381,15 @@ static int read_shares(const struct sample_nvml *nvml, struct sampler_card *card
                 if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
                         clear_shares(sample, device);
                 if (rc == NVML_SUCCESS)
-                        add_shares(card, sample, device, shares, count < room ? count : room);
+                        add_shares(card, elapsed_ns, sample, device, shares,
+                                   count < room ? count : room);
                 free(shares);
                 room = count + LIST_SPARE;
         }
-        told(sample, rc);
+        if (told(sample, rc) || rc == NVML_ERROR_NOT_FOUND) {
+                sample->device[device].has_shares = true;
+                card->read_ns = now_ns;
+        }
         return 0;
 }
 

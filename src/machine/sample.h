@@ -36,13 +36,15 @@ struct sample_process {
         uint8_t kinds;
         int16_t busy_percent; /* of the GPU's time since the look before; -1 */
         int16_t memory_percent;
-        uint64_t bytes; /* SAMPLE_NONE */
+        uint64_t busy_ns; /* likewise, at least; 0 where has_shares is not */
+        uint64_t bytes;   /* SAMPLE_NONE */
 };
 
 struct sample_device {
         uint8_t uuid[16];
         bool is_instance;
         bool has_processes; /* the driver listed them, be it none */
+        bool has_shares;    /* and told who of them was busy, since a look before this */
         int busy_percent, memory_percent;
         int celsius;
         int sm_mhz, memory_mhz;
@@ -85,7 +87,8 @@ struct sample_nvml {
 struct sampler_card {
         uint8_t uuid[16];
         nvmlDevice_t handle;
-        uint64_t seen_us; /* what of its processes' shares was read already */
+        uint64_t seen_us; /* what of its processes' shares was read already, by its stamps */
+        uint64_t read_ns; /* when that was, by clock_now_ns() */
         uint64_t ecc_corrected, ecc_uncorrected;
         uint64_t xids;
         uint32_t xid_last;

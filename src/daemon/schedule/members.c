@@ -104,14 +104,23 @@ static uint16_t free_member(const struct members *self)
         return at;
 }
 
+static struct sched_terms terms_of(const struct seated *seated, unsigned share)
+{
+        struct sched_terms terms = seated->seat->share[share].terms;
+
+        terms.is_clamped = seated->is_clamped[share];
+        return terms;
+}
+
 /* Closed until the core says otherwise. */
 static void add_member(struct members *self, struct seated *seated, unsigned share,
                        const struct seat_claim *claim, uint64_t now_ns)
 {
-        const struct seat_share *terms = &seated->seat->share[share];
-        int device = device_of(self, terms->uuid);
+        int device = device_of(self, seated->seat->share[share].uuid);
         uint16_t at = free_member(self);
-        struct sched_event event = { .type = SCHED_ADD, .member = at, .terms = terms->terms };
+        struct sched_event event = { .type = SCHED_ADD,
+                                     .member = at,
+                                     .terms = terms_of(seated, share) };
 
         if (device < 0 || at == SCHED_MEMBERS)
                 return;
@@ -343,7 +352,7 @@ void members_hear(struct members *self, struct seated *seated, uint64_t now_ns)
 static bool has_terms(const struct sched_terms *terms)
 {
         return terms->cap_ppm < SCHED_WHOLE_PPM || terms->guarantee_ppm > 0 ||
-               terms->class != SCHED_CLASS_NORMAL;
+               terms->class != SCHED_CLASS_NORMAL || terms->is_clamped;
 }
 
 static bool is_alone(const struct members *self, uint16_t at)
@@ -359,10 +368,10 @@ static bool is_alone(const struct members *self, uint16_t at)
 static bool must_watch(const struct members *self, const struct seated *seated)
 {
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                struct sched_terms terms = terms_of(seated, i);
                 uint16_t at = seated->member[i];
 
-                if (at != NO_MEMBER &&
-                    (has_terms(&seated->seat->share[i].terms) || !is_alone(self, at)))
+                if (at != NO_MEMBER && (has_terms(&terms) || !is_alone(self, at)))
                         return true;
         }
         return false;
@@ -450,19 +459,43 @@ static struct seated *free_place(struct members *self)
         return &self->seated[at];
 }
 
+static void tell_terms(struct members *self, struct seated *seated, unsigned share, uint64_t now_ns)
+{
+        const struct sched_event event = { .type = SCHED_CHANGE,
+                                           .member = seated->member[share],
+                                           .terms = terms_of(seated, share) };
+
+        if (event.member != NO_MEMBER && !step(self, &event, now_ns))
+                log_line(LOG_WARN, "session %s keeps its turns: its %s makes no sense",
+                         seated->seat->limits->name, self->actions.refused);
+}
+
 void members_change(struct members *self, struct seated *seated, const struct seat_share *share,
                     uint64_t now_ns)
 {
         memcpy(seated->seat->share, share, seated->seat->share_count * sizeof(*share));
-        for (unsigned i = 0; i < seated->seat->share_count; i++) {
-                const struct sched_event event = { .type = SCHED_CHANGE,
-                                                   .member = seated->member[i],
-                                                   .terms = share[i].terms };
+        for (unsigned i = 0; i < seated->seat->share_count; i++)
+                tell_terms(self, seated, i, now_ns);
+}
 
-                if (event.member != NO_MEMBER && !step(self, &event, now_ns))
-                        log_line(LOG_WARN, "session %s keeps its turns: its %s makes no sense",
-                                 seated->seat->limits->name, self->actions.refused);
-        }
+void members_clamp(struct members *self, struct seated *seated, unsigned share, bool is_clamped,
+                   uint64_t now_ns)
+{
+        seated->is_clamped[share] = is_clamped;
+        tell_terms(self, seated, share, now_ns);
+}
+
+void members_found(struct members *self, const struct seated *seated, unsigned share, uint64_t ns,
+                   uint64_t beyond_ns, uint64_t now_ns)
+{
+        const struct sched_event event = { .type = SCHED_FOUND,
+                                           .member = seated->member[share],
+                                           .ns = (int64_t)(ns < MOST_NS ? ns : MOST_NS),
+                                           .beyond_ns = (int64_t)(beyond_ns < MOST_NS ? beyond_ns
+                                                                                      : MOST_NS) };
+
+        if (event.member != NO_MEMBER)
+                step(self, &event, now_ns);
 }
 
 void members_seat(struct members *self, struct seat *take_seat)

@@ -22,7 +22,8 @@ struct seated {
         uint32_t bell;     /* as it was last read */
         bool is_watched;   /* its page says that it has a scheduler */
         uint64_t beat_ns;
-        uint16_t member[SESSIONS_GPUS];                 /* NO_MEMBER: none */
+        uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
+        bool is_clamped[SESSIONS_GPUS]; /* what it says of that GPU is not believed */
         uint64_t counted[SESSIONS_GPUS][SEAT_COUNTERS]; /* what is in the totals of it */
 };
 
@@ -70,6 +71,15 @@ void members_change(struct members *self, struct seated *seated, const struct se
                     uint64_t now_ns);
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
 struct seated *members_find(struct members *self, const uint8_t id[16]);
+
+/* Believes nothing that it says of the GPU from now on, or all again. */
+void members_clamp(struct members *self, struct seated *seated, unsigned share, bool is_clamped,
+                   uint64_t now_ns);
+
+/* The driver shows that it used so much more than it told, and of that so much more than it held.
+ * Nothing where it is no member. */
+void members_found(struct members *self, const struct seated *seated, unsigned share, uint64_t ns,
+                   uint64_t beyond_ns, uint64_t now_ns);
 
 /* Brings the totals up to date. */
 void members_count(struct members *self);

@@ -244,3 +244,63 @@ bool scheduler_times(struct scheduler *self, const uint8_t uuid[16], struct sche
         pthread_mutex_unlock(&self->lock);
         return at < members->device_count;
 }
+
+static uint64_t debt(int64_t bank_ns)
+{
+        return bank_ns < 0 ? -(uint64_t)bank_ns : 0;
+}
+
+bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned share,
+                     struct scheduler_claim *ret)
+{
+        const struct seated *seated;
+        struct seat_claim claim;
+        bool is_there;
+
+        pthread_mutex_lock(&self->lock);
+        seated = members_find(&self->members, id);
+        is_there = seated && share < seated->seat->share_count &&
+                   seat_read(seated->seat, share, clock_now_ns(), &claim);
+        if (is_there) {
+                uint16_t at = seated->member[share];
+                uint64_t owed_ns = debt(claim.bank_ns);
+
+                *ret = (struct scheduler_claim){ .is_watched = seated->is_watched,
+                                                 .is_in_flight = claim.running_until_ns > 0,
+                                                 .busy_ns = claim.busy_ns,
+                                                 .owed_ns = owed_ns };
+                if (at != NO_MEMBER) {
+                        uint64_t ours_ns = debt(sched_bank_ns(&self->members.sched, at));
+
+                        ret->held_ns = (uint64_t)self->members.sched.member[at].held_ns;
+                        ret->owed_ns = ours_ns > owed_ns ? ours_ns : owed_ns;
+                }
+        }
+        pthread_mutex_unlock(&self->lock);
+        return is_there;
+}
+
+void scheduler_clamp(struct scheduler *self, const uint8_t id[16], unsigned share, bool is_clamped)
+{
+        struct seated *seated;
+
+        pthread_mutex_lock(&self->lock);
+        seated = members_find(&self->members, id);
+        if (seated && share < seated->seat->share_count)
+                members_clamp(&self->members, seated, share, is_clamped, clock_now_ns());
+        pthread_mutex_unlock(&self->lock);
+        bells_ring(&self->bell);
+}
+
+void scheduler_charge(struct scheduler *self, const uint8_t id[16], unsigned share, uint64_t ns,
+                      uint64_t beyond_ns)
+{
+        const struct seated *seated;
+
+        pthread_mutex_lock(&self->lock);
+        seated = members_find(&self->members, id);
+        if (seated && share < seated->seat->share_count)
+                members_found(&self->members, seated, share, ns, beyond_ns, clock_now_ns());
+        pthread_mutex_unlock(&self->lock);
+        bells_ring(&self->bell);
+}

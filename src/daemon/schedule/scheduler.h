@@ -70,4 +70,25 @@ bool scheduler_times(struct scheduler *scheduler, const uint8_t uuid[16], struct
 bool scheduler_read(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
                     struct scheduler_view *ret);
 
+/* What a session's programs claim of a GPU, and what was seen of them. */
+struct scheduler_claim {
+        bool is_watched;   /* leases hold: it is measured although it has no cap */
+        bool is_in_flight; /* by its own word */
+        uint64_t busy_ns;  /* its meter; ever since */
+        uint64_t held_ns;  /* since it first launched; 0: it has not */
+        uint64_t owed_ns;  /* its debt, by its own bucket or by ours */
+};
+
+/* False: it was never put, or its page is gone. */
+bool scheduler_claim(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
+                     struct scheduler_claim *ret);
+
+/* What it claims of a GPU is not believed from now on, or is again. Without leases, nothing. */
+void scheduler_clamp(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
+                     bool is_clamped);
+
+/* As members_found(). */
+void scheduler_charge(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
+                      uint64_t ns, uint64_t beyond_ns);
+
 #endif

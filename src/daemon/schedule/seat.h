@@ -52,6 +52,8 @@ struct seat_claim {
         uint64_t wanted_ns, active_ns;
         /* Until then some process has the session's turn, and work may be in flight; 0: none. */
         uint64_t running_until_ns;
+        /* What its own bucket still allows, as of when it was last filled; below 0: debt. */
+        int64_t bank_ns;
 };
 
 /* False: the page is gone, or is none any more. */
