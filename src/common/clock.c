@@ -32,6 +32,11 @@ static bool machine_wait(const _Atomic uint32_t *word, uint32_t expected, uint64
                errno != ETIMEDOUT;
 }
 
+bool clock_is_machine(void)
+{
+        return !load_acquire(&followed);
+}
+
 uint64_t clock_now_ns(void)
 {
         const struct time_authority *authority = load_acquire(&followed);

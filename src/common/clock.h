@@ -21,6 +21,9 @@
  * nothing to do with each other. NULL does nothing. Lives as long as the process. */
 void clock_follow(const struct time_authority *authority);
 
+/* Nobody's clock is followed. */
+bool clock_is_machine(void);
+
 /* clock_machine_ns(), or the authority's: comparable between the processes of a machine. */
 uint64_t clock_now_ns(void);
 

@@ -7,7 +7,8 @@
 #define WINDOW_NS (900 * MS)    /* a second; looks are not quite on time */
 #define SLACK_NS 500000000      /* measured late, and read at another instant */
 #define CREDIT_MOST (2000 * MS) /* what a window claims may be shown in the next */
-#define SILENCE_NS (10000 * MS) /* nothing in flight is waited for longer */
+#define SILENCE_NS (5000 * MS)  /* nothing in flight is waited for longer */
+#define DEBT_NS (10000 * MS)    /* so much is kept of debts */
 #define SETTLE_NS (30000 * MS)  /* the same of what nobody measures */
 #define BEYOND_NS 100000000     /* charged when it has come to so much */
 #define ACCUSED 2u              /* what a window adds to the score, and takes from it */
@@ -23,12 +24,12 @@ static bool is_free(const struct claims_case *one)
         return memcmp(one->session, nobody, sizeof(nobody)) == 0;
 }
 
-static struct claims_case *find(struct claims *claims, const uint8_t session[16], unsigned device)
+static struct claims_case *find(struct claims *claims, const uint8_t session[16], unsigned share)
 {
         for (unsigned i = 0; i < claims->places; i++) {
                 struct claims_case *one = &claims->file[i];
 
-                if (one->device == device && !is_free(one) &&
+                if (one->share == share && !is_free(one) &&
                     memcmp(one->session, session, sizeof(one->session)) == 0)
                         return one;
         }
@@ -43,8 +44,10 @@ static void add(struct claims *claims, const struct claims_sight *sight)
 
                 if (!is_free(one))
                         continue;
-                *one = (struct claims_case){ .device = sight->device,
+                *one = (struct claims_case){ .share = sight->share,
                                              .is_seen = true,
+                                             .is_free = true,
+                                             .leases = sight->leases,
                                              .is_settling = sight->cap_ppm >= CLAIMS_WHOLE_PPM,
                                              .cap_ppm = sight->cap_ppm,
                                              .busy_ns = sight->busy_ns,
@@ -93,6 +96,12 @@ static void book(int64_t *balance_ns, int64_t ns, int64_t saved_most_ns)
 
 /* -- A window --------------------------------------------------------------------------------- */
 
+static void window_begin(struct claims_case *one)
+{
+        one->window_ns = one->shown_ns = one->claimed_ns = one->granted_ns = 0;
+        one->is_free = true;
+}
+
 static void account_begin(struct claims_case *one)
 {
         one->understated_ns = one->above_ns = one->beyond_ns = 0;
@@ -115,7 +124,7 @@ static void convict(struct claims_case *one)
 /* A debt that has come to what is kept of debts was partly forgiven, and no one's fault. */
 static bool is_owed(struct claims_case *one)
 {
-        if (one->owed_ns >= SILENCE_NS - (uint64_t)SLACK_NS && one->above_ns > whole(one->owed_ns))
+        if (one->owed_ns >= DEBT_NS - (uint64_t)SLACK_NS && one->above_ns > whole(one->owed_ns))
                 one->above_ns = whole(one->owed_ns);
         return one->above_ns <= whole(one->owed_ns) + SLACK_NS;
 }
@@ -130,6 +139,8 @@ static bool weigh(struct claims_case *one, const struct claims_policy *policy)
 
         book(&one->understated_ns, understated_ns, whole(least_of(one->claimed_ns, CREDIT_MOST)));
         book(&one->above_ns, above_ns, 0);
+        if (!one->is_free)
+                one->above_ns = 0;
         return (understated_ns > 0 && one->understated_ns > SLACK_NS) ||
                (above_ns > 0 && !is_owed(one));
 }
@@ -190,7 +201,7 @@ static void window_end(struct claims_case *one, const struct claims_policy *poli
         } else {
                 judge(one, is_accused, has_excuse);
         }
-        one->window_ns = one->shown_ns = one->claimed_ns = one->granted_ns = 0;
+        window_begin(one);
 }
 
 static void pass(struct claims_case *one, const struct claims_policy *policy, uint64_t elapsed_ns)
@@ -212,7 +223,7 @@ void claims_begin(struct claims *claims)
 void claims_see(struct claims *claims, const struct claims_policy *policy,
                 const struct claims_sight *sight)
 {
-        struct claims_case *one = find(claims, sight->session, sight->device);
+        struct claims_case *one = find(claims, sight->session, sight->share);
         uint64_t claimed_ns, granted_ns;
 
         if (!one) {
@@ -224,9 +235,9 @@ void claims_see(struct claims *claims, const struct claims_policy *policy,
         granted_ns = rise(&one->held_ns, sight->held_ns);
         if (!sight->is_measured) {
                 account_begin(one);
-                one->is_settling = true;
+                one->is_settling = sight->cap_ppm >= CLAIMS_WHOLE_PPM;
                 one->settled_ns = 0;
-                one->window_ns = one->shown_ns = one->claimed_ns = one->granted_ns = 0;
+                window_begin(one);
                 one->cap_ppm = sight->cap_ppm;
                 return;
         }
@@ -234,6 +245,8 @@ void claims_see(struct claims *claims, const struct claims_policy *policy,
         one->claimed_ns += claimed_ns;
         one->granted_ns += granted_ns;
         one->owed_ns = sight->owed_ns;
+        one->is_free &= sight->is_free && sight->leases == one->leases;
+        one->leases = sight->leases;
         one->is_in_flight = sight->is_in_flight;
         /* In a window in which it was changed, the higher one. */
         if (one->window_ns == 0 || sight->cap_ppm > one->cap_ppm)
@@ -269,7 +282,7 @@ static bool give(struct claims_action *ret, enum claims_action_type type, enum w
 {
         *ret = (struct claims_action){ .type = type,
                                        .answer = answer,
-                                       .device = one->device,
+                                       .share = one->share,
                                        .window_ns = one->told_window_ns,
                                        .shown_ns = one->told_shown_ns,
                                        .claimed_ns = one->told_claimed_ns };
@@ -342,17 +355,17 @@ bool claims_next(struct claims *claims, const struct claims_policy *policy, uint
 
 /* -- For who asks ----------------------------------------------------------------------------- */
 
-void claims_untold(struct claims *claims, const uint8_t session[16], unsigned device)
+void claims_untold(struct claims *claims, const uint8_t session[16], unsigned share)
 {
-        struct claims_case *one = find(claims, session, device);
+        struct claims_case *one = find(claims, session, share);
 
         if (one)
                 one->is_told = false;
 }
 
-bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned device)
+bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned share)
 {
-        const struct claims_case *one = find((struct claims *)(uintptr_t)claims, session, device);
+        const struct claims_case *one = find((struct claims *)(uintptr_t)claims, session, share);
 
         return one && one->is_clamped;
 }

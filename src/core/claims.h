@@ -10,15 +10,16 @@
  *              ...                                     // what is to be done, one by one
  *
  * Two charges. *Understated*: the driver shows more than the session's meter and the tolerance.
- * *Above its cap*: it shows more than the cap and the tolerance, and what is above is not owed.
+ * *Above its cap*: where the session keeps its cap by itself, the driver shows more than the cap
+ * and the tolerance, and what is above is not owed.
  *
  * Meter and driver cannot be read at one instant, the driver tells whole percents of its own
  * periods, and work is measured when it is over. So both are summed up in windows of a second; what
  * is unexplained has to come to half a second, and to grow in three windows in a row, or in most of
- * some more. What is claimed may be shown a window later. Work that is in flight and not measured yet
- * is waited for, for ten seconds. A session that was not measured (no cap, no scheduler) may have
- * much in flight when it begins to be: the first window that explains all begins its account, or
- * half a minute.
+ * some more. What is claimed may be shown a window later. Work that is in flight and not measured
+ * yet is waited for, for five seconds. A session that was not measured (no cap, no scheduler) may
+ * have much in flight when it begins to be: the first window that explains all begins its account,
+ * or half a minute.
  *
  * Who is guilty stays so until ten windows in a row explain all. Under CLAMP what was unexplained
  * is charged, and from then on what the driver shows beyond what the scheduler saw it hold.
@@ -45,28 +46,31 @@ struct claims_policy {
 /* A session on a GPU, as one look found it. */
 struct claims_sight {
         uint8_t session[16];
-        uint8_t device;      /* its place in the look */
-        bool is_measured;    /* it has a cap, or a scheduler watches it */
+        uint8_t share;       /* which of the session's GPUs */
+        bool is_measured;    /* it has a cap or a scheduler watches it, and the driver tells */
         bool is_in_flight;   /* by its own word */
         uint32_t cap_ppm;    /* of the GPU's time; CLAIMS_WHOLE_PPM: none */
         uint64_t elapsed_ns; /* since the look before */
         uint64_t shown_ns;   /* by the driver, it used at least so much meanwhile */
         uint64_t busy_ns;    /* its meter; ever since */
         uint64_t held_ns;    /* by the scheduler; ever since */
-        uint64_t owed_ns;    /* of its cap, now */
+        uint64_t owed_ns;    /* of its cap, now; while it keeps that by itself */
+        bool is_free;        /* it does: no lease holds */
+        uint64_t leases;     /* that it had; ever since */
 };
 
 struct claims_case {
         uint8_t session[16]; /* zero: the case is free */
-        uint8_t device;
+        uint8_t share;
         bool is_seen;     /* in this look */
         bool is_settling; /* what was in flight before it was measured may still run */
         bool is_guilty, is_told, is_clamped, is_termed, is_killed;
         uint32_t cap_ppm;
         uint64_t busy_ns, held_ns; /* as last read */
-        uint64_t owed_ns;
+        uint64_t owed_ns, leases;
         bool is_in_flight;
         /* The window so far. */
+        bool is_free; /* all the time */
         uint64_t window_ns, shown_ns, claimed_ns, granted_ns;
         /* What windows left behind. */
         int64_t understated_ns, above_ns, beyond_ns;
@@ -98,7 +102,7 @@ struct claims_action {
         enum claims_action_type type;
         enum watch_answer answer;
         uint8_t session[16];
-        uint8_t device;
+        uint8_t share;
         uint64_t ns, beyond_ns;
         uint64_t window_ns, shown_ns, claimed_ns; /* TELL: the latest window */
 };
@@ -114,8 +118,8 @@ bool claims_next(struct claims *claims, const struct claims_policy *policy, uint
                  struct claims_action *ret);
 
 /* What could not be told: the next look does. */
-void claims_untold(struct claims *claims, const uint8_t session[16], unsigned device);
-bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned device);
+void claims_untold(struct claims *claims, const uint8_t session[16], unsigned share);
+bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned share);
 
 /*
  * What a session used at least where the driver shows `shown_ns` for its processes and `all_ns` for

@@ -76,14 +76,16 @@ static void add_time(json_t *view, const struct api *api, const struct sessions_
 
         if (!scheduler_read(api->options.scheduler, session->id, share, &seen))
                 return;
-        json_object_set_new(view, "gpu_time",
-                            json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "held_seconds",
-                                      (double)seen.held_ns / 1e9, "billed_seconds",
-                                      (double)seen.billed_ns / 1e9, "waited_seconds",
-                                      (double)seen.waited_ns / 1e9, "throttled_seconds",
-                                      (double)seen.throttled_ns / 1e9, "debt_seconds",
-                                      seen.bank_ns < 0 ? (double)-seen.bank_ns / 1e9 : 0.0,
-                                      "leases", whole(seen.leases)));
+        json_object_set_new(
+                view, "gpu_time",
+                json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "held_seconds",
+                          (double)seen.held_ns / 1e9, "billed_seconds",
+                          (double)seen.billed_ns / 1e9, "waited_seconds",
+                          (double)seen.waited_ns / 1e9, "throttled_seconds",
+                          (double)seen.throttled_ns / 1e9, "debt_seconds",
+                          seen.bank_ns < 0 ? (double)-seen.bank_ns / 1e9 : 0.0, "shown_seconds",
+                          (double)node_shown_ns(api->options.node, session, share) / 1e9, "leases",
+                          whole(seen.leases)));
 }
 
 static json_t *view_share(const struct api *api, const struct sessions_one *session,
@@ -105,6 +107,10 @@ static json_t *view_share(const struct api *api, const struct sessions_one *sess
 
         api_add_driver(view, node_driver_bytes(api->options.node, session, share->uuid),
                        used_bytes);
+        json_object_set_new(
+                view, "compute_clamped",
+                json_boolean(node_is_compute_clamped(api->options.node, session,
+                                                     (unsigned)(share - session->share))));
         add_time(view, api, session, (unsigned)(share - session->share));
         return view;
 }

@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "common/log.h"
+#include "core/claims.h"
 #include "core/sessions.h"
 #include "core/watch.h"
 
@@ -61,6 +62,7 @@ struct config {
 
         struct sessions_policy policy;
         struct watch_policy watch;               /* without its grace_ns, which is the policy's */
+        struct claims_policy claims;             /* likewise */
         char managed_cgroups[CONFIG_PATH_BYTES]; /* see identity_is_in(); "": none is */
         bool has_leases;
         bool has_session_metrics;

@@ -111,6 +111,13 @@ const struct config_key config_keys[] = {
         KEY("watch", "tolerance", SIZE, watch.tolerance_bytes, "1GiB", 0, TI, LIVE,
             "What a process may hold of a GPU beyond its ledger: contexts, code, the driver's own"),
 
+        KEY("watch", "claims", WORD, claims.answer, "clamp", 0, 0, LIVE,
+            "What comes over a session that uses a GPU for longer than it says, or than its cap "
+            "allows; clamp: nothing it says is believed",
+            "ignore", "report", "term", "kill", "clamp"),
+        KEY("watch", "claims_tolerance", PERCENT, claims.tolerance_percent, "10%", 1, 100, LIVE,
+            "Of a GPU's time: what the driver may show beyond what a session says"),
+
         KEY("compute", "leases", SWITCH, has_leases, "yes", 0, 0, RESTART,
             "Sessions that want one GPU at once take turns; no: each keeps its own cap, and no "
             "more"),

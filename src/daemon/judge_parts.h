@@ -8,6 +8,8 @@
 
 #include "daemon/node_parts.h"
 
+#define CLAIMS_READINGS 5u
+
 /* Where the slots of a session are: the kernel names what a process has mapped so. */
 struct slots_place {
         struct identity_file file;
@@ -28,6 +30,14 @@ struct seen_session {
         uint64_t ceiling[SESSIONS_GPUS]; /* watch_ceiling() */
         uint64_t driver_bytes[SESSIONS_GPUS];
         struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
+        uint64_t shown_ns[SESSIONS_GPUS];       /* of GPU time by the driver, since we came */
+};
+
+/* What is known of the use of a GPU whose driver does not tell it by process. */
+struct claims_gpu {
+        bool is_said; /* that it does not, once */
+        unsigned readings;
+        int16_t percent[CLAIMS_READINGS]; /* of the whole GPU; the latest first; -1: not told */
 };
 
 struct judge {
@@ -43,6 +53,11 @@ struct judge {
         uint64_t xids[SETTINGS_GPUS];             /* that were told of, by device */
         struct seen_session *seen[SESSIONS_MOST]; /* by place; made when first needed */
         unsigned tells;                           /* of the look that is being judged */
+
+        /* node_claims.c alone. */
+        struct claims claims;
+        uint64_t claims_ns; /* clock_now_ns() of the look before; 0: none */
+        struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by device */
 };
 
 /* One look being judged. */
@@ -66,5 +81,17 @@ struct seen_session *judge_seen(struct node *node, const struct sessions_one *se
 /* node_answer.c */
 void answer_all(const struct look *look);
 void answer_errors(const struct look *look);
+const struct sessions_one *answer_session(const struct node *node, const uint8_t id[16]);
+/* What cannot be saved is done all the same, and stands in the log. */
+void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
+                 const char *detail);
+/* False: enough was told in this look. */
+bool answer_may_tell(const struct look *look);
+/* To the process, or all of a session on that GPU, as of watch.h. */
+void answer_signal(const struct look *look, const struct watch_sight *sight, int number);
+const char *answer_name(enum watch_answer answer);
+
+/* node_claims.c: after all else was answered. Whole looks only. */
+void claims_look(const struct look *look);
 
 #endif

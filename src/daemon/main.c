@@ -290,6 +290,7 @@ static int start_node(struct error *err)
                                         .policy = &self.config.policy,
                                         .is_simulated = self.options.is_simulated,
                                         .watch = &self.config.watch,
+                                        .claims = &self.config.claims,
                                         .managed_cgroups = self.config.managed_cgroups };
         int rc = find_nvml(&options.nvml, err);
 
@@ -328,6 +329,7 @@ static int start_scheduler(struct error *err)
         if (rc < 0)
                 return rc;
         node_watch_folders(self.node, on_folder, self.scheduler);
+        node_use_scheduler(self.node, self.scheduler);
         for (unsigned i = 0; i < all->places; i++) {
                 if (all->session[i].state == SESSIONS_OPEN)
                         on_folder(&all->session[i], true, NULL);
@@ -339,6 +341,7 @@ static void stop_scheduler(void)
 {
         if (!self.scheduler)
                 return;
+        node_use_scheduler(self.node, NULL);
         node_leave_folders(self.node, self.scheduler);
         scheduler_stop(self.scheduler);
 }

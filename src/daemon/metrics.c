@@ -79,6 +79,13 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 counts->forged);
         put_one(out, "aliquot_clamps_total", "counter",
                 "Times that a session was refused all new memory for that.", counts->clamps);
+        put_one(out, "aliquot_compute_forged_seen_total", "counter",
+                "Times that a session was seen to use a GPU for longer than it said, or than its "
+                "cap allows.",
+                counts->compute_forged);
+        put_one(out, "aliquot_compute_clamps_total", "counter",
+                "Times that a session was no longer believed what it says of its GPU time.",
+                counts->compute_clamps);
 }
 
 /* As the programs of all sessions count. */

@@ -18,6 +18,7 @@
 
 #include <event2/event.h>
 
+#include "core/claims.h"
 #include "core/sessions.h"
 #include "core/watch.h"
 #include "daemon/database.h"
@@ -36,6 +37,7 @@ struct node_options {
         bool is_simulated; /* the library names processes by our pids, in any PID namespace */
         /* Borrowed likewise, and read at each use. */
         const struct watch_policy *watch;
+        const struct claims_policy *claims;
         const char *managed_cgroups; /* see identity_is_in() */
 };
 
@@ -75,6 +77,11 @@ typedef void node_folder_watcher(const struct sessions_one *session, bool is_the
 void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context);
 void node_leave_folders(struct node *node, void *context);
 
+/* Whose claims of GPU time are compared with the driver's word, and who is told of those that are
+ * not true; NULL: nobody's. Borrowed until the next call. */
+struct scheduler;
+void node_use_scheduler(struct node *node, struct scheduler *scheduler);
+
 /* Some process of this session may be gone: one that ends is looked at now, not at its turn. */
 void node_look(struct node *node, const char *name);
 
@@ -89,6 +96,8 @@ struct node_counts {
         uint64_t strangers;             /* processes of no session that were seen on a GPU */
         uint64_t forged;                /* processes and sessions that no ledger explained */
         uint64_t clamps;
+        uint64_t compute_forged; /* sessions that used a GPU for longer than they said, or may */
+        uint64_t compute_clamps;
         uint64_t nvml_failures;
         /* As the programs of all sessions count in their ledgers, up to a second late. */
         uint64_t refused_charges, drained_charges, driver_refused_charges, reclaimed_bytes;

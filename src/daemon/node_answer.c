@@ -22,7 +22,7 @@
 
 static const char *const answer_names[] = { "ignore", "report", "term", "kill", "clamp" };
 
-static const struct sessions_one *session_of(const struct node *node, const uint8_t id[16])
+const struct sessions_one *answer_session(const struct node *node, const uint8_t id[16])
 {
         const struct sessions *all = node->sessions;
 
@@ -68,8 +68,12 @@ static char *describe(const struct look *look, const struct watch_action *action
         return text;
 }
 
-/* What cannot be saved is done all the same, and stands in the log. */
-static void tell(struct node *node, const char *type, const struct sessions_one *session,
+const char *answer_name(enum watch_answer answer)
+{
+        return answer_names[answer];
+}
+
+void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
                  const char *detail)
 {
         struct database_event event = { .time_ns = node_now_ns(), .detail = detail };
@@ -89,19 +93,24 @@ static void tell(struct node *node, const char *type, const struct sessions_one 
         node_announce(node, &event);
 }
 
+bool answer_may_tell(const struct look *look)
+{
+        return look->node->judge->tells++ < TELLS_MOST;
+}
+
 static void tell_of(const struct look *look, const struct watch_action *action)
 {
         struct node *node = look->node;
-        const struct sessions_one *session = session_of(node, action->sight.session);
+        const struct sessions_one *session = answer_session(node, action->sight.session);
         bool is_stranger = action->sight.charge == WATCH_STRANGER;
         scoped_free char *detail = NULL;
 
-        if (node->judge->tells++ >= TELLS_MOST) {
+        if (!answer_may_tell(look)) {
                 watch_untold(&node->judge->watch, &action->sight);
                 return;
         }
         detail = describe(look, action, session);
-        tell(node, is_stranger ? "stranger" : "forged", session, detail);
+        answer_tell(node, is_stranger ? "stranger" : "forged", session, detail);
         if (is_stranger)
                 node->counts.strangers++;
         else
@@ -121,7 +130,7 @@ static bool is_meant(const struct look *look, const struct watch_sight *sight, u
                       sizeof(sight->session)) == 0;
 }
 
-static void send_signals(const struct look *look, const struct watch_sight *sight, int number)
+void answer_signal(const struct look *look, const struct watch_sight *sight, int number)
 {
         for (unsigned i = 0; i < look->at->sample.process_count; i++) {
                 const struct identity *who =
@@ -141,7 +150,7 @@ static void send_signals(const struct look *look, const struct watch_sight *sigh
 static void set_clamp(const struct look *look, const struct watch_action *action)
 {
         struct node *node = look->node;
-        const struct sessions_one *session = session_of(node, action->sight.session);
+        const struct sessions_one *session = answer_session(node, action->sight.session);
         struct error err = { 0 };
         char detail[32];
 
@@ -151,7 +160,7 @@ static void set_clamp(const struct look *look, const struct watch_action *action
         if (node_limit(node, session, &err) < 0)
                 log_line(LOG_ERROR, "session %s: %s", session->name, err.text);
         node->counts.clamps += action->type == WATCH_SHUT;
-        tell(node, action->type == WATCH_SHUT ? "clamped" : "unclamped", session, detail);
+        answer_tell(node, action->type == WATCH_SHUT ? "clamped" : "unclamped", session, detail);
 }
 
 void answer_all(const struct look *look)
@@ -164,9 +173,9 @@ void answer_all(const struct look *look)
                 if (action.type == WATCH_TELL)
                         tell_of(look, &action);
                 else if (action.type == WATCH_SIGTERM)
-                        send_signals(look, &action.sight, SIGTERM);
+                        answer_signal(look, &action.sight, SIGTERM);
                 else if (action.type == WATCH_SIGKILL)
-                        send_signals(look, &action.sight, SIGKILL);
+                        answer_signal(look, &action.sight, SIGKILL);
                 else
                         set_clamp(look, &action);
         }
@@ -184,7 +193,7 @@ void answer_errors(const struct look *look)
                         snprintf(detail, sizeof(detail), "{\"uuid\":\"%s\",\"xid\":%u}",
                                  uuid_format(device->uuid, device->is_instance, uuid),
                                  device->xid_last);
-                        tell(look->node, "gpu-error", NULL, detail);
+                        answer_tell(look->node, "gpu-error", NULL, detail);
                 }
                 judge->xids[i] = device->xids;
         }

@@ -20,6 +20,7 @@
 #define WHOLE_SHARE 200u                       /* ... or so many times what an answer took */
 #define TROUBLE_NS (5 * NODE_SECOND_NS)        /* the same, while there are no cards */
 #define CLOSE_NS (50 * MS)                     /* between two looks at suspects */
+#define VIRTUAL_NS (20 * MS)                   /* between two looks at a clock that leaps */
 #define SILENT_NS (5 * NODE_SECOND_NS)         /* what is older is not shown */
 #define START_MS 5000u                         /* the start waits so long for an answer */
 #define AGAIN_MS 500u                          /* and who asks for the cards again */
@@ -104,14 +105,24 @@ static uint64_t whole_every(const struct node *node)
         return due_ns < WHOLE_MOST_NS ? due_ns : WHOLE_MOST_NS;
 }
 
+/* Until everything is asked for again. Programs' time: in virtual time they are looked at as often
+ * as in real time. */
+static uint64_t whole_in(const struct node *node)
+{
+        uint64_t since_ns = clock_now_ns() - node->whole_ns, every_ns = whole_every(node);
+
+        return node->whole_ns && since_ns < every_ns ? every_ns - since_ns : 0;
+}
+
 static void arm(struct node *node)
 {
-        uint64_t since_ns = clock_machine_ns() - node->whole_ns, every_ns = whole_every(node);
-        uint64_t wait_ns = since_ns < every_ns ? every_ns - since_ns : 0;
+        uint64_t wait_ns = whole_in(node);
         struct timeval wait;
 
         if (judge_is_close(node->judge) && wait_ns > CLOSE_NS)
                 wait_ns = CLOSE_NS;
+        if (!clock_is_machine() && wait_ns > VIRTUAL_NS)
+                wait_ns = VIRTUAL_NS;
         wait = (struct timeval){ .tv_sec = (time_t)(wait_ns / NODE_SECOND_NS),
                                  .tv_usec = (suseconds_t)(wait_ns % NODE_SECOND_NS / 1000) };
         event_add(node->asking, &wait);
@@ -146,11 +157,9 @@ static void check_silence(struct node *node)
 static void ask(struct node *node)
 {
         struct nvml_ask ask = { .must_restart = node->must_restart_nvml };
-        uint64_t at_ns = clock_machine_ns();
+        uint64_t at_ns = clock_now_ns();
 
-        ask.extent = ask.must_restart || at_ns - node->whole_ns >= whole_every(node)
-                             ? SAMPLE_WHOLE
-                             : SAMPLE_PROCESSES;
+        ask.extent = ask.must_restart || !whole_in(node) ? SAMPLE_WHOLE : SAMPLE_PROCESSES;
         judge_suspects(node->judge, &ask);
         if (!nvml_thread_ask(node->nvml, &ask)) {
                 const struct timeval wait = { .tv_sec = 1 };
@@ -161,14 +170,19 @@ static void ask(struct node *node)
         }
         node->must_restart_nvml = false;
         if (ask.extent == SAMPLE_WHOLE)
-                node->whole_ns = at_ns;
+                node->whole_ns = at_ns ? at_ns : 1;
         /* For a driver that does not answer; its answer arms anew. */
         event_add(node->asking, &(const struct timeval){ .tv_sec = 1 });
 }
 
 static void on_asking(evutil_socket_t fd, short what, void *context)
 {
-        ask(context);
+        struct node *node = context;
+
+        if (!clock_is_machine() && whole_in(node) && !judge_is_close(node->judge))
+                arm(node);
+        else
+                ask(node);
 }
 
 void node_look_again(struct node *node)
@@ -196,6 +210,7 @@ int node_cards_start(struct node *node, const struct node_options *options, stru
         int rc;
 
         node->watch = options->watch;
+        node->claims = options->claims;
         node->managed_cgroups = options->managed_cgroups;
         node->judge = judge_new(options->is_simulated);
         node->asking = event_new(node->base, -1, 0, on_asking, node);

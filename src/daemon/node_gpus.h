@@ -29,6 +29,13 @@ uint64_t node_driver_bytes(const struct node *node, const struct sessions_one *s
 /* What the ledgers of those who are on it explain of a GPU, by its place in the look. */
 uint64_t node_explained_bytes(const struct node *node, unsigned device);
 
+/* For how long a session's processes used one of its GPUs since the daemon began, by the driver. */
+uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share);
+
+/* What it claims to have used of that GPU is not believed. */
+bool node_is_compute_clamped(const struct node *node, const struct sessions_one *session,
+                             unsigned share);
+
 /* It gets no more memory, as it holds some that its ledger does not explain. */
 bool node_is_clamped(const struct node *node, const struct sessions_one *session);
 

@@ -364,6 +364,8 @@ void judge_look(struct node *node, const struct nvml_look *at)
                 see_everybody(&look);
                 watch_end(&node->judge->watch, look.is_whole);
                 answer_all(&look);
+                if (look.is_whole && node->scheduler)
+                        claims_look(&look);
                 answer_errors(&look);
                 if (look.is_whole)
                         publish(node->judge, &look);

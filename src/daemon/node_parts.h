@@ -4,8 +4,8 @@
  *
  * node.c carries steps out; node_open.c begins and ends, and reconciles folders with what was
  * saved; node_watch.c has the timers: what is due, who lives; node_cards.c asks the driver which
- * cards there are and who is on them, node_judge.c whose they are, and node_answer.c does what
- * comes of that.
+ * cards there are and who is on them, node_judge.c whose they are, node_answer.c does what comes of
+ * that, and node_claims.c the same of GPU time.
  */
 #ifndef ALIQUOT_DAEMON_NODE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_PARTS_H
@@ -29,13 +29,15 @@ struct node {
 
         struct node_cards cards;
         const struct watch_policy *watch;
+        const struct claims_policy *claims;
+        struct scheduler *scheduler; /* NULL: none */
         const char *managed_cgroups;
         struct nvml_thread *nvml;
         struct event *asking;   /* when the driver is asked next */
         bool must_restart_nvml; /* at the next question */
         bool is_nvml_silent;    /* and that has been said */
-        uint64_t whole_ns;      /* CLOCK_MONOTONIC: when it was asked for everything, last */
-        uint64_t heard_ns;      /* likewise: when it answered that, last */
+        uint64_t whole_ns; /* clock_now_ns(): when it was asked for everything, last; 0: not yet */
+        uint64_t heard_ns; /* CLOCK_MONOTONIC: when it answered that, last */
         struct judge *judge;
         unsigned folder_changes; /* rises when a folder is made or changed */
 

@@ -3,54 +3,27 @@
  * Any sights in any order, with any numbers: no case is lost or doubled, a clamp has its end, what
  * is charged is bounded, and the questions after a look come to an end.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/claims.h"
+#include "input.h"
 
 #define SECOND UINT64_C(1000000000)
 #define ACTIONS_MOST (5u * 16u)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct claims claims;
-
-static struct {
-        const uint8_t *data;
-        size_t left;
-} input;
-
-static uint8_t next_byte(void)
-{
-        if (input.left == 0)
-                return 0;
-        input.left--;
-        return *input.data++;
-}
 
 static uint64_t next_ns(void)
 {
         static const uint64_t known[] = { 0,          1,          SECOND / 2,     SECOND,
                                           3 * SECOND, UINT64_MAX, UINT64_MAX / 2, 11 * SECOND };
         uint8_t which = next_byte();
-        uint64_t word = 0;
 
         if (which < 128)
                 return known[which % 8];
         if (which < 224)
                 return which * (SECOND / 100);
-        for (unsigned i = 0; i < sizeof(word); i++)
-                word = word << 8 | next_byte();
-        return word;
-}
-
-static void check(bool is_so)
-{
-        if (!is_so)
-                abort();
+        return next_number();
 }
 
 static void see(const struct claims_policy *policy, uint64_t elapsed_ns)
@@ -59,9 +32,11 @@ static void see(const struct claims_policy *policy, uint64_t elapsed_ns)
         uint8_t bits = next_byte();
 
         sight.session[0] = 1 + (bits & 3);
-        sight.device = bits >> 2 & 3;
+        sight.share = bits >> 2 & 3;
         sight.is_measured = bits & 0x70;
         sight.is_in_flight = bits & 0x80;
+        sight.is_free = bits & 0x40;
+        sight.leases = bits & 1;
         sight.cap_ppm = next_byte() * 5000u;
         sight.shown_ns = next_ns();
         sight.busy_ns = next_ns();
@@ -78,7 +53,7 @@ static void check_cases(void)
         for (unsigned i = 0; i < claims.places; i++) {
                 for (unsigned j = 0; j < i; j++)
                         check(memcmp(claims.file[i].session, nobody, 16) == 0 ||
-                              claims.file[i].device != claims.file[j].device ||
+                              claims.file[i].share != claims.file[j].share ||
                               memcmp(claims.file[i].session, claims.file[j].session, 16) != 0);
         }
 }
@@ -90,7 +65,7 @@ static void answer(const struct claims_policy *policy)
         unsigned count = 0;
 
         while (claims_next(&claims, policy, now_ns, &action)) {
-                bool is_clamped = claims_is_clamped(&claims, action.session, action.device);
+                bool is_clamped = claims_is_clamped(&claims, action.session, action.share);
 
                 check(++count <= ACTIONS_MOST);
                 check(action.type != CLAIMS_CLAMP || is_clamped);
@@ -105,8 +80,7 @@ static void answer(const struct claims_policy *policy)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         memset(&claims, 0, sizeof(claims));
-        input.data = data;
-        input.left = size;
+        input_begin(data, size);
         while (input.left > 0) {
                 uint8_t bits = next_byte();
                 const struct claims_policy policy = { .answer = bits % 5,

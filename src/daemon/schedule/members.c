@@ -249,11 +249,25 @@ static void note(struct members *self, uint16_t at, enum sched_event_type type, 
                 tell_closed(self, at, now_ns);
 }
 
+/* Until when a member that was seen to use what it did not hold is taken for running after its gate
+ * was closed, whatever it says: what it may have in flight takes so long. 0: it is believed. */
+static uint64_t doubted_until_ns(const struct members *self, uint16_t at, uint64_t now_ns)
+{
+        const struct sched_member *core = &self->sched.member[at];
+        uint64_t until_ns = (uint64_t)core->close_ns + SCHED_TARGET_LEASED_NS;
+
+        return core->terms.is_clamped && self->member[at].is_doubted && core->is_draining &&
+                               now_ns < until_ns
+                       ? until_ns
+                       : 0;
+}
+
 static void hear_claim(struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
         const struct sched_member *core = &self->sched.member[at];
         struct member *member = &self->member[at];
+        uint64_t doubted_ns = doubted_until_ns(self, at, now_ns);
         bool is_running = claim->running_until_ns > 0;
         bool wants;
 
@@ -263,7 +277,7 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
                 member->is_begun = true;
                 tell(self, at, SCHED_BEGAN, 0, now_ns);
         }
-        if (core->is_draining && !is_running)
+        if (core->is_draining && !is_running && !doubted_ns)
                 tell(self, at, SCHED_DRAINED, 0, now_ns);
         wants = is_wanting(self, at, claim, now_ns, &member->look_ns);
         if (wants)
@@ -276,6 +290,8 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
                 note(self, at, SCHED_RESTS, now_ns);
         if (!core->is_wanting)
                 member->look_ns = CLOCK_NEVER;
+        if (doubted_ns && doubted_ns < member->look_ns)
+                member->look_ns = doubted_ns;
 }
 
 /* False: its page is gone. */
@@ -482,6 +498,8 @@ void members_clamp(struct members *self, struct seated *seated, unsigned share, 
                    uint64_t now_ns)
 {
         seated->is_clamped[share] = is_clamped;
+        if (seated->member[share] != NO_MEMBER)
+                self->member[seated->member[share]].is_doubted = false;
         tell_terms(self, seated, share, now_ns);
 }
 
@@ -494,8 +512,10 @@ void members_found(struct members *self, const struct seated *seated, unsigned s
                                            .beyond_ns = (int64_t)(beyond_ns < MOST_NS ? beyond_ns
                                                                                       : MOST_NS) };
 
-        if (event.member != NO_MEMBER)
-                step(self, &event, now_ns);
+        if (event.member == NO_MEMBER)
+                return;
+        self->member[event.member].is_doubted |= beyond_ns > 0;
+        step(self, &event, now_ns);
 }
 
 void members_seat(struct members *self, struct seat *take_seat)

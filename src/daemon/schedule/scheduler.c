@@ -263,17 +263,18 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
                    seat_read(seated->seat, share, clock_now_ns(), &claim);
         if (is_there) {
                 uint16_t at = seated->member[share];
-                uint64_t owed_ns = debt(claim.bank_ns);
 
                 *ret = (struct scheduler_claim){ .is_watched = seated->is_watched,
-                                                 .is_in_flight = claim.running_until_ns > 0,
+                                                 .is_in_flight = claim.has_turn,
                                                  .busy_ns = claim.busy_ns,
-                                                 .owed_ns = owed_ns };
+                                                 .owed_ns = debt(claim.bank_ns),
+                                                 .is_free = true };
                 if (at != NO_MEMBER) {
-                        uint64_t ours_ns = debt(sched_bank_ns(&self->members.sched, at));
+                        const struct sched_member *core = &self->members.sched.member[at];
 
-                        ret->held_ns = (uint64_t)self->members.sched.member[at].held_ns;
-                        ret->owed_ns = ours_ns > owed_ns ? ours_ns : owed_ns;
+                        ret->held_ns = (uint64_t)core->held_ns;
+                        ret->is_free = !seated->is_watched || core->mode == SCHED_MODE_FREE;
+                        ret->leases = core->leases;
                 }
         }
         pthread_mutex_unlock(&self->lock);

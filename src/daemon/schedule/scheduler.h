@@ -76,7 +76,9 @@ struct scheduler_claim {
         bool is_in_flight; /* by its own word */
         uint64_t busy_ns;  /* its meter; ever since */
         uint64_t held_ns;  /* since it first launched; 0: it has not */
-        uint64_t owed_ns;  /* its debt, by its own bucket or by ours */
+        uint64_t owed_ns;  /* its debt, by its own bucket */
+        bool is_free;      /* it goes by that bucket, */
+        uint64_t leases;   /* and has done so since it had the last of these */
 };
 
 /* False: it was never put, or its page is gone. */

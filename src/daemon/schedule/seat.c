@@ -124,6 +124,7 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
                 .busy_ns = load_relaxed(shared_word(&meter->busy_ns)),
                 .wanted_ns = wanted_ns < now_ns ? wanted_ns : now_ns,
                 .active_ns = active_ns < now_ns ? active_ns : now_ns,
+                .has_turn = turn & PAGE_TURN_TAKEN,
                 .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bank_ns)),
         };
         if (turn & PAGE_TURN_TAKEN && page_turn_until_ns(turn) > now_ns)

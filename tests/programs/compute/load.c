@@ -3,7 +3,7 @@
  * A program that wants all of a device, and what it got.
  *
  *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
- *           [from=MS] [samples=MS] [blocks=N]
+ *           [from=MS] [samples=MS] [blocks=N] [slots=PATH] [lie=WHAT]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
  * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
@@ -16,6 +16,9 @@
  * meter, `busy_ns` by the engine, both since the beginning; `launches`, `waits`, `escapes`. The
  * share counts from `settle` ms after the start (100). With `samples`: what it had of the engine by
  * then, each so many ms, as pairs of ns, and when it launched first and last (`from_ns`, `to_ns`).
+ *
+ * With `slots` it has those of a session mapped, and writes into them what WHAT says (lie.h) after
+ * each launch.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,6 +27,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "lie.h"
 #include "load/kinds.h"
 #include "proto/page.h"
 #include "simtime.h"
@@ -43,6 +47,7 @@ static struct {
         double then_second;
         uint64_t settle_ms, from_ms, samples_ms;
         uint32_t blocks;
+        const char *slots, *lie;
 } asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100, .blocks = 1 };
 
 static CUuuid uuid;
@@ -190,6 +195,7 @@ static void work(kinds_launch *launch)
 
         do {
                 OK(launch(&working));
+                lie_tell();
                 working.launches++;
                 now_ns = watch_now_ns();
                 if (now_ns - begin_ns < asked.settle_ms * MS_NS)
@@ -235,6 +241,10 @@ static void read_argument(const char *argument)
                 asked.samples_ms = strtoull(value, NULL, 10);
         else if (strncmp(argument, "blocks=", 7) == 0)
                 asked.blocks = (uint32_t)strtoul(value, NULL, 10);
+        else if (strncmp(argument, "slots=", 6) == 0)
+                asked.slots = value;
+        else if (strncmp(argument, "lie=", 4) == 0)
+                asked.lie = value;
         else if (sscanf(argument, "then=%u@%lf", &asked.then_ppm, &asked.then_second) != 2)
                 exit(2);
 }
@@ -250,6 +260,8 @@ int main(int argc, char **argv)
                 return 2;
         prepare();
         simtime_follow();
+        if (asked.slots)
+                lie_begin(asked.slots, asked.lie);
         if (asked.samples_ms)
                 start_samples();
         if (asked.from_ms)

@@ -87,8 +87,9 @@ static void begin(uint64_t seed, uint32_t cap_ppm)
 {
         memset(&run, 0, sizeof(run));
         run.random = seed;
-        run.sight =
-                (struct claims_sight){ .session = { 7 }, .is_measured = true, .cap_ppm = cap_ppm };
+        run.sight = (struct claims_sight){
+                .session = { 7 }, .is_measured = true, .is_free = true, .cap_ppm = cap_ppm
+        };
         look(0, SECOND, 100);
 }
 

@@ -80,7 +80,8 @@ static void test_values_of_every_type_arrive(void **state)
                     "choice = least-loaded\nttl = 2h\nttl_most = 1d\non_end = kill\ngrace = none\n"
                     "sessions_per_owner = 4\n"
                     "[watch]\nstrangers = kill\nmanaged_cgroups = /kubepods.slice, /gpu/jobs\n"
-                    "forged = clamp\ntolerance = 512MiB\n"
+                    "forged = clamp\ntolerance = 512MiB\nclaims = report\n"
+                    "claims_tolerance = 25%\n"
                     "[metrics]\nsessions = yes\n[audit]\nkeep_days = 7\nkeep_rows = 0\n");
         assert_string_equal(config.runtime_dir, "/run/x");
         assert_int_equal(config.log_level, LOG_DEBUG);
@@ -102,6 +103,8 @@ static void test_values_of_every_type_arrive(void **state)
         assert_int_equal(config.watch.strangers, WATCH_KILL);
         assert_int_equal(config.watch.forged, WATCH_CLAMP);
         assert_int_equal(config.watch.tolerance_bytes, 512 << 20);
+        assert_int_equal(config.claims.answer, WATCH_REPORT);
+        assert_int_equal(config.claims.tolerance_percent, 25);
         assert_string_equal(config.managed_cgroups, "/kubepods.slice, /gpu/jobs");
         assert_true(config.has_session_metrics);
         assert_int_equal(config.audit_days, 7);

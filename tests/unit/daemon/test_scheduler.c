@@ -271,6 +271,36 @@ static void terms_change_live(void **state)
         leave(&one);
 }
 
+/* It is alone and would be FREE; clamped it has leases, and what is found closes its gate. */
+static void who_is_not_believed_has_leases_and_pays(void **state)
+{
+        struct scheduler_claim claim;
+        struct tenant one;
+
+        admit(&one, "one", 50000);
+        store_relaxed(shared_word(&one.pages.slots->meter[0].busy_ns), 7);
+        store_relaxed(shared_word(&one.pages.slots->meter[0].bank_ns), (uint64_t)-9);
+        want(&one);
+        wait_until(mode_of(&one) == PAGE_MODE_FREE && is_watched(&one));
+        assert_true(scheduler_claim(scheduler, one.session.id, 0, &claim));
+        assert_true(claim.is_watched && claim.is_free);
+        assert_int_equal(claim.busy_ns, 7);
+        assert_int_equal(claim.owed_ns, 9);
+        scheduler_charge(scheduler, one.session.id, 0, 2000 * MS, 0);
+        scheduler_clamp(scheduler, one.session.id, 0, true);
+        assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
+        assert_true(scheduler_claim(scheduler, one.session.id, 0, &claim));
+        assert_false(claim.is_free);
+        /* Other terms do not get it out. */
+        assert_int_equal(scheduler_put(scheduler, &one.session, NULL), 0);
+        assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
+        scheduler_clamp(scheduler, one.session.id, 0, false);
+        wait_until(mode_of(&one) == PAGE_MODE_FREE);
+        scheduler_clamp(scheduler, one.session.id, 1, true); /* has none */
+        leave(&one);
+        assert_false(scheduler_claim(scheduler, one.session.id, 0, &claim));
+}
+
 /* Also of sessions that are gone; what was counted before it was there to see is not. */
 static void what_programs_count_is_summed_up(void **state)
 {
@@ -406,6 +436,7 @@ int main(void)
                 cmocka_unit_test(a_holder_that_never_lets_go_is_passed_over),
                 cmocka_unit_test(a_session_that_spoils_its_pages_harms_itself),
                 cmocka_unit_test(terms_change_live),
+                cmocka_unit_test(who_is_not_believed_has_leases_and_pays),
                 cmocka_unit_test(what_programs_count_is_summed_up),
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
                 cmocka_unit_test(a_want_that_was_answered_is_none),

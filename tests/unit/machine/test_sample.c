@@ -5,6 +5,9 @@
 #include "machine/sample.h"
 
 #include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -322,6 +325,38 @@ static void who_was_busy_since_the_last_look(void **state)
         assert_int_equal(sample.process[0].busy_percent, -1);
 }
 
+static void one_share(unsigned percent, unsigned long long stamp_us)
+{
+        driver.share_count = 1;
+        driver.share[0] = (nvmlProcessUtilizationSample_t){ .pid = 7,
+                                                            .timeStamp = stamp_us,
+                                                            .smUtil = percent };
+}
+
+/* A share is of the time since the stamp before; but of no more than there was between the looks.
+ */
+static void for_how_long_it_was_busy(void **state)
+{
+        uint64_t before_ns = clock_now_ns();
+
+        process(0, 7, MIB);
+        one_share(60, 100);
+        assert_true(take()->has_shares);
+        assert_int_equal(sample.process[0].busy_ns, 0); /* since when is not known */
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+        one_share(50, 8100);
+        take();
+        assert_int_equal(sample.process[0].busy_ns, 4000000);
+        one_share(50, 3600000000);
+        take();
+        assert_true(sample.process[0].busy_ns <= (clock_now_ns() - before_ns) / 2);
+        driver.shares_rc = NVML_ERROR_NOT_FOUND; /* nobody was */
+        assert_true(take()->has_shares);
+        assert_int_equal(sample.process[0].busy_ns, 0);
+        driver.shares_rc = NVML_ERROR_NO_PERMISSION;
+        assert_false(take()->has_shares);
+}
+
 static void critical_errors_are_counted(void **state)
 {
         assert_int_equal(take()->xids, 0);
@@ -369,6 +404,7 @@ int main(void)
                 STORY(a_process_whose_bytes_are_not_told_is_there_all_the_same),
                 STORY(more_processes_than_were_expected_are_all_there),
                 STORY(who_was_busy_since_the_last_look),
+                STORY(for_how_long_it_was_busy),
                 STORY(critical_errors_are_counted),
                 STORY(a_look_at_processes_asks_for_nothing_else),
                 STORY(a_card_in_instances_lists_its_processes_with_these),
