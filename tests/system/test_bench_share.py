@@ -30,9 +30,11 @@ def bench(sim, build):
     if not (build.folder / "src/daemon/aliquotd").exists():
         pytest.skip("aliquotd was not built here: libevent, SQLite, jansson or inih is missing")
     cli = Command(sim)
+    left_over.place = sim.folder
 
     def bench_run(*words, sim="--sim", start=False, **more):
         words = ("share", *([sim] if sim else []), *words)
+        more.setdefault("TMPDIR", left_over.place)
         if start:
             return cli.start("bench", *words, sim=False, **more)
         return cli("bench", *words, sim=False, timeout=HANG_SECONDS, **more)
@@ -40,8 +42,8 @@ def bench(sim, build):
 
 
 def left_over(ours=()):
-    """Folders of runs, on any of the places where one makes them."""
-    return {path for place in ("/dev/shm", "/tmp") for path in pathlib.Path(place).glob("aliquot-bench-*")} - set(ours)
+    """Folders of runs of this test."""
+    return set(left_over.place.glob("aliquot-bench-*")) - set(ours)
 
 
 def sessions(result):

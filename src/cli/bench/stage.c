@@ -46,9 +46,9 @@ static void keep_signals(sigset_t *ret_kept, sigset_t *ret_before)
 
 static int make_folder(struct stage *stage, struct error *err)
 {
-        static const char *const places[] = { "/dev/shm", "/tmp" };
+        const char *places[] = { getenv("TMPDIR"), "/dev/shm", "/tmp" };
 
-        for (unsigned i = 0; i < 2; i++) {
+        for (unsigned i = places[0] && places[0][0] ? 0 : 1; i < 3; i++) {
                 snprintf(stage->folder, sizeof(stage->folder), "%s/aliquot-bench-XXXXXX",
                          places[i]);
                 if (mkdtemp(stage->folder))
