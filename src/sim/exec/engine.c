@@ -114,8 +114,11 @@ static void drop_dead(struct change *change, int seat)
         if (!node ||
             (node->row[at->row].generation == at->generation && node_row_is_alive(node, at->row)))
                 return;
-        *at = (struct exec_seat){ 0 };
         leave_turn(change, (unsigned)seat);
+        /* Else who takes the seat next would have held the engine since. */
+        if (change->state->holder == seat)
+                hand_over(change, sim_now_ns());
+        *at = (struct exec_seat){ 0 };
 }
 
 static uint64_t seat_clock(const struct exec_state *state, int seat, uint64_t at_ns)

@@ -22,15 +22,21 @@ struct shared {
         _Atomic uint32_t ready;
         _Atomic uint32_t done;
         _Atomic uint64_t busy_ns[4];
+        _Atomic uint64_t counted_ns[4]; /* by the engine, and how long the tenant was there */
+        _Atomic uint64_t lived_ns[4];
 };
 
 static struct shared *shared;
 
+uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16]); /* node/meter_export.c */
+
 /* Queues its kernels behind the gate, says so, and tells how long they took when all are over. */
 static void tenant(int number, unsigned kernels, uint64_t ns)
 {
+        uint64_t began_ns = clock_machine_ns();
         CUevent start, end;
         CUstream stream;
+        CUuuid uuid;
         float ms;
 
         stage_join("");
@@ -47,6 +53,10 @@ static void tenant(int number, unsigned kernels, uint64_t ns)
         ok(cuStreamSynchronize(stream));
         ok(cuEventElapsedTime(&ms, start, end));
         atomic_store(&shared->busy_ns[number], (uint64_t)((double)ms * 1e6));
+        ok(cuDeviceGetUuid(&uuid, 0));
+        atomic_store(&shared->counted_ns[number],
+                     aliquot_sim_busy_ns((const unsigned char *)&uuid));
+        atomic_store(&shared->lived_ns[number], clock_machine_ns() - began_ns);
         atomic_fetch_add(&shared->done, 1);
 }
 
@@ -143,6 +153,25 @@ static void the_dead_hold_nothing(void **state)
         end_tenant(other);
 }
 
+/* A seat that nobody gave up was nobody's until the next one took it: that one had no more of the
+ * engine than its own time. */
+static void nobody_inherits_what_the_dead_held(void **state)
+{
+        pid_t hog = start_tenant(0, 1, 60000000000u), heir;
+
+        await(&shared->ready, 1);
+        atomic_store(&shared->gate, 1);
+        usleep(20000);
+        kill(hog, SIGKILL);
+        waitpid(hog, NULL, 0);
+        usleep(200000);
+        heir = start_tenant(1, 20, 1000000);
+        await(&shared->done, 1);
+        end_tenant(heir);
+        assert_in_range(atomic_load(&shared->counted_ns[1]), 20000000u,
+                        atomic_load(&shared->lived_ns[1]));
+}
+
 /* Death at any moment, also while it turns the slices or has the engine's lock. */
 static void a_survivor_outlives_many_deaths(void **state)
 {
@@ -198,6 +227,7 @@ int main(void)
                 cmocka_unit_test_setup(two_processes_share_the_engine, reset),
                 cmocka_unit_test_setup(a_long_kernel_starves_nobody, reset),
                 cmocka_unit_test_setup(the_dead_hold_nothing, reset),
+                cmocka_unit_test_setup(nobody_inherits_what_the_dead_held, reset),
                 cmocka_unit_test_setup(a_survivor_outlives_many_deaths, reset),
                 cmocka_unit_test_setup(a_lost_device_ends_every_wait, reset),
         };
