@@ -41,6 +41,7 @@ static void ring(struct party_place *place)
 bool draft_commit(struct draft *draft)
 {
         struct authority *authority = draft->authority;
+        uint32_t begin_with = draft->state->begin_with; /* then it is another's to write on */
         bool is_first = cell_commit(&draft->cell);
 
         if (!is_first && draft->taken != AUTHORITY_NOBODY) {
@@ -51,7 +52,7 @@ bool draft_commit(struct draft *draft)
                 ring(&authority->place[draft->let_in]);
         if (is_first && draft->begins_with)
                 fprintf(stderr, "aliquot-sim: virtual time begins with %u processes of %u\n",
-                        draft->begins_with, draft->state->begin_with);
+                        draft->begins_with, begin_with);
         pthread_setcancelstate(draft->cancelling, NULL);
         return is_first;
 }
