@@ -25,8 +25,7 @@ static const struct {
 } parts[PARTS] = {
         [WAIT_BATCH] = { "aliquot_gpu_turn_wait_seconds",
                          "How long sessions that wanted a GPU waited for their turn, their own "
-                         "caps "
-                         "included.",
+                         "caps included.",
                          ",priority=\"batch\"" },
         [WAIT_NORMAL] = { "aliquot_gpu_turn_wait_seconds", NULL, ",priority=\"normal\"" },
         [WAIT_RT] = { "aliquot_gpu_turn_wait_seconds", NULL, ",priority=\"rt\"" },

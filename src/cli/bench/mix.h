@@ -4,11 +4,13 @@
  *
  * A word is a session: items with commas between, in any order.
  *
- *      30, 30%, compute=30     its cap                 kernel, sync, graph, ...  how it launches
- *      guarantee=20            and so on, as the       200us, 2ms                its kernels'
- * length weight=2                options of that name    +5s                       it begins then
- *      rt, normal, batch       its class               -10s                      it stops then
- *      60@5s                   another cap from then on
+ *      30, 30%, compute=30         its cap
+ *      guarantee=20, weight=2      and so on, as the options of that name
+ *      rt, normal, batch           its class
+ *      60@5s                       another cap from then on
+ *      kernel, sync, graph, ...    how its program launches
+ *      200us, 2ms                  how long its kernels take
+ *      +5s, -10s                   it begins then, and stops then
  */
 #ifndef ALIQUOT_CLI_BENCH_MIX_H
 #define ALIQUOT_CLI_BENCH_MIX_H
