@@ -26,8 +26,8 @@ struct place {
         char plot[PATH_MAX];   /* aliquot-plot */
 };
 
-/* -ENOENT names what is missing of command and library, and where it was expected. The others are ""
- * where they are not installed. */
+/* -ENOENT names what is missing of command and library, and where it was expected. The others are
+ * "" where they are not installed. */
 int place_find(struct place *ret, struct error *err);
 
 #endif

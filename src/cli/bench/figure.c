@@ -189,6 +189,8 @@ int figure_draw(const struct place *place, const struct record *record, const ch
         if (stream) {
                 put_figure(record, title, stream);
                 fclose(stream);
+        } else if (input >= 0) {
+                close(input); /* or it would wait for more */
         }
         rc = pid < 0 ? fail(err, -errno, "aliquot-plot: %m") : end_of(pid, err);
         signal(SIGPIPE, before);
