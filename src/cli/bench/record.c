@@ -6,6 +6,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define SETTLE_NS (SECOND_NS / 2)
+#define LEAST_PROMISE 1e-6 /* of the GPU: nobody is measured by less */
 
 void record_free(struct record *record)
 {
@@ -88,19 +89,23 @@ void record_figures(const struct record *record, unsigned at, struct record_figu
 void record_summarize(const struct record *record, struct record_summary *ret)
 {
         double sum = 0, squares = 0;
+        unsigned promised = 0;
 
         *ret = (struct record_summary){ .worst_second = -1, .jain = 1 };
         for (unsigned i = 0; i < record->mix.count; i++) {
                 struct record_figures figures;
-                double ratio;
 
                 ret->together += record_delivered(record, i, 0, record->samples);
                 record_figures(record, i, &figures);
                 if (!figures.has_any)
                         continue;
-                ratio = figures.delivered / figures.promised;
-                sum += ratio;
-                squares += ratio * ratio;
+                if (figures.promised > LEAST_PROMISE) {
+                        double ratio = figures.delivered / figures.promised;
+
+                        sum += ratio;
+                        squares += ratio * ratio;
+                        promised++;
+                }
                 ret->mean_error += distance(figures.delivered, figures.promised);
                 if (figures.worst_second > ret->worst_second)
                         ret->worst_second = figures.worst_second;
@@ -109,5 +114,5 @@ void record_summarize(const struct record *record, struct record_summary *ret)
         if (ret->count)
                 ret->mean_error /= ret->count;
         if (squares > 0)
-                ret->jain = sum * sum / (ret->count * squares);
+                ret->jain = sum * sum / (promised * squares);
 }

@@ -50,7 +50,7 @@ void record_figures(const struct record *record, unsigned at, struct record_figu
 struct record_summary {
         unsigned count;      /* sessions with figures */
         double mean_error;   /* of what each had from what it was promised */
-        double jain;         /* of what each had by what it was promised; 1 is fair */
+        double jain;         /* of what each had by what it was promised, if anything; 1 is fair */
         double together;     /* all sessions, over the whole run */
         double worst_second; /* -1: none */
 };
