@@ -4,6 +4,7 @@
 In virtual time, where a run hardly depends on the machine; what is drawn of a record, to the cell, is
 tests/unit/cli/test_bench_chart.c's.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -278,18 +279,38 @@ def test_interrupted_it_leaves_nothing(bench, number):
     assert_gone(folder)
 
 
+def test_a_daemon_that_does_not_end_is_killed(bench):
+    before = left_over()
+    process = bench("30", "--seconds", "3600", start=True, sim="--sim=clock=real")
+    wait_for(lambda: left_over(before))
+    folder, = left_over(before)
+    wait_for(lambda: list(folder.glob("bench-*-1.log")))
+    os.kill(daemon_in(folder), signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == -signal.SIGTERM and left_over(before) == set()
+    assert_gone(folder)
+
+
+def daemon_in(folder):
+    pids = [int(process.name) for process in naming(folder)
+            if (process / "cmdline").read_bytes().startswith(b"aliquotd\0")]
+    assert len(pids) == 1, pids
+    return pids[0]
+
+
+def naming(folder):
+    """The processes that name the folder in their command line."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(folder).encode() in (process / "cmdline").read_bytes():
+                found.append(process)
+    return found
+
+
 def assert_gone(folder):
-    """No process names the folder in its command line any more."""
-    def named():
-        found = []
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if str(folder).encode() in (process / "cmdline").read_bytes():
-                    found.append(process.name)
-            except OSError:
-                pass
-        return found
-    wait_for(lambda: not named(), named)
+    wait_for(lambda: not naming(folder), lambda: naming(folder))
 
 
 def test_killed_it_takes_all_its_processes_with_it(bench):

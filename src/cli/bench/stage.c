@@ -152,11 +152,11 @@ int stage_open(struct stage *stage, const struct mix *mix, struct error *err)
         sigset_t kept;
         int rc;
 
+        keep_signals(&kept, &stage->mask);
         if (!client_is_built)
                 return fail(err, CLIENT_AWAY,
                             "a daemon is needed, and this aliquot was built without libcurl or "
                             "jansson, so it cannot ask one");
-        keep_signals(&kept, &stage->mask);
         rc = make_folder(stage, err);
         if (rc == 0 && is_simulated(stage)) {
                 stage->flags.is_sim = true;

@@ -20,6 +20,7 @@
 #define NUMBER_BYTES 24u
 #define PAUSE_NS 10000000
 #define PATIENCE 1500u /* pauses: 15 s, for a driver that takes long */
+#define GRACE 500u     /* 5 s, to end as it was asked to */
 
 int stage_log_path(const struct stage *stage, const char *who, char ret[STORE_PATH_BYTES])
 {
@@ -47,7 +48,6 @@ static _Noreturn void become(const struct stage *stage, const char *program, cha
         int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         int why;
 
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         setpgid(0, 0);
         dup2(nothing, STDIN_FILENO);
         dup2(fd, STDOUT_FILENO);
@@ -63,15 +63,19 @@ static int start(const struct stage *stage, const char *program, char *const *wo
                  const char *who, pid_t *ret, struct error *err)
 {
         char log[STORE_PATH_BYTES];
-        pid_t pid;
+        pid_t ours = getpid(), pid;
 
         if (stage_log_path(stage, who, log) < 0)
                 return fail(err, -ENAMETOOLONG, "%s: too long", stage->folder);
         pid = fork();
         if (pid < 0)
                 return fail(err, -errno, "fork: %m");
-        if (pid == 0)
+        if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != ours) /* it was too late for that */
+                        _exit(127);
                 become(stage, program, words, log);
+        }
         *ret = pid;
         return 0;
 }
@@ -170,6 +174,12 @@ void stage_end_process(pid_t pid, int number)
         if (pid <= 0)
                 return;
         kill(pid, number);
+        for (unsigned i = 0; number != SIGKILL && i < GRACE; i++) {
+                if (waitpid(pid, NULL, WNOHANG) != 0)
+                        return;
+                nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+        }
+        kill(pid, SIGKILL);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
 }

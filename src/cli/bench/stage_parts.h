@@ -24,7 +24,7 @@ int stage_start_daemon(struct stage *stage, struct error *err);
 /* The program of a word of the mix, in its session. */
 int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at, struct error *err);
 
-/* Ends it, if it is there, and waits for that. */
+/* Ends it, if it is there, and waits for that: who does not heed the signal is killed. */
 void stage_end_process(pid_t pid, int number);
 
 #endif
