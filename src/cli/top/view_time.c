@@ -13,6 +13,7 @@
 #define PPM_A_PERMILLE 1000u
 #define MS_NS UINT64_C(1000000)
 #define SECOND_MS 1000u
+#define WHOLE_SECONDS_MS (1000 * SECOND_MS) /* from there on tenths have no room */
 
 /* "29.9%"; "-" where it is not known. */
 static const char *share_text(int permille, char ret[PERCENT_BYTES])
@@ -75,7 +76,9 @@ static void draw_debt(const struct view_line *line, uint64_t debt_ns)
         unsigned ms = (unsigned)((debt_ns + MS_NS - 1) / MS_NS);
         char text[16] = "-";
 
-        if (ms >= SECOND_MS)
+        if (ms >= WHOLE_SECONDS_MS)
+                snprintf(text, sizeof(text), "%us", ms / SECOND_MS);
+        else if (ms >= SECOND_MS)
                 snprintf(text, sizeof(text), "%u.%us", ms / SECOND_MS, ms % SECOND_MS / 100);
         else if (ms)
                 snprintf(text, sizeof(text), "%ums", ms);

@@ -116,6 +116,26 @@ static void the_other_view_tells_more_of_time(void **state)
         scene_end(&scene);
 }
 
+/* What a kernel of an hour leaves still fits, with its unit. */
+static void a_long_debt_is_told_in_whole_seconds(void **state)
+{
+        struct scene scene;
+
+        begin_at_work(&scene);
+        time_of(&scene, 1, 0)->debt_ns = 2520900 * MS;
+        scene_press(&scene, 'v');
+        scene_draw(&scene, 12, 80);
+        scene_expect(
+                &scene, SCENE_HEAD_80
+                "   SESSION        PROC  SHARE  PROMISED TIME               WAIT   DEBT STATE\n"
+                ">+ serve             1  29.9%       30% [##=....]      -  64.0%  2520s degraded\n"
+                " + train             2  55.1%      60%+ [####=..]      =  12.3%      - queued\n"
+                " + idle              0      -\n"
+                "\n"
+                "\n" SCENE_KEYS);
+        scene_end(&scene);
+}
+
 static void a_wide_terminal_has_room_for_both(void **state)
 {
         struct scene scene;
@@ -295,6 +315,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(on_a_usual_terminal_what_was_had_is_beside_memory),
                 cmocka_unit_test(the_other_view_tells_more_of_time),
+                cmocka_unit_test(a_long_debt_is_told_in_whole_seconds),
                 cmocka_unit_test(a_wide_terminal_has_room_for_both),
                 cmocka_unit_test(every_size_is_drawn_within_its_grid),
                 cmocka_unit_test(sessions_are_in_the_order_of_what_they_had_or_waited_for),
