@@ -8,8 +8,8 @@
 #define SLACK_NS 500000000      /* measured late, and read at another instant */
 #define CREDIT_MOST (2000 * MS) /* what a window claims may be shown in the next */
 #define SILENCE_NS (5000 * MS)  /* nothing in flight is waited for longer */
-#define DEBT_NS (10000 * MS)    /* so much is kept of debts */
 #define SETTLE_NS (30000 * MS)  /* the same of what nobody measures */
+#define OWED_MOST (60000 * MS)  /* no more is believed: kernels so long are told of anyway */
 #define BEYOND_NS 100000000     /* charged when it has come to so much */
 #define ACCUSED 2u              /* what a window adds to the score, and takes from it */
 #define EXPLAINED 1u
@@ -121,12 +121,11 @@ static void convict(struct claims_case *one)
         one->told_claimed_ns = one->claimed_ns;
 }
 
-/* A debt that has come to what is kept of debts was partly forgiven, and no one's fault. */
-static bool is_owed(struct claims_case *one)
+/* What it owes is its own word. A bucket that is gone by forgives nothing, so what is above comes
+ * to no more than that. */
+static bool is_owed(const struct claims_case *one)
 {
-        if (one->owed_ns >= DEBT_NS - (uint64_t)SLACK_NS && one->above_ns > whole(one->owed_ns))
-                one->above_ns = whole(one->owed_ns);
-        return one->above_ns <= whole(one->owed_ns) + SLACK_NS;
+        return one->above_ns <= whole(least_of(one->owed_ns, OWED_MOST)) + SLACK_NS;
 }
 
 /* Whether the window accuses; what it adds to both balances. */

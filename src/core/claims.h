@@ -11,7 +11,8 @@
  *
  * Two charges. *Understated*: the driver shows more than the session's meter and the tolerance.
  * *Above its cap*: where the session keeps its cap by itself, the driver shows more than the cap
- * and the tolerance, and what is above is not owed.
+ * and the tolerance, and what is above is not owed. The debt is the session's own word, too: it
+ * covers what is above by no more than itself, and than a minute.
  *
  * Meter and driver cannot be read at one instant, the driver tells whole percents of its own
  * periods, and work is measured when it is over. So both are summed up in windows of a second; what

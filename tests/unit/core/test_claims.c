@@ -161,6 +161,19 @@ static void who_owes_what_is_above_its_cap_is_not_accused(void **state)
         }
 }
 
+/* It never stops to pay: what is above comes to more than it says it owes, and to more than anybody
+ * is believed. */
+static void who_says_for_ever_that_it_owes_is_told_of(void **state)
+{
+        look(0, 0);
+        sight.owed_ns = 10 * SECOND;
+        assert_in_range(look_until(CLAIMS_TELL, 100, 100), 25, 35);
+        begin_anew(state);
+        look(0, 0);
+        sight.owed_ns = UINT64_MAX;
+        assert_in_range(look_until(CLAIMS_TELL, 100, 100), 150, 160);
+}
+
 static void what_is_in_flight_is_waited_for_so_long_and_no_longer(void **state)
 {
         look(0, 0);
@@ -397,6 +410,7 @@ int main(void)
                 STORY(who_is_above_its_cap_and_owes_nothing_is_told_of),
                 STORY(who_has_leases_is_not_asked_for_its_own_bucket),
                 STORY(who_owes_what_is_above_its_cap_is_not_accused),
+                STORY(who_says_for_ever_that_it_owes_is_told_of),
                 STORY(what_is_in_flight_is_waited_for_so_long_and_no_longer),
                 STORY(bursts_are_not_accused_at_any_phase),
                 STORY(what_is_shown_a_window_late_is_no_lie),
