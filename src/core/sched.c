@@ -354,6 +354,18 @@ void sched_init(struct sched *ret)
         }
 }
 
+static void pass(struct sched *sched, int64_t now_ns)
+{
+        sched->now_ns = most_of(sched->now_ns, least_of(now_ns, NOW_MOST));
+}
+
+void sched_skip(struct sched *sched, int64_t now_ns)
+{
+        pass(sched, now_ns);
+        for (unsigned d = 0; d < SCHED_DEVICES; d++)
+                sched->device[d].at_ns = sched->now_ns;
+}
+
 void sched_step(struct sched *sched, const struct sched_event *event, int64_t now_ns,
                 struct sched_actions *ret)
 {
@@ -363,7 +375,7 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
         ret->refused = refusal(sched, event);
         if (ret->refused)
                 return;
-        sched->now_ns = most_of(sched->now_ns, least_of(now_ns, NOW_MOST));
+        pass(sched, now_ns);
         step.now_ns = sched->now_ns;
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
                 account_settle(sched, d, step.now_ns);

@@ -236,6 +236,10 @@ void sched_init(struct sched *ret);
 void sched_step(struct sched *sched, const struct sched_event *event, int64_t now_ns,
                 struct sched_actions *ret);
 
+/* Nobody has looked for so long that no gate was obeyed: the time until now is nobody's, no account
+ * fills or pays for it, and what was used in it is not told. A step is to follow. */
+void sched_skip(struct sched *sched, int64_t now_ns);
+
 /* Always later than the last step; SCHED_NEVER: nothing is due. */
 int64_t sched_next_ns(const struct sched *sched);
 

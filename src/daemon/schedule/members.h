@@ -46,6 +46,7 @@ struct members {
         struct seated seated[SESSIONS_MOST];
         uint8_t id[SESSIONS_MOST][16]; /* of who was last there: apart, so that one is found soon */
         struct member member[SCHED_MEMBERS];
+        uint64_t now_ns; /* the last that was told */
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
         uint64_t totals[SEAT_COUNTERS]; /* also of sessions that are gone */

@@ -46,6 +46,14 @@ static struct {
         uint64_t busy_ns[SESSIONS][SIM_DEVICES][LOOKS];
 } noted;
 
+/* Of each row what was last seen, and of each session what the rows had that are others' now. */
+static struct {
+        int32_t pid;
+        uint32_t tag;
+        uint64_t busy_ns[SIM_DEVICES];
+} last[NODE_PROCESSES];
+static uint64_t gone_ns[SESSIONS][SIM_DEVICES];
+
 static const struct node *node;
 static uint64_t begun_ns;
 
@@ -75,6 +83,30 @@ static unsigned session_of(uint32_t tag)
         return i;
 }
 
+static void bury(unsigned i)
+{
+        for (unsigned device = 0; last[i].pid && device < node->device_count; device++)
+                gone_ns[session_of(last[i].tag)][device] += last[i].busy_ns[device];
+        memset(&last[i], 0, sizeof(last[i]));
+}
+
+static void look_at(unsigned i, unsigned at)
+{
+        const struct node_row *row = &node->row[i];
+
+        if (!is_session(row) || row->pid != last[i].pid)
+                bury(i);
+        if (!is_session(row))
+                return;
+        last[i].pid = row->pid;
+        last[i].tag = row->tag;
+        for (unsigned device = 0; device < node->device_count; device++) {
+                last[i].busy_ns[device] =
+                        load_relaxed(&node->meter[i][device][ENGINE_COMPUTE].total_ns);
+                noted.busy_ns[session_of(row->tag)][device][at] += last[i].busy_ns[device];
+        }
+}
+
 static void look(void)
 {
         unsigned at = noted.looks;
@@ -82,12 +114,11 @@ static void look(void)
         if (at == LOOKS)
                 return;
         noted.at_ns[at] = since_ns();
-        for (unsigned i = 0; i < NODE_PROCESSES && i < load_relaxed(&node->row_high); i++) {
-                const struct node_row *row = &node->row[i];
-
-                for (unsigned device = 0; is_session(row) && device < node->device_count; device++)
-                        noted.busy_ns[session_of(row->tag)][device][at] +=
-                                load_relaxed(&node->meter[i][device][ENGINE_COMPUTE].total_ns);
+        for (unsigned i = 0; i < NODE_PROCESSES && i < load_relaxed(&node->row_high); i++)
+                look_at(i, at);
+        for (unsigned session = 0; session < noted.sessions; session++) {
+                for (unsigned device = 0; device < node->device_count; device++)
+                        noted.busy_ns[session][device][at] += gone_ns[session][device];
         }
         noted.looks++;
 }

@@ -414,10 +414,35 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
                    "  refused: guarantee\n");
 }
 
+/* Whoever had the device when the scheduler fell asleep does not pay for the time of its sleep. */
+static void time_in_which_nobody_looked_is_nobodys(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a cap=40\n"
+                   "  free a at 40 % with 0\n"
+                   "to 100ms\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 102ms\n"
+                   "to 101ms\n"
+                   "used a 1ms\n"
+                   "away 2000ms\n"
+                   "tick\n"
+                   "  close a\n"
+                   "  then open b until 2002ms\n"
+                   "show a\n"
+                   "  held 1ms, billed 1ms, bank 7400us, waited 0, throttled 0, overran 0\n"
+                   "show b\n"
+                   "  held 0, billed 0, bank 1ms, waited 1ms, throttled 0, overran 0\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(alone_is_free_and_keeps_its_cap_itself),
+                cmocka_unit_test(time_in_which_nobody_looked_is_nobodys),
                 cmocka_unit_test(two_take_turns_and_the_lease_is_two_milliseconds),
                 cmocka_unit_test(weights_are_shares_of_held_time),
                 cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
