@@ -137,7 +137,9 @@ static void lane_empty(struct lane *lane)
         lane->first = 0;
         lane->count = 0;
         lane->has_last = false;
+        lock_take(&lane->work->lock);
         lane->piece = (struct estimate){ 0 };
+        lock_drop(&lane->work->lock);
         store_relaxed(&lane->since, 0);
         store_relaxed(&lane->since_ns, 0);
 }

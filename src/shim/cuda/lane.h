@@ -87,7 +87,7 @@ struct lane {
         bool has_last;
         _Atomic int64_t last_ns; /* of the newest marker passed; while there are others, no later
                                     interval begins before it */
-        struct estimate piece;
+        struct estimate piece;   /* others may look: written under the work's lock */
 };
 
 /* The work of a page's row; NULL when the session has gone. Attaches the process. */

@@ -96,9 +96,11 @@ void lane_settle_untimed(struct lane *lane)
 
         if (!pieces)
                 return;
+        lock_take(&lane->work->lock);
         if (lane->piece.samples && took_ns > 2 * lane->piece.mean_ns * pieces)
                 took_ns = 2 * lane->piece.mean_ns * pieces;
         estimate_add(&lane->piece, took_ns / pieces);
+        lock_drop(&lane->work->lock);
         admit_settle(&lane->work->admit, paid_ns, took_ns, pieces, now_ns);
         add_relaxed(&lane->work->settled, 1);
 }
