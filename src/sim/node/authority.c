@@ -12,25 +12,17 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 #include "sim/node/authority_internal.h"
 #include "sim/node/robust.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 /* How often a waiting party looks at the one that runs, in real time: the one that began to wait
  * last, and the others, which only see to it that there is such a one. */
 #define WATCH_NS 2000000
 #define WATCH_FOR_WATCHER_NS 50000000
 /* Those who find no place among the parties: between two looks at the time, in real time. */
 #define LOOK_NS 1000000
-#define BEGIN_BY_NS (10 * SECOND_NS)
-
-uint64_t machine_now_ns(void)
-{
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
+#define BEGIN_BY_NS (10 * CLOCK_SECOND_NS)
 
 void authority_make(struct authority *authority)
 {
@@ -42,8 +34,8 @@ void authority_make(struct authority *authority)
         store_relaxed(&authority->watcher, AUTHORITY_NOBODY);
         state->head.bytes = offsetof(struct authority_state, party);
         state->running = AUTHORITY_NOBODY;
-        store_relaxed(&state->now_ns, SECOND_NS);
-        store_relaxed(&state->idle_since_ns, machine_now_ns());
+        store_relaxed(&state->now_ns, CLOCK_SECOND_NS);
+        store_relaxed(&state->idle_since_ns, clock_machine_ns());
 }
 
 /* How its thread's own party stands, in the record. */
@@ -134,7 +126,7 @@ uint64_t authority_now(struct authority *authority)
                 now_ns = load_relaxed(&state->now_ns);
                 idle_since_ns = load_relaxed(&state->idle_since_ns);
         } while (!cell_is_current(&authority->cell, seen));
-        return idle_since_ns ? now_ns + machine_now_ns() - idle_since_ns : now_ns;
+        return idle_since_ns ? now_ns + clock_machine_ns() - idle_since_ns : now_ns;
 }
 
 static bool has_foreground(const struct authority_state *state)
@@ -155,7 +147,7 @@ static void prepare_beginning(struct draft *draft, uint32_t begin_with)
         if (!has_foreground(state)) {
                 state->is_begun = 0;
                 state->begin_with = 0;
-                state->begin_by_ns = machine_now_ns() + BEGIN_BY_NS;
+                state->begin_by_ns = clock_machine_ns() + BEGIN_BY_NS;
         }
         if (!state->is_begun && begin_with > state->begin_with)
                 state->begin_with = begin_with;

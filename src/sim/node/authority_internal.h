@@ -20,9 +20,6 @@ struct draft {
         int cancelling;       /* how the thread stood before: none is cancelled with a draft */
 };
 
-/* Real time. */
-uint64_t machine_now_ns(void);
-
 static inline uint32_t party_index(const struct draft *draft, const struct party *party)
 {
         return (uint32_t)(party - draft->state->party);

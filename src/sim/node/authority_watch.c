@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "sim/node/authority_internal.h"
 #include "sim/node/proc_stat.h"
@@ -69,7 +70,7 @@ static uint64_t switches_of(const struct party *party)
 
 static bool is_asleep_elsewhere(struct party *party)
 {
-        uint64_t switches = switches_of(party), now_ns = machine_now_ns();
+        uint64_t switches = switches_of(party), now_ns = clock_machine_ns();
 
         if (!party->seen_idle_ns)
                 party->seen_idle_ns = now_ns;
@@ -84,7 +85,7 @@ static bool is_asleep_elsewhere(struct party *party)
 
 static bool is_out_of_sight_for_long(struct party *party)
 {
-        uint64_t now_ns = machine_now_ns();
+        uint64_t now_ns = clock_machine_ns();
 
         if (!party->seen_ns)
                 party->seen_ns = now_ns;

@@ -14,7 +14,7 @@
 
 #include "common/atomic.h"
 #include "common/machine_clock.h"
-#include "sim/node/authority_internal.h"
+#include "sim/node/authority.h"
 #include "sim/node/config.h"
 
 #define SPIN_NS 60000
