@@ -262,6 +262,17 @@ static uint64_t doubted_until_ns(const struct members *self, uint16_t at, uint64
                        : 0;
 }
 
+/* What it was let through before its gate closed: done then, it says. */
+static void note_rest(struct members *self, uint16_t at, const struct seat_claim *claim,
+                      uint64_t now_ns)
+{
+        const struct sched_member *core = &self->sched.member[at];
+
+        if (core->terms.is_clamped || core->empty_ns == (int64_t)claim->running_until_ns)
+                return;
+        tell(self, at, SCHED_RESIDUAL, (int64_t)(claim->running_until_ns - now_ns), now_ns);
+}
+
 static void hear_claim(struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
@@ -279,6 +290,8 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
         }
         if (core->is_draining && !is_running && !doubted_ns)
                 tell(self, at, SCHED_DRAINED, 0, now_ns);
+        if (core->is_draining && is_running)
+                note_rest(self, at, claim, now_ns);
         wants = is_wanting(self, at, claim, now_ns, &member->look_ns);
         if (wants)
                 member->active_ns = now_ns;

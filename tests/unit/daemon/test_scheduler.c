@@ -324,89 +324,119 @@ static void what_programs_count_is_summed_up(void **state)
         leave(&two);
 }
 
+/* Two sessions that want the same GPU, and what the thread has of them: here nobody looks but the
+ * test, at the times that it says. */
+struct pair {
+        struct members *members;
+        struct tenant one, two;
+        uint64_t now_ns;
+};
+
+static void pair_up(struct pair *pair, uint8_t class_of_one)
+{
+        struct tenant *const tenants[] = { &pair->one, &pair->two };
+        struct seat *seat;
+
+        pair->members = calloc(1, sizeof(*pair->members));
+        sched_init(&pair->members->sched);
+        for (unsigned i = 0; i < 2; i++) {
+                admit(tenants[i], i ? "two" : "one", 0);
+                scheduler_drop(scheduler, tenants[i]->session.id);
+                tenants[i]->session.priority = i ? SCHED_CLASS_NORMAL : class_of_one;
+                assert_int_equal(seat_open(&store, &tenants[i]->session, &seat, NULL), 0);
+                members_seat(pair->members, seat);
+                want(tenants[i]);
+        }
+        pair->now_ns = clock_now_ns();
+        for (unsigned i = 0; i < 2; i++)
+                members_hear(pair->members, &pair->members->seated[i], pair->now_ns);
+        for (unsigned i = 0; i < 2; i++)
+                members_watch(pair->members, &pair->members->seated[i], pair->now_ns);
+}
+
+static void pair_leave(struct pair *pair)
+{
+        for (unsigned i = 0; i < 2; i++)
+                members_unseat(pair->members, &pair->members->seated[i], pair->now_ns);
+        free(pair->members);
+        leave(&pair->one);
+        leave(&pair->two);
+}
+
+/* At `now_ns` of the pair; `one` is the first. */
+static void hear(struct pair *pair, bool is_two)
+{
+        members_hear(pair->members, &pair->members->seated[is_two], pair->now_ns);
+}
+
 /* The look at all sessions has one time; who is let in by what is heard of the first is heard with
  * it too. */
 static void who_is_let_in_while_we_look_has_time_to_begin(void **state)
 {
-        struct members *members = calloc(1, sizeof(*members));
-        struct tenant one, two;
-        struct seat *seat[2];
-        uint64_t now_ns;
+        struct pair pair;
 
-        admit(&one, "one", 0);
-        admit(&two, "two", 0);
-        scheduler_drop(scheduler, one.session.id);
-        scheduler_drop(scheduler, two.session.id);
-        sched_init(&members->sched);
-        assert_int_equal(seat_open(&store, &one.session, &seat[0], NULL), 0);
-        assert_int_equal(seat_open(&store, &two.session, &seat[1], NULL), 0);
-        want(&one);
-        want(&two);
-        now_ns = clock_now_ns();
-        for (unsigned i = 0; i < 2; i++) {
-                members_seat(members, seat[i]);
-                members_hear(members, &members->seated[i], now_ns);
-        }
-        for (unsigned i = 0; i < 2; i++)
-                members_watch(members, &members->seated[i], now_ns);
+        pair_up(&pair, SCHED_CLASS_NORMAL);
         clock_sleep_ns(3 * MS);
-        now_ns = clock_now_ns();
+        pair.now_ns = clock_now_ns();
         clock_sleep_ns(MS / 10);
-        members_hear(members, &members->seated[0], now_ns); /* it did not begin: the other's turn */
-        assert_int_equal(mode_of(&two), PAGE_MODE_OPEN);
-        members_hear(members, &members->seated[1], now_ns);
-        assert_int_equal(mode_of(&two), PAGE_MODE_OPEN);
-        members_unseat(members, &members->seated[0], now_ns);
-        members_unseat(members, &members->seated[1], now_ns);
-        free(members);
-        leave(&one);
-        leave(&two);
+        hear(&pair, false); /* it did not begin: the other's turn */
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        hear(&pair, true);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        pair_leave(&pair);
 }
 
 /* It stood before the gate, had its turn and went: that it once wanted something is no reason to
  * let it in again, and again. */
 static void a_want_that_was_answered_is_none(void **state)
 {
-        struct members *members = calloc(1, sizeof(*members));
-        struct tenant one, two;
-        struct seat *seat[2];
-        uint64_t now_ns;
+        struct pair pair;
 
-        admit(&one, "one", 0);
-        admit(&two, "two", 0);
-        scheduler_drop(scheduler, one.session.id);
-        scheduler_drop(scheduler, two.session.id);
-        one.session.priority = SCHED_CLASS_RT;
-        sched_init(&members->sched);
-        assert_int_equal(seat_open(&store, &one.session, &seat[0], NULL), 0);
-        assert_int_equal(seat_open(&store, &two.session, &seat[1], NULL), 0);
-        want(&one);
-        want(&two);
-        now_ns = clock_now_ns();
-        for (unsigned i = 0; i < 2; i++) {
-                members_seat(members, seat[i]);
-                members_hear(members, &members->seated[i], now_ns);
-        }
-        for (unsigned i = 0; i < 2; i++)
-                members_watch(members, &members->seated[i], now_ns);
-        assert_int_equal(mode_of(&one), PAGE_MODE_OPEN);
-        now_ns += 2 * MS; /* it does not begin */
-        members_hear(members, &members->seated[0], now_ns);
-        assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
-        assert_int_equal(lease_of(&one)->end_ns, now_ns); /* who wants it now rings */
+        pair_up(&pair, SCHED_CLASS_RT);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
+        pair.now_ns += 2 * MS; /* it does not begin */
+        hear(&pair, false);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
+        assert_int_equal(lease_of(&pair.one)->end_ns, pair.now_ns); /* who wants it now rings */
         for (unsigned i = 0; i < 10; i++) {
-                now_ns += MS;
-                members_hear(members, &members->seated[0], now_ns);
-                assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
+                pair.now_ns += MS;
+                hear(&pair, false);
+                assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
         }
-        store_release(shared_word(&one.pages.slots->meter[0].wanted_at_ns), now_ns);
-        members_hear(members, &members->seated[0], now_ns);
-        assert_int_equal(mode_of(&one), PAGE_MODE_OPEN);
-        members_unseat(members, &members->seated[0], now_ns);
-        members_unseat(members, &members->seated[1], now_ns);
-        free(members);
-        leave(&one);
-        leave(&two);
+        store_release(shared_word(&pair.one.pages.slots->meter[0].wanted_at_ns), pair.now_ns);
+        hear(&pair, false);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
+        pair_leave(&pair);
+}
+
+/* Its gate opens before it is heard that the one before is done: by so much as its launch comes
+ * after an opening. */
+static void who_says_when_it_will_be_done_is_followed_in_time(void **state)
+{
+        struct pair pair;
+        struct page_meter *meter;
+        uint64_t done_ns;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        meter = &pair.one.pages.slots->meter[0];
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
+        pair.members->sched.member[1].wake_ns = 80000;
+        pair.now_ns = (pair.now_ns + MS) / 1000 * 1000;
+        done_ns = pair.now_ns + 10 * MS;
+        store_release(shared_word(&meter->turn),
+                      PAGE_TURN_TAKEN | done_ns / 1000 << PAGE_TURN_TIME_SHIFT);
+        hear(&pair, false);
+        pair.now_ns = done_ns - 5 * MS; /* the lease is over */
+        members_tick(pair.members, pair.now_ns);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
+        hear(&pair, false);
+        pair.now_ns = done_ns - 100000;
+        members_tick(pair.members, pair.now_ns);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_CLOSED);
+        pair.now_ns = done_ns - 70000;
+        members_tick(pair.members, pair.now_ns);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        pair_leave(&pair);
 }
 
 /* -- Set up ----------------------------------------------------------------------------------- */
@@ -440,6 +470,7 @@ int main(void)
                 cmocka_unit_test(what_programs_count_is_summed_up),
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
                 cmocka_unit_test(a_want_that_was_answered_is_none),
+                cmocka_unit_test(who_says_when_it_will_be_done_is_followed_in_time),
         };
 
         return cmocka_run_group_tests_name("scheduler", tests, set_up, tear_down);
