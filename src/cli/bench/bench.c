@@ -35,6 +35,7 @@ enum flag {
         FLAG_PERIOD,
         FLAG_PNG,
         FLAG_TITLE,
+        FLAG_JSON,
         FLAG_FROM,
         FLAG_DAEMON,
         FLAG_ASCII,
@@ -57,11 +58,10 @@ static const struct argp_option options[] = {
         { "period", FLAG_PERIOD, "TIME", 0, "Of one sample: 5ms to 1s (default: 100ms)", 0 },
         { "png", FLAG_PNG, "FILE", 0, "Draw a picture, too (needs cairo)", 0 },
         { "title", FLAG_TITLE, "TEXT", 0, "Of the picture", 0 },
-        { "json", 'j', "FILE", OPTION_ARG_OPTIONAL,
-          "Print JSON instead, with every sample; into a FILE: besides", 0 },
+        { "json", FLAG_JSON, "FILE", OPTION_ARG_OPTIONAL,
+          "Print JSON instead; into a FILE: besides", 0 },
         { "from", FLAG_FROM, "FILE", 0, "Draw what --json wrote, and measure nothing", 0 },
-        { "daemon", FLAG_DAEMON, NULL, 0,
-          "Make the sessions with the daemon that serves here, not with one of their own", 0 },
+        { "daemon", FLAG_DAEMON, NULL, 0, "Use the daemon that serves here, not its own", 0 },
         { "ascii", FLAG_ASCII, NULL, 0, "No other characters, whatever the locale", 0 },
         { "no-colour", FLAG_NO_COLOUR, NULL, 0, "Plain text also on a terminal", 0 },
         { 0 },
@@ -140,7 +140,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         case FLAG_TITLE:
                 bench->title = value;
                 return 0;
-        case 'j':
+        case FLAG_JSON:
                 bench->is_json = true;
                 bench->json = value;
                 return 0;
