@@ -97,6 +97,7 @@ def test_who_goes_around_the_library_is_told_of_or_stopped(sim):
     seen = company.observe(20)
     assert process.wait(HANG_SECONDS) == -signal.SIGKILL
     assert seen.share("s0", 0.5, 2) > 0.45 and seen.share("s0", SETTLED, 19.9) == 0
+    assert seen.share("s1", SETTLED, 19.9) > 0.68
     found = events(company, "s0", "s1")
     assert kinds(found) == ["forged"] and found[0]["detail"]["action"] == "kill", found
 

@@ -130,6 +130,15 @@ def test_a_program_that_is_killed_holds_nobody_up(turns):
         other.wait(HANG_SECONDS)
 
 
+def test_the_dead_get_no_slices_beside_who_never_needs_a_whole_one(sim, turns):
+    """Whoever waits for each kernel leaves the engine each time: not to somebody who is gone."""
+    sim.configure(begin_with=2)
+    living, victim = turns("single", 1000, 200 * US), turns("die", 60 * S)
+    [elapsed] = numbers_of(living)
+    assert victim.wait(HANG_SECONDS) == -signal.SIGKILL
+    assert 200 * MS <= elapsed < 300 * MS, elapsed
+
+
 def test_a_program_that_is_stopped_holds_nobody_up(turns):
     """Its turn goes to the others, and the engine is theirs once what it had queued is done."""
     stopped = turns("stop", 2 * MS)

@@ -171,11 +171,13 @@ static void turn_slices(struct change *change, uint64_t now_ns)
 
                 if (pass_over(change, now_ns))
                         continue;
-                if (end_ns > now_ns)
-                        break;
+                /* Also while the slice lasts: a holder that never needs a whole one would leave the
+                 * rest of the time to the dead, again and again. */
                 drop_dead(change, next);
                 if (!has_bit(state->active, (unsigned)next))
                         continue;
+                if (end_ns > now_ns)
+                        break;
                 /* The holder was alone until the next one came. */
                 if (state->seat[next].wanted_ns > end_ns)
                         end_ns = state->seat[next].wanted_ns;

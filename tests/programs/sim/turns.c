@@ -4,12 +4,14 @@
  *
  *      turns busy NS KERNEL_NS     computes for so long, two kernels deep: "kernels elapsed"
  *      turns backlog COUNT NS      all kernels at once, between two events: "events host"
+ *      turns single COUNT NS       waits for each kernel before the next: "elapsed"
  *      turns poll NS               asks an event until its kernel is over: "looks elapsed"
  *      turns spin NS               looks at a word written behind a kernel: "elapsed"
  *      turns nap NS KERNEL_NS      as busy, with a sleep of 100 ms of the machine's time in it
  *      turns threads COUNT NS      threads with a stream and ten kernels each: "elapsed"
  *      turns alloc BYTES           takes memory: "elapsed"
  *      turns stop KERNEL_NS        stops itself with two kernels under way
+ *      turns die KERNEL_NS         kills itself with two kernels under way
  *      turns away COUNT NS         all kernels at once, and stops itself: "events", when it goes on
  *      turns stay KERNEL_NS        computes for ever; says "ready" once it does
  */
@@ -102,6 +104,17 @@ static void backlog(unsigned long long count, unsigned long long ns)
         queue(count, ns, span);
         length_ns = length_of(span);
         printf("%.0f %llu\n", length_ns, now_ns() - start_ns);
+}
+
+static void single(unsigned long long count, unsigned long long ns)
+{
+        unsigned long long start_ns = now_ns();
+
+        for (unsigned long long i = 0; i < count; i++) {
+                launch(NULL, ns);
+                OK(cuCtxSynchronize());
+        }
+        printf("%llu\n", now_ns() - start_ns);
 }
 
 static void away(unsigned long long count, unsigned long long ns)
@@ -201,6 +214,8 @@ static void run(const char *scene, unsigned long long first, unsigned long long 
                 printf("%llu %llu\n", kernels, now_ns() - start_ns);
         } else if (strcmp(scene, "backlog") == 0) {
                 backlog(first, second);
+        } else if (strcmp(scene, "single") == 0) {
+                single(first, second);
         } else if (strcmp(scene, "poll") == 0) {
                 poll_event(first);
         } else if (strcmp(scene, "spin") == 0) {
@@ -209,10 +224,10 @@ static void run(const char *scene, unsigned long long first, unsigned long long 
                 threads((unsigned)first, second);
         } else if (strcmp(scene, "alloc") == 0) {
                 alloc(first);
-        } else if (strcmp(scene, "stop") == 0) {
+        } else if (strcmp(scene, "stop") == 0 || strcmp(scene, "die") == 0) {
                 launch(NULL, first);
                 launch(NULL, first);
-                raise(SIGSTOP);
+                raise(strcmp(scene, "stop") == 0 ? SIGSTOP : SIGKILL);
         } else if (strcmp(scene, "away") == 0) {
                 away(first, second);
         } else if (strcmp(scene, "stay") == 0) {
