@@ -5,15 +5,18 @@ The real daemon, library and programs in the simulator's virtual time; the judge
 program reads every 5 ms.
 """
 import bisect
+import contextlib
 import json
 
 import pytest
 
 from daemon import Daemon
 from hang import LONG_HANG_SECONDS as HANG_SECONDS
+from node import Node
 
 US, MS = 10**3, 10**6
 POINT = 0.01
+TRIES = 5
 SOON = 50 * MS  # after which the share is right
 
 
@@ -37,27 +40,39 @@ class Told:
         return [self.share(at, at + length) for at in range(int(begin), int(end - length), length)]
 
 
-@pytest.fixture
-def node(sim, build):
+def tell_story(sim, terms, loads, change):
     """Sessions with these terms, a load in each, and what is changed when; what the programs said."""
+    program = sim.build.program
+    sim.configure(clock="virtual", begin_with=len(loads) + bool(change), memory="1GiB")
+    daemon = Daemon(sim).start()
+    for at, term in enumerate(terms):
+        assert daemon.post("/v1/sessions", {"name": f"s{at}", "memory": "128MiB", **term}).status == 201
+    changer = change and sim.start([program("compute/change"), change[0], change[1], json.dumps(change[2])])
+    programs = [sim.start([program("compute/load"), *(f"{key}={value}" for key, value in load.items()), "samples=5"],
+                          preload=True, ALIQUOT_SESSION=f"s{at}") for at, load in enumerate(loads)]
+    told = []
+    for one in programs:
+        out, err = one.communicate(timeout=HANG_SECONDS)
+        assert one.returncode == 0, (out, err, daemon.said()[-2000:])
+        told.append(Told(json.loads(out)))
+    if changer:
+        out, err = changer.communicate(timeout=HANG_SECONDS)
+        assert changer.returncode == 0, (out, err)
+        told.append(json.loads(out))
+    return told
+
+
+@pytest.fixture
+def node(build, tmp_path):
+    """Tells a story. Programs that a busy machine did not start when they should make another one."""
     def node_run(terms, loads, change=None):
-        sim.configure(clock="virtual", begin_with=len(loads) + bool(change), memory="1GiB")
-        daemon = Daemon(sim).start()
-        for at, term in enumerate(terms):
-            assert daemon.post("/v1/sessions", {"name": f"s{at}", "memory": "128MiB", **term}).status == 201
-        changer = change and sim.start([build.program("compute/change"), change[0], change[1], json.dumps(change[2])])
-        programs = [sim.start([build.program("compute/load"), *(f"{key}={value}" for key, value in load.items()),
-                               "samples=5"], preload=True, ALIQUOT_SESSION=f"s{at}") for at, load in enumerate(loads)]
-        told = []
-        for program in programs:
-            out, err = program.communicate(timeout=HANG_SECONDS)
-            assert program.returncode == 0, (out, err, daemon.said()[-2000:])
-            told.append(Told(json.loads(out)))
-        if changer:
-            out, err = changer.communicate(timeout=HANG_SECONDS)
-            assert changer.returncode == 0, (out, err)
-            told.append(json.loads(out))
-        return told
+        for _ in range(TRIES):
+            with contextlib.closing(Node(build, tmp_path)) as sim:
+                told = tell_story(sim, terms, loads, change)
+            begins = [told[at].from_ns - load["from"] * MS for at, load in enumerate(loads)]
+            if max(begins) - min(begins) < SOON:
+                return told
+        return pytest.skip("the machine is too busy to start programs in time")
     return node_run
 
 

@@ -8,8 +8,9 @@
  *
  * AT is in ms since the beginning, and does not go back from one to the next. patch changes a
  * session's terms by the daemon's API and waits for its answer; the others are signals to all of
- * its processes. Prints one object: `at_ns`, since the beginning; `busy_ns` by session then, a list
- * for each device; `done_ns`, when each thing was done.
+ * its processes, and waited for until they have stopped or died. Prints one object: `at_ns`, since
+ * the beginning; `busy_ns` by session then, a list for each device; `done_ns`, when each thing was
+ * done.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -151,6 +153,44 @@ static void patch(const char *session, const char *body)
         exit(1);
 }
 
+/* 0: it is gone. */
+static char state_of(int32_t pid)
+{
+        char path[64], text[256] = "";
+        const char *end;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        file = fopen(path, "re");
+        if (!file)
+                return 0;
+        end = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+        fclose(file);
+        return end ? end[2] : 0;
+}
+
+static bool has_threads(int32_t pid)
+{
+        char path[64];
+        struct stat status;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", pid);
+        return stat(path, &status) == 0 && status.st_nlink > 3;
+}
+
+/* The kernel takes its time, most of all on a busy machine; meanwhile the simulator's stands. */
+static void await_effect(int32_t pid, int number)
+{
+        if (number == SIGSTOP) {
+                while (state_of(pid) != 'T')
+                        sched_yield();
+        }
+        if (number == SIGKILL) {
+                while (state_of(pid) && (state_of(pid) != 'Z' || has_threads(pid)))
+                        sched_yield();
+        }
+}
+
 static void send_signal(const char *session, int number)
 {
         unsigned sent = 0;
@@ -158,9 +198,11 @@ static void send_signal(const char *session, int number)
         for (unsigned i = 0; i < NODE_PROCESSES && i < load_relaxed(&node->row_high); i++) {
                 const struct node_row *row = &node->row[i];
 
-                if (load_relaxed(&row->state) == ROW_LIVE && is_session(row) &&
-                    strcmp(node->tag[row->tag].name, session) == 0)
-                        sent += kill(row->pid, number) == 0;
+                if (load_relaxed(&row->state) != ROW_LIVE || !is_session(row) ||
+                    strcmp(node->tag[row->tag].name, session) != 0 || kill(row->pid, number) < 0)
+                        continue;
+                await_effect(row->pid, number);
+                sent++;
         }
         if (!sent) {
                 fprintf(stderr, "nobody of %s to send signal %d to\n", session, number);
