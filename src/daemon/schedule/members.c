@@ -59,9 +59,46 @@ static void carry_out(struct members *self, const struct sched_action *action, u
                   (uint64_t)action->target_ns);
 }
 
+/* From here on what it says counts; what it measured before does not. */
+static void begin_watch(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        seated->is_watched = true;
+        seated->beat_ns = now_ns;
+        seat_beat(seated->seat, now_ns);
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                uint16_t at = seated->member[i];
+                struct seat_claim claim;
+
+                if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
+                        continue;
+                self->member[at].busy_ns = claim.busy_ns;
+                self->member[at].active_ns = now_ns;
+                self->member[at].look_ns = now_ns + IDLE_NS + 1;
+                seat_nudge(seated->seat, i); /* who runs without looking looks */
+        }
+}
+
+/* Who was away for so long that no gate was obeyed begins anew: every session went by its own cap
+ * meanwhile. It may have been stopped anywhere, so this is asked before every step. */
+static void pass_time(struct members *self, uint64_t now_ns)
+{
+        bool was_away = now_ns > self->now_ns + PAGE_SCHEDULER_SILENT_NS, is_needed = false;
+
+        self->now_ns = now_ns > self->now_ns ? now_ns : self->now_ns;
+        for (unsigned i = 0; was_away && i < self->places; i++) {
+                if (!self->seated[i].seat || !self->seated[i].is_watched)
+                        continue;
+                begin_watch(self, &self->seated[i], now_ns);
+                is_needed = true;
+        }
+        if (is_needed)
+                sched_skip(&self->sched, (int64_t)now_ns);
+}
+
 /* False: refused. */
 static bool step(struct members *self, const struct sched_event *event, uint64_t now_ns)
 {
+        pass_time(self, now_ns);
         sched_step(&self->sched, event, (int64_t)now_ns, &self->actions);
         if (self->actions.refused)
                 return false;
@@ -356,42 +393,6 @@ static void hear_bell(struct members *self, struct seated *seated, uint64_t now_
         }
 }
 
-/* From here on what it says counts; what it measured before does not. */
-static void begin_watch(struct members *self, struct seated *seated, uint64_t now_ns)
-{
-        seated->is_watched = true;
-        seated->beat_ns = now_ns;
-        seat_beat(seated->seat, now_ns);
-        for (unsigned i = 0; i < seated->seat->share_count; i++) {
-                uint16_t at = seated->member[i];
-                struct seat_claim claim;
-
-                if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
-                        continue;
-                self->member[at].busy_ns = claim.busy_ns;
-                self->member[at].active_ns = now_ns;
-                self->member[at].look_ns = now_ns + IDLE_NS + 1;
-                seat_nudge(seated->seat, i); /* who runs without looking looks */
-        }
-}
-
-/* Who was away for so long that no gate was obeyed begins anew: every session went by its own cap
- * meanwhile. It may have been stopped anywhere, so this is asked wherever a time comes in. */
-static void pass_time(struct members *self, uint64_t now_ns)
-{
-        bool was_away = now_ns - self->now_ns > PAGE_SCHEDULER_SILENT_NS, is_needed = false;
-
-        self->now_ns = now_ns;
-        for (unsigned i = 0; was_away && i < self->places; i++) {
-                if (!self->seated[i].seat || !self->seated[i].is_watched)
-                        continue;
-                begin_watch(self, &self->seated[i], now_ns);
-                is_needed = true;
-        }
-        if (is_needed)
-                sched_skip(&self->sched, (int64_t)now_ns);
-}
-
 void members_hear(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         bool is_there = true;
@@ -459,7 +460,6 @@ void members_tick(struct members *self, uint64_t now_ns)
 {
         const struct sched_event tick = { .type = SCHED_TICK };
 
-        pass_time(self, now_ns);
         step(self, &tick, now_ns);
 }
 

@@ -439,6 +439,25 @@ static void who_says_when_it_will_be_done_is_followed_in_time(void **state)
         pair_leave(&pair);
 }
 
+/* Whoever comes in first when the thread was stopped, it is not paid for. */
+static void the_time_that_it_was_away_is_nobodys(void **state)
+{
+        struct pair pair;
+        struct seat_share share[SESSIONS_GPUS];
+        int64_t held_ns;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
+        held_ns = pair.members->sched.member[0].held_ns;
+        pair.now_ns += 3000 * MS;
+        seat_terms(&pair.one.session, share);
+        members_change(pair.members, &pair.members->seated[0], share, pair.now_ns);
+        assert_int_equal(pair.members->sched.member[0].held_ns, held_ns);
+        hear(&pair, false);
+        assert_int_equal(pair.members->sched.member[0].held_ns, held_ns);
+        pair_leave(&pair);
+}
+
 /* -- Set up ----------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -471,6 +490,7 @@ int main(void)
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
                 cmocka_unit_test(a_want_that_was_answered_is_none),
                 cmocka_unit_test(who_says_when_it_will_be_done_is_followed_in_time),
+                cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
         };
 
         return cmocka_run_group_tests_name("scheduler", tests, set_up, tear_down);
