@@ -369,6 +369,17 @@ struct standing {
         uint64_t end_ns, wake_ns;
 };
 
+/* How far the clock is work: who is stopped, alone at the engine, holds it beyond what it had
+ * queued, until it goes on and leaves. */
+static uint64_t worked_clock(const struct exec_place *place, uint64_t clock, uint64_t end_clock)
+{
+        uint64_t queued = load_acquire(&place->device->queued_clock[place->seat]);
+
+        if (queued < end_clock)
+                queued = end_clock;
+        return clock < queued ? clock : queued;
+}
+
 static void look(struct exec_place *place, uint64_t end_clock, struct standing *ret)
 {
         struct change change;
@@ -393,7 +404,7 @@ static void look(struct exec_place *place, uint64_t end_clock, struct standing *
                                (ret->is_holder ? end_clock - state->seat[place->seat].held_ns
                                                : state->slice_ns);
         } while (!change_end(&change));
-        report(place, clock, now_ns);
+        report(place, worked_clock(place, clock, end_clock), now_ns);
         if (ret->wake_ns > now_ns + NAP_NS)
                 ret->wake_ns = now_ns + NAP_NS;
 }

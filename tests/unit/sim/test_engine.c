@@ -172,6 +172,23 @@ static void nobody_inherits_what_the_dead_held(void **state)
                         atomic_load(&shared->lived_ns[1]));
 }
 
+/* Alone it holds the engine all the while, and nobody takes it away: it is idle then, once what was
+ * queued is done. */
+static void who_is_stopped_has_used_what_it_had_queued(void **state)
+{
+        pid_t stopped = start_tenant(0, 50, 1000000);
+
+        await(&shared->ready, 1);
+        atomic_store(&shared->gate, 1);
+        usleep(5000);
+        kill(stopped, SIGSTOP);
+        usleep(500000);
+        kill(stopped, SIGCONT);
+        await(&shared->done, 1);
+        end_tenant(stopped);
+        assert_in_range(atomic_load(&shared->counted_ns[0]), 50000000u, 100000000u);
+}
+
 /* Death at any moment, also while it turns the slices or has the engine's lock. */
 static void a_survivor_outlives_many_deaths(void **state)
 {
@@ -228,6 +245,7 @@ int main(void)
                 cmocka_unit_test_setup(a_long_kernel_starves_nobody, reset),
                 cmocka_unit_test_setup(the_dead_hold_nothing, reset),
                 cmocka_unit_test_setup(nobody_inherits_what_the_dead_held, reset),
+                cmocka_unit_test_setup(who_is_stopped_has_used_what_it_had_queued, reset),
                 cmocka_unit_test_setup(a_survivor_outlives_many_deaths, reset),
                 cmocka_unit_test_setup(a_lost_device_ends_every_wait, reset),
         };
