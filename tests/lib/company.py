@@ -33,6 +33,7 @@ class Seen:
     def share(self, session, start, end, device=0):
         """Its part of a device's time from the first look at or after `start` to the last one before `end`."""
         first, last = bisect.bisect_left(self.at, start), bisect.bisect_right(self.at, end) - 1
+        assert first < last, (start, end, self.at[-1])
         busy = self.busy[session][device]
         return (busy[last] - busy[first]) / 1e9 / (self.at[last] - self.at[first])
 

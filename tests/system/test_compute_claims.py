@@ -12,7 +12,7 @@ from company import MS, POINT, US, Company
 from daemon import wait_for
 
 HANG_SECONDS = 120
-SETTLED = 15  # seconds until a liar was seen, has paid what it owed, and goes by its cap
+SETTLED = 20  # seconds until a liar was seen, has paid what it owed, and goes by its cap
 
 
 def slots(company, session):
@@ -92,12 +92,13 @@ def start_around(company, at, **arguments):
 
 def test_who_goes_around_the_library_is_told_of_or_stopped(sim):
     company = Company(sim, [{"compute": 30}, {"compute": 70}], config="[watch]\nclaims = kill\n")
-    process = start_around(company, 0, kind="kernel", ns=200 * US, seconds=30)
-    company.load(1, kind="kernel", ns=200 * US, seconds=20)
-    seen = company.observe(20)
+    seconds = SETTLED + 5
+    process = start_around(company, 0, kind="kernel", ns=200 * US, seconds=2 * seconds)
+    company.load(1, kind="kernel", ns=200 * US, seconds=seconds)
+    seen = company.observe(seconds)
     assert process.wait(HANG_SECONDS) == -signal.SIGKILL
-    assert seen.share("s0", 0.5, 2) > 0.45 and seen.share("s0", SETTLED, 19.9) == 0
-    assert seen.share("s1", SETTLED, 19.9) > 0.68
+    assert seen.share("s0", 0.5, 2) > 0.45 and seen.share("s0", SETTLED, seconds - 0.1) == 0
+    assert seen.share("s1", SETTLED, seconds - 0.1) > 0.68
     found = events(company, "s0", "s1")
     assert kinds(found) == ["forged"] and found[0]["detail"]["action"] == "kill", found
 
