@@ -235,12 +235,26 @@ static void drained(const struct step *step)
                 histogram_add(&device->times.yield, step->now_ns - member->close_ns);
 }
 
+static bool is_beside_others(const struct sched *sched, const struct sched_member *member)
+{
+        for (unsigned i = sched->device[member->device].first; i != NOBODY;
+             i = sched->member[i].next) {
+                if (&sched->member[i] != member && is_on(&sched->member[i]))
+                        return true;
+        }
+        return false;
+}
+
 static void residual(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
 
-        if (member->is_draining)
-                member->empty_ns = time_after(step->now_ns, most_of(step->event->ns, 0));
+        if (!member->is_draining)
+                return;
+        member->left_ns = least_of(most_of(step->event->ns, 0), SCHED_ALARM_NS);
+        member->lends_ns = SCHED_LENDS_NS;
+        if (!is_beside_others(step->sched, member)) /* they hold it up */
+                member->empty_ns = time_after(step->now_ns, member->left_ns);
 }
 
 static void late(const struct step *step)

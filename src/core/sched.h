@@ -71,6 +71,7 @@
 #define SCHED_FLOOR_PPM 10000u            /* of a device, for those who would otherwise never run */
 #define SCHED_QUIET_NS (100 * SCHED_MS)   /* others idle for so long: the last one is FREE */
 #define SCHED_PATIENCE_NS (50 * SCHED_MS) /* for a drain; then the next one opens beside it */
+#define SCHED_LENDS_NS (4 * SCHED_MS)     /* a drain is held up by slices of others, no longer */
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_WAKE_MOST_NS (100 * SCHED_US) /* so much earlier a gate opens, at most */
@@ -135,6 +136,9 @@ struct sched_member {
         int64_t floor_fine; /* the same of the floor */
         int64_t untold_ns;  /* on the device, not yet told as busy: so much can still be */
         int64_t silent_ns;  /* on the device since anything was told */
+        int64_t shared_ns;  /* on the device since it opened, beside others */
+        int64_t left_ns;    /* draining: that the device has still to do for it */
+        int64_t lends_ns;   /* and while others are there, so long it may wait for them */
         uint64_t vtime;     /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
         /* For who shows them: since it was added. */
@@ -186,7 +190,8 @@ enum sched_event_type {
          * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
          * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
         SCHED_USED,
-        SCHED_RESIDUAL, /* closed: what it submitted will take .ns more, it is believed */
+        SCHED_RESIDUAL, /* closed: what it submitted will take .ns more of the device, it is
+                           believed */
         SCHED_DRAINED,  /* closed: nothing submitted runs any more */
         /* Closed, and does not drain: not waited for. .is_stopped: nothing of it runs either (its
          * process is stopped): not charged until it wants or drains. */

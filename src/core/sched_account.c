@@ -104,6 +104,50 @@ static void untold_add(struct sched_member *member, int64_t ns)
         member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
 }
 
+/* -- Who used an overlap ---------------------------------------------------------------------- */
+
+/* A member that drains beside another one, of which it is known what it has left to do: that much
+ * is its own, and for the rest of the time it waits for the other's slices. */
+struct overlap {
+        const struct sched_member *drainer; /* NULL: each may have used all */
+        int64_t drainer_ns, other_ns;
+};
+
+static struct overlap overlap_of(struct sched *sched, unsigned device, int64_t on, int64_t ns)
+{
+        struct overlap overlap = { .drainer_ns = ns, .other_ns = ns };
+        struct sched_member *drainer = NULL;
+        int64_t own_ns, lent_ns;
+
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                struct sched_member *member = &sched->member[i];
+
+                if (member->is_draining && is_on(member) && member->left_ns + member->lends_ns > 0)
+                        drainer = member;
+        }
+        if (!drainer)
+                return overlap;
+        own_ns = least_of(ns, drainer->left_ns);
+        drainer->left_ns -= own_ns;
+        if (on != 2)
+                return overlap;
+        lent_ns = least_of(ns - own_ns, drainer->lends_ns);
+        drainer->lends_ns -= lent_ns;
+        overlap.drainer = drainer;
+        overlap.drainer_ns = ns - lent_ns;
+        overlap.other_ns = ns - own_ns;
+        return overlap;
+}
+
+/* On the device, of the `ns` that passed: what it may have used of them. */
+static int64_t usable_ns(const struct overlap *overlap, const struct sched_member *member,
+                         int64_t ns)
+{
+        if (!overlap->drainer || !is_on(member))
+                return ns;
+        return member == overlap->drainer ? overlap->drainer_ns : overlap->other_ns;
+}
+
 static void bank_take(struct sched_member *member, int64_t ns)
 {
         member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
@@ -134,12 +178,14 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
         struct sched_device *here = &sched->device[device];
         int64_t ns = least_of(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
         uint32_t floor_ppm = floor_of(sched, device);
+        struct overlap overlap;
 
         here->at_ns = now_ns;
         here->hold_fine =
                 least_of(here->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
                 on += is_on(&sched->member[i]);
+        overlap = overlap_of(sched, device, on, ns);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 
@@ -148,10 +194,11 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
                         charge(sched, member, ns / on + (nth++ < ns % on));
-                /* Of an overlap each may have used all; and in FREE one may work before anybody has
-                 * noticed that it wants to. */
+                if (on > 1 && is_on(member))
+                        member->shared_ns = least_of(member->shared_ns + ns, NS_MOST);
+                /* In FREE one may work before anybody has noticed that it wants to. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
-                        untold_add(member, ns);
+                        untold_add(member, usable_ns(&overlap, member, ns));
         }
 }
 

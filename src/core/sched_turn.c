@@ -77,6 +77,8 @@ static void close_one(struct step *step, unsigned i, enum sched_action_type type
         member->is_cut = member->is_wanting;
         member->wait_since_ns = step->now_ns;
         member->is_passed = false;
+        member->left_ns = SCHED_WAKE_MOST_NS; /* until it has woken up and says it */
+        member->lends_ns = 0;
         member->empty_ns = member->is_wanting ? SCHED_NEVER : step->now_ns;
         act(step, &(struct sched_action){ .type = type, .member = (uint16_t)i });
 }
@@ -153,6 +155,7 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
         if (!is_open(member)) {
                 member->open_ns = step->now_ns;
                 member->is_begun = false;
+                member->shared_ns = 0;
                 member->leases++;
                 if (member->is_wanting)
                         histogram_add(&device->times.wait[member->terms.class],

@@ -27,6 +27,57 @@ static void rt_opens_at_once_and_does_not_wait(void **state)
                    "  close b, open a until 1900us (170us in flight)\n");
 }
 
+/* What drains has its own part of the overlap, the other one the rest, whatever both measured. */
+static void what_overlaps_is_used_by_who_had_that_much_left(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b rt\n"
+                   "want a\n"
+                   "  free a (170us in flight)\n"
+                   "to 1ms\n"
+                   "want b\n"
+                   "  close a, open b until 2ms\n"
+                   "residual a 600us\n"
+                   "to 1900us\n"
+                   "used b 900us\n"
+                   "used a 1900us\n"
+                   "drained a\n"
+                   "show a\n"
+                   "  held 1450us, billed 1600us, bank 300us, waited 900us, throttled 0, overran "
+                   "900us\n"
+                   "show b\n"
+                   "  held 450us, billed 300us, bank 1600us, waited 0, throttled 0, overran 0\n");
+}
+
+/* Work that takes much longer than was said is not taken for waiting. */
+static void a_drain_that_was_told_too_short_is_used_by_both(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b rt\n"
+                   "want a\n"
+                   "  free a (170us in flight)\n"
+                   "to 1ms\n"
+                   "want b\n"
+                   "  close a, open b until 2ms\n"
+                   "residual a 500us\n"
+                   "to 6500us\n"
+                   "  2ms: open b until 3ms\n"
+                   "  3ms: open b until 4ms\n"
+                   "  4ms: open b until 5ms\n"
+                   "  5ms: open b until 6ms\n"
+                   "  6ms: open b until 7ms\n"
+                   "used b 5500us\n"
+                   "used a 6500us\n"
+                   "drained a\n"
+                   "show a\n"
+                   "  held 3750us, billed 2500us, bank 4ms, waited 5500us, throttled 0, overran "
+                   "5500us\n"
+                   "show b\n"
+                   "  held 2750us, billed 5ms, bank 1500us, waited 0, throttled 0, overran 0\n");
+}
+
 static void while_rt_is_there_leases_and_flights_are_short(void **state)
 {
         play_sched("add a\n"
@@ -186,6 +237,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(rt_opens_at_once_and_does_not_wait),
+                cmocka_unit_test(what_overlaps_is_used_by_who_had_that_much_left),
+                cmocka_unit_test(a_drain_that_was_told_too_short_is_used_by_both),
                 cmocka_unit_test(while_rt_is_there_leases_and_flights_are_short),
                 cmocka_unit_test(the_device_is_kept_for_rt_that_comes_back_soon),
                 cmocka_unit_test(batch_has_its_floor_and_rt_waits_for_that_turn),
