@@ -190,6 +190,27 @@ static inline uint64_t page_turn_until_ns(uint64_t turn)
         return ((turn & ~PAGE_TURN_WANTED) >> PAGE_TURN_TIME_SHIFT) * 1000;
 }
 
+/* A turn that is over ends by the clock a little later than what was launched should be done; and
+ * back: what is left to be done, of a turn that ends so much later. */
+#define PAGE_TURN_LATE_PARTS 8
+#define PAGE_TURN_LATE_NS UINT64_C(100000)
+
+static inline uint64_t page_turn_rest_ns(uint64_t left_ns)
+{
+        uint64_t late_ns = left_ns / PAGE_TURN_LATE_PARTS;
+
+        return left_ns + (late_ns > PAGE_TURN_LATE_NS ? late_ns : PAGE_TURN_LATE_NS);
+}
+
+static inline uint64_t page_turn_left_ns(uint64_t rest_ns)
+{
+        uint64_t late_ns = rest_ns / (PAGE_TURN_LATE_PARTS + 1);
+
+        if (late_ns < PAGE_TURN_LATE_NS)
+                late_ns = PAGE_TURN_LATE_NS;
+        return rest_ns > late_ns ? rest_ns - late_ns : 0;
+}
+
 /* What a slot's owner says of itself, for `aliquot ps` and process lists only: never trusted. */
 struct page_slot {
         _Alignas(64) uint64_t pid_ns_inode; /* inode of its /proc/self/ns/pid */

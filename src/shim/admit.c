@@ -33,9 +33,6 @@
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
-/* So much later than expected work that is known may be done. */
-#define DONE_PARTS 8
-#define DONE_LEAST_NS UINT64_C(100000)
 /* The most that is owed for work under leases alone. */
 #define LEASED_FLOOR_NS INT64_C(-10000000000)
 
@@ -277,7 +274,7 @@ static void end_turn_by(const struct admit *admit, uint64_t done_ns)
         uint64_t sooner = turn_word(admit, done_ns) | (turn & PAGE_TURN_WANTED);
 
         if ((turn & (PAGE_TURN_TAKEN | PAGE_TURN_SLOT)) == mine &&
-            page_turn_until_ns(turn) > done_ns + DONE_LEAST_NS &&
+            page_turn_until_ns(turn) > done_ns + PAGE_TURN_LATE_NS &&
             cas_acq_rel(shared_word(&admit->meter->turn), &turn, sooner))
                 ring(admit);
 }
@@ -292,8 +289,7 @@ static struct admit_answer wait_for_lease(const struct admit *admit, const struc
 
         answer.seen = terms->turn;
         if (ask->is_sure && ask->left_ns && terms->is_watched)
-                end_turn_by(admit,
-                            now_ns + ask->left_ns + most(ask->left_ns / DONE_PARTS, DONE_LEAST_NS));
+                end_turn_by(admit, now_ns + page_turn_rest_ns(ask->left_ns));
         if (terms->turn & 1)
                 answer.deadline_ns = now_ns + LEASE_LOOK_NS;
         want(admit, terms, now_ns);
