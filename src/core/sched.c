@@ -251,10 +251,13 @@ static void residual(const struct step *step)
 
         if (!member->is_draining)
                 return;
+        if (!is_beside_others(step->sched, member)) {
+                member->empty_ns = time_after(step->now_ns, most_of(step->event->ns, 0));
+                return;
+        }
+        /* They hold it up: when it will be done is unknown, but not what is its own. */
         member->left_ns = least_of(most_of(step->event->ns, 0), SCHED_ALARM_NS);
         member->lends_ns = SCHED_LENDS_NS;
-        if (!is_beside_others(step->sched, member)) /* they hold it up */
-                member->empty_ns = time_after(step->now_ns, member->left_ns);
 }
 
 static void late(const struct step *step)

@@ -94,6 +94,15 @@ def test_who_comes_back_after_a_long_pause_is_not_behind_a_queue(requests):
     assert max(took[1:]) < 1.10 * 100 * KERNEL, took
 
 
+@pytest.mark.parametrize(("cap", "rival", "rival_ns"), ((20, "normal", MS), (60, "batch", MS), (40, "batch", 500 * US)))
+def test_a_cap_of_rt_holds_though_it_begins_beside_what_still_runs(sim, cap, rival, rival_ns):
+    """Of both at once neither can measure what was its own."""
+    company = Company(sim, [{"priority": "rt", "compute": cap}, {"priority": rival}])
+    company.load(0, kind="kernel", ns=MS, seconds=8).load(1, kind="kernel", ns=rival_ns, seconds=8)
+    seen = company.observe(8)
+    assert abs(seen.share("s0", 0.5, 8) - cap / 100) < 0.5 * POINT, seen.share("s0", 0.5, 8)
+
+
 def test_batch_does_not_starve(sim):
     """Beside rt that never pauses it has its floor, in every second."""
     company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}])

@@ -15,6 +15,10 @@
 #define BEGIN_NS UINT64_C(1000000)
 /* Of one claim; what is above that is no measurement. */
 #define MOST_NS UINT64_C(10000000000)
+/* A turn that ends sooner is one of which it was said what is left of it. */
+#define LEFT_MOST_NS UINT64_C(4000000)
+/* Others who were there for no longer came early for a turn, and hold up nothing. */
+#define HELD_UP_NS (2 * SCHED_WAKE_MOST_NS)
 /* A member that wanted nothing for so long is none any more. */
 #define GONE_NS UINT64_C(5000000000)
 #define BEAT_NS UINT64_C(100000000)
@@ -48,7 +52,7 @@ static void carry_out(struct members *self, const struct sched_action *action, u
         else if (action->type == SCHED_OPEN)
                 mode = PAGE_MODE_OPEN;
         if (mode == PAGE_MODE_CLOSED) {
-                member->is_begun = false;
+                member->is_begun = member->is_left_told = false;
                 member->close_ns = now_ns;
                 tell_closed(self, action->member, now_ns);
                 return;
@@ -327,7 +331,7 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
         }
         if (core->is_draining && !is_running && !doubted_ns)
                 tell(self, at, SCHED_DRAINED, 0, now_ns);
-        if (core->is_draining && is_running)
+        if (core->is_draining && is_running && !core->shared_ns)
                 note_rest(self, at, claim, now_ns);
         wants = is_wanting(self, at, claim, now_ns, &member->look_ns);
         if (wants)
@@ -344,6 +348,35 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
                 member->look_ns = doubted_ns;
 }
 
+/* Who drains beside others says what it has left to do as if it were alone: that is its own part of
+ * the overlap, and it may be done as much later as it is held up. */
+static void hear_beside(struct members *self, uint16_t at, struct seat_claim *claim,
+                        uint64_t now_ns)
+{
+        const struct sched_member *core = &self->sched.member[at];
+        struct member *member = &self->member[at];
+        uint64_t until_ns = claim->running_until_ns;
+
+        tell(self, at, SCHED_TICK, 0, now_ns); /* so that the overlap is counted until now */
+        if (core->shared_ns <= 0)
+                return;
+        if (!member->is_left_told && until_ns > now_ns && until_ns - now_ns < LEFT_MOST_NS) {
+                member->is_left_told = true;
+                tell(self, at, SCHED_RESIDUAL, (int64_t)page_turn_left_ns(until_ns - now_ns),
+                     now_ns);
+        }
+        if (core->shared_ns > HELD_UP_NS)
+                claim->running_until_ns += (uint64_t)core->shared_ns;
+}
+
+static void hear_turn(struct members *self, uint16_t at, struct seat_claim *claim, uint64_t now_ns)
+{
+        if (claim->running_until_ns && self->sched.member[at].is_draining)
+                hear_beside(self, at, claim, now_ns);
+        if (claim->running_until_ns <= now_ns)
+                claim->running_until_ns = 0;
+}
+
 /* False: its page is gone. */
 static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
 {
@@ -352,6 +385,7 @@ static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
 
         if (!seat_read(member->seated->seat, member->share, now_ns, &claim))
                 return false;
+        hear_turn(self, at, &claim, now_ns);
         hear_claim(self, at, &claim, now_ns);
         return true;
 }

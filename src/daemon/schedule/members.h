@@ -37,6 +37,7 @@ struct member {
         uint64_t active_ns; /* when it last ran or wanted */
         uint64_t look_ns;   /* what it said holds until then, if it says nothing new */
         bool is_begun;      /* since its gate opened */
+        bool is_left_told;  /* since it closed: what is left of its work */
         bool is_doubted;    /* clamped, and seen to use what it did not hold */
 };
 

@@ -127,7 +127,7 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
                 .has_turn = turn & PAGE_TURN_TAKEN,
                 .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bank_ns)),
         };
-        if (turn & PAGE_TURN_TAKEN && page_turn_until_ns(turn) > now_ns)
+        if (turn & PAGE_TURN_TAKEN)
                 ret->running_until_ns = page_turn_until_ns(turn);
         return load_relaxed(shared_word(&seat->slots->magic)) == PAGE_SLOTS_MAGIC;
 }

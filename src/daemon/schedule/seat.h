@@ -50,7 +50,8 @@ struct seat_claim {
         /* When somebody last stood before the gate, and when work was last in flight; never in the
            future. */
         uint64_t wanted_ns, active_ns;
-        /* Until then some process has the session's turn, and work may be in flight; 0: none. */
+        /* Until then some process has the session's turn, and work may be in flight; perhaps over.
+           0: none. */
         uint64_t running_until_ns;
         bool has_turn; /* or had one that ended by the clock: what it launched may still run */
         /* What its own bucket still allows, as of when it was last filled; below 0: debt. */
