@@ -235,8 +235,12 @@ static void drained(const struct step *step)
                 histogram_add(&device->times.yield, step->now_ns - member->close_ns);
 }
 
-static bool is_beside_others(const struct sched *sched, const struct sched_member *member)
+bool sched_is_beside(const struct sched *sched, uint16_t place)
 {
+        const struct sched_member *member = &sched->member[place];
+
+        if (member->shared_ns > 2 * SCHED_WAKE_MOST_NS)
+                return true;
         for (unsigned i = sched->device[member->device].first; i != NOBODY;
              i = sched->member[i].next) {
                 if (&sched->member[i] != member && is_on(&sched->member[i]))
@@ -251,7 +255,7 @@ static void residual(const struct step *step)
 
         if (!member->is_draining)
                 return;
-        if (!is_beside_others(step->sched, member)) {
+        if (!sched_is_beside(step->sched, step->event->member)) {
                 member->empty_ns = time_after(step->now_ns, most_of(step->event->ns, 0));
                 return;
         }

@@ -248,6 +248,10 @@ void sched_skip(struct sched *sched, int64_t now_ns);
 /* Always later than the last step; SCHED_NEVER: nothing is due. */
 int64_t sched_next_ns(const struct sched *sched);
 
+/* On the device it is, or was in this turn, beside others, who hold it up; not merely one that
+ * opened a wake-up early. */
+bool sched_is_beside(const struct sched *sched, uint16_t member);
+
 /* What the member may still use under its cap, now; less than 0: debt. */
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member);
 

@@ -17,8 +17,6 @@
 #define MOST_NS UINT64_C(10000000000)
 /* A turn that ends sooner is one of which it was said what is left of it. */
 #define LEFT_MOST_NS UINT64_C(4000000)
-/* Others who were there for no longer came early for a turn, and hold up nothing. */
-#define HELD_UP_NS (2 * SCHED_WAKE_MOST_NS)
 /* A member that wanted nothing for so long is none any more. */
 #define GONE_NS UINT64_C(5000000000)
 #define BEAT_NS UINT64_C(100000000)
@@ -331,7 +329,7 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
         }
         if (core->is_draining && !is_running && !doubted_ns)
                 tell(self, at, SCHED_DRAINED, 0, now_ns);
-        if (core->is_draining && is_running && !core->shared_ns)
+        if (core->is_draining && is_running && !sched_is_beside(&self->sched, at))
                 note_rest(self, at, claim, now_ns);
         wants = is_wanting(self, at, claim, now_ns, &member->look_ns);
         if (wants)
@@ -358,15 +356,14 @@ static void hear_beside(struct members *self, uint16_t at, struct seat_claim *cl
         uint64_t until_ns = claim->running_until_ns;
 
         tell(self, at, SCHED_TICK, 0, now_ns); /* so that the overlap is counted until now */
-        if (core->shared_ns <= 0)
+        if (!sched_is_beside(&self->sched, at))
                 return;
         if (!member->is_left_told && until_ns > now_ns && until_ns - now_ns < LEFT_MOST_NS) {
                 member->is_left_told = true;
                 tell(self, at, SCHED_RESIDUAL, (int64_t)page_turn_left_ns(until_ns - now_ns),
                      now_ns);
         }
-        if (core->shared_ns > HELD_UP_NS)
-                claim->running_until_ns += (uint64_t)core->shared_ns;
+        claim->running_until_ns += (uint64_t)core->shared_ns;
 }
 
 static void hear_turn(struct members *self, uint16_t at, struct seat_claim *claim, uint64_t now_ns)
