@@ -55,10 +55,15 @@ static inline bool cost_is_long(const struct cost *cost)
 /* From now on it is not in doubt. */
 void cost_trust(uint64_t what);
 
-/* A launch of it is to be measured; it was, or never will be. */
-void cost_begin(uint64_t what);
-void cost_end(uint64_t what);
+/* A launch of it is to be measured; it was, or never will be. `age` is what cost_begin() said. */
+uint32_t cost_begin(uint64_t what);
+void cost_end(uint64_t what, uint32_t age);
 
-void cost_learn(uint64_t what, uint64_t sample_ns);
+/* Nothing is learned of a launch from before a cost_forget(). */
+void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns);
+
+/* Code is unloaded, or was: its handles may be other kernels' from then on. All are unknown
+ * again, since nobody tells which were its. */
+void cost_forget(void);
 
 #endif

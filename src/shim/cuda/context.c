@@ -14,6 +14,7 @@
 #include "shim/cuda/front.h"
 
 #include "common/atomic.h"
+#include "shim/cost.h"
 #include "shim/cuda/context_size.h"
 #include "shim/cuda/graph_mark.h"
 #include "shim/cuda/hooks.h"
@@ -111,6 +112,7 @@ static void owner_gone(uint32_t owner)
 {
         marks_owner_gone(owner);
         import_owner_gone(owner);
+        cost_forget();
         charge_drop_owner(owner);
 }
 

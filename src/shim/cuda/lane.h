@@ -59,6 +59,7 @@ struct marker {
         uint32_t pieces;  /* launches in between */
         uint64_t paid_ns; /* for them */
         uint64_t what;    /* the one kernel or graph in between, to be learned; 0: launches */
+        uint32_t age;     /* cost_begin()'s */
         bool is_graph;
         bool is_unknown;    /* was, when it was launched */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */

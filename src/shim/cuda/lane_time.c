@@ -129,7 +129,7 @@ static void measured(struct lane *lane, const struct marker *marker, int64_t fro
         uint64_t took_ns;
 
         if (marker->what)
-                cost_learn(marker->what, length_ns);
+                cost_learn(marker->what, marker->age, length_ns);
         lock_take(&work->lock);
         took_ns = spans_add(&work->spans, from_ns, to_ns);
         work->length_ns += length_ns;
@@ -172,7 +172,7 @@ static void take_off(struct lane *lane)
         const struct marker *marker = &lane->marker[lane->first];
 
         if (marker->what)
-                cost_end(marker->what);
+                cost_end(marker->what, marker->age);
         add_relaxed(&lane->work->in_flight_ns, -marker->paid_ns);
         add_relaxed(&lane->work->settled, 1);
         lane->first = (lane->first + 1) % LANE_MARKERS;
@@ -280,7 +280,7 @@ bool lane_mark(struct lane *lane, const struct marker *end)
         }
         lane->count++;
         if (marker->what)
-                cost_begin(marker->what);
+                marker->age = cost_begin(marker->what);
         add_relaxed(&lane->work->in_flight_ns, marker->paid_ns);
         return true;
 }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/cost.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/measure_elf.h"
@@ -113,6 +114,7 @@ CUresult hook_cuModuleUnload(CUmodule module)
 {
         struct charge taken;
 
+        cost_forget();
         charge_take(&taken, SPACE_MODULE, key_of(module));
         return settle_free(&taken, real.cuModuleUnload(module), SPACE_MODULE, key_of(module));
 }
@@ -163,6 +165,7 @@ CUresult hook_cuLibraryUnload(CUlibrary library)
 {
         struct charge taken;
 
+        cost_forget();
         charge_take(&taken, SPACE_MODULE, key_of(library));
         return settle_free(&taken, real.cuLibraryUnload(library), SPACE_MODULE, key_of(library));
 }

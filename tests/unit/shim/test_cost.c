@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define US UINT64_C(1000)
@@ -21,13 +23,21 @@ static uint64_t name(void)
         return last += 64;
 }
 
+static void learn(uint64_t what, uint64_t ns)
+{
+        uint32_t age = cost_begin(what);
+
+        cost_learn(what, age, ns);
+        cost_end(what, age);
+}
+
 static void what_was_never_measured_is_in_doubt(void **state)
 {
         uint64_t what = name();
 
         assert_true(cost_doubt(what) != 0);
         assert_int_equal(cost_of(what).estimate.samples, 0);
-        cost_learn(what, 20 * US);
+        learn(what, 20 * US);
         assert_true(cost_doubt(what) == 0);
         assert_int_equal(cost_of(what).estimate.mean_ns, 20 * US);
 }
@@ -43,7 +53,7 @@ static void what_is_long_is_in_doubt_however_well_it_is_known(void **state)
         struct cost cost;
 
         for (unsigned i = 0; i < 8; i++)
-                cost_learn(what, 3 * MS);
+                learn(what, 3 * MS);
         cost = cost_of(what);
         assert_true(cost_is_long(&cost));
         assert_true(cost_doubt(what) != 0);
@@ -54,10 +64,10 @@ static void what_was_long_once_is_not_long_for_ever(void **state)
 {
         uint64_t what = name();
 
-        cost_learn(what, 5 * MS);
+        learn(what, 5 * MS);
         assert_true(cost_doubt(what) != 0);
         for (unsigned i = 0; i < 40; i++)
-                cost_learn(what, 20 * US);
+                learn(what, 20 * US);
         assert_true(cost_doubt(what) == 0);
 }
 
@@ -65,22 +75,22 @@ static void what_becomes_long_is_in_doubt_again(void **state)
 {
         uint64_t what = name();
 
-        cost_learn(what, 20 * US);
-        cost_learn(what, 20 * MS);
+        learn(what, 20 * US);
+        learn(what, 20 * MS);
         assert_true(cost_doubt(what) != 0);
 }
 
 static void launches_that_are_to_be_measured_are_counted(void **state)
 {
         uint64_t what = name();
+        uint32_t age = cost_begin(what);
 
         cost_begin(what);
-        cost_begin(what);
-        cost_end(what);
+        cost_end(what, age);
         assert_int_equal(cost_of(what).pending, 1);
-        cost_learn(what, 20 * US);
-        cost_end(what);
-        cost_end(what);
+        cost_learn(what, age, 20 * US);
+        cost_end(what, age);
+        cost_end(what, age);
         assert_int_equal(cost_of(what).pending, 0);
 }
 
@@ -92,14 +102,58 @@ static void two_on_one_place_are_told_apart(void **state)
         do
                 other += 64;
         while (cost_place(other, COST_SHORT_BITS) != cost_place(first, COST_SHORT_BITS));
-        cost_learn(first, 20 * US);
-        cost_learn(other, 30 * US);
+        learn(first, 20 * US);
+        learn(other, 30 * US);
         assert_true(cost_doubt(other) == 0);
         assert_true(cost_doubt(first) != 0);
         assert_int_equal(cost_of(other).estimate.mean_ns, 30 * US);
         assert_int_equal(cost_of(first).estimate.samples, 0);
         cost_trust(first);
         assert_true(cost_doubt(first) == 0 && cost_doubt(other) != 0);
+}
+
+/* Its handle may be another kernel's, which takes what it takes. */
+static void nothing_is_known_of_who_bears_the_handle_of_what_was_unloaded(void **state)
+{
+        uint64_t what = name();
+
+        learn(what, 20 * US);
+        cost_forget();
+        assert_true(cost_doubt(what) != 0);
+        assert_int_equal(cost_of(what).estimate.samples, 0);
+        learn(what, 20 * MS);
+        assert_true(cost_doubt(what) != 0);
+}
+
+/* A program unloads what has ended; that it has is often seen only afterwards. */
+static void what_is_measured_after_it_was_unloaded_teaches_nothing(void **state)
+{
+        uint64_t what = name();
+        uint32_t before = cost_begin(what), after;
+
+        cost_forget();
+        after = cost_begin(what);
+        cost_learn(what, before, 20 * US);
+        cost_end(what, before);
+        assert_true(cost_doubt(what) != 0);
+        assert_int_equal(cost_of(what).estimate.samples, 0);
+        assert_int_equal(cost_of(what).pending, 1);
+        cost_end(what, after);
+}
+
+static void a_forked_child_knows_nothing(void **state)
+{
+        uint64_t what = name();
+        int status;
+        pid_t child;
+
+        learn(what, 20 * US);
+        child = fork();
+        if (child == 0)
+                _exit(cost_doubt(what) != 0 && cost_of(what).estimate.samples == 0 ? 0 : 1);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_true(cost_doubt(what) == 0);
 }
 
 int main(void)
@@ -112,6 +166,9 @@ int main(void)
                 cmocka_unit_test(what_becomes_long_is_in_doubt_again),
                 cmocka_unit_test(launches_that_are_to_be_measured_are_counted),
                 cmocka_unit_test(two_on_one_place_are_told_apart),
+                cmocka_unit_test(nothing_is_known_of_who_bears_the_handle_of_what_was_unloaded),
+                cmocka_unit_test(what_is_measured_after_it_was_unloaded_teaches_nothing),
+                cmocka_unit_test(a_forked_child_knows_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
