@@ -12,11 +12,14 @@
  *
  * Who changes it works on a copy that is nobody else's, and puts that in the record's place, if the
  * record is still the one that was copied; otherwise nothing has happened, and it begins anew. So
- * whoever is stopped or killed, at any point, holds nobody up and leaves nothing half made: what
- * was not put in place is not there. Effects elsewhere come after the commit.
+ * whoever is killed, at any point, holds nobody up and leaves nothing half made: what was not put
+ * in place is not there. Nor does who is stopped, while there are copies left for the others.
+ * Effects elsewhere come after the commit.
  *
  * There is room for CELL_COPIES of a record. Who writes one holds its robust mutex; a process that
- * is stopped keeps what it holds. When none is left the others wait.
+ * is stopped keeps what it holds. One copy is the record and one is for who goes on, so up to
+ * CELL_COPIES - 2 may be stopped as they write; with one more the others wait until it goes on or
+ * ends.
  */
 #ifndef ALIQUOT_SIM_NODE_CELL_H
 #define ALIQUOT_SIM_NODE_CELL_H
