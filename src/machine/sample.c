@@ -319,38 +319,73 @@ static int16_t percent(unsigned told_percent)
         return told_percent <= 100 ? (int16_t)told_percent : -1;
 }
 
-/* A share is told of the time since the stamp that was seen last, which may lie before the look
- * before this one. */
-static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t seen_us,
-                        uint64_t elapsed_ns)
+/* NULL: of that process nothing was told, or that is forgotten. */
+static struct sampler_stamp *find_stamp(struct sampler_card *card, uint32_t pid)
 {
-        uint64_t span_us = seen_us ? share->timeStamp - seen_us : 0;
+        for (unsigned i = 0; i < card->stamp_count; i++) {
+                if (card->stamp[i].pid == pid)
+                        return &card->stamp[i];
+        }
+        return NULL;
+}
+
+/* Where there is no room the oldest one is forgotten. */
+static struct sampler_stamp *make_stamp(struct sampler_card *card, uint64_t *forgotten_us)
+{
+        struct sampler_stamp *oldest = card->stamp;
+
+        if (card->stamp_count < SAMPLER_STAMPS)
+                return &card->stamp[card->stamp_count++];
+        for (unsigned i = 1; i < SAMPLER_STAMPS; i++) {
+                if (card->stamp[i].seen_us < oldest->seen_us)
+                        oldest = &card->stamp[i];
+        }
+        if (oldest->seen_us > *forgotten_us)
+                *forgotten_us = oldest->seen_us;
+        return oldest;
+}
+
+/* A share is told of the time since the stamp that was asked with, or since the process's own where
+ * that is later; that may lie before the look before this one. */
+static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t asked_us,
+                        uint64_t own_us, uint64_t elapsed_ns)
+{
+        uint64_t since_us = asked_us > own_us && asked_us < share->timeStamp ? asked_us : own_us;
+        uint64_t span_us = since_us ? share->timeStamp - since_us : 0;
         uint64_t span_ns = span_us < elapsed_ns / 1000 ? span_us * 1000 : elapsed_ns;
 
         return percent(share->smUtil) > 0 ? span_ns / 100 * share->smUtil : 0;
 }
 
+/* Each process has stamps of its own: another one's newer stamp makes none of them old. So the next
+ * look asks since the oldest of these. */
 static void add_shares(struct sampler_card *card, uint64_t elapsed_ns, struct sample *sample,
                        unsigned device, const nvmlProcessUtilizationSample_t *shares,
                        unsigned count)
 {
-        uint64_t seen_us = card->seen_us;
+        uint64_t oldest_us = UINT64_MAX, forgotten_us = card->forgotten_us;
 
         for (unsigned i = 0; i < count; i++) {
-                struct sample_process *found;
+                struct sample_process *found = find(sample, shares[i].pid, device);
+                struct sampler_stamp *stamp = find_stamp(card, shares[i].pid);
 
-                if (shares[i].timeStamp <= card->seen_us)
+                if (shares[i].timeStamp <= (stamp ? stamp->seen_us : card->forgotten_us))
                         continue; /* some drivers repeat old ones */
-                found = find(sample, shares[i].pid, device);
                 if (found) {
                         found->busy_percent = percent(shares[i].smUtil);
                         found->memory_percent = percent(shares[i].memUtil);
-                        found->busy_ns = busy_ns(&shares[i], card->seen_us, elapsed_ns);
+                        found->busy_ns = busy_ns(&shares[i], card->seen_us,
+                                                 stamp ? stamp->seen_us : 0, elapsed_ns);
                 }
-                if (shares[i].timeStamp > seen_us)
-                        seen_us = shares[i].timeStamp;
+                if (!stamp)
+                        stamp = make_stamp(card, &forgotten_us);
+                *stamp = (struct sampler_stamp){ shares[i].pid, shares[i].timeStamp };
+                if (shares[i].timeStamp < oldest_us)
+                        oldest_us = shares[i].timeStamp;
         }
-        card->seen_us = seen_us;
+        card->forgotten_us = forgotten_us;
+        if (oldest_us != UINT64_MAX)
+                card->seen_us = oldest_us;
 }
 
 /* Who is not told of did nothing. */

@@ -26,6 +26,7 @@
 
 #define SAMPLE_NONE UINT64_MAX
 #define SAMPLE_LISTS 3u
+#define SAMPLER_STAMPS 256u /* a card; with more processes the oldest are forgotten */
 
 /* Bits: which of the driver's lists a process is in. */
 enum sample_kind { SAMPLE_COMPUTE = 1, SAMPLE_GRAPHICS = 2, SAMPLE_MPS = 4 };
@@ -84,11 +85,19 @@ struct sample_nvml {
         __typeof__(nvmlEventSetWait_v2) *event_wait;
 };
 
+struct sampler_stamp {
+        uint32_t pid;
+        uint64_t seen_us; /* of the latest share that was read */
+};
+
 struct sampler_card {
         uint8_t uuid[16];
         nvmlDevice_t handle;
-        uint64_t seen_us; /* what of its processes' shares was read already, by its stamps */
-        uint64_t read_ns; /* when that was, by clock_now_ns() */
+        uint64_t seen_us;      /* the oldest of its processes' shares that were read last */
+        uint64_t read_ns;      /* when that was, by clock_now_ns() */
+        uint64_t forgotten_us; /* no stamp that found no room was later */
+        unsigned stamp_count;
+        struct sampler_stamp stamp[SAMPLER_STAMPS]; /* of the processes told of, in no order */
         uint64_t ecc_corrected, ecc_uncorrected;
         uint64_t xids;
         uint32_t xid_last;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define CROWD 200u
+#define CROWD 300u
 
 /* What the fake driver answers. */
 static struct {
@@ -25,7 +25,7 @@ static struct {
         unsigned count[SAMPLE_LISTS];
         nvmlProcessInfo_t info[SAMPLE_LISTS][CROWD];
         unsigned share_count;
-        nvmlProcessUtilizationSample_t share[4];
+        nvmlProcessUtilizationSample_t share[CROWD];
         unsigned long long asked_since_us;
         unsigned xids;
         unsigned long long ecc;
@@ -318,19 +318,61 @@ static void who_was_busy_since_the_last_look(void **state)
         assert_int_equal(sample.process[2].busy_percent, 0);
         /* The driver repeats what it said before. */
         take();
-        assert_int_equal(driver.asked_since_us, 100);
+        assert_int_equal(driver.asked_since_us, 90);
         assert_int_equal(sample.process[0].busy_percent, 0);
         driver.shares_rc = NVML_ERROR_NOT_SUPPORTED;
         take();
         assert_int_equal(sample.process[0].busy_percent, -1);
 }
 
+static void share(unsigned pid, unsigned percent, unsigned long long stamp_us)
+{
+        driver.share[driver.share_count++] = (nvmlProcessUtilizationSample_t){
+                .pid = pid, .timeStamp = stamp_us, .smUtil = percent
+        };
+}
+
+/* The driver samples each process at a time of its own. */
+static void who_was_sampled_before_another_was_busy_all_the_same(void **state)
+{
+        process(0, 7, MIB);
+        process(0, 8, MIB);
+        share(7, 10, 9000);
+        share(8, 10, 1000);
+        take();
+        driver.share_count = 0;
+        share(7, 10, 9000);
+        share(8, 80, 6000);
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+        take();
+        assert_int_equal(driver.asked_since_us, 1000);
+        assert_int_equal(sample.process[0].busy_percent, 0); /* that was told before */
+        assert_int_equal(sample.process[1].busy_percent, 80);
+        assert_int_equal(sample.process[1].busy_ns, 4000000);
+}
+
+/* However many there are: of those beyond the table's room nothing counts twice. */
+static void a_crowd_is_busy_at_each_look(void **state)
+{
+        for (unsigned look = 1; look <= 3; look++) {
+                driver.count[0] = driver.share_count = 0;
+                for (unsigned pid = 1; pid <= CROWD; pid++) {
+                        process(0, pid, MIB);
+                        share(pid, 50, 1000 * look);
+                }
+                take();
+                for (unsigned i = 0; i < CROWD; i++)
+                        assert_int_equal(sample.process[i].busy_percent, 50);
+        }
+        take();
+        for (unsigned i = 0; i < CROWD; i++)
+                assert_int_equal(sample.process[i].busy_percent, 0);
+}
+
 static void one_share(unsigned percent, unsigned long long stamp_us)
 {
-        driver.share_count = 1;
-        driver.share[0] = (nvmlProcessUtilizationSample_t){ .pid = 7,
-                                                            .timeStamp = stamp_us,
-                                                            .smUtil = percent };
+        driver.share_count = 0;
+        share(7, percent, stamp_us);
 }
 
 /* A share is of the time since the stamp before; but of no more than there was between the looks.
@@ -404,6 +446,8 @@ int main(void)
                 STORY(a_process_whose_bytes_are_not_told_is_there_all_the_same),
                 STORY(more_processes_than_were_expected_are_all_there),
                 STORY(who_was_busy_since_the_last_look),
+                STORY(who_was_sampled_before_another_was_busy_all_the_same),
+                STORY(a_crowd_is_busy_at_each_look),
                 STORY(for_how_long_it_was_busy),
                 STORY(critical_errors_are_counted),
                 STORY(a_look_at_processes_asks_for_nothing_else),
