@@ -101,9 +101,12 @@ static void have_it_changed(void)
 
 static void sample(unsigned at, uint64_t begin_ns)
 {
-        uint64_t now_ns = clock_now_ns();
+        uint64_t now_ns = clock_now_ns(), busy_ns;
+        struct error err;
 
-        load.sample[at] = (struct load_sample){ now_ns - begin_ns, spin_busy_ns(&load.spin) };
+        if (spin_busy_ns(&load.spin, &busy_ns, &err) < 0)
+                die(&err);
+        load.sample[at] = (struct load_sample){ now_ns - begin_ns, busy_ns };
         store_release(&load.row->sampled, at + 1);
 }
 

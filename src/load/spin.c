@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/spin.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/atomic.h"
@@ -8,12 +10,16 @@
 #define SIM_MODULE "aliquot-sim builtin"
 #define SIM_KERNEL "spin_ns"
 #define PTX_KERNEL "spin"
-#define RING 262144u /* stamps: a second of kernels of 4 us */
+#define TEXT(number) TEXT_OF(number)
+#define TEXT_OF(number) #number
+#define RING_TEXT TEXT(SPIN_RING)
+#define STAMP_TEXT TEXT(SPIN_STAMP_BYTES)
 
-struct spin_stamp {
-        uint64_t begin_ns;
-        _Atomic uint64_t end_ns; /* written last; 0: not yet */
-};
+_Static_assert((SPIN_RING & (SPIN_RING - 1)) == 0, "kernels are counted modulo 2^32");
+_Static_assert(sizeof(struct spin_stamp) == SPIN_STAMP_BYTES, "as the kernel has it");
+_Static_assert(offsetof(struct spin_stamp, begin_ns) == 0, "as the kernel has it");
+_Static_assert(offsetof(struct spin_stamp, end_ns) == 8, "as the kernel has it");
+_Static_assert(offsetof(struct spin_stamp, number) == 16, "as the kernel has it");
 
 /* PTX that every driver since CUDA 9 compiles for every device since Maxwell. */
 const char spin_ptx[] =
@@ -23,7 +29,7 @@ const char spin_ptx[] =
         ".visible .entry spin(.param .u64 ns, .param .u64 stamps, .param .u64 count)\n"
         "{\n"
         "        .reg .pred %again;\n"
-        "        .reg .b32 %at;\n"
+        "        .reg .b32 %number, %at;\n"
         "        .reg .b64 %ns, %stamps, %count, %begin, %end, %spent, %place;\n"
         "        mov.u64 %begin, %globaltimer;\n"
         "        ld.param.u64 %ns, [ns];\n"
@@ -34,11 +40,12 @@ const char spin_ptx[] =
         "        sub.u64 %spent, %end, %begin;\n"
         "        setp.lt.u64 %again, %spent, %ns;\n"
         "        @%again bra AGAIN;\n"
-        "        atom.global.add.u32 %at, [%count], 1;\n"
-        "        and.b32 %at, %at, 262143;\n"
-        "        mul.wide.u32 %place, %at, 16;\n"
+        "        atom.global.add.u32 %number, [%count], 1;\n"
+        "        rem.u32 %at, %number, " RING_TEXT ";\n"
+        "        mul.wide.u32 %place, %at, " STAMP_TEXT ";\n"
         "        add.u64 %place, %stamps, %place;\n"
         "        st.volatile.global.u64 [%place], %begin;\n"
+        "        st.volatile.global.u32 [%place+16], %number;\n"
         "        membar.sys;\n"
         "        st.volatile.global.u64 [%place+8], %end;\n"
         "        ret;\n"
@@ -69,8 +76,8 @@ static int open_real(struct spin *spin, struct error *err)
         spin->judge = LOAD_JUDGE_STAMPS;
         TRY(cuModuleLoadData(&module, spin_ptx));
         TRY(cuModuleGetFunction(&spin->function, module, PTX_KERNEL));
-        TRY(cuMemHostAlloc(&ring, RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP));
-        memset(ring, 0, RING * sizeof(*spin->stamp));
+        TRY(cuMemHostAlloc(&ring, SPIN_RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP));
+        memset(ring, 0, SPIN_RING * sizeof(*spin->stamp));
         spin->stamp = ring;
         TRY(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0));
         TRY(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)));
@@ -88,15 +95,20 @@ int spin_open(struct spin *spin, uint64_t ns, struct error *err)
         return spin->engine ? open_simulated(spin, err) : open_real(spin, err);
 }
 
-/* In the order in which they ended, or nearly: what overlaps counts once. */
-static uint64_t read_stamps(struct spin *spin)
+/* In the order in which they ended, or nearly: what overlaps counts once. Where the kernels were a
+ * round ahead, stamps of the round before are lost. */
+static int read_stamps(struct spin *spin, struct error *err)
 {
         for (;;) {
-                struct spin_stamp *stamp = &spin->stamp[spin->next % RING];
+                struct spin_stamp *stamp = &spin->stamp[spin->next % SPIN_RING];
                 uint64_t end_ns = load_acquire(&stamp->end_ns), begin_ns = stamp->begin_ns;
 
                 if (!end_ns)
-                        return spin->busy_ns;
+                        return 0;
+                if (stamp->number != spin->next)
+                        return fail(err, -EOVERFLOW,
+                                    "more than %d kernels ended between two looks at their times",
+                                    SPIN_RING);
                 if (begin_ns < spin->until_ns)
                         begin_ns = spin->until_ns;
                 if (end_ns > begin_ns) {
@@ -108,7 +120,10 @@ static uint64_t read_stamps(struct spin *spin)
         }
 }
 
-uint64_t spin_busy_ns(struct spin *spin)
+int spin_busy_ns(struct spin *spin, uint64_t *ret, struct error *err)
 {
-        return spin->engine ? spin->engine((const unsigned char *)&spin->uuid) : read_stamps(spin);
+        int rc = spin->engine ? 0 : read_stamps(spin, err);
+
+        *ret = spin->engine ? spin->engine((const unsigned char *)&spin->uuid) : spin->busy_ns;
+        return rc;
 }

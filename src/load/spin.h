@@ -15,6 +15,17 @@
 #include "load/driver.h"
 #include "proto/load.h"
 
+/* Stamps, a power of two: a second of kernels of 4 us. */
+#define SPIN_RING 262144
+#define SPIN_STAMP_BYTES 24
+
+/* What a kernel leaves. */
+struct spin_stamp {
+        uint64_t begin_ns;
+        _Atomic uint64_t end_ns; /* written last; 0: not yet */
+        uint32_t number;         /* of kernels so far, modulo 2^32 */
+};
+
 struct spin {
         enum load_judge judge;
         CUfunction function;
@@ -32,8 +43,9 @@ struct spin {
 /* For the current context of device 0. */
 int spin_open(struct spin *spin, uint64_t ns, struct error *err);
 
-/* GPU time of this process so far; one thread, at least once a second. */
-uint64_t spin_busy_ns(struct spin *spin);
+/* GPU time of this process so far; one thread, at least once in SPIN_RING kernels: -EOVERFLOW if it
+ * came too late, and some of it is not known. */
+int spin_busy_ns(struct spin *spin, uint64_t *ret, struct error *err);
 
 /* For who would assemble it. */
 extern const char spin_ptx[];
