@@ -44,16 +44,24 @@ static int file_make(uint64_t bytes)
 /* `bytes` of the file, at a multiple of a chunk's size. NULL when there is no room for it. */
 static char *file_map(int fd, uint64_t bytes)
 {
-        char *base = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
+        char *room = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        uint64_t skew = (uintptr_t)base % CHUNK_BYTES;
+        uint64_t skew = (uintptr_t)room % CHUNK_BYTES;
+        uint64_t before = skew ? CHUNK_BYTES - skew : 0;
+        char *base;
 
-        if (base == MAP_FAILED)
+        if (room == MAP_FAILED)
                 return NULL;
-        base += skew ? CHUNK_BYTES - skew : 0;
-        base = mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
-                    0);
-        return base != MAP_FAILED ? base : NULL;
+        base = mmap(room + before, bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
+        if (base == MAP_FAILED) {
+                munmap(room, bytes + CHUNK_BYTES);
+                return NULL;
+        }
+        if (before)
+                munmap(room, before);
+        munmap(base + bytes, CHUNK_BYTES - before);
+        return base;
 }
 
 static bool table_make(struct arena *arena)
@@ -96,8 +104,10 @@ bool arena_open(struct arena *arena, unsigned unit)
                         continue;
                 base = file_map(arena->fd, bytes);
                 arena->bytes = bytes;
+                if (base && arena_begin(arena, base))
+                        return true;
                 if (base)
-                        return arena_begin(arena, base);
+                        munmap(base, bytes);
                 close(arena->fd);
         }
         return false;

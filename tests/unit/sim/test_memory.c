@@ -6,8 +6,10 @@
 #include "memory_stage.h"
 #include <pthread.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static CUcontext context;
@@ -375,9 +377,45 @@ static void a_checkpointed_process_holds_nothing(void **state)
         assert_ok(cuMemFree_v2(a));
 }
 
+static uint64_t address_space(void)
+{
+        unsigned long pages = 0;
+        FILE *file = fopen("/proc/self/statm", "re");
+
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%lu", &pages), 1);
+        fclose(file);
+        return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* There is room for the mapping that is tried first, and none for what goes with it: a smaller one
+ * does, and nothing is left of the first. */
+static void address_space_that_does_not_suffice_is_given_back(void **state)
+{
+        struct rlimit usual, tight;
+        CUcontext second;
+        uint64_t before;
+        CUdeviceptr a;
+
+        assert_ok(cuCtxCreate_v2(&second, 0, 1));
+        assert_int_equal(getrlimit(RLIMIT_AS, &usual), 0);
+        before = address_space();
+        tight = usual;
+        tight.rlim_cur = before + 64 * GIB + 2 * MIB + MIB / 4;
+        assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+        assert_ok(cuMemAlloc_v2(&a, 3 * MIB));
+        assert_int_equal(setrlimit(RLIMIT_AS, &usual), 0);
+        assert_true(address_space() < before + 33 * GIB);
+        memset((void *)(uintptr_t)a, 0x5a, 3 * MIB);
+        assert_ok(cuMemFree_v2(a));
+        assert_ok(cuCtxDestroy_v2(second));
+        assert_ok(cuCtxSetCurrent(context));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(address_space_that_does_not_suffice_is_given_back),
                 cmocka_unit_test(plain_memory_counts_the_bytes_asked_for),
                 cmocka_unit_test(a_block_is_freed_once_and_only_at_its_start),
                 cmocka_unit_test(the_device_holds_exactly_its_memory),
