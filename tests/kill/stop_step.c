@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,20 +71,37 @@ static pid_t find_thread(pid_t pid, const char *name)
         return found;
 }
 
-/* To its next stop of the kind asked for. False: it takes too long, or is gone. */
-static bool step(pid_t thread, int request)
+/* The signal that the stop holds up; 0: it is a step, or the stop of the whole process. */
+static int signal_of(int status)
+{
+        int signal = WSTOPSIG(status);
+        bool is_event = status >> 16 != 0;
+
+        return is_event || signal == SIGTRAP || signal == (SIGTRAP | 0x80) ? 0 : signal;
+}
+
+/* To its next stop of the kind asked for. What is `held`, and what comes meanwhile, it has on the
+ * way. False: it takes too long, or is gone. */
+static bool step(pid_t thread, int request, int *held)
 {
         int status;
 
-        return ptrace(request, thread, NULL, NULL) == 0 &&
-               waitpid(thread, &status, __WALL) == thread && WIFSTOPPED(status);
+        do {
+                if (ptrace(request, thread, NULL, (void *)(intptr_t)*held) < 0)
+                        return false;
+                *held = 0;
+                if (waitpid(thread, &status, __WALL) != thread || !WIFSTOPPED(status))
+                        return false;
+                *held = signal_of(status);
+        } while (*held);
+        return true;
 }
 
 int main(int argc, char **argv)
 {
         const struct sigaction late = { .sa_handler = be_late };
         pid_t pid, thread;
-        int status;
+        int held, status;
 
         if (argc != 6)
                 return 2;
@@ -94,14 +112,15 @@ int main(int argc, char **argv)
         must(ptrace(PTRACE_SEIZE, thread, NULL, PTRACE_O_TRACESYSGOOD) == 0, "seize");
         alarm(LATE_SECONDS);
         must(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) == 0, "interrupt");
-        must(waitpid(thread, &status, __WALL) == thread, "wait");
+        must(waitpid(thread, &status, __WALL) == thread && WIFSTOPPED(status), "wait");
+        held = signal_of(status);
         /* Each call is stopped at twice, before and after it. */
         for (long i = 2 * strtol(argv[3], NULL, 10); i > 0 && !is_late; i--)
-                is_late |= !step(thread, PTRACE_SYSCALL);
+                is_late |= !step(thread, PTRACE_SYSCALL, &held);
         for (long i = strtol(argv[4], NULL, 10); i > 0 && !is_late; i--)
-                is_late |= !step(thread, PTRACE_SINGLESTEP);
+                is_late |= !step(thread, PTRACE_SINGLESTEP, &held);
         must(kill(pid, (int)strtol(argv[5], NULL, 10)) == 0, "kill");
-        ptrace(PTRACE_DETACH, thread, NULL, NULL);
+        ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)held);
         puts(is_late ? "elsewhere" : "there");
         return 0;
 }

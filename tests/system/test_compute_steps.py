@@ -10,6 +10,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -72,6 +73,37 @@ def scene(sim):
     scene = Scene(sim)
     yield scene
     assert scene.reached >= 3  # a thread may sleep for longer than is waited
+
+
+HEARS = """
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: print("heard", flush=True))
+print("ready", flush=True)
+while True:
+    pass
+"""
+
+
+def is_traced(pid):
+    return "TracerPid:\t0\n" not in pathlib.Path(f"/proc/{pid}/status").read_text()
+
+
+def test_a_signal_that_comes_between_two_steps_is_not_lost(build):
+    """Of the tool: a program that is run to a step is told what it would have been told without it."""
+    with subprocess.Popen([sys.executable, "-c", HEARS], stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == "ready\n"
+            thread, = names_of_threads(program.pid)
+            with subprocess.Popen([build.folder / "tests/kill/stop-step", str(program.pid), thread, "0", "300000",
+                                   str(int(signal.SIGCONT))]) as tool:
+                wait_for(lambda: is_traced(program.pid) or tool.poll() is not None)
+                program.send_signal(signal.SIGUSR1)
+                if tool.wait(HANG_SECONDS) == 77:
+                    pytest.skip("another process may not be traced here")
+            program.send_signal(signal.SIGTERM)
+            assert program.stdout.read() == "heard\n"
+        finally:
+            program.kill()
 
 
 @pytest.mark.parametrize("thread", ("load", "aliquot"))
