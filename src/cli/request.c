@@ -142,15 +142,14 @@ static const struct argp_option sim_options[] = {
 };
 
 static const struct argp_option limits_options[] = {
-        { "memory", KEY_MEMORY, "SIZE", 0, "4GiB for every GPU, or for some: 0=4GiB,GPU-3f=25%",
-          0 },
+        { "memory", KEY_MEMORY, "SIZE", 0, "4GiB of each GPU, or 0=4GiB,GPU-3f=25%", 0 },
         { "context", KEY_CONTEXT, "charge|free", 0, "Whether a context counts (default: charge)",
           0 },
         { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "What the card calls itself", 0 },
         { "compute", KEY_COMPUTE, "PCT", 0, "At most 30% of a GPU's time, or 0=30,GPU-3f=50", 0 },
-        { "guarantee", KEY_GUARANTEE, "PCT", OPTION_HIDDEN, "", 0 },
-        { "weight", KEY_WEIGHT, "N", OPTION_HIDDEN, "", 0 },
-        { "priority", KEY_PRIORITY, "WORD", OPTION_HIDDEN, "", 0 },
+        { "guarantee", KEY_GUARANTEE, "PCT", 0, "As much is certain (with a daemon)", 0 },
+        { "weight", KEY_WEIGHT, "N", 0, "Of its share among equals (100 is usual)", 0 },
+        { "priority", KEY_PRIORITY, "WORD", 0, "Who goes first: rt, normal or batch", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, NULL, OPTION_HIDDEN, "", 0 },
         { 0 },
 };
@@ -163,8 +162,7 @@ static const struct argp_option life_options[] = {
 };
 
 static const struct argp_option session_options[] = {
-        { "session", KEY_SESSION, "NAME", 0, "Join this session, or make it (default: a fresh one)",
-          0 },
+        { "session", KEY_SESSION, "NAME", 0, "Join or make this one (default: a fresh one)", 0 },
         { 0 },
 };
 

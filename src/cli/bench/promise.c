@@ -7,13 +7,14 @@
 
 #include "cli/bench/mix.h"
 
-#define FLOOR 0.01 /* of those below rt, all together */
+#define FLOOR 0.01 /* divided among those below rt */
 #define HALVINGS 60u
 
 /* The sessions that want the GPU at a moment. */
 struct asked {
         unsigned count;
-        double cap[MIX_SESSIONS], guarantee[MIX_SESSIONS], weight[MIX_SESSIONS];
+        double cap[MIX_SESSIONS], weight[MIX_SESSIONS];
+        double least[MIX_SESSIONS]; /* what others cannot take: its guarantee, or its floor */
         bool wants[MIX_SESSIONS];
         enum mix_class class[MIX_SESSIONS];
 };
@@ -21,6 +22,24 @@ struct asked {
 static double least(double a, double b)
 {
         return a < b ? a : b;
+}
+
+static double most(double a, double b)
+{
+        return a > b ? a : b;
+}
+
+static void add_floor(struct asked *asked)
+{
+        unsigned below = 0;
+
+        for (unsigned i = 0; i < asked->count; i++)
+                below += asked->wants[i] && asked->class[i] != MIX_RT;
+        for (unsigned i = 0; i < asked->count; i++) {
+                if (asked->wants[i] && asked->class[i] != MIX_RT)
+                        asked->least[i] =
+                                most(asked->least[i], least(asked->cap[i], FLOOR / below));
+        }
 }
 
 static struct asked ask(const struct mix *mix, uint64_t at_ns)
@@ -37,20 +56,19 @@ static struct asked ask(const struct mix *mix, uint64_t at_ns)
                 }
                 asked.wants[i] = at_ns >= session->from_ns && at_ns < session->until_ns;
                 asked.cap[i] = (double)cap_ppm / MIX_WHOLE_PPM;
-                asked.guarantee[i] =
+                asked.least[i] =
                         asked.wants[i] ? (double)session->guarantee_ppm / MIX_WHOLE_PPM : 0;
                 asked.weight[i] = session->weight;
                 asked.class[i] = session->class;
         }
+        add_floor(&asked);
         return asked;
 }
 
 /* What a session of the class has where a unit of weight has `level`. */
 static double at_level(const struct asked *asked, unsigned i, double level)
 {
-        double share = asked->weight[i] * level;
-
-        return least(asked->cap[i], share > asked->guarantee[i] ? share : asked->guarantee[i]);
+        return least(asked->cap[i], most(asked->weight[i] * level, asked->least[i]));
 }
 
 static double sum_at(const struct asked *asked, enum mix_class class, double level)
@@ -64,7 +82,7 @@ static double sum_at(const struct asked *asked, enum mix_class class, double lev
         return sum;
 }
 
-/* The class gets `left`, its guarantees included; returns what it leaves. */
+/* The class gets `left`, what is certain of it included; returns what it leaves. */
 static double fill(const struct asked *asked, enum mix_class class, double left, double *ret)
 {
         double low = 0, high = 1; /* at a level of 1 the lightest has all it may */
@@ -84,18 +102,16 @@ static double fill(const struct asked *asked, enum mix_class class, double left,
         return left - sum_at(asked, class, low);
 }
 
-/* What is not to be had by a class, as it is promised to those behind it. */
+/* What is not to be had by a class, as it is certain for those behind it. */
 static double kept_for_later(const struct asked *asked, enum mix_class class)
 {
-        double guarantees = 0, caps = 0;
+        double kept = 0;
 
         for (unsigned i = 0; i < asked->count; i++) {
-                if (asked->wants[i] && asked->class[i] > class) {
-                        guarantees += asked->guarantee[i];
-                        caps += asked->cap[i];
-                }
+                if (asked->wants[i] && asked->class[i] > class)
+                        kept += asked->least[i];
         }
-        return guarantees > FLOOR ? guarantees : least(FLOOR, caps);
+        return kept;
 }
 
 void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS])

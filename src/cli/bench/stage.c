@@ -24,6 +24,8 @@
 #define LOOK_NS 500000
 #define LOOKS_WITHOUT_PROGRESS 240000u /* 2 minutes: something hangs */
 #define MICRO_PERCENT_PER_PPM 100u
+/* So much longer than they are used sessions stay, if nobody is left to remove them. */
+#define REST_NS (300 * UINT64_C(1000000000))
 
 const char *stage_name(const struct stage *stage, unsigned at, char ret[STAGE_NAME_BYTES])
 {
@@ -188,14 +190,17 @@ static const char *percent_of(uint32_t ppm, char ret[SIZE_TEXT_BYTES])
         return size_canonical(&size, ret);
 }
 
-static int make_session(struct stage *stage, const struct mix *mix, unsigned at, struct error *err)
+static int make_session(struct stage *stage, const struct record *record, unsigned at,
+                        struct error *err)
 {
-        const struct mix_session *session = &mix->session[at];
+        const struct mix_session *session = &record->mix.session[at];
         char name[STAGE_NAME_BYTES], cap[SIZE_TEXT_BYTES], guarantee[SIZE_TEXT_BYTES];
         struct client_share share = { .memory_bytes = stage->session_bytes };
         struct client_wish wish = { .name = stage_name(stage, at, name),
                                     .share_count = 1,
                                     .share = &share,
+                                    .has_ttl = true,
+                                    .ttl_ns = record->samples * record->period_ns + REST_NS,
                                     .priority = mix_class_names[session->class],
                                     .weight = session->weight };
         int rc;
@@ -361,7 +366,7 @@ int stage_play(struct stage *stage, struct record *record, struct error *err)
         int rc = make_page(stage, record, err);
 
         for (unsigned i = 0; rc == 0 && i < record->mix.count; i++)
-                rc = make_session(stage, &record->mix, i, err);
+                rc = make_session(stage, record, i, err);
         for (unsigned i = 0; rc == 0 && i < record->mix.count; i++)
                 rc = stage_start_program(stage, &record->mix, i, err);
         if (rc == 0)

@@ -52,7 +52,9 @@ static void test_one_moment(void **state)
                 { "guarantee=60,weight=1 weight=10000", { 0.6, 0.4 } },
                 { "guarantee=20,weight=300 weight=100", { 0.75, 0.25 } },
                 { "rt batch", { 0.99, 0.01 } },
-                { "40,rt normal batch", { 0.4, 0.59, 0.01 } },
+                { "40,rt normal batch", { 0.4, 0.595, 0.005 } },
+                { "rt normal batch", { 0.99, 0.005, 0.005 } },
+                { "rt weight=300 normal", { 0.99, 0.005, 0.005 } },
                 { "rt batch,guarantee=30", { 0.7, 0.3 } },
                 { "rt,+5s batch", { 0, 1 } },
         };
