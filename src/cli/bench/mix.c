@@ -97,18 +97,36 @@ static int read_change(const char *item, struct mix_session *session, struct err
         return rc;
 }
 
+/* What an item says; each but a change is said once. */
+enum said {
+        SAID_CHANGE,
+        SAID_CAP = 1 << 0,
+        SAID_GUARANTEE = 1 << 1,
+        SAID_WEIGHT = 1 << 2,
+        SAID_CLASS = 1 << 3,
+        SAID_KIND = 1 << 4,
+        SAID_LENGTH = 1 << 5,
+        SAID_FROM = 1 << 6,
+        SAID_UNTIL = 1 << 7,
+};
+
+static int saying(int rc, enum said said)
+{
+        return rc < 0 ? rc : (int)said;
+}
+
 static int read_named(const char *item, struct mix_session *session, struct error *err)
 {
         const char *value = strchr(item, '=') + 1;
 
         if (strncmp(item, "compute=", 8) == 0)
-                return read_part(value, false, &session->cap_ppm, err);
+                return saying(read_part(value, false, &session->cap_ppm, err), SAID_CAP);
         if (strncmp(item, "guarantee=", 10) == 0)
-                return read_part(value, true, &session->guarantee_ppm, err);
+                return saying(read_part(value, true, &session->guarantee_ppm, err), SAID_GUARANTEE);
         if (strncmp(item, "weight=", 7) == 0)
-                return read_weight(value, &session->weight, err);
+                return saying(read_weight(value, &session->weight, err), SAID_WEIGHT);
         if (strncmp(item, "priority=", 9) == 0)
-                return read_class(value, &session->class, err);
+                return saying(read_class(value, &session->class, err), SAID_CLASS);
         return fail(err, -EINVAL, "expected compute=, guarantee=, weight= or priority=");
 }
 
@@ -127,17 +145,18 @@ static int read_word(const char *item, struct mix_session *session, struct error
         for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
                 if (strcmp(item, kinds[i]) == 0) {
                         session->kind = kinds[i];
-                        return 0;
+                        return SAID_KIND;
                 }
         }
         if (read_class(item, &session->class, NULL) == 0)
-                return 0;
+                return SAID_CLASS;
         return fail(err, -EINVAL,
                     "expected a percentage, 200us (the length of a kernel), kernel, ex, "
                     "cooperative, graph, sync, poll, step, streams, rt, normal, batch, weight=N, "
                     "guarantee=P, +TIME, -TIME or P@TIME");
 }
 
+/* What it says, or a refusal. */
 static int read_item(const char *item, struct mix_session *session, struct error *err)
 {
         size_t digits = strspn(item, "0123456789.");
@@ -145,15 +164,15 @@ static int read_item(const char *item, struct mix_session *session, struct error
         if (strchr(item, '='))
                 return read_named(item, session, err);
         if (strchr(item, '@'))
-                return read_change(item, session, err);
+                return saying(read_change(item, session, err), SAID_CHANGE);
         if (item[0] == '+')
-                return mix_time(item + 1, &session->from_ns, err);
+                return saying(mix_time(item + 1, &session->from_ns, err), SAID_FROM);
         if (item[0] == '-')
-                return mix_time(item + 1, &session->until_ns, err);
+                return saying(mix_time(item + 1, &session->until_ns, err), SAID_UNTIL);
         if (digits && (item[digits] == '\0' || item[digits] == '%'))
-                return read_part(item, false, &session->cap_ppm, err);
+                return saying(read_part(item, false, &session->cap_ppm, err), SAID_CAP);
         if (digits)
-                return read_length(item, session, err);
+                return saying(read_length(item, session, err), SAID_LENGTH);
         return read_word(item, session, err);
 }
 
@@ -161,7 +180,7 @@ int mix_add(struct mix *mix, const char *word, struct error *err)
 {
         struct mix_session *session = &mix->session[mix->count];
         char list[MIX_WORD_BYTES], *rest = list, *item;
-        int rc = 0;
+        int rc = 0, said = 0;
 
         if (mix->count == MIX_SESSIONS)
                 return fail(err, -EINVAL, "%s: more than %u sessions", text_shown(word),
@@ -176,8 +195,11 @@ int mix_add(struct mix *mix, const char *word, struct error *err)
                 return fail(err, -EINVAL, "%s: expected a word of at most %u characters",
                             text_shown(word), MIX_WORD_BYTES - 1);
         memcpy(list, session->word, sizeof(list));
-        while (rc == 0 && (item = strsep(&rest, ","))) {
+        while (rc >= 0 && (item = strsep(&rest, ","))) {
                 rc = read_item(item, session, err);
+                if (rc > 0 && said & rc)
+                        rc = fail(err, -EINVAL, "says what another item has said");
+                said |= rc;
                 if (rc < 0)
                         return wrap(err, strcmp(item, word) == 0 ? "%s" : "%s in %s",
                                     text_shown(item), text_shown(word));

@@ -97,6 +97,9 @@ static void test_a_wrong_item_is_named(void **state)
                 { "50@", "50@: expected a time" },
                 { "@5s", "@5s: " },
                 { "50@2s,60@1s", "60@1s in 50@2s,60@1s: expected a later time" },
+                { "30,50", "50 in 30,50: says what another item has said" },
+                { "normal,rt", "rt in normal,rt: says what" },
+                { "graph,sync", "sync in graph,sync: says what" },
                 { "30\t", "30?: expected" },
                 { "1e9s", "1e9s: expected" },
         };
