@@ -363,7 +363,10 @@ static void hear_beside(struct members *self, uint16_t at, struct seat_claim *cl
                 tell(self, at, SCHED_RESIDUAL, (int64_t)page_turn_left_ns(until_ns - now_ns),
                      now_ns);
         }
-        claim->running_until_ns += (uint64_t)core->shared_ns;
+        /* No longer: the process may have died, or stopped, and others are there until it is
+         * passed. */
+        claim->running_until_ns +=
+                (uint64_t)(core->shared_ns < SCHED_LENDS_NS ? core->shared_ns : SCHED_LENDS_NS);
 }
 
 static void hear_turn(struct members *self, uint16_t at, struct seat_claim *claim, uint64_t now_ns)

@@ -147,8 +147,8 @@ static void test_what_is_no_record_is_refused(void **state)
                 "{\"period_us\": 100000, \"sessions\": [{\"mix\": \"fast\"}]}",
                 "{\"period_us\": 100000, \"sessions\": [{\"mix\": 30}]}",
                 "{\"period_us\": 100000, \"sessions\": [{\"mix\": \"30\", \"at_us\": [2, 1]}]}",
-                "{\"period_us\": 1, \"sessions\": [{\"mix\": \"30\", \"at_us\": [1, 2]},"
-                " {\"mix\": \"30\", \"at_us\": [1]}]}",
+                "{\"period_us\": 1, \"sessions\": [{\"mix\": \"3\", \"at_us\": [1, 2]}, "
+                "{\"at_us\": [1]}]}",
                 "{\"period_us\": 1, \"sessions\": [{\"mix\": \"3\", \"busy_us\": [1, 2]}]}",
                 "{\"period_us\": 1, \"judge\": \"me\"}",
                 "{\"period_us\": 1, \"sessions\": [{\"mix\": \"3\", \"at_us\": [1, -2]}]}",
