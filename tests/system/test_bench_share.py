@@ -72,7 +72,7 @@ def test_the_same_every_time(bench):
     mix = ("30,40@1s", "50,graph,200us", "+1s,-2s,sync,10", "--seconds", "3", "--json")
     for first, second in zip(sessions(bench(*mix)), sessions(bench(*mix))):
         assert first["mix"] == second["mix"] and len(first["at_us"]) == len(second["at_us"]) == 30
-        assert abs(first["delivered_percent"] - second["delivered_percent"]) < POINT, (first, second)
+        assert abs(first["delivered_percent"] - second["delivered_percent"]) < 2 * POINT, (first, second)
 
 
 def test_a_change_and_a_neighbour_come_when_they_are_to(bench):
