@@ -162,10 +162,7 @@ static void every_size_is_drawn_within_its_grid(void **state)
         scene_press(&scene, 'a');
         for (int question = 0; question < 5; question++) {
                 scene_press(&scene, "?/lte"[question]);
-                for (int rows = 1; rows <= 40; rows++) {
-                        for (int columns = 1; columns <= 130; columns++)
-                                scene_draw(&scene, rows, columns);
-                }
+                scene_draw_sizes(&scene, 40, 130);
                 scene.keys.question = ASKS_NOTHING;
         }
         scene_end(&scene);

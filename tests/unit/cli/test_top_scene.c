@@ -33,6 +33,14 @@ void scene_draw(struct scene *scene, int rows, int columns)
         view_draw(&scene->grid, &scene->frame, &scene->keys, &scene->first);
 }
 
+void scene_draw_sizes(struct scene *scene, int rows, int columns)
+{
+        for (int i = 1; i <= rows; i++) {
+                for (int j = 1; j <= columns; j++)
+                        scene_draw(scene, i, j);
+        }
+}
+
 void scene_press(struct scene *scene, int key)
 {
         assert_int_equal(keys_press(&scene->keys, &scene->model, key), ORDER_NONE);

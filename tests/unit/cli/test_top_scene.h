@@ -20,6 +20,8 @@ struct scene {
 void scene_begin(struct scene *scene);
 void scene_end(struct scene *scene);
 void scene_draw(struct scene *scene, int rows, int columns);
+/* In all sizes from 1x1 to that. */
+void scene_draw_sizes(struct scene *scene, int rows, int columns);
 void scene_press(struct scene *scene, int key);
 
 /* What stands above the sessions on most screens, in so many columns; and the keys below. */

@@ -183,10 +183,7 @@ static void every_size_is_drawn_within_its_grid(void **state)
         begin_at_work(&scene);
         scene_press(&scene, 'a');
         scene_press(&scene, 'v');
-        for (int rows = 1; rows <= 30; rows++) {
-                for (int columns = 1; columns <= 200; columns++)
-                        scene_draw(&scene, rows, columns);
-        }
+        scene_draw_sizes(&scene, 30, 200);
         scene_end(&scene);
 }
 
