@@ -246,15 +246,18 @@ void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns
 
 /* -- What sessions say ------------------------------------------------------------------------ */
 
+static int64_t measured(uint64_t ns)
+{
+        return (int64_t)(ns < MOST_NS ? ns : MOST_NS);
+}
+
 static void note_use(struct members *self, uint16_t at, const struct seat_claim *claim,
                      uint64_t now_ns)
 {
         struct member *member = &self->member[at];
-        uint64_t used_ns = claim->busy_ns - member->busy_ns;
 
         if (claim->busy_ns > member->busy_ns)
-                tell(self, at, SCHED_USED, (int64_t)(used_ns < MOST_NS ? used_ns : MOST_NS),
-                     now_ns);
+                tell(self, at, SCHED_USED, measured(claim->busy_ns - member->busy_ns), now_ns);
         member->busy_ns = claim->busy_ns;
 }
 
@@ -574,9 +577,8 @@ void members_found(struct members *self, const struct seated *seated, unsigned s
 {
         const struct sched_event event = { .type = SCHED_FOUND,
                                            .member = seated->member[share],
-                                           .ns = (int64_t)(ns < MOST_NS ? ns : MOST_NS),
-                                           .beyond_ns = (int64_t)(beyond_ns < MOST_NS ? beyond_ns
-                                                                                      : MOST_NS) };
+                                           .ns = measured(ns),
+                                           .beyond_ns = measured(beyond_ns) };
 
         if (event.member == NO_MEMBER)
                 return;
