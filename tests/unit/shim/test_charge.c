@@ -16,13 +16,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
 #include "shim/attach.h"
+#include "wiped_fixture.h"
 
 #define LIMIT UINT64_C(1000)
 
@@ -212,24 +212,6 @@ static void more_than_a_row_holds_is_never_given_back(void **state)
         *used = 0;
         let_go(1);
         assert_int_equal(double_used(0), 0);
-}
-
-/* Whether MADV_WIPEONFORK does what it says, by which a child knows that it owns nothing. */
-static bool a_child_is_wiped(void)
-{
-        char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        int status = -1;
-        pid_t pid;
-
-        assert_ptr_not_equal(page, MAP_FAILED);
-        madvise(page, 4096, MADV_WIPEONFORK);
-        *page = 1;
-        pid = fork();
-        if (pid == 0)
-                _exit(*page);
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        munmap(page, 4096);
-        return status == 0;
 }
 
 /* One that holds the rest of the limit in another process, and is killed. */

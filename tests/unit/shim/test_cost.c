@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "wiped_fixture.h"
+
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 
@@ -147,6 +149,8 @@ static void a_forked_child_knows_nothing(void **state)
         int status;
         pid_t child;
 
+        if (!a_child_is_wiped())
+                skip();
         learn(what, 20 * US);
         child = fork();
         if (child == 0)
