@@ -111,5 +111,7 @@ void json_out_null(struct json_out *out, const char *key)
 int json_out_end(struct json_out *out)
 {
         fputc('\n', out->stream);
-        return fflush(out->stream) == 0 && !ferror(out->stream) ? 0 : -EIO;
+        if (fflush(out->stream) != 0)
+                return -errno;
+        return ferror(out->stream) ? -EIO : 0;
 }

@@ -8,7 +8,7 @@
  *      json_out_open(&out, NULL, '{');
  *      json_out_text(&out, "name", name);
  *      json_out_close(&out, '}');
- *      json_out_end(&out);             // newline; -EIO if anything could not be written
+ *      json_out_end(&out);             // newline; -errno if anything could not be written
  *
  * `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are written as U+FFFD.
  */

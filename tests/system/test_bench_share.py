@@ -171,9 +171,29 @@ def test_a_picture(bench, pictures, tmp_path):
     assert len(two) < 100_000
 
 
-def test_a_picture_that_cannot_be_written_is_said(bench, pictures, tmp_path):
-    result = bench("30", "--seconds", "1", "--png", tmp_path / "no/where.png")
-    assert result.rc == 1 and "where.png" in result.stderr and "--png: aliquot-plot failed" in result.stderr, result
+@pytest.mark.parametrize("flag", ("--json=", "--png="))
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(bench, pictures, tmp_path, flag):
+    """In real time it would be an hour too late."""
+    before = left_over()
+    for path, why in ((tmp_path / "no/where", "No such file"), (tmp_path, "is a folder")):
+        result = bench("30", "--seconds", "3600", f"{flag}{path}", sim="--sim=clock=real")
+        assert result.rc == 1 and result.stdout == "", result
+        assert f"{flag.strip('=')} {path}: {why}" in result.stderr, result
+    assert left_over(before) == set()
+
+
+def test_what_cannot_be_measured_leaves_files_as_they_were(bench, pictures, tmp_path):
+    """One that was there keeps what it has; one that was not is not there."""
+    (tmp_path / "old.json").write_text("old")
+    result = bench("30", f"--json={tmp_path}/old.json", "--png", tmp_path / "new.png", sim="--sim=model=none")
+    assert result.rc == 1 and "model=none" in result.stderr, result
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old.json", "old")]
+
+
+def test_a_full_disk_takes_the_file_and_not_the_figures(bench):
+    result = bench("30", "--seconds", "1", "--json=/dev/full", "--ascii")
+    assert result.rc == 1 and "--json /dev/full: No space left" in result.stderr, result
+    assert "judged by the simulator's engine" in result.stdout, result
 
 
 def test_without_cairo_nothing_is_measured_for_nothing(bench, build, tmp_path):
@@ -224,6 +244,7 @@ def test_colours_on_a_terminal_only_and_not_where_they_are_not_wanted(bench, bui
     (["30", "--seconds", "3600", "--period", "5ms"], "more than 36000 samples"),
     (["30", "--from", "x.json"], "--from and a mix: choose one"),
     (["30", "--title", "x"], "--title is for --png"),
+    (["30", "--json=x", "--png=x"], "one file cannot be both"),
     (["10"] * 9, "more than 8 sessions"),
 ])
 def test_what_is_wrong_is_named_and_nothing_is_started(bench, words, said):
@@ -324,6 +345,36 @@ def test_killed_it_takes_all_its_processes_with_it(bench):
     process.communicate(timeout=HANG_SECONDS)
     assert_gone(folder)
     shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("number, said", [
+    (signal.SIGSTOP, "was stopped; what {} had of the GPU is no result"),
+    (signal.SIGKILL, "ended early"),
+])
+@pytest.mark.parametrize("who", ("program", "aliquotd"))
+def test_a_program_that_is_stopped_or_killed_is_no_result(bench, who, number, said):
+    """Neither is the run of a daemon that no longer keeps what was promised."""
+    before = left_over()
+    process = bench("30", "70", "--seconds", "3600", start=True, sim="--sim=clock=real")
+    wait_for(lambda: left_over(before))
+    folder, = left_over(before)
+    wait_for(lambda: loads_in(folder))
+    os.kill(daemon_in(folder) if who == "aliquotd" else loads_in(folder)[0], number)
+    out, err = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == 1 and out == "", (process.returncode, out, err)
+    if who == "program":
+        assert "30: its program " in err or "70: its program " in err, err
+        assert said.format("it") in err, err
+    else:
+        assert f"aliquotd {said.format('sessions')}" in err, err
+    assert left_over(before) == set()
+    assert_gone(folder)
+
+
+def loads_in(folder):
+    """Once both are what their processes have become."""
+    pids = [int(process.name) for process in naming(folder) if b"aliquot-load" in (process / "cmdline").read_bytes().split(b"\0")[0]]
+    return pids if len(pids) == 2 else []
 
 
 def test_a_program_that_dies_ends_it_with_its_last_words(bench):

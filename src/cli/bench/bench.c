@@ -7,11 +7,13 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/bench/chart.h"
@@ -20,6 +22,7 @@
 #include "cli/bench/stage.h"
 #include "cli/child.h"
 #include "cli/options.h"
+#include "common/scoped.h"
 #include "common/text.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -112,6 +115,8 @@ static void check(struct bench *bench, struct argp_state *state)
                 argp_error(state, "which mix? as in: aliquot bench share 30 70");
         if (bench->title && !bench->png)
                 argp_error(state, "--title is for --png");
+        if (bench->json && bench->png && strcmp(bench->json, bench->png) == 0)
+                argp_error(state, "--json and --png: one file cannot be both");
         record->samples = (unsigned)(bench->length_ns / record->period_ns);
         if (record->samples > LOAD_SAMPLES_MOST)
                 argp_error(state, "--seconds, --period: more than %u samples", LOAD_SAMPLES_MOST);
@@ -184,16 +189,51 @@ const struct argp argp_bench = {
         .children = children,
 };
 
+/* Whether it could be written now: nothing is left behind, and what is there stays as it is. */
+static int check_writable(const char *flag, const char *path, struct error *err)
+{
+        scoped_fd int fd = -1;
+        struct stat st;
+
+        if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+                /* A pipe is not to be opened twice. */
+                if (S_ISDIR(st.st_mode))
+                        return fail(err, -EISDIR, "%s %s: is a folder", flag, text_shown(path));
+                if (access(path, W_OK) < 0)
+                        return fail(err, -errno, "%s %s: %m", flag, text_shown(path));
+                return 0;
+        }
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT) {
+                fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                if (fd >= 0)
+                        unlink(path);
+        }
+        return fd < 0 ? fail(err, -errno, "%s %s: %m", flag, text_shown(path)) : 0;
+}
+
+/* Before anything is measured, as it would be lost. */
+static int check_outputs(const struct bench *bench, struct error *err)
+{
+        struct place place;
+        int rc = bench->json ? check_writable("--json", bench->json, err) : 0;
+
+        if (rc == 0 && bench->png)
+                rc = check_writable("--png", bench->png, err);
+        if (rc < 0 || !bench->png)
+                return rc;
+        rc = place_find(&place, err);
+        return rc < 0 ? rc : figure_check(&place, err);
+}
+
 static int measure(struct bench *bench, struct error *err)
 {
         int rc = stage_open(&bench->stage, &bench->record.mix, err);
 
-        if (rc == 0 && bench->png)
-                rc = figure_check(&bench->stage.request.place, err);
         if (rc == 0)
                 rc = stage_play(&bench->stage, &bench->record, err);
         stage_end(&bench->stage);
-        return rc;
+        return rc < 0 ? rc : record_check(&bench->record, err);
 }
 
 static int write_json(const struct bench *bench, struct error *err)
@@ -204,7 +244,7 @@ static int write_json(const struct bench *bench, struct error *err)
         if (stream && bench->json && fclose(stream) != 0 && rc == 0)
                 rc = -errno;
         errno = -rc;
-        return rc < 0 ? fail(err, rc, "%s: %m", bench->json ? bench->json : "JSON") : 0;
+        return rc < 0 ? fail(err, rc, "--json %s: %m", bench->json ? bench->json : "") : 0;
 }
 
 static int draw(struct bench *bench, struct error *err)
@@ -221,21 +261,30 @@ static int draw(struct bench *bench, struct error *err)
         return 0;
 }
 
-static int show(struct bench *bench, struct error *err)
+static int draw_picture(const struct bench *bench, struct error *err)
 {
         struct place place;
-        int rc = 0;
+        int rc = place_find(&place, err);
 
-        if (bench->is_json)
-                rc = write_json(bench, err);
-        if (rc == 0 && (!bench->is_json || bench->json))
-                rc = draw(bench, err);
-        if (rc < 0 || !bench->png)
-                return rc;
-        rc = place_find(&place, err);
-        if (rc == 0)
-                rc = figure_check(&place, err);
         return rc < 0 ? rc : figure_draw(&place, &bench->record, bench->title, bench->png, err);
+}
+
+/* All that was asked for: one that fails takes nothing from the others. */
+static int show(struct bench *bench, struct error *err)
+{
+        int rc = !bench->is_json || bench->json ? draw(bench, err) : 0;
+
+        if (bench->is_json) {
+                int written = write_json(bench, rc < 0 ? NULL : err);
+
+                rc = rc < 0 ? rc : written;
+        }
+        if (bench->png) {
+                int drawn = draw_picture(bench, rc < 0 ? NULL : err);
+
+                rc = rc < 0 ? rc : drawn;
+        }
+        return rc;
 }
 
 int command_bench(int argc, char **argv)
@@ -246,7 +295,10 @@ int command_bench(int argc, char **argv)
         int rc;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_bench, 0, &bench);
-        rc = bench.from ? record_read(bench.from, &bench.record, &err) : measure(&bench, &err);
+        rc = check_outputs(&bench, &err);
+        if (rc == 0)
+                rc = bench.from ? record_read(bench.from, &bench.record, &err)
+                                : measure(&bench, &err);
         if (bench.stage.signal)
                 return child_end_alike(bench.stage.signal);
         if (rc == 0)

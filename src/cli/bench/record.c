@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench/record.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #define SECOND_NS UINT64_C(1000000000)
 #define SETTLE_NS (SECOND_NS / 2)
-#define LEAST_PROMISE 1e-6 /* of the GPU: nobody is measured by less */
+#define LEAST_PROMISE 1e-6      /* of the GPU: nobody is measured by less */
+#define LATE_NS (2 * SECOND_NS) /* no machine is so busy that a program looks so late */
+#define KERNELS_WAITED_FOR 40u  /* of the longest, one by one: graphs of ten, of several */
 
 void record_free(struct record *record)
 {
@@ -115,4 +118,57 @@ void record_summarize(const struct record *record, struct record_summary *ret)
                 ret->mean_error /= ret->count;
         if (squares > 0)
                 ret->jain = sum * sum / (promised * squares);
+}
+
+/* How long no sample came where some were due. */
+static uint64_t latest_ns(const struct record *record, unsigned at)
+{
+        const struct load_sample *sample = record_samples(record, at);
+        uint64_t latest = 0;
+
+        for (unsigned i = 0; i < record->samples; i++) {
+                uint64_t due_ns = (i + 1) * record->period_ns;
+
+                if (sample[i].at_ns > due_ns && sample[i].at_ns - due_ns > latest)
+                        latest = sample[i].at_ns - due_ns;
+        }
+        return latest;
+}
+
+/* Whether the GPU did nothing for it in a time that was long enough for something. */
+static bool had_nothing(const struct record *record, unsigned at)
+{
+        const struct mix_session *session = &record->mix.session[at];
+        uint64_t length_ns = record->samples * record->period_ns, longest_ns = 0;
+        struct record_figures figures;
+
+        for (unsigned i = 0; i < record->mix.count; i++) {
+                if (record->mix.session[i].kernel_ns > longest_ns)
+                        longest_ns = record->mix.session[i].kernel_ns;
+        }
+        if (session->until_ns < length_ns)
+                length_ns = session->until_ns;
+        record_figures(record, at, &figures);
+        return figures.has_any && figures.promised > LEAST_PROMISE &&
+               length_ns > session->from_ns + SECOND_NS + KERNELS_WAITED_FOR * longest_ns &&
+               record_samples(record, at)[record->samples - 1].busy_ns == 0;
+}
+
+int record_check(const struct record *record, struct error *err)
+{
+        for (unsigned i = 0; i < record->mix.count; i++) {
+                const char *word = record->mix.session[i].word;
+                uint64_t late_ns = latest_ns(record, i);
+
+                if (late_ns > LATE_NS)
+                        return fail(err, -EIO,
+                                    "%s: its program stood still for %.1f s; what it had of the "
+                                    "GPU is no result",
+                                    word, (double)late_ns / SECOND_NS);
+                if (had_nothing(record, i))
+                        return fail(err, -EIO,
+                                    "%s: its program did not get on; it had nothing of the GPU",
+                                    word);
+        }
+        return 0;
 }

@@ -57,6 +57,10 @@ struct record_summary {
 
 void record_summarize(const struct record *record, struct record_summary *ret);
 
+/* Whether every program got on: -EIO names one that stood still for seconds, as its samples tell,
+ * or that the GPU did nothing for all the time. What the others had is then no result either. */
+int record_check(const struct record *record, struct error *err);
+
 /* For people: who judged, as in "the simulator's engine". */
 const char *record_judge(const struct record *record);
 

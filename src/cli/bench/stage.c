@@ -273,26 +273,57 @@ static int make_changes(struct stage *stage, const struct mix *mix, struct error
         return 0;
 }
 
-/* Those that ended; one that did before its time ends it all. */
+/* Stopped, or it was: whoever stands still for a while has less than it could have had. */
+static bool stood_still(int status)
+{
+        return WIFSTOPPED(status) || WIFCONTINUED(status);
+}
+
+/* Those that ended; one that did before its time, or stood still, ends it all. */
 static int reap(struct stage *stage, const struct record *record, struct error *err)
 {
         char name[STAGE_NAME_BYTES], said[256];
 
         for (unsigned i = 0; i < record->mix.count; i++) {
+                const char *word = record->mix.session[i].word;
                 int status;
 
                 if (stage->has_ended[i] ||
-                    waitpid(stage->program[i], &status, WNOHANG) != stage->program[i])
+                    waitpid(stage->program[i], &status, WNOHANG | WUNTRACED | WCONTINUED) !=
+                            stage->program[i])
                         continue;
+                if (stood_still(status))
+                        return fail(err, -EIO,
+                                    "%s: its program was stopped; what it had of the "
+                                    "GPU is no result",
+                                    word);
                 stage->has_ended[i] = true;
                 stage->program[i] = 0;
                 if (load_acquire(&stage->page->row[i].sampled) == record->samples)
                         continue;
                 stage_read_log(stage, stage_name(stage, i, name), said);
-                return fail(err, -EIO, "%s: its program ended early%s%s",
-                            record->mix.session[i].word, said[0] ? ": " : "", said);
+                return fail(err, -EIO, "%s: its program ended early%s%s", word, said[0] ? ": " : "",
+                            said);
         }
         return 0;
+}
+
+/* Without its daemon nobody keeps what was promised. */
+static int watch_daemon(struct stage *stage, struct error *err)
+{
+        char said[256];
+        int status;
+
+        if (!stage->daemon ||
+            waitpid(stage->daemon, &status, WNOHANG | WUNTRACED | WCONTINUED) != stage->daemon)
+                return 0;
+        if (stood_still(status))
+                return fail(err, -EIO,
+                            "aliquotd was stopped; what sessions had of the GPU is no "
+                            "result");
+        stage->daemon = 0;
+        stage_read_log(stage, "aliquotd", said);
+        return fail(err, -EIO, "aliquotd ended early%s%s", said[0] ? ": " : "", said);
 }
 
 static uint64_t progress(const struct stage *stage, unsigned programs)
@@ -333,6 +364,8 @@ static int attend(struct stage *stage, const struct record *record, struct error
                 rc = make_changes(stage, &record->mix, err);
                 if (rc == 0)
                         rc = reap(stage, record, err);
+                if (rc == 0)
+                        rc = watch_daemon(stage, err);
                 idle = progress(stage, record->mix.count) == before ? idle + 1 : 0;
                 before = progress(stage, record->mix.count);
                 if (rc == 0 && idle > LOOKS_WITHOUT_PROGRESS)

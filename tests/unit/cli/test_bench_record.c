@@ -97,6 +97,42 @@ static void test_who_was_promised_next_to_nothing_makes_nobody_unfair(void **sta
         record_free(&record);
 }
 
+static void test_a_program_that_stood_still_makes_no_result(void **state)
+{
+        struct record record = make();
+        struct error err = { 0 };
+
+        assert_int_equal(record_check(&record, &err), 0);
+        /* Stopped after half a second, and woken after two and a half more. */
+        for (unsigned i = 5; i < 31; i++)
+                record.sample[i].at_ns = 3100 * MS;
+        assert_int_equal(record_check(&record, &err), -EIO);
+        assert_string_equal(err.text,
+                            "30: its program stood still for 2.5 s; what it had of the GPU is no "
+                            "result");
+        record_free(&record);
+}
+
+static void test_a_program_that_had_nothing_makes_no_result(void **state)
+{
+        struct record record = make();
+        struct error err = { 0 };
+
+        for (unsigned i = 0; i < SAMPLES; i++)
+                record.sample[SAMPLES + i].busy_ns = 0;
+        assert_int_equal(record_check(&record, &err), -EIO);
+        assert_string_equal(err.text,
+                            "60,+1s: its program did not get on; it had nothing of the GPU");
+        /* One kernel of others may take all of the time that it was there. */
+        record.mix.session[0].kernel_ns = 100 * MS;
+        assert_int_equal(record_check(&record, &err), 0);
+        /* It wanted the GPU too briefly to be measured. */
+        record.mix.session[0].kernel_ns = MS;
+        record.mix.session[1].until_ns = 1400 * MS;
+        assert_int_equal(record_check(&record, &err), 0);
+        record_free(&record);
+}
+
 static char *write_text(const char *text)
 {
         static char path[64];
@@ -170,6 +206,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_figures_are_of_the_time_in_which_it_wants_the_gpu),
                 cmocka_unit_test(test_who_wants_it_too_briefly_has_none),
+                cmocka_unit_test(test_a_program_that_stood_still_makes_no_result),
+                cmocka_unit_test(test_a_program_that_had_nothing_makes_no_result),
                 cmocka_unit_test(test_who_was_promised_next_to_nothing_makes_nobody_unfair),
                 cmocka_unit_test(test_what_is_written_is_read_again),
                 cmocka_unit_test(test_what_is_no_record_is_refused),
