@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from company import Company
 from hang import LONG_HANG_SECONDS as HANG_SECONDS
 
 US, MS, S = 10**3, 10**6, 10**9
@@ -174,6 +175,55 @@ def test_a_program_that_is_stopped_at_any_moment_holds_nobody_up(sim, turns):
         stopped.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.parametrize("wake", [50 * US, 1 * MS])
+def test_who_has_waited_goes_on_late(sim, company, wake):
+    """Once for each kernel that it waits for, and the kernel itself is not late."""
+    sim.configure(wake=f"{wake}ns")
+    assert company(["single", 100, 2 * MS]) == [[100 * (LAUNCH + 2 * MS + wake)]]
+
+
+def test_who_never_waits_is_never_late(sim, company):
+    """Launches, and looks at an event, which cost time and are no waits."""
+    sim.configure(wake="1ms")
+    [[looks, elapsed]] = company(["poll", 5 * MS])
+    assert looks == 5 * MS // US + 1
+    assert elapsed == 5 * MS + LAUNCH + 2 * US
+
+
+def test_a_late_wake_up_costs_nothing_while_another_computes(sim, company):
+    """Two programs that wait for each kernel of 2 ms keep the device busy while each is at most so late; from then on
+    each has one as often as it can launch one."""
+    sim.configure(wake="1ms")
+    [[first], [second]] = company(*[["single", 100, 2 * MS]] * 2)
+    assert second == 200 * 2 * MS + LAUNCH + 1 * MS
+    assert second - first == 2 * MS
+    sim.configure(wake="3ms")
+    for [elapsed] in company(*[["single", 100, 2 * MS]] * 2):
+        assert 100 * (LAUNCH + 5 * MS) <= elapsed <= 100 * (LAUNCH + 5 * MS) + 2 * MS
+
+
+def test_late_wake_ups_are_spread_and_the_same_in_every_run(sim, company):
+    """Half of the spread on average."""
+    sim.configure(wake="1ms", wake_spread="2ms")
+    said = [company(["single", 500, 1 * MS]) for _ in range(2)]
+    assert said[0] == said[1]
+    late = said[0][0][0] / 500 - LAUNCH - 1 * MS
+    assert abs(late - 2 * MS) < 0.1 * MS, late
+
+
+@pytest.mark.parametrize("wake", [100 * US, 1 * MS])
+def test_a_hand_over_is_late_by_the_wake_ups_in_it(sim, wake):
+    """Of two sessions without caps, in turns of 8 ms: nothing more is lost of each than the wake-up of the daemon and that
+    of the program whose gate it opens, and both lose alike."""
+    company = Company(sim, [{}, {}], wake=f"{wake}ns")
+    for at in range(2):
+        company.load(at, kind="kernel", ns=200 * US, seconds=2)
+    seen = company.observe(2)
+    first, second = (seen.share(f"s{at}", 0.5, 1.9) for at in range(2))
+    assert abs(first - second) < 0.01, (first, second)
+    assert first + second > 8 * MS / (8 * MS + 2 * wake) - 0.01, (first, second)
+
+
 @pytest.mark.parametrize("door", ["preload", "shims"])
 def test_behind_the_library_time_is_the_same(company, door):
     session = {"ALIQUOT_MEMORY": "512MiB", door: True}
@@ -235,9 +285,11 @@ def test_both_libraries_offer_the_time_and_a_real_clock_offers_none(sim, compile
     assert sim.run(both).stdout == f"{3600 * S}\n" * 2
 
 
-def test_a_servant_and_a_program_pass_a_word_on_time(sim, build, compile_c):
-    """As the daemon and the library will, by common/clock.h: one serves in the background and takes 1 ms for
-    each answer, the other asks a hundred times and waits at most 10 ms, which never pass."""
+@pytest.mark.parametrize("wake", [0, 1])
+def test_a_servant_and_a_program_pass_a_word_on_time(sim, build, compile_c, wake):
+    """As the daemon and the library do, by common/clock.h: one serves in the background and takes 1 ms for each
+    answer, the other asks a hundred times and waits at most 10 ms, which never pass. Where who waits goes on
+    late, each is so once a round, and the servant's sleep is, too."""
     program = compile_c("post", r"""
         #include <dlfcn.h>
         #include <fcntl.h>
@@ -305,10 +357,10 @@ def test_a_servant_and_a_program_pass_a_word_on_time(sim, build, compile_c):
                 return strcmp(argv[1], "serve") == 0 ? serve() : ask();
         }
         """, build.source / "src/common/clock.c", "-ldl")
-    sim.configure(clock="virtual")
+    sim.configure(clock="virtual", wake=f"{wake}ms")
     page = sim.folder / "page"
     servant = sim.start([program, "serve", page])
     assert servant.stdout.readline() == "ready\n"
     asker = sim.start([program, "ask", page])
-    assert numbers_of(asker) == [100 * MS, 10 * MS]
+    assert numbers_of(asker) == [100 * (1 + 3 * wake) * MS, (10 + wake) * MS]
     assert servant.wait(HANG_SECONDS) == 0

@@ -67,6 +67,7 @@ void progress_wait(bool (*check)(void *argument), void *argument)
                         loss_check();
         }
         add_acq_rel(&progress_waiters, (uint32_t)-1);
+        sim_wake_up();
 }
 
 /* Waits for a command; false when the stream is closing and empty. */

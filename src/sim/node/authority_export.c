@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "common/atomic.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
 #include "sim/node/node.h"
@@ -38,18 +39,54 @@ static uint64_t now_ns(void)
 static void sleep_until(uint64_t deadline_ns)
 {
         (void)authority();
+        if (deadline_ns <= sim_now_ns())
+                return;
         sim_sleep_until(deadline_ns);
+        sim_wake_up();
+}
+
+struct awaited {
+        const _Atomic uint32_t *const *word;
+        const uint32_t *expected;
+        unsigned count;
+};
+
+static bool is_there(const struct awaited *awaited)
+{
+        for (unsigned i = 0; i < awaited->count; i++) {
+                if (load_acquire(awaited->word[i]) != awaited->expected[i])
+                        return true;
+        }
+        return false;
+}
+
+static bool will_rest(struct authority *time, const struct awaited *awaited, uint64_t deadline_ns)
+{
+        return !is_there(awaited) && deadline_ns > authority_now(time);
+}
+
+/* Who was woken for no reason waits on, and is late when there is one. */
+static void end_rest(const struct awaited *awaited, bool is_early)
+{
+        if (!is_early || is_there(awaited))
+                sim_wake_up();
 }
 
 static bool wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
 {
         struct authority *time = authority();
+        struct awaited awaited = { &word, &expected, 1 };
+        bool is_early, is_resting;
 
-        if (time)
-                return authority_wait(time, word, expected, authority_word(word, false),
-                                      deadline_ns);
-        sim_wait(word, expected, deadline_ns, REACH_NODE);
-        return sim_now_ns() < deadline_ns;
+        if (!time) {
+                sim_wait(word, expected, deadline_ns, REACH_NODE);
+                return sim_now_ns() < deadline_ns;
+        }
+        is_resting = will_rest(time, &awaited, deadline_ns);
+        is_early = authority_wait(time, word, expected, authority_word(word, false), deadline_ns);
+        if (is_resting)
+                end_rest(&awaited, is_early);
+        return is_early;
 }
 
 static void wake(const _Atomic uint32_t *word, uint32_t count)
@@ -76,10 +113,16 @@ static bool wait_any(const _Atomic uint32_t *const word[], const uint32_t expect
                      unsigned count, uint64_t deadline_ns)
 {
         struct authority *time = authority();
+        struct awaited awaited = { word, expected, count };
+        bool is_early, is_resting;
 
-        if (time)
-                return authority_wait_any(time, word, expected, count, deadline_ns);
-        return wait(word[0], expected[0], deadline_ns);
+        if (!time)
+                return wait(word[0], expected[0], deadline_ns);
+        is_resting = will_rest(time, &awaited, deadline_ns);
+        is_early = authority_wait_any(time, word, expected, count, deadline_ns);
+        if (is_resting)
+                end_rest(&awaited, is_early);
+        return is_early;
 }
 
 __attribute__((visibility("default"))) time_authority_find aliquot_sim_time_authority;

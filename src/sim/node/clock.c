@@ -16,11 +16,14 @@
 #include "common/machine_clock.h"
 #include "sim/node/authority.h"
 #include "sim/node/config.h"
+#include "sim/node/mix.h"
 
 #define SPIN_NS 60000
 #define CALL_NS 1000
 
 static struct authority *_Atomic followed;
+/* The calling thread carries out what is queued. */
+static __thread bool is_of_device __attribute__((tls_model("initial-exec")));
 
 void clock_follow_node(struct authority *authority)
 {
@@ -101,6 +104,27 @@ void sim_wake(const _Atomic uint32_t *word, uint32_t count, enum sim_reach reach
                         count < INT_MAX ? count : INT_MAX, NULL, NULL, 0);
 }
 
+/* Evenly from 0 to `most_ns`: in every process the same numbers, one for each time it waits. */
+static uint64_t drawn_ns(uint64_t most_ns)
+{
+        static _Atomic uint64_t draws;
+
+        return hash_mix(0, add_relaxed(&draws, 1)) % (most_ns + 1);
+}
+
+void sim_wake_up(void)
+{
+        const struct sim_config *config = config_get();
+        uint64_t late_ns;
+
+        if (!clock_authority() || is_of_device)
+                return;
+        late_ns = config->wake_ns;
+        if (config->wake_spread_ns)
+                late_ns += drawn_ns(config->wake_spread_ns);
+        sim_spend(late_ns);
+}
+
 uint64_t sim_spin_end_ns(uint64_t spin_ns)
 {
         return sim_now_ns() + (clock_authority() ? 0 : spin_ns);
@@ -129,6 +153,7 @@ void sim_thread_forget(uint32_t party)
 
 void sim_thread_begin(uint32_t party)
 {
+        is_of_device = true;
         if (party != AUTHORITY_NOBODY)
                 authority_begin(clock_authority(), party);
 }

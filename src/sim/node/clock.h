@@ -45,6 +45,11 @@ void sim_spend_call(uint64_t least_ns);
 void sim_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns,
               enum sim_reach reach);
 
+/* Virtual time, behind a wait: the calling thread goes on as late as wake= and wake_spread= say.
+ * Not for what a device does, nor for what costs time and is no wait: streams' threads are on
+ * time. */
+void sim_wake_up(void);
+
 /* Change the word first. In the node, more than `count` may be woken. */
 void sim_wake(const _Atomic uint32_t *word, uint32_t count, enum sim_reach reach);
 

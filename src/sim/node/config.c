@@ -213,6 +213,9 @@ static const struct key keys[] = {
         { "fatbin", noop_parse, FIELD(is_fatbin_noop), WIDTH_BOOL, ANY, "noop or off" },
         { "ptx_time", time_parse, FIELD(ptx_ns), WIDTH_64, ANY, "a time such as 100us" },
         { "clock", clock_parse, FIELD(is_clock_virtual), WIDTH_BOOL, ANY, "real or virtual" },
+        { "wake", time_parse, FIELD(wake_ns), WIDTH_64, 0, 1000000000, "a time, up to 1s" },
+        { "wake_spread", time_parse, FIELD(wake_spread_ns), WIDTH_64, 0, 1000000000,
+          "a time, up to 1s" },
         { "begin_with", number_parse, FIELD(begin_with), WIDTH_32, 1, 1000,
           "processes, 1 to 1000" },
 };

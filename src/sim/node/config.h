@@ -59,8 +59,10 @@ struct sim_config {
         uint64_t ptx_ns;      /* how long such a kernel takes */
         char kernels[256];    /* the ELF module whose kernels stand for a fat binary's, or "" */
         bool is_clock_virtual;
-        unsigned begin_with; /* processes that virtual time waits for at its beginning */
-        bool is_logging;     /* ALIQUOT_SIM_LOG is set: say on stderr what is not modelled */
+        uint64_t wake_ns;        /* virtual time: whoever has waited goes on so much later, */
+        uint64_t wake_spread_ns; /* and by up to so much later still */
+        unsigned begin_with;     /* processes that virtual time waits for at its beginning */
+        bool is_logging;         /* ALIQUOT_SIM_LOG is set: say on stderr what is not modelled */
         unsigned fault_count;
         struct config_fault faults[CONFIG_FAULTS];
 };

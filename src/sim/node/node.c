@@ -21,18 +21,9 @@
 #include "common/scoped.h"
 #include "sim/context/device.h"
 #include "sim/node/clock.h"
+#include "sim/node/mix.h"
 #include "sim/node/node_internal.h"
 #include "sim/node/robust.h"
-
-static uint64_t hash_mix(uint64_t hash, uint64_t value)
-{
-        hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
-        hash ^= hash >> 30;
-        hash *= 0xbf58476d1ce4e5b9ULL;
-        hash ^= hash >> 27;
-        hash *= 0x94d049bb133111ebULL;
-        return hash ^ (hash >> 31);
-}
 
 static uint64_t shape_of(const struct sim_config *config)
 {

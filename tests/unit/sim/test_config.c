@@ -42,6 +42,8 @@ static void what_is_unset_comes_from_the_model(void **state)
         assert_int_equal(config.context_bytes, model_spec(MODEL_A100)->context_bytes);
         assert_int_equal(config_parse("", &config, why, sizeof(why)), 0);
         assert_int_equal(config.device_count, 1);
+        assert_int_equal(config.wake_ns, 0);
+        assert_int_equal(config.wake_spread_ns, 0);
 }
 
 static void a_fault_names_call_and_result(void **state)
@@ -82,6 +84,8 @@ static void a_mistake_is_refused_and_named(void **state)
                 "fatbin=yes",
                 "kernels=",
                 "clock=odd",
+                "wake=2s",
+                "wake_spread=odd",
                 "state=",
                 "colour=red",
                 "memory=99999999999999999999GiB",

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers that look drawn and are the same in every run: of what the configuration says, and of
+ * how often something was drawn before.
+ */
+#ifndef ALIQUOT_SIM_NODE_MIX_H
+#define ALIQUOT_SIM_NODE_MIX_H
+
+#include <stdint.h>
+
+static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+        hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+        hash ^= hash >> 30;
+        hash *= 0xbf58476d1ce4e5b9ULL;
+        hash ^= hash >> 27;
+        hash *= 0x94d049bb133111ebULL;
+        return hash ^ (hash >> 31);
+}
+
+#endif
