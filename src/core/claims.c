@@ -14,7 +14,7 @@
 #define ACCUSED 2u              /* what a window adds to the score, and takes from it */
 #define EXPLAINED 1u
 #define CONVICTED 6u
-#define HONEST 10u /* windows */
+#define HONEST_STEP (1000 * MS) /* what a window is worth */
 #define TIME_MOST (UINT64_C(1) << 60)
 
 static const uint8_t nobody[16];
@@ -36,32 +36,50 @@ static struct claims_case *find(struct claims *claims, const uint8_t session[16]
         return NULL;
 }
 
-/* Its account begins with what it says now; one without a cap may not have been measured. */
-static void add(struct claims *claims, const struct claims_sight *sight)
-{
-        for (unsigned i = 0; i < CLAIMS_CASES; i++) {
-                struct claims_case *one = &claims->file[i];
-
-                if (!is_free(one))
-                        continue;
-                *one = (struct claims_case){ .share = sight->share,
-                                             .is_seen = true,
-                                             .is_free = true,
-                                             .leases = sight->leases,
-                                             .is_settling = sight->cap_ppm >= CLAIMS_WHOLE_PPM,
-                                             .cap_ppm = sight->cap_ppm,
-                                             .busy_ns = sight->busy_ns,
-                                             .held_ns = sight->held_ns };
-                memcpy(one->session, sight->session, sizeof(one->session));
-                if (i >= claims->places)
-                        claims->places = i + 1;
-                return;
-        }
-}
-
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
         return a < b ? a : b;
+}
+
+/* But for its doublings. */
+static bool is_over(const struct claims_case *one)
+{
+        return one->is_absent && !one->is_guilty && !one->is_clamped &&
+               one->honest_ns >= CLAIMS_HONEST_NS;
+}
+
+/* NULL: none. */
+static struct claims_case *find_room(struct claims *claims)
+{
+        for (unsigned i = 0; i < CLAIMS_CASES; i++) {
+                if (is_free(&claims->file[i]))
+                        return &claims->file[i];
+        }
+        for (unsigned i = 0; i < CLAIMS_CASES; i++) {
+                if (is_over(&claims->file[i]))
+                        return &claims->file[i];
+        }
+        return NULL;
+}
+
+/* Its account begins with what it says now; one without a cap may not have been measured. */
+static void add(struct claims *claims, const struct claims_sight *sight)
+{
+        struct claims_case *one = find_room(claims);
+
+        if (!one)
+                return;
+        *one = (struct claims_case){ .share = sight->share,
+                                     .is_seen = true,
+                                     .is_free = true,
+                                     .leases = sight->leases,
+                                     .is_settling = sight->cap_ppm >= CLAIMS_WHOLE_PPM,
+                                     .cap_ppm = sight->cap_ppm,
+                                     .busy_ns = sight->busy_ns,
+                                     .held_ns = sight->held_ns };
+        memcpy(one->session, sight->session, sizeof(one->session));
+        if (one >= &claims->file[claims->places])
+                claims->places = (unsigned)(one - claims->file) + 1;
 }
 
 /* What a counter rose; one that went back is none, and goes on from where it is. */
@@ -106,13 +124,14 @@ static void account_begin(struct claims_case *one)
 {
         one->understated_ns = one->above_ns = one->beyond_ns = 0;
         one->silent_ns = 0;
-        one->score = one->honest = 0;
+        one->score = 0;
+        one->honest_ns = 0;
 }
 
 static void convict(struct claims_case *one)
 {
         one->is_guilty = true;
-        one->honest = 0;
+        one->why = one->understated_ns > SLACK_NS ? CLAIMS_UNDERSTATED : CLAIMS_ABOVE_CAP;
         one->charge_ns = (uint64_t)(one->understated_ns > 0 ? one->understated_ns : 0);
         one->charge_beyond_ns = 0;
         one->beyond_ns = 0;
@@ -153,24 +172,57 @@ static bool is_excused(struct claims_case *one)
         return one->silent_ns > 0 && one->silent_ns <= SILENCE_NS;
 }
 
+/* On end, until it is no longer guilty. */
+static uint64_t honest_needed(const struct claims_case *one)
+{
+        unsigned doublings = one->is_clamped && one->clamps > 1 ? one->clamps - 1 : 0;
+
+        return CLAIMS_HONEST_NS << doublings;
+}
+
+static void accuse(struct claims_case *one)
+{
+        one->honest_ns = one->spotless_ns = 0;
+        one->score += one->score < CONVICTED ? ACCUSED : 0;
+        if (one->score >= CONVICTED && !one->is_guilty)
+                convict(one);
+}
+
+static void acquit(struct claims_case *one)
+{
+        if (one->is_guilty) {
+                account_begin(one);
+                one->honest_ns = CLAIMS_HONEST_NS;
+                one->spotless_ns = 0;
+        }
+        one->is_guilty = one->is_told = one->is_termed = one->is_killed = false;
+}
+
+/* While it is believed, so not by what a clamp asks for anyway. */
+static void forgive(struct claims_case *one, uint64_t ns)
+{
+        if (!one->clamps || one->is_guilty)
+                return;
+        one->spotless_ns += ns;
+        if (one->spotless_ns < CLAIMS_FORGIVEN_NS)
+                return;
+        one->clamps--;
+        one->spotless_ns = 0;
+}
+
 static void judge(struct claims_case *one, bool is_accused, bool has_excuse)
 {
-        if (is_accused && has_excuse)
+        uint64_t ns = least_of(one->window_ns, HONEST_STEP);
+
+        if (is_accused && !has_excuse)
+                accuse(one);
+        if (is_accused)
                 return;
-        if (is_accused) {
-                one->honest = 0;
-                one->score += one->score < CONVICTED ? ACCUSED : 0;
-                if (one->score >= CONVICTED && !one->is_guilty)
-                        convict(one);
-                return;
-        }
         one->score -= one->score ? EXPLAINED : 0;
-        if (++one->honest < HONEST)
-                return;
-        if (one->is_guilty)
-                account_begin(one);
-        one->is_guilty = one->is_told = one->is_termed = one->is_killed = false;
-        one->honest = HONEST;
+        forgive(one, ns);
+        one->honest_ns = least_of(one->honest_ns + ns, CLAIMS_HONEST_NS << CLAIMS_DOUBLINGS);
+        if (one->honest_ns >= honest_needed(one))
+                acquit(one);
 }
 
 /* Beyond what the scheduler saw it hold, while it is believed in nothing else. */
@@ -230,6 +282,7 @@ void claims_see(struct claims *claims, const struct claims_policy *policy,
                 return;
         }
         one->is_seen = true;
+        one->is_absent = false;
         claimed_ns = rise(&one->busy_ns, sight->busy_ns);
         granted_ns = rise(&one->held_ns, sight->held_ns);
         if (!sight->is_measured) {
@@ -253,11 +306,6 @@ void claims_see(struct claims *claims, const struct claims_policy *policy,
         pass(one, policy, sight->elapsed_ns);
 }
 
-static bool is_over(const struct claims_case *one)
-{
-        return !one->is_seen && !one->is_guilty && !one->is_clamped && one->honest >= HONEST;
-}
-
 void claims_end(struct claims *claims, const struct claims_policy *policy, uint64_t elapsed_ns)
 {
         for (unsigned i = 0; i < claims->places; i++) {
@@ -265,9 +313,10 @@ void claims_end(struct claims *claims, const struct claims_policy *policy, uint6
 
                 if (is_free(one) || one->is_seen)
                         continue;
+                one->is_absent = true;
                 one->is_in_flight = false;
                 pass(one, policy, elapsed_ns);
-                if (is_over(one))
+                if (is_over(one) && !one->clamps)
                         *one = (struct claims_case){ 0 };
         }
         while (claims->places && is_free(&claims->file[claims->places - 1]))
@@ -282,6 +331,7 @@ static bool give(struct claims_action *ret, enum claims_action_type type, enum w
         *ret = (struct claims_action){ .type = type,
                                        .answer = answer,
                                        .share = one->share,
+                                       .why = one->why,
                                        .window_ns = one->told_window_ns,
                                        .shown_ns = one->told_shown_ns,
                                        .claimed_ns = one->told_claimed_ns };
@@ -293,6 +343,7 @@ static bool clamp(struct claims_case *one, struct claims_action *ret)
 {
         if (!one->is_clamped) {
                 one->is_clamped = true;
+                one->clamps += one->clamps <= CLAIMS_DOUBLINGS;
                 return give(ret, CLAIMS_CLAMP, WATCH_CLAMP, one);
         }
         if (!one->charge_ns)
@@ -367,6 +418,33 @@ bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], u
         const struct claims_case *one = find((struct claims *)(uintptr_t)claims, session, share);
 
         return one && one->is_clamped;
+}
+
+bool claims_clamp(const struct claims *claims, const uint8_t session[16], unsigned share,
+                  struct claims_clamp *ret)
+{
+        const struct claims_case *one = find((struct claims *)(uintptr_t)claims, session, share);
+        uint64_t needed_ns, had_ns;
+
+        if (!one || !one->is_clamped)
+                return false;
+        needed_ns = honest_needed(one);
+        had_ns = one->honest_ns + least_of(one->window_ns, HONEST_STEP);
+        *ret = (struct claims_clamp){ .why = one->why,
+                                      .times = one->clamps,
+                                      .left_ns = needed_ns > had_ns ? needed_ns - had_ns : 0,
+                                      .window_ns = one->told_window_ns,
+                                      .shown_ns = one->told_shown_ns,
+                                      .claimed_ns = one->told_claimed_ns };
+        return true;
+}
+
+void claims_forget(struct claims *claims, const uint8_t session[16])
+{
+        for (unsigned i = 0; i < claims->places; i++) {
+                if (memcmp(claims->file[i].session, session, sizeof(nobody)) == 0)
+                        claims->file[i] = (struct claims_case){ 0 };
+        }
 }
 
 uint64_t claims_least(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns)

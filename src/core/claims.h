@@ -22,8 +22,13 @@
  * have much in flight when it begins to be: the first window that explains all begins its account,
  * or half a minute.
  *
- * Who is guilty stays so until ten windows in a row explain all. Under CLAMP what was unexplained
- * is charged, and from then on what the driver shows beyond what the scheduler saw it hold.
+ * Who is guilty stays so until all was explained for CLAIMS_HONEST_NS on end. Under CLAMP what was
+ * unexplained is charged, and from then on what the driver shows beyond what the scheduler saw it
+ * hold. Each further clamp of the same session on the same GPU ends after twice as long, up to
+ * CLAIMS_DOUBLINGS times; each CLAIMS_FORGIVEN_NS on end in which all was explained, after a clamp,
+ * takes one of those back. So lies that are too short to be paid for come to one in ten minutes,
+ * whatever the pauses between them. A window counts for no more than a second: a daemon that slept
+ * has not seen anybody be honest.
  *
  * All memory is the caller's; nothing here allocates or blocks. One thread. Units: nanoseconds.
  */
@@ -35,8 +40,13 @@
 
 #include "core/watch.h"
 
-#define CLAIMS_CASES 1024u /* at once; who finds no room is judged when there is */
+/* At once. Who finds no room takes that of a session that is not there and is no longer clamped,
+ * but for its doublings; or is judged when there is room. */
+#define CLAIMS_CASES 1024u
 #define CLAIMS_WHOLE_PPM 1000000u
+#define CLAIMS_HONEST_NS UINT64_C(10000000000)    /* end the first clamp */
+#define CLAIMS_DOUBLINGS 6u                       /* so the longest ends after 640 s */
+#define CLAIMS_FORGIVEN_NS UINT64_C(600000000000) /* take one doubling back */
 
 struct claims_policy {
         uint32_t answer;            /* enum watch_answer */
@@ -60,10 +70,17 @@ struct claims_sight {
         uint64_t leases;     /* that it had; ever since */
 };
 
+/* What was found. */
+enum claims_why {
+        CLAIMS_UNDERSTATED,
+        CLAIMS_ABOVE_CAP,
+};
+
 struct claims_case {
         uint8_t session[16]; /* zero: the case is free */
         uint8_t share;
         bool is_seen;     /* in this look */
+        bool is_absent;   /* in the latest whole one */
         bool is_settling; /* what was in flight before it was measured may still run */
         bool is_guilty, is_told, is_clamped, is_termed, is_killed;
         uint32_t cap_ppm;
@@ -76,10 +93,14 @@ struct claims_case {
         /* What windows left behind. */
         int64_t understated_ns, above_ns, beyond_ns;
         uint64_t silent_ns, settled_ns;
-        unsigned score, honest;
+        unsigned score;
+        uint64_t honest_ns;   /* on end; no more than a clamp asks for at most */
+        uint64_t spotless_ns; /* since the latest clamp, or what was forgiven last */
+        unsigned clamps;      /* that are not forgiven */
         uint64_t charge_ns, charge_beyond_ns; /* to be charged */
         uint64_t termed_ns;
         /* Of the window that convicted. */
+        enum claims_why why;
         uint64_t told_window_ns, told_shown_ns, told_claimed_ns;
 };
 
@@ -105,7 +126,16 @@ struct claims_action {
         uint8_t session[16];
         uint8_t share;
         uint64_t ns, beyond_ns;
-        uint64_t window_ns, shown_ns, claimed_ns; /* TELL: the latest window */
+        enum claims_why why; /* TELL and CLAMP; and of the window that did it: */
+        uint64_t window_ns, shown_ns, claimed_ns;
+};
+
+/* One that holds. */
+struct claims_clamp {
+        enum claims_why why;
+        unsigned times;   /* that it was clamped, this one included, without those forgiven */
+        uint64_t left_ns; /* until it ends at the earliest: if all is explained from now on */
+        uint64_t window_ns, shown_ns, claimed_ns; /* of the window that convicted */
 };
 
 void claims_begin(struct claims *claims);
@@ -121,6 +151,13 @@ bool claims_next(struct claims *claims, const struct claims_policy *policy, uint
 /* What could not be told: the next look does. */
 void claims_untold(struct claims *claims, const uint8_t session[16], unsigned share);
 bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned share);
+
+/* False: it is not clamped, and *ret is as it was. */
+bool claims_clamp(const struct claims *claims, const uint8_t session[16], unsigned share,
+                  struct claims_clamp *ret);
+
+/* There is no such session any more. */
+void claims_forget(struct claims *claims, const uint8_t session[16]);
 
 /*
  * What a session used at least where the driver shows `shown_ns` for its processes and `all_ns` for

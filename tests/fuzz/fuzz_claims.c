@@ -58,6 +58,20 @@ static void check_cases(void)
         }
 }
 
+static void check_clamps(void)
+{
+        for (unsigned i = 0; i < claims.places; i++) {
+                const struct claims_case *one = &claims.file[i];
+                struct claims_clamp clamp;
+
+                check(one->clamps <= CLAIMS_DOUBLINGS + 1);
+                if (!claims_clamp(&claims, one->session, one->share, &clamp))
+                        continue;
+                check(clamp.times > 0 && clamp.times == one->clamps);
+                check(clamp.left_ns <= CLAIMS_HONEST_NS << (clamp.times - 1));
+        }
+}
+
 static void answer(const struct claims_policy *policy)
 {
         struct claims_action action;
@@ -73,6 +87,7 @@ static void answer(const struct claims_policy *policy)
                 check(action.type != CLAIMS_RELEASE || !is_clamped);
                 check(action.beyond_ns <= action.ns);
         }
+        check_clamps();
         for (unsigned i = 0; i < claims.places; i++)
                 check(!claims.file[i].is_clamped || policy->answer == WATCH_CLAMP);
 }
@@ -92,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 for (unsigned i = bits >> 4; i > 0; i--)
                         see(&policy, elapsed_ns);
                 claims_end(&claims, &policy, elapsed_ns);
+                if (bits == 255)
+                        claims_forget(&claims, (const uint8_t[16]){ 1 + (next_byte() & 3) });
                 answer(&policy);
                 check_cases();
         }

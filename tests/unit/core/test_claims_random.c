@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random programs, honest ones and liars: no honest one is ever accused, however its work falls
- * into the windows; every liar is; what is charged is never more than what was used.
+ * into the windows; every liar is; what is charged is never more than what was used; and whoever
+ * lies as soon as it is believed, or waits first, is caught once in ten minutes and no more often.
  */
 #include "core/claims.h"
 
@@ -25,7 +26,7 @@ static struct {
         uint64_t used_ns; /* in truth, and not yet shown or told */
         uint64_t unshown_ns, untold_ns;
         uint64_t total_ns, charged_ns;
-        unsigned told;
+        unsigned told, clamped, released;
 } run;
 
 static const struct claims_policy policy = { .answer = WATCH_CLAMP, .tolerance_percent = 10 };
@@ -79,6 +80,8 @@ static void look(uint64_t used_ns, uint64_t elapsed_ns, unsigned truth_percent)
         claims_end(&run.claims, &policy, elapsed_ns);
         while (claims_next(&run.claims, &policy, 0, &action)) {
                 run.told += action.type == CLAIMS_TELL;
+                run.clamped += action.type == CLAIMS_CLAMP;
+                run.released += action.type == CLAIMS_RELEASE;
                 run.charged_ns += action.ns;
         }
 }
@@ -124,11 +127,42 @@ static void every_liar_is_and_pays_no_more_than_it_used(void **state)
         }
 }
 
+/* Seconds of honest work until that many clamps have ended. */
+static unsigned be_honest(unsigned released, unsigned seconds)
+{
+        unsigned count = 0;
+
+        for (; run.released < released || count < seconds; count++)
+                look(200 * MS, SECOND, 100);
+        return count;
+}
+
+static void lies_come_to_one_in_ten_minutes_whatever_the_pauses(void **state)
+{
+        const unsigned hours = 6;
+
+        for (uint64_t seed = 1; seed <= RUNS / 4; seed++) {
+                unsigned seconds = 0, patience = (unsigned)(seed % 5) * 200;
+
+                begin(seed, 300000);
+                while (seconds < hours * 3600) {
+                        unsigned before = run.clamped;
+
+                        for (; run.clamped == before; seconds++)
+                                look(SECOND, SECOND, 0);
+                        seconds += be_honest(run.clamped, 0);
+                        seconds += be_honest(0, patience ? (unsigned)random_below(patience) : 0);
+                }
+                assert_in_range(run.clamped, hours, 1 + CLAIMS_DOUBLINGS + 1 + hours * 6);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(no_honest_one_is_ever_accused),
                 cmocka_unit_test(every_liar_is_and_pays_no_more_than_it_used),
+                cmocka_unit_test(lies_come_to_one_in_ten_minutes_whatever_the_pauses),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
