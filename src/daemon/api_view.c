@@ -88,6 +88,24 @@ static void add_time(json_t *view, const struct api *api, const struct sessions_
                           whole(seen.leases)));
 }
 
+/* Only while it is. */
+static void add_clamp(json_t *view, const struct api *api, const struct sessions_one *session,
+                      unsigned share)
+{
+        struct node_compute_clamp clamp;
+        bool is_clamped = node_compute_clamp(api->options.node, session, share, &clamp);
+
+        json_object_set_new(view, "compute_clamped", json_boolean(is_clamped));
+        if (is_clamped)
+                json_object_set_new(view, "compute_clamp",
+                                    json_pack("{s:o, s:o, s:s, s:i, s:f, s:f}", "since",
+                                              time_or_null(clamp.since_ns), "until",
+                                              time_or_null(clamp.until_ns), "why",
+                                              node_claims_why(clamp.why), "times", (int)clamp.times,
+                                              "shown_percent", clamp.shown_percent,
+                                              "claimed_percent", clamp.claimed_percent));
+}
+
 static json_t *view_share(const struct api *api, const struct sessions_one *session,
                           const struct sessions_share *share, const struct folder_use *use)
 {
@@ -107,10 +125,7 @@ static json_t *view_share(const struct api *api, const struct sessions_one *sess
 
         api_add_driver(view, node_driver_bytes(api->options.node, session, share->uuid),
                        used_bytes);
-        json_object_set_new(
-                view, "compute_clamped",
-                json_boolean(node_is_compute_clamped(api->options.node, session,
-                                                     (unsigned)(share - session->share))));
+        add_clamp(view, api, session, (unsigned)(share - session->share));
         add_time(view, api, session, (unsigned)(share - session->share));
         return view;
 }

@@ -31,6 +31,7 @@ struct seen_session {
         uint64_t driver_bytes[SESSIONS_GPUS];
         struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
         uint64_t shown_ns[SESSIONS_GPUS];       /* of GPU time by the driver, since we came */
+        uint64_t clamped_ns[SESSIONS_GPUS];     /* node_now_ns() when its claims were, last */
 };
 
 /* What is known of the use of a GPU whose driver does not tell it by process. */
@@ -56,7 +57,8 @@ struct judge {
 
         /* node_claims.c alone. */
         struct claims claims;
-        uint64_t claims_ns; /* clock_now_ns() of the look before; 0: none */
+        uint64_t claims_ns;      /* clock_now_ns() of the look before; 0: none */
+        uint64_t claims_wall_ns; /* node_now_ns() of it */
         struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by device */
 };
 

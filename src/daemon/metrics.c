@@ -88,6 +88,14 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 counts->compute_clamps);
 }
 
+static void put_clamped(FILE *out, const struct node *node)
+{
+        put_one(out, "aliquot_compute_clamped", "gauge",
+                "Sessions that are not believed what they say of their time on a GPU, once for "
+                "each GPU.",
+                node_compute_clamped(node));
+}
+
 /* As the programs of all sessions count. */
 static void put_charges(FILE *out, const struct node_counts *counts)
 {
@@ -238,6 +246,7 @@ static void put_all(FILE *out, const struct api *api)
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
         put_counts(out, node_counts(api->options.node));
+        put_clamped(out, api->options.node);
         put_charges(out, node_counts(api->options.node));
         put_nvml(out, api->options.node);
         put_joins(out, tenants_counts(api->options.tenants));

@@ -27,12 +27,17 @@ enum metric {
         THROTTLED,
         DEBT,
         LEASES,
+        UNDERSTATED,
+        ABOVE_CAP,
+        CLAMPED_SINCE,
+        CLAMPED_UNTIL,
         PROCESSES, /* of a session; the others, of a session and a GPU */
         METRICS,
 };
 
 static const struct {
-        const char *name, *type, *help;
+        const char *name, *type, *help; /* help NULL: of the one before */
+        const char *labels;
 } metrics[METRICS] = {
         [LIMIT] = { "aliquot_session_memory_limit_bytes", "gauge",
                     "What a session may use of a GPU." },
@@ -65,6 +70,14 @@ static const struct {
         [DEBT] = { "aliquot_session_gpu_time_debt_seconds", "gauge",
                    "What it used above its cap and has not paid back." },
         [LEASES] = { "aliquot_session_gpu_turns_total", "counter", "Turns that it had on a GPU." },
+        [UNDERSTATED] = { "aliquot_session_gpu_time_clamped", "gauge",
+                          "Whether it is not believed what it says of its time on a GPU, and why.",
+                          ",why=\"understated\"" },
+        [ABOVE_CAP] = { "aliquot_session_gpu_time_clamped", "gauge", NULL, ",why=\"above-cap\"" },
+        [CLAMPED_SINCE] = { "aliquot_session_gpu_time_clamped_since_seconds", "gauge",
+                            "Since when that is so, since 1970." },
+        [CLAMPED_UNTIL] = { "aliquot_session_gpu_time_clamped_until_seconds", "gauge",
+                            "Until when at the earliest, since 1970." },
         [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
 };
 
@@ -88,6 +101,18 @@ static void note_time(double values[PROCESSES], const struct api *api,
         values[THROTTLED] = (double)had.throttled_ns / 1e9;
         values[DEBT] = had.bank_ns < 0 ? (double)-had.bank_ns / 1e9 : 0;
         values[LEASES] = (double)had.leases;
+}
+
+static void note_clamp(double values[PROCESSES], const struct api *api,
+                       const struct sessions_one *session, unsigned share)
+{
+        struct node_compute_clamp clamp;
+        bool is_clamped = node_compute_clamp(api->options.node, session, share, &clamp);
+
+        values[UNDERSTATED] = is_clamped && clamp.why == CLAIMS_UNDERSTATED;
+        values[ABOVE_CAP] = is_clamped && clamp.why == CLAIMS_ABOVE_CAP;
+        values[CLAMPED_SINCE] = is_clamped ? (double)clamp.since_ns / 1e9 : NAN;
+        values[CLAMPED_UNTIL] = is_clamped ? (double)clamp.until_ns / 1e9 : NAN;
 }
 
 /* A session's own name needs no escapes: settings_check_name(). */
@@ -115,11 +140,13 @@ static void put_share(FILE *const out[METRICS], const struct api *api,
         char text[UUID_TEXT_BYTES];
 
         note_time(values, api, session, share);
+        note_clamp(values, api, session, share);
         api_uuid(api, uuid, text);
         for (unsigned i = 0; i < PROCESSES; i++) {
                 if (!isnan(values[i]))
-                        fprintf(out[i], "%s{session=\"%s\",gpu=\"%s\"} %.16g\n", metrics[i].name,
-                                session->name, text, values[i]);
+                        fprintf(out[i], "%s{session=\"%s\",gpu=\"%s\"%s} %.16g\n", metrics[i].name,
+                                session->name, text, metrics[i].labels ? metrics[i].labels : "",
+                                values[i]);
         }
 }
 
@@ -156,7 +183,8 @@ void metrics_put_sessions(FILE *out, const struct api *api)
                         put_session(part, api, &all->session[i]);
         }
         for (unsigned i = 0; i < METRICS; i++) {
-                metrics_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+                if (metrics[i].help)
+                        metrics_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
                 if (part[i] && fclose(part[i]) == 0)
                         fputs(text[i], out);
                 free(text[i]);

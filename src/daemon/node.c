@@ -236,6 +236,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         case SESSIONS_REMOVE:
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
+                claims_farewell(node, action->session);
                 return folder_remove(&node->store, action->session, err);
         default:
                 tell(node, work, action);

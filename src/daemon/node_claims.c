@@ -20,7 +20,6 @@
 #include "daemon/schedule/scheduler.h"
 
 #define PPM_A_MILLI_PERCENT 10u
-
 /* One GPU of the look. */
 struct shown {
         bool is_known;     /* by process, or of the whole */
@@ -213,40 +212,73 @@ static const char *uuid_of(const struct look *look, const struct sessions_one *s
         return uuid_format(uuid, device >= 0 && look->at->sample.device[device].is_instance, ret);
 }
 
+/* What was found, and of whom. */
+static json_t *describe(const struct look *look, const struct sessions_one *session,
+                        const struct claims_action *action)
+{
+        char uuid[UUID_TEXT_BYTES];
+
+        return json_pack("{s:s, s:I, s:s, s:f, s:f}", "uuid",
+                         uuid_of(look, session, action->share, uuid), "owner",
+                         (json_int_t)session->owner_uid, "why", node_claims_why(action->why),
+                         "shown_percent", percent_of(action->shown_ns, action->window_ns),
+                         "claimed_percent", percent_of(action->claimed_ns, action->window_ns));
+}
+
+/* Takes the reference. */
+static void tell(const struct look *look, const char *type, const struct sessions_one *session,
+                 json_t *detail)
+{
+        scoped_free char *text = json_dumps(detail, JSON_COMPACT);
+
+        json_decref(detail);
+        answer_tell(look->node, type, session, text);
+}
+
 static void tell_of(const struct look *look, const struct sessions_one *session,
                     const struct claims_action *action)
 {
-        scoped_free char *text = NULL;
-        char uuid[UUID_TEXT_BYTES];
         json_t *detail;
 
         if (!answer_may_tell(look)) {
                 claims_untold(&look->node->judge->claims, action->session, action->share);
                 return;
         }
-        detail = json_pack("{s:s, s:s, s:I, s:f, s:f}", "uuid",
-                           uuid_of(look, session, action->share, uuid), "action",
-                           answer_name(action->answer), "owner", (json_int_t)session->owner_uid,
-                           "shown_percent", percent_of(action->shown_ns, action->window_ns),
-                           "claimed_percent", percent_of(action->claimed_ns, action->window_ns));
-        text = json_dumps(detail, JSON_COMPACT);
-        json_decref(detail);
+        detail = describe(look, session, action);
+        json_object_set_new(detail, "action", json_string(answer_name(action->answer)));
         look->node->counts.compute_forged++;
-        answer_tell(look->node, "compute-forged", session, text);
+        tell(look, "compute-forged", session, detail);
 }
 
-static void set_clamp(const struct look *look, const struct sessions_one *session,
+static void begin_clamp(const struct look *look, const struct sessions_one *session,
+                        const struct claims_action *action)
+{
+        struct node *node = look->node;
+        struct seen_session *seen = judge_seen(node, session);
+        json_t *detail = describe(look, session, action);
+        struct claims_clamp clamp;
+
+        scheduler_clamp(node->scheduler, session->id, action->share, true);
+        node->counts.compute_clamps++;
+        if (seen)
+                seen->clamped_ns[action->share] = node_now_ns();
+        if (claims_clamp(&node->judge->claims, session->id, action->share, &clamp)) {
+                json_object_set_new(detail, "times", json_integer(clamp.times));
+                json_object_set_new(detail, "least_seconds",
+                                    json_integer((json_int_t)(clamp.left_ns / NODE_SECOND_NS)));
+        }
+        tell(look, "compute-clamped", session, detail);
+}
+
+static void end_clamp(const struct look *look, const struct sessions_one *session,
                       const struct claims_action *action)
 {
-        bool is_clamped = action->type == CLAIMS_CLAMP;
-        char uuid[UUID_TEXT_BYTES], detail[128];
+        char uuid[UUID_TEXT_BYTES];
 
-        scheduler_clamp(look->node->scheduler, session->id, action->share, is_clamped);
-        look->node->counts.compute_clamps += is_clamped;
-        snprintf(detail, sizeof(detail), "{\"owner\":%u,\"uuid\":\"%s\"}", session->owner_uid,
-                 uuid_of(look, session, action->share, uuid));
-        answer_tell(look->node, is_clamped ? "compute-clamped" : "compute-unclamped", session,
-                    detail);
+        scheduler_clamp(look->node->scheduler, session->id, action->share, false);
+        tell(look, "compute-unclamped", session,
+             json_pack("{s:s, s:I}", "uuid", uuid_of(look, session, action->share, uuid), "owner",
+                       (json_int_t)session->owner_uid));
 }
 
 static void send_signal(const struct look *look, const struct sessions_one *session,
@@ -269,8 +301,10 @@ static void answer(const struct look *look, const struct claims_action *action)
                 return;
         if (action->type == CLAIMS_TELL)
                 tell_of(look, session, action);
-        else if (action->type == CLAIMS_CLAMP || action->type == CLAIMS_RELEASE)
-                set_clamp(look, session, action);
+        else if (action->type == CLAIMS_CLAMP)
+                begin_clamp(look, session, action);
+        else if (action->type == CLAIMS_RELEASE)
+                end_clamp(look, session, action);
         else if (action->type == CLAIMS_CHARGE)
                 scheduler_charge(node->scheduler, session->id, action->share, action->ns,
                                  action->beyond_ns);
@@ -299,12 +333,18 @@ void claims_look(const struct look *look)
         struct claims_action action;
 
         judge->claims_ns = now_ns;
+        judge->claims_wall_ns = node_now_ns();
         read_shown(look, elapsed_ns, shown);
         claims_begin(&judge->claims);
         see_sessions(look, shown, elapsed_ns);
         claims_end(&judge->claims, &policy, elapsed_ns);
         while (claims_next(&judge->claims, &policy, clock_machine_ns(), &action))
                 answer(look, &action);
+}
+
+void claims_farewell(struct node *node, const struct sessions_one *session)
+{
+        claims_forget(&node->judge->claims, session->id);
 }
 
 /* -- What others may see ---------------------------------------------------------------------- */
@@ -314,17 +354,52 @@ void node_use_scheduler(struct node *node, struct scheduler *scheduler)
         node->scheduler = scheduler;
 }
 
-uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share)
+const char *node_claims_why(enum claims_why why)
+{
+        return why == CLAIMS_ABOVE_CAP ? "above-cap" : "understated";
+}
+
+/* NULL: it was not looked at yet. */
+static const struct seen_session *seen_of(const struct node *node,
+                                          const struct sessions_one *session)
 {
         const struct seen_session *seen = node->judge->seen[session - node->sessions->session];
 
-        if (!seen || memcmp(seen->id, session->id, sizeof(seen->id)) != 0)
-                return 0;
-        return seen->shown_ns[share];
+        return seen && memcmp(seen->id, session->id, sizeof(seen->id)) == 0 ? seen : NULL;
 }
 
-bool node_is_compute_clamped(const struct node *node, const struct sessions_one *session,
-                             unsigned share)
+uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share)
 {
-        return claims_is_clamped(&node->judge->claims, session->id, share);
+        const struct seen_session *seen = seen_of(node, session);
+
+        return seen ? seen->shown_ns[share] : 0;
+}
+
+bool node_compute_clamp(const struct node *node, const struct sessions_one *session, unsigned share,
+                        struct node_compute_clamp *ret)
+{
+        const struct seen_session *seen = seen_of(node, session);
+        struct claims_clamp clamp;
+
+        if (!seen || !claims_clamp(&node->judge->claims, session->id, share, &clamp))
+                return false;
+        *ret = (struct node_compute_clamp){
+                .since_ns = seen->clamped_ns[share],
+                .until_ns = node->judge->claims_wall_ns + clamp.left_ns,
+                .why = clamp.why,
+                .times = clamp.times,
+                .shown_percent = percent_of(clamp.shown_ns, clamp.window_ns),
+                .claimed_percent = percent_of(clamp.claimed_ns, clamp.window_ns),
+        };
+        return true;
+}
+
+unsigned node_compute_clamped(const struct node *node)
+{
+        const struct claims *claims = &node->judge->claims;
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < claims->places; i++)
+                count += claims->file[i].is_clamped;
+        return count;
 }

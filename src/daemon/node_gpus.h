@@ -32,9 +32,20 @@ uint64_t node_explained_bytes(const struct node *node, unsigned device);
 /* For how long a session's processes used one of its GPUs since the daemon began, by the driver. */
 uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share);
 
-/* What it claims to have used of that GPU is not believed. */
-bool node_is_compute_clamped(const struct node *node, const struct sessions_one *session,
-                             unsigned share);
+/* What it claims to have used of that GPU is not believed. Times are node_now_ns(). */
+struct node_compute_clamp {
+        uint64_t since_ns, until_ns; /* when it ends at the earliest, if it is honest from now on */
+        enum claims_why why;
+        unsigned times;                        /* see core/claims.h */
+        double shown_percent, claimed_percent; /* when it was found, of that second */
+};
+
+/* False: it is believed. */
+bool node_compute_clamp(const struct node *node, const struct sessions_one *session, unsigned share,
+                        struct node_compute_clamp *ret);
+unsigned node_compute_clamped(const struct node *node); /* how many, by session and GPU */
+
+const char *node_claims_why(enum claims_why why); /* "understated", "above-cap" */
 
 /* It gets no more memory, as it holds some that its ledger does not explain. */
 bool node_is_clamped(const struct node *node, const struct sessions_one *session);

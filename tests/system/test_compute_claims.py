@@ -4,6 +4,7 @@
 The real daemon, library and programs in the simulator's virtual time; the judge is its engine time. The
 simulated driver tells what each process used in whole percents, of steps of 50 ms.
 """
+import datetime
 import signal
 
 import pytest
@@ -41,6 +42,10 @@ def kinds(found):
 
 def metric(daemon, name):
     return next(float(line.split()[1]) for line in daemon.get("/metrics").text.splitlines() if line.startswith(name + " "))
+
+
+def instant(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def clamps(company):
@@ -101,6 +106,40 @@ def test_who_goes_around_the_library_is_told_of_or_stopped(sim):
     assert seen.share("s1", SETTLED, seconds - 0.1) > 0.68
     found = events(company, "s0", "s1")
     assert kinds(found) == ["forged"] and found[0]["detail"]["action"] == "kill", found
+
+
+@pytest.mark.parametrize("lie, why", (("meter", "understated"), ("bank", "above-cap")))
+def test_who_is_clamped_is_told_since_when_why_and_until_when(sim, lie, why):
+    """By the API and by the metrics; what has ended is told by the events."""
+    company = Company(sim, [{"compute": 30}], config="[metrics]\nsessions = yes\n")
+    company.load(0, kind="kernel", ns=200 * US, seconds=9, slots=slots(company, "s0"), lie=lie)
+    company.observe(9)
+    device, = company.daemon.session("s0")["devices"]
+    clamp = device["compute_clamp"]
+    assert device["compute_clamped"] and clamp["why"] == why and clamp["times"] == 1, device
+    assert 0 < instant(clamp["until"]) - instant(clamp["since"]) < HANG_SECONDS, clamp
+    assert clamp["shown_percent"] > 25 and (clamp["claimed_percent"] < 1) == (lie == "meter"), clamp
+    metrics = company.metrics()
+    one = f'session="s0",gpu="{device["uuid"]}"'
+    assert metrics["aliquot_compute_clamped"] == 1
+    for reason in ("understated", "above-cap"):
+        assert metrics[f'aliquot_session_gpu_time_clamped{{{one},why="{reason}"}}'] == (reason == why)
+    since, until = (metrics[f"aliquot_session_gpu_time_clamped_{end}_seconds{{{one}}}"] for end in ("since", "until"))
+    assert abs(since - instant(clamp["since"])) < 0.01 and until > since
+
+
+def test_who_lies_again_is_clamped_for_twice_as_long(sim):
+    """Two lies with an honest half of a minute between them."""
+    company = Company(sim, [{"compute": 40}], programs=3)
+    company.load(0, kind="kernel", ns=200 * US, seconds=6, slots=slots(company, "s0"), lie="all")
+    company.load(0, kind="kernel", ns=200 * US, seconds=24, **{"from": 7000})
+    company.load(0, kind="kernel", ns=200 * US, seconds=6, slots=slots(company, "s0"), lie="all", **{"from": 32000})
+    company.observe(39)
+    found = events(company, "s0")
+    assert kinds(found) == ["forged", "clamped", "unclamped", "forged", "clamped"], found
+    assert [(event["detail"]["times"], event["detail"]["least_seconds"]) for event in found
+            if event["type"] == "compute-clamped"] == [(1, 10), (2, 20)]
+    assert {event["detail"].get("why", "understated") for event in found} == {"understated"}
 
 
 def test_who_is_honest_again_is_believed_again(sim):
