@@ -112,29 +112,35 @@ def test_who_goes_around_the_library_is_told_of_or_stopped(sim):
 def test_who_is_clamped_is_told_since_when_why_and_until_when(sim, lie, why):
     """By the API and by the metrics; what has ended is told by the events."""
     company = Company(sim, [{"compute": 30}], config="[metrics]\nsessions = yes\n")
-    company.load(0, kind="kernel", ns=200 * US, seconds=9, slots=slots(company, "s0"), lie=lie)
-    company.observe(9)
-    device, = company.daemon.session("s0")["devices"]
+    company.load(0, kind="kernel", ns=200 * US, seconds=90, slots=slots(company, "s0"), lie=lie)
+    observer = company.sim.start([sim.build.program("compute/observe"), "every=10000", "seconds=90"])
+    seen = []
+
+    def is_clamped():
+        """In the one and in the other; who keeps its cap again is not so for ever."""
+        seen[:] = [company.daemon.session("s0")["devices"][0], company.metrics()]
+        return seen[0]["compute_clamped"] and seen[1]["aliquot_compute_clamped"]
+    wait_for(is_clamped)
+    observer.kill()
+    device, metrics = seen
     clamp = device["compute_clamp"]
-    assert device["compute_clamped"] and clamp["why"] == why and clamp["times"] == 1, device
-    assert 0 < instant(clamp["until"]) - instant(clamp["since"]) < HANG_SECONDS, clamp
+    assert clamp["why"] == why and clamp["times"] >= 1, device
+    assert instant(clamp["until"]) > instant(clamp["since"]), clamp
     assert clamp["shown_percent"] > 25 and (clamp["claimed_percent"] < 1) == (lie == "meter"), clamp
-    metrics = company.metrics()
     one = f'session="s0",gpu="{device["uuid"]}"'
-    assert metrics["aliquot_compute_clamped"] == 1
     for reason in ("understated", "above-cap"):
         assert metrics[f'aliquot_session_gpu_time_clamped{{{one},why="{reason}"}}'] == (reason == why)
     since, until = (metrics[f"aliquot_session_gpu_time_clamped_{end}_seconds{{{one}}}"] for end in ("since", "until"))
-    assert abs(since - instant(clamp["since"])) < 0.01 and until > since
+    assert until > since > 1.7e9
 
 
 def test_who_lies_again_is_clamped_for_twice_as_long(sim):
-    """Two lies with an honest half of a minute between them."""
+    """Two lies with an honest time between them."""
     company = Company(sim, [{"compute": 40}], programs=3)
-    company.load(0, kind="kernel", ns=200 * US, seconds=6, slots=slots(company, "s0"), lie="all")
-    company.load(0, kind="kernel", ns=200 * US, seconds=24, **{"from": 7000})
-    company.load(0, kind="kernel", ns=200 * US, seconds=6, slots=slots(company, "s0"), lie="all", **{"from": 32000})
-    company.observe(39)
+    company.load(0, kind="kernel", ns=200 * US, seconds=10, slots=slots(company, "s0"), lie="all")
+    company.load(0, kind="kernel", ns=200 * US, seconds=38, **{"from": 11000})
+    company.load(0, kind="kernel", ns=200 * US, seconds=10, slots=slots(company, "s0"), lie="all", **{"from": 50000})
+    company.observe(61)
     found = events(company, "s0")
     assert kinds(found) == ["forged", "clamped", "unclamped", "forged", "clamped"], found
     assert [(event["detail"]["times"], event["detail"]["least_seconds"]) for event in found
