@@ -99,7 +99,7 @@ static void add(const struct step *step)
         *member = (struct sched_member){
                 .terms = step->event->terms,
                 .device = (uint8_t)device,
-                .mode = step->event->terms.is_shut ? SCHED_MODE_SHUT : SCHED_MODE_CLOSED,
+                .mode = SCHED_MODE_CLOSED,
                 .idle_ns = step->now_ns - SCHED_QUIET_NS,
                 .wake_ns = WAKE_FIRST_NS,
                 .vtime = step->sched->device[device].vtime[step->event->terms.class],
@@ -130,19 +130,12 @@ static void terms_set(const struct step *step, unsigned i)
 static void change(struct step *step)
 {
         unsigned i = step->event->member;
-        struct sched_member *member = &step->sched->member[i];
+        const struct sched_member *member = &step->sched->member[i];
         const struct sched_terms *terms = &step->event->terms;
 
-        if (terms->is_shut != member->terms.is_shut || terms->gang != member->terms.gang ||
-            terms->is_clamped != member->terms.is_clamped)
+        if (terms->gang != member->terms.gang || terms->is_clamped != member->terms.is_clamped)
                 turn_close(step, i);
-        if (terms->is_shut && !member->terms.is_shut)
-                turn_shut(step, i);
         terms_set(step, i);
-        if (!terms->is_shut && member->mode == SCHED_MODE_SHUT) {
-                member->mode = SCHED_MODE_CLOSED;
-                act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = (uint16_t)i });
-        }
 }
 
 static void removed(const struct step *step)
@@ -166,7 +159,6 @@ static void want(const struct step *step)
         unsigned i = step->event->member;
         struct sched_member *member = &step->sched->member[i];
 
-        member->is_stopped = false;
         if (member->is_wanting)
                 return;
         /* Before it counts: it comes back behind where the others are now, not where they were. */
@@ -224,7 +216,6 @@ static void drained(const struct step *step)
         struct sched_member *member = &step->sched->member[step->event->member];
         struct sched_device *device = &step->sched->device[member->device];
 
-        member->is_stopped = false;
         if (!member->is_draining)
                 return;
         member->is_draining = false;
@@ -262,16 +253,6 @@ static void residual(const struct step *step)
         /* They hold it up: when it will be done is unknown, but not what is its own. */
         member->left_ns = least_of(most_of(step->event->ns, 0), SCHED_ALARM_NS);
         member->lends_ns = SCHED_LENDS_NS;
-}
-
-static void late(const struct step *step)
-{
-        struct sched_member *member = &step->sched->member[step->event->member];
-
-        if (!member->is_draining)
-                return;
-        member->is_passed = true;
-        member->is_stopped = step->event->is_stopped;
 }
 
 /* -- A step ----------------------------------------------------------------------------------- */
@@ -338,9 +319,6 @@ static void take(struct step *step)
                 break;
         case SCHED_DRAINED:
                 drained(step);
-                break;
-        case SCHED_LATE:
-                late(step);
                 break;
         case SCHED_FOUND:
                 account_found(step, step->event->member);

@@ -16,7 +16,6 @@
  *      OPEN      open until .end_ns; also what turns FREE into a lease, and prolongs one
  *      CLOSE     closed. To be answered with RESIDUAL, if that is known, and with DRAINED as soon
  *                as nothing is submitted any more: at once if nothing is
- *      SHUT      closed for good (.is_shut); answered likewise
  *      ALARM     its debt has passed SCHED_ALARM_NS, once; it is carried all the same
  *
  * A new member is closed until told otherwise. An action may be repeated; the last one holds.
@@ -87,15 +86,12 @@ struct sched_terms {
         uint32_t weight;        /* 1..SCHED_WEIGHT_MOST; 100 is usual */
         uint32_t gang;          /* members with the same number are one; 0: alone */
         uint8_t class;          /* enum sched_class; for a whole gang, changed one by one */
-        bool is_shut;           /* gets nothing more: its session ends */
         bool is_clamped;        /* what it tells is not believed: never FREE, and its hard cap is
                                    kept by held time, and by what is FOUND */
-        int64_t turn_ns; /* > 0: its leases last so long, and nobody opens until it has drained */
 };
 
 enum sched_mode {
         SCHED_MODE_NONE, /* the place is nobody's */
-        SCHED_MODE_SHUT,
         SCHED_MODE_CLOSED,
         SCHED_MODE_OPEN,
         SCHED_MODE_FREE,
@@ -115,8 +111,6 @@ struct sched_member {
         uint8_t turn;      /* enum sched_turn; of the last time it opened */
         bool is_wanting;   /* launches are blocked, submitted or to come at once */
         bool is_draining;  /* closed, and what it submitted may still run */
-        bool is_passed;    /* draining; nobody waits for it any more */
-        bool is_stopped;   /* passed, and nothing of it runs: not charged */
         bool is_protected; /* its turn outranks rt */
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
@@ -193,9 +187,6 @@ enum sched_event_type {
         SCHED_RESIDUAL, /* closed: what it submitted will take .ns more of the device, it is
                            believed */
         SCHED_DRAINED,  /* closed: nothing submitted runs any more */
-        /* Closed, and does not drain: not waited for. .is_stopped: nothing of it runs either (its
-         * process is stopped): not charged until it wants or drains. */
-        SCHED_LATE,
         /* The device shows that it was busy for .ns that nobody has told; .beyond_ns: of that, so
          * much it did not even hold. Both are charged, up to SCHED_ALARM_NS. */
         SCHED_FOUND,
@@ -206,14 +197,13 @@ struct sched_event {
         enum sched_event_type type;
         uint16_t member;
         uint8_t device;
-        bool is_stopped;
         int64_t ns;
         int64_t bank_ns;
         int64_t beyond_ns;
         struct sched_terms terms;
 };
 
-enum sched_action_type { SCHED_FREE, SCHED_OPEN, SCHED_CLOSE, SCHED_SHUT, SCHED_ALARM };
+enum sched_action_type { SCHED_FREE, SCHED_OPEN, SCHED_CLOSE, SCHED_ALARM };
 
 struct sched_action {
         enum sched_action_type type;
@@ -231,8 +221,8 @@ struct sched_actions {
 };
 
 /* NULL, or which of the terms makes no sense on the device, by the API's name: "compute",
- * "guarantee" (also: with those of the others more than the whole), "weight", "priority", "turn",
- * "device". `member`: whose terms they replace, or SCHED_MEMBERS. */
+ * "guarantee" (also: with those of the others more than the whole), "weight", "priority", "device".
+ * `member`: whose terms they replace, or SCHED_MEMBERS. */
 const char *sched_check(const struct sched *sched, uint16_t member, unsigned device,
                         const struct sched_terms *terms);
 

@@ -47,7 +47,7 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
         const int64_t lease = SCHED_LEASE_MOST_NS * FINE; /* a whole turn can always be owed */
         uint32_t promised = member->terms.guarantee_ppm;
 
-        if (!member->is_wanting || member->terms.is_shut || !account_may(member))
+        if (!member->is_wanting || !account_may(member))
                 return;
         if (promised > 0)
                 member->owed_fine = filled(member->owed_fine, promised, ns,
@@ -268,7 +268,7 @@ static bool counts(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
 
-        return member->is_wanting && !member->terms.is_shut && account_may(member) &&
+        return member->is_wanting && account_may(member) &&
                unit_decider(sched, i) == member->device;
 }
 

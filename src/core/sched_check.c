@@ -4,9 +4,6 @@
  */
 #include "core/sched_parts.h"
 
-/* A day: longer turns are a mistake in the unit. */
-#define TURN_MOST_NS (INT64_C(24) * 3600 * 1000 * SCHED_MS)
-
 static const char *check_alone(const struct sched_terms *terms)
 {
         if (terms->cap_ppm == 0 || terms->cap_ppm > SCHED_WHOLE_PPM)
@@ -17,8 +14,6 @@ static const char *check_alone(const struct sched_terms *terms)
                 return "weight";
         if (terms->class > SCHED_CLASS_RT)
                 return "priority";
-        if (terms->turn_ns < 0 || terms->turn_ns > TURN_MOST_NS)
-                return "turn";
         return NULL;
 }
 

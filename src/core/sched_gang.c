@@ -53,7 +53,7 @@ bool unit_may(const struct sched *sched, unsigned member)
         do {
                 const struct sched_member *one = &sched->member[i];
 
-                if (one->terms.is_shut || one->is_stopped || !account_may(one))
+                if (!account_may(one))
                         return false;
                 i = mate_of(sched, i);
         } while (i != member);
@@ -133,10 +133,9 @@ static bool is_alone_here(const struct sched *sched, unsigned member, int64_t no
 
                 if (unit_is_same(sched, i, member))
                         continue;
-                if (is_open(other) || other->is_draining ||
-                    (unit_wants(sched, i) && !other->terms.is_shut))
+                if (is_open(other) || other->is_draining || unit_wants(sched, i))
                         return false;
-                if (!other->terms.is_shut && quiet_ns > now_ns) {
+                if (quiet_ns > now_ns) {
                         *due_ns = least_of(*due_ns, quiet_ns);
                         is_alone = false;
                 }

@@ -63,7 +63,7 @@ static inline bool is_open(const struct sched_member *member)
 /* What it launches or has launched uses the device now. */
 static inline bool is_on(const struct sched_member *member)
 {
-        if (member->is_draining && !member->is_stopped)
+        if (member->is_draining)
                 return true;
         return is_open(member) && member->is_wanting;
 }
@@ -122,8 +122,6 @@ void gang_unlink(struct sched *sched, unsigned member);
 
 /* The unit's gates close. */
 void turn_close(struct step *step, unsigned member);
-/* The member's gate closes for good, and those of its gang. */
-void turn_shut(struct step *step, unsigned member);
 /* What is due on a device is done. */
 void turn_decide(struct step *step, unsigned device);
 bool turn_has_rt(const struct sched *sched, unsigned device);

@@ -10,7 +10,7 @@
  * After CLOSE the next one waits until what runs is done; or until that is believed to be so near
  * that its gate is better opened now, since waking up takes as long. An rt member does not wait.
  * Nobody waits longer than SCHED_PATIENCE_NS. Whatever is told wrongly or never, the next one opens
- * then at the latest: only for somebody with turns of its own (.turn_ns) LATE must be told.
+ * then at the latest.
  */
 #include "core/sched_parts.h"
 
@@ -40,8 +40,7 @@ void act(struct step *step, const struct sched_action *action)
 bool turn_has_rt(const struct sched *sched, unsigned device)
 {
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_CLASS_RT &&
-                    !sched->member[i].terms.is_shut)
+                if (sched->member[i].terms.class == SCHED_CLASS_RT)
                         return true;
         }
         return false;
@@ -68,7 +67,7 @@ static int64_t target_of(const struct sched *sched, const struct sched_member *m
 
 /* -- Closing ---------------------------------------------------------------------------------- */
 
-static void close_one(struct step *step, unsigned i, enum sched_action_type type)
+static void close_one(struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];
 
@@ -76,11 +75,10 @@ static void close_one(struct step *step, unsigned i, enum sched_action_type type
         member->is_draining = true;
         member->is_cut = member->is_wanting;
         member->wait_since_ns = step->now_ns;
-        member->is_passed = false;
         member->left_ns = SCHED_WAKE_MOST_NS; /* until it has woken up and says it */
         member->lends_ns = 0;
         member->empty_ns = member->is_wanting ? SCHED_NEVER : step->now_ns;
-        act(step, &(struct sched_action){ .type = type, .member = (uint16_t)i });
+        act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = (uint16_t)i });
 }
 
 void turn_close(struct step *step, unsigned member)
@@ -90,24 +88,11 @@ void turn_close(struct step *step, unsigned member)
         do {
                 if (is_open(&step->sched->member[i])) {
                         step->sched->member[i].mode = SCHED_MODE_CLOSED;
-                        close_one(step, i, SCHED_CLOSE);
+                        close_one(step, i);
                 }
                 i = step->sched->member[i].mate;
         } while (i != member);
         step->is_again = true;
-}
-
-void turn_shut(struct step *step, unsigned member)
-{
-        bool was_open = is_open(&step->sched->member[member]);
-        bool was_draining = step->sched->member[member].is_draining;
-
-        turn_close(step, member); /* and all of its gang */
-        step->sched->member[member].mode = SCHED_MODE_SHUT;
-        if (was_open || !was_draining)
-                close_one(step, member, SCHED_SHUT);
-        else
-                act(step, &(struct sched_action){ .type = SCHED_SHUT, .member = (uint16_t)member });
 }
 
 /* -- Opening ---------------------------------------------------------------------------------- */
@@ -119,10 +104,8 @@ static int64_t past_ns(const struct sched_member *other, const struct sched_memb
 
         if (is_open(other))
                 return SCHED_NEVER;
-        if (!other->is_draining || other->is_passed)
+        if (!other->is_draining)
                 return 0;
-        if (other->terms.turn_ns > 0 || next->terms.turn_ns > 0)
-                return SCHED_NEVER;
         if (next->terms.class == SCHED_CLASS_RT)
                 return 0;
         early_ns = other->empty_ns == SCHED_NEVER ? SCHED_NEVER : other->empty_ns - wake_ns;
@@ -183,12 +166,8 @@ static int64_t unit_lease_ns(const struct sched *sched, unsigned unit)
         unsigned i = unit;
 
         do {
-                const struct sched_member *one = &sched->member[i];
-                int64_t own_ns = one->terms.turn_ns > 0 ? one->terms.turn_ns
-                                                        : turn_lease_ns(sched, one->device);
-
-                lease_ns = least_of(lease_ns, own_ns);
-                i = one->mate;
+                lease_ns = least_of(lease_ns, turn_lease_ns(sched, sched->member[i].device));
+                i = sched->member[i].mate;
         } while (i != unit);
         return lease_ns;
 }
@@ -202,7 +181,7 @@ static void open_unit(struct step *step, const struct pick *pick)
                 struct sched_member *member = &step->sched->member[i];
 
                 member->turn = (uint8_t)pick->turn;
-                member->is_protected = pick->is_urgent || member->terms.turn_ns > 0;
+                member->is_protected = pick->is_urgent;
                 open_one(step, i, SCHED_MODE_OPEN, end_ns);
                 i = member->mate;
         } while (i != pick->member);
@@ -225,8 +204,6 @@ static unsigned free_candidate(const struct sched *sched, unsigned device)
         bool is_only = true;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.is_shut)
-                        continue;
                 if (any != NOBODY && !unit_is_same(sched, any, i))
                         is_only = false;
                 any = i;
@@ -241,22 +218,20 @@ static unsigned free_candidate(const struct sched *sched, unsigned device)
         return is_only ? any : NOBODY;
 }
 
-/* One of it gets nothing, or must not be left to itself. */
+/* One of it must not be left to itself. */
 static bool is_unit_barred(const struct sched *sched, unsigned unit)
 {
         unsigned i = unit;
 
         do {
-                const struct sched_terms *terms = &sched->member[i].terms;
-
-                if (terms->is_shut || terms->is_clamped || sched->member[i].is_stopped)
+                if (sched->member[i].terms.is_clamped)
                         return true;
                 i = sched->member[i].mate;
         } while (i != unit);
         return false;
 }
 
-/* Nobody is in the way of one unit; turns of its own it has none then. */
+/* Nobody is in the way of one unit. */
 static bool free_give(struct step *step, unsigned device)
 {
         struct sched *sched = step->sched;
@@ -297,8 +272,7 @@ static bool is_contested(const struct sched *sched, unsigned holder)
         unsigned device = sched->member[holder].device;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (!unit_is_same(sched, i, holder) && unit_wants(sched, i) &&
-                    !sched->member[i].terms.is_shut)
+                if (!unit_is_same(sched, i, holder) && unit_wants(sched, i))
                         return true;
         }
         return false;
@@ -340,7 +314,7 @@ static void due_waiting(const struct step *step, unsigned device)
         for (unsigned i = here->first; i != NOBODY; i = step->sched->member[i].next) {
                 const struct sched_member *member = &step->sched->member[i];
 
-                if (!member->is_wanting || is_open(member) || member->terms.is_shut)
+                if (!member->is_wanting || is_open(member))
                         continue;
                 due_at(here, step, account_may_ns(member, step->now_ns));
                 if (member->terms.class < SCHED_CLASS_RT)

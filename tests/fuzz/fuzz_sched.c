@@ -4,7 +4,7 @@
  * keeps its promises to everybody else.
  *
  * After each step: a refusal has changed nothing and gives no action; one unit at most is open on a
- * device; nobody who is shut or above a cap is opened; no bank rose faster than its cap; what is
+ * device; nobody who is above a cap is opened; no bank rose faster than its cap; what is
  * due lies ahead.
  */
 #include <string.h>
@@ -44,8 +44,7 @@ static bool is_open(const struct sched_member *member)
 
 static bool may(const struct sched_member *member)
 {
-        return !member->terms.is_shut &&
-               (member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bank_fine > 0);
+        return member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bank_fine > 0;
 }
 
 static void check_open(unsigned i)
@@ -136,9 +135,7 @@ static void fill_terms(struct sched_terms *terms)
         terms->weight = bits & 2 ? next_byte() * 40u : 100;
         terms->gang = bits & 4 ? next_byte() % 3 : 0;
         terms->class = bits >> 3 & 3;
-        terms->is_shut = (bits & 0xe0) == 0xe0;
         terms->is_clamped = (bits & 0xe0) == 0x40;
-        terms->turn_ns = (bits & 0xe0) == 0x20 ? next_ns() : 0;
 }
 
 static void one_event(void)
@@ -152,7 +149,6 @@ static void one_event(void)
         event.device = bits >> 4 & 3;
         if (event.device == 3)
                 event.device = next_byte();
-        event.is_stopped = bits & 128;
         if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL || event.type == SCHED_FOUND)
                 event.ns = next_ns();
         if (event.type == SCHED_FOUND)

@@ -41,7 +41,7 @@ static void carry_out(struct world *world)
 
                 world->alarms += action->type == SCHED_ALARM;
                 program_told(world, action->member, action);
-                if (action->type == SCHED_CLOSE || action->type == SCHED_SHUT) {
+                if (action->type == SCHED_CLOSE) {
                         program->is_draining = program->is_to_answer = true;
                 } else if (action->type != SCHED_ALARM) {
                         program->is_draining = program->is_to_answer = false;

@@ -293,7 +293,7 @@ void program_told(struct world *world, unsigned i, const struct sched_action *ac
                 program->bank_fine = action->bank_ns * FINE;
                 program->bank_ns = world->now;
         }
-        if (action->type == SCHED_CLOSE || action->type == SCHED_SHUT) {
+        if (action->type == SCHED_CLOSE) {
                 program->is_open = program->is_free = false;
                 program->yield_is_closed = true;
                 if (program->host == HOST_BANK || program->host == HOST_WINDOW)

@@ -46,7 +46,7 @@ static void say_target(int64_t usual_ns, int64_t target_ns)
 
 static void say_action(const struct sched_action *action)
 {
-        static const char *const words[] = { "free", "open", "close", "shut", "alarm" };
+        static const char *const words[] = { "free", "open", "close", "alarm" };
 
         say("%s %c", words[action->type], 'a' + action->member);
         if (action->type == SCHED_OPEN) {
@@ -88,8 +88,7 @@ static void step(const struct sched_event *event, const char *before)
         for (unsigned i = 0; i < actions->count; i++) {
                 enum sched_action_type type = actions->action[i].type;
 
-                if ((type == SCHED_CLOSE || type == SCHED_SHUT) &&
-                    stage.is_prompt[actions->action[i].member])
+                if (type == SCHED_CLOSE && stage.is_prompt[actions->action[i].member])
                         closed[count++] = actions->action[i].member;
         }
         for (unsigned i = 0; i < count; i++) {
@@ -134,16 +133,12 @@ static bool read_term(const char *word, struct sched_terms *terms)
                 terms->weight = (uint32_t)atoi(rest);
         else if (has_prefix(word, "gang=", &rest))
                 terms->gang = (uint32_t)atoi(rest);
-        else if (has_prefix(word, "turn=", &rest))
-                terms->turn_ns = time_of(rest);
         else if (strcmp(word, "rt") == 0)
                 terms->class = SCHED_CLASS_RT;
         else if (strcmp(word, "batch") == 0)
                 terms->class = SCHED_CLASS_BATCH;
         else if (strcmp(word, "normal") == 0)
                 terms->class = SCHED_CLASS_NORMAL;
-        else if (strcmp(word, "shut") == 0)
-                terms->is_shut = true;
         else if (strcmp(word, "clamped") == 0)
                 terms->is_clamped = true;
         else
@@ -159,7 +154,7 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
         bool is_known = event->type == SCHED_CHANGE;
 
         event->terms = is_known ? stage.sched.member[event->member].terms : usual;
-        event->terms.is_shut = event->terms.is_clamped = false;
+        event->terms.is_clamped = false;
         for (unsigned i = 2; i < line->count; i++) {
                 const char *rest;
 
@@ -174,14 +169,13 @@ static bool read_event(const struct story_line *line, struct sched_event *event)
 {
         static const char *const words[] = { "add",     "change", "remove", "want",
                                              "idle",    "began",  "used",   "residual",
-                                             "drained", "late",   "found",  "tick" };
+                                             "drained", "found",  "tick" };
 
         for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 if (strcmp(line->word[0], words[i]) != 0)
                         continue;
                 *event = (struct sched_event){ .type = i, .bank_ns = SCHED_NEVER };
                 event->member = (uint16_t)(line->word[1][0] - 'a');
-                event->is_stopped = strcmp(line->word[2], "stopped") == 0;
                 if (event->type == SCHED_USED || event->type == SCHED_RESIDUAL ||
                     event->type == SCHED_FOUND)
                         event->ns = time_of(line->word[2]);

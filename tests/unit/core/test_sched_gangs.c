@@ -136,23 +136,6 @@ static void members_of_one_device_can_be_a_gang(void **state)
                    "  held 2ms, billed 0, bank 6ms, waited 4ms, throttled 0, overran 0\n");
 }
 
-static void turns_of_its_own_are_long_and_never_overlap(void **state)
-{
-        play_sched("add a turn=400ms\n"
-                   "  free a\n"
-                   "add b turn=400ms\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 400ms\n"
-                   "skip 399ms\n"
-                   "to 401ms\n"
-                   "  400ms: close a\n"
-                   "residual a 0\n"
-                   "to 600ms\n"
-                   "drained a\n"
-                   "  open b until 1000ms\n");
-}
-
 static void whoever_joins_a_gang_opens_with_it(void **state)
 {
         play_sched("prompt a\n"
@@ -187,7 +170,6 @@ int main(void)
                 cmocka_unit_test(two_gangs_never_wait_for_each_other),
                 cmocka_unit_test(rt_on_one_device_revokes_the_whole_gang),
                 cmocka_unit_test(members_of_one_device_can_be_a_gang),
-                cmocka_unit_test(turns_of_its_own_are_long_and_never_overlap),
                 cmocka_unit_test(whoever_joins_a_gang_opens_with_it),
         };
 

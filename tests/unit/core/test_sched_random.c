@@ -2,7 +2,7 @@
 /*
  * Random events in a random order, most of them true and some not: what always holds, holds.
  *
- * After each: one unit at most is open on a device; nobody who is shut or in debt is opened; time
+ * After each: one unit at most is open on a device; nobody who is in debt is opened; time
  * on a device is charged to the last nanosecond, once; no bank rises faster than its cap; nobody
  * waits for a device on which nothing is; and what is due next lies ahead.
  */
@@ -57,8 +57,7 @@ static bool is_open(const struct sched_member *member)
 
 static bool is_on(const struct sched_member *member)
 {
-        return (member->is_draining && !member->is_stopped) ||
-               (is_open(member) && member->is_wanting);
+        return member->is_draining || (is_open(member) && member->is_wanting);
 }
 
 static bool is_in_debt(const struct sched_member *member)
@@ -96,11 +95,9 @@ static void check_actions(void)
                 run.closed += action->type == SCHED_CLOSE;
                 run.freed += action->type == SCHED_FREE;
                 if (action->type == SCHED_OPEN) {
-                        assert_false(member->terms.is_shut || is_in_debt(member));
+                        assert_false(is_in_debt(member));
                         assert_true(action->end_ns > run.now_ns);
                 }
-                if (action->type == SCHED_FREE)
-                        assert_false(member->terms.is_shut);
                 if (action->type == SCHED_OPEN || action->type == SCHED_FREE)
                         assert_true(action->target_ns > 0 && is_open(member));
                 else if (action->type != SCHED_ALARM)
@@ -159,9 +156,8 @@ static void check_no_idling(void)
 
                         if (!is_here(member) || member->device != d)
                                 continue;
-                        is_busy |= is_open(member) || (member->is_draining && !member->is_passed);
-                        is_wanted |= member->is_wanting && !member->terms.is_shut &&
-                                     member->terms.gang == 0 && !member->is_stopped &&
+                        is_busy |= is_open(member) || member->is_draining;
+                        is_wanted |= member->is_wanting && member->terms.gang == 0 &&
                                      !is_in_debt(member);
                 }
                 assert_true(is_busy || !is_wanted);
@@ -200,14 +196,11 @@ static void random_terms(struct sched_terms *terms)
         *terms = (struct sched_terms){ .cap_ppm = caps[random_below(chance(95) ? 5 : 6)],
                                        .weight = weights[random_below(chance(95) ? 4 : 5)],
                                        .class = (uint8_t)random_below(chance(95) ? 3 : 4),
-                                       .is_shut = chance(10),
                                        .is_clamped = chance(10) };
         if (chance(30))
                 terms->guarantee_ppm = (uint32_t)random_below(300000);
         if (chance(40))
                 terms->gang = 1 + (uint32_t)random_below(3);
-        if (chance(10))
-                terms->turn_ns = 100 * SCHED_MS;
 }
 
 static void pass_time(int64_t until_ns)
@@ -248,7 +241,6 @@ static void random_event(void)
         if (event.type == SCHED_CHANGE && chance(50))
                 event.type = SCHED_DRAINED;
         random_terms(&event.terms);
-        event.is_stopped = chance(50);
         event.ns = (int64_t)random_below((uint64_t)untold_ns + 1);
         if (chance(5))
                 event.ns = (int64_t)random_below(2) ? INT64_MAX : INT64_MIN;

@@ -145,29 +145,6 @@ static void patience_ends(void **state)
                    "  held 52ms, billed 0, bank 22ms, waited 50ms, throttled 0, overran 0\n");
 }
 
-static void one_that_is_stopped_is_not_waited_for_nor_charged(void **state)
-{
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "late a stopped\n"
-                   "  open b until 4ms\n"
-                   "to 4ms\n"
-                   "  4ms: open b until 6ms\n"
-                   "show a\n"
-                   "  held 2ms, billed 0, bank 4ms, waited 2ms, throttled 0, overran 0\n"
-                   "show b\n"
-                   "  held 2ms, billed 0, bank 4ms, waited 2ms, throttled 0, overran 0\n"
-                   "drained a\n"
-                   "to 6ms\n"
-                   "  6ms: close b\n");
-}
-
 static void one_that_dies_gives_way_at_once(void **state)
 {
         play_sched("add a\n"
@@ -181,23 +158,6 @@ static void one_that_dies_gives_way_at_once(void **state)
                    "  free b\n"
                    "next\n"
                    "  never\n");
-}
-
-static void late_is_for_those_who_are_closed(void **state)
-{
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "late a stopped\n"
-                   "to 3ms\n"
-                   "  2ms: close a\n"
-                   "drained a\n"
-                   "  open b until 5ms\n"
-                   "show a\n"
-                   "  held 3ms, billed 0, bank 3ms, waited 1ms, throttled 0, overran 1ms\n");
 }
 
 static void who_rests_has_told_all_of_it(void **state)
@@ -303,25 +263,6 @@ static void raising_a_cap_forgives_nothing(void **state)
                    "  held 100ms, billed 500ms, bank -448ms, waited 0, throttled 0, overran 0\n");
 }
 
-static void a_shut_session_is_closed_for_good(void **state)
-{
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 1ms\n"
-                   "change a shut\n"
-                   "  shut a\n"
-                   "drained a\n"
-                   "  free b\n"
-                   "to 3ms\n"
-                   "want a\n"
-                   "change a normal\n"
-                   "  close a, close b\n");
-}
-
 static void a_debt_of_ten_seconds_is_told_once(void **state)
 {
         play_sched("add a cap=50\n"
@@ -393,8 +334,6 @@ static void what_makes_no_sense_is_refused_by_name(void **state)
                    "  refused: weight\n"
                    "add a weight=10001\n"
                    "  refused: weight\n"
-                   "add a turn=-1ms\n"
-                   "  refused: turn\n"
                    "add a on=16\n"
                    "  refused: device\n"
                    "want a\n"
@@ -449,16 +388,13 @@ int main(void)
                 cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
                 cmocka_unit_test(what_overlaps_is_halved),
                 cmocka_unit_test(patience_ends),
-                cmocka_unit_test(one_that_is_stopped_is_not_waited_for_nor_charged),
                 cmocka_unit_test(one_that_dies_gives_way_at_once),
-                cmocka_unit_test(late_is_for_those_who_are_closed),
                 cmocka_unit_test(who_rests_has_told_all_of_it),
                 cmocka_unit_test(a_lowered_cap_has_a_small_bank),
                 cmocka_unit_test(who_is_done_yields_at_once),
                 cmocka_unit_test(the_last_one_is_free_when_the_others_have_been_quiet),
                 cmocka_unit_test(debt_is_waited_out_to_the_nanosecond),
                 cmocka_unit_test(raising_a_cap_forgives_nothing),
-                cmocka_unit_test(a_shut_session_is_closed_for_good),
                 cmocka_unit_test(a_debt_of_ten_seconds_is_told_once),
                 cmocka_unit_test(what_a_member_says_of_its_bank_is_believed_against_it_only),
                 cmocka_unit_test(what_was_not_told_before_the_drain_cannot_be_told_later),
