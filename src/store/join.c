@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/reserve.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/folder.h"
@@ -289,9 +290,12 @@ bool store_is_current(const struct store_session *session)
 
 static int reserve(int fd, size_t offset, size_t bytes, struct error *err)
 {
-        if (fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0 || errno == EOPNOTSUPP)
+        int rc = reserve_bytes(fd, offset, bytes);
+
+        if (rc == 0)
                 return 0;
-        return fail(err, -errno, "room for the session's pages: %m");
+        errno = -rc;
+        return fail(err, rc, "room for the session's pages: %m");
 }
 
 int store_reserve_slot(int slots_fd, unsigned slot, struct error *err)

@@ -17,6 +17,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "common/atomic.h"
+#include "common/reserve.h"
 #include "common/text.h"
 #include "common/units.h"
 
@@ -227,7 +228,8 @@ static int make_page(struct stage *stage, const struct record *record, struct er
                 return rc;
         stage->page_bytes = load_page_bytes(record->mix.count, record->samples);
         fd = open(stage->page_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0 && ftruncate(fd, (off_t)stage->page_bytes) == 0)
+        if (fd >= 0 && ftruncate(fd, (off_t)stage->page_bytes) == 0 &&
+            reserve_bytes(fd, 0, stage->page_bytes) == 0)
                 at = mmap(NULL, stage->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         rc = at == MAP_FAILED ? fail(err, -errno, "%s: %m", stage->page_path) : 0;
         if (fd >= 0)

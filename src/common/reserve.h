@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room in a file that is going to be mapped: a tmpfs that is full tells whoever asks beforehand,
+ * and ends whoever touches a hole with SIGBUS.
+ *
+ *      rc = reserve_bytes(fd, offset, bytes);  // 0, or -ENOSPC; then nobody should touch it
+ *
+ * What is reserved stays so, and may be reserved again. A file system that cannot reserve is taken
+ * to have room. A cancellation point; errno is not kept.
+ */
+#ifndef ALIQUOT_COMMON_RESERVE_H
+#define ALIQUOT_COMMON_RESERVE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+
+/* A signal undoes the call that it interrupts, and the next may come soon: so much at a time. */
+#define RESERVE_STEP_BYTES UINT64_C(65536)
+
+static inline int reserve_bytes(int fd, uint64_t offset, uint64_t bytes)
+{
+        while (bytes) {
+                uint64_t step = bytes < RESERVE_STEP_BYTES ? bytes : RESERVE_STEP_BYTES;
+
+                if (fallocate(fd, 0, (off_t)offset, (off_t)step) == 0) {
+                        offset += step;
+                        bytes -= step;
+                } else if (errno == EOPNOTSUPP) {
+                        return 0;
+                } else if (errno != EINTR) {
+                        return -errno;
+                }
+        }
+        return 0;
+}
+
+#endif
