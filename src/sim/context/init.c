@@ -126,19 +126,29 @@ static void forked_child(void)
         pthread_mutex_init(&block_lock, NULL);
 }
 
+static CUresult refuse(const struct sim_config *config, int error)
+{
+        fprintf(stderr, "aliquot-sim: %s: %s%s\n", config->state_dir, strerror(error),
+                error == ENOSPC ? "; make the file system larger, or name another folder with "
+                                  "state="
+                                : "");
+        return error == ENOSPC ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_SYSTEM_NOT_READY;
+}
+
 static CUresult attach(void)
 {
         const struct sim_config *config = config_get();
+        struct node *node;
+        int rc;
 
         if (!config)
                 return CUDA_ERROR_SYSTEM_NOT_READY;
-        struct node *node = node_open();
-        if (!node) {
-                fprintf(stderr, "aliquot-sim: %s: %s\n", config->state_dir, strerror(errno));
-                return CUDA_ERROR_SYSTEM_NOT_READY;
-        }
-        if (node_attach(node) < 0)
-                return CUDA_ERROR_SYSTEM_NOT_READY;
+        node = node_open();
+        if (!node)
+                return refuse(config, errno);
+        rc = node_attach(node);
+        if (rc < 0)
+                return refuse(config, -rc);
         device_init();
         return CUDA_SUCCESS;
 }

@@ -7,6 +7,7 @@
  */
 #include "sim/exec/event_ipc.h"
 
+#include "common/reserve.h"
 #include "common/scoped.h"
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
@@ -30,6 +31,8 @@ static struct event_state *map_state(uint64_t id, int flags)
                  (unsigned long long)id);
         scoped_fd int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
         if (fd < 0 || ftruncate(fd, sizeof(struct event_state)) < 0)
+                return NULL;
+        if (reserve_bytes(fd, 0, sizeof(struct event_state)) < 0)
                 return NULL;
         state = mmap(NULL, sizeof(struct event_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         return state == MAP_FAILED ? NULL : state;

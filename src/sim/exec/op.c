@@ -5,6 +5,7 @@
 #include "sim/exec/op.h"
 
 #include "sim/exec/stream.h"
+#include "sim/memory/backing.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
@@ -45,6 +46,12 @@ CUresult op_copy_check(const struct op_copy *copy)
         CUresult rc = side_check(&copy->from, copy, ACCESS_READ);
 
         return rc == CUDA_SUCCESS ? side_check(&copy->to, copy, ACCESS_WRITE) : rc;
+}
+
+static bool copy_ensure(const struct op_copy *copy)
+{
+        return backing_ensure(copy->from.address, extent(&copy->from, copy), ACCESS_READ) &&
+               backing_ensure(copy->to.address, extent(&copy->to, copy), ACCESS_WRITE);
 }
 
 /* The device whose memory it is, or CU_DEVICE_CPU. */
@@ -113,6 +120,10 @@ void op_copy(struct op_run *run, const struct op_copy *copy)
                 context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
                 return;
         }
+        if (!copy_ensure(copy)) {
+                context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
+                return;
+        }
         route = route_of(copy);
         began_ns = sim_now_ns();
         move_bytes(copy);
@@ -126,14 +137,21 @@ void op_copy(struct op_run *run, const struct op_copy *copy)
         run->mark->end_ns = end_ns;
 }
 
+/* From the first byte to the last. */
+static uint64_t set_extent(const struct op_set *set)
+{
+        if (!set->width || !set->rows)
+                return 0;
+        return (set->rows - 1) * set->pitch + set->width * set->element_bytes;
+}
+
 CUresult op_set_check(const struct op_set *set)
 {
-        uint64_t row = set->width * set->element_bytes;
+        uint64_t bytes = set_extent(set);
 
-        if (!set->width || !set->rows || !set->context)
+        if (!bytes || !set->context)
                 return CUDA_SUCCESS;
-        return memory_check(set->context, set->address, (set->rows - 1) * set->pitch + row,
-                            ACCESS_WRITE);
+        return memory_check(set->context, set->address, bytes, ACCESS_WRITE);
 }
 
 static void set_row(char *row, const struct op_set *set)
@@ -161,6 +179,10 @@ void op_set(struct op_run *run, const struct op_set *set)
 
         if (op_set_check(set) != CUDA_SUCCESS) {
                 context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+                return;
+        }
+        if (!backing_ensure(set->address, set_extent(set), ACCESS_WRITE)) {
+                context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
                 return;
         }
         if (place)
@@ -222,9 +244,14 @@ static void await_value(struct op_run *run, const struct CUstreamMemOpWaitValueP
 
 static bool may_touch(struct op_run *run, CUdeviceptr address, uint64_t bytes, unsigned access)
 {
-        if (memory_check(run->exec->context, address, bytes, access) == CUDA_SUCCESS)
-                return true;
-        context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        CUresult rc = CUDA_ERROR_ILLEGAL_ADDRESS;
+
+        if (memory_check(run->exec->context, address, bytes, access) == CUDA_SUCCESS) {
+                if (backing_ensure(address, bytes, access))
+                        return true;
+                rc = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        context_poison(run->exec->context, rc);
         return false;
 }
 

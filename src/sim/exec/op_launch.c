@@ -8,6 +8,7 @@
  */
 #include "sim/exec/op.h"
 #include "sim/exec/stream.h"
+#include "sim/memory/backing.h"
 #include "sim/memory/memory.h"
 #include "sim/module/module.h"
 #include "sim/node/clock.h"
@@ -54,16 +55,19 @@ static void *memory(const struct aliquot_sim_launch *launch, uint64_t address, u
                     int is_written)
 {
         struct running *running = launch->driver;
-        CUresult rc;
+        unsigned access = is_written ? ACCESS_WRITE : ACCESS_READ;
 
         if (!bytes)
                 return (void *)address;
-        rc = memory_check(running->run->exec->context, address, bytes,
-                          is_written ? ACCESS_WRITE : ACCESS_READ);
-        if (rc == CUDA_SUCCESS)
-                return (void *)address;
-        fail_launch(launch, CUDA_ERROR_ILLEGAL_ADDRESS);
-        return NULL;
+        if (memory_check(running->run->exec->context, address, bytes, access) != CUDA_SUCCESS) {
+                fail_launch(launch, CUDA_ERROR_ILLEGAL_ADDRESS);
+                return NULL;
+        }
+        if (!backing_ensure(address, bytes, access)) {
+                fail_launch(launch, CUDA_ERROR_OUT_OF_MEMORY);
+                return NULL;
+        }
+        return (void *)address;
 }
 
 static const struct aliquot_sim_services services = {

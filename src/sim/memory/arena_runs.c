@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/memory/backing.h"
 #include "sim/node/config.h"
 #include "sim/node/node.h"
 
@@ -21,9 +22,11 @@
 #define DIRTY_CHUNKS 128
 #define OWN_DESCRIPTORS 512
 
-static int file_make(uint64_t bytes)
+/* In the state folder, where other processes can have a name for it, or nowhere. */
+static int file_make(uint64_t bytes, bool is_named)
 {
-        int fd = open(config_get()->state_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        int fd =
+                is_named ? open(config_get()->state_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
 
         if (fd < 0)
                 fd = memfd_create("aliquot-sim", MFD_CLOEXEC);
@@ -91,15 +94,16 @@ static bool arena_begin(struct arena *arena, char *base)
 
 bool arena_open(struct arena *arena, unsigned unit)
 {
-        uint64_t wanted = node_get()->device[unit].memory_bytes * 8;
+        uint64_t card_bytes = node_get()->device[unit].memory_bytes;
+        bool is_roomy = backing_is_roomy(card_bytes);
         uint64_t bytes = ARENA_BYTES;
 
-        while (bytes < wanted)
+        while (bytes < card_bytes * 8)
                 bytes *= 2;
         for (; bytes >= CHUNK_BYTES * 16; bytes /= 2) {
                 char *base;
 
-                arena->fd = file_make(bytes);
+                arena->fd = file_make(bytes, is_roomy);
                 if (arena->fd < 0)
                         continue;
                 base = file_map(arena->fd, bytes);

@@ -292,9 +292,21 @@ static void forked_child(void)
         self_row = -1;
 }
 
+/* What only a process of this row uses. */
+static int row_reserve(struct node *node, unsigned row)
+{
+        int rc = node_reserve(node, node->meter[row],
+                              node->device_count * sizeof(node->meter[row][0]));
+
+        for (unsigned device = 0; device < node->device_count && rc == 0; device++)
+                rc = node_reserve(node, &node->column[device][row],
+                                  sizeof(node->column[device][row]));
+        return rc;
+}
+
 int node_attach(struct node *node)
 {
-        int rc = -ENOSPC;
+        int rc = -EUSERS;
 
         the_node = node;
         node_settle(node);
@@ -304,6 +316,9 @@ int node_attach(struct node *node)
 
                 if (load_relaxed(&row->state) != ROW_FREE)
                         continue;
+                rc = row_reserve(node, i);
+                if (rc < 0)
+                        break;
                 /* A lock still held on a free row belongs to one who died a moment ago. */
                 rc = liveness_take(i);
                 if (rc == -EAGAIN || rc == -EACCES)

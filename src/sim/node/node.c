@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/reserve.h"
 #include "common/scoped.h"
 #include "sim/context/device.h"
 #include "sim/node/clock.h"
@@ -49,13 +50,19 @@ static void uuid_make(unsigned char *uuid, uint64_t seed, unsigned index)
         uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
 }
 
+static unsigned devices_of(const struct sim_config *config)
+{
+        unsigned count = config->device_count * (config->mig ? config->mig : 1);
+
+        return count < SIM_DEVICES ? count : SIM_DEVICES;
+}
+
 static void devices_make(struct node *node, const struct sim_config *config)
 {
         const struct model_spec *spec = model_spec(config->model);
         unsigned parts = config->mig ? config->mig : 1;
-        unsigned count = config->device_count * parts;
 
-        node->device_count = count < SIM_DEVICES ? count : SIM_DEVICES;
+        node->device_count = devices_of(config);
         for (unsigned i = 0; i < node->device_count; i++) {
                 struct node_device *device = &node->device[i];
 
@@ -72,12 +79,57 @@ static void devices_make(struct node *node, const struct sim_config *config)
         }
 }
 
+/* Which file the node is. */
+static dev_t file_device;
+static ino_t file_inode;
+
 static struct node *node_map(int fd)
 {
         void *address = mmap(NULL, sizeof(struct node), PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_NORESERVE, fd, 0);
+        struct stat st;
 
-        return address == MAP_FAILED ? NULL : address;
+        if (address == MAP_FAILED || fstat(fd, &st) < 0)
+                return NULL;
+        file_device = st.st_dev;
+        file_inode = st.st_ino;
+        return address;
+}
+
+/* Most of the node is never used, and is a hole in the file. Room there is for what every process
+ * reads or writes: all but what comes with a process (node_attach()) and an object (share_make()).
+ */
+static bool reserve_beginning(int fd, const struct sim_config *config)
+{
+        const struct {
+                size_t offset, bytes;
+        } part[] = {
+                { 0, offsetof(struct node, device[devices_of(config)]) },
+                { offsetof(struct node, tag), sizeof(((struct node *)0)->tag) },
+                { offsetof(struct node, row), sizeof(((struct node *)0)->row) },
+                { offsetof(struct node, time),
+                  config->is_clock_virtual ? sizeof(((struct node *)0)->time) : 0 },
+        };
+        int rc = 0;
+
+        for (unsigned i = 0; i < sizeof(part) / sizeof(part[0]) && rc == 0; i++)
+                rc = reserve_bytes(fd, part[i].offset, part[i].bytes);
+        errno = -rc;
+        return rc == 0;
+}
+
+int node_reserve(const struct node *node, const void *part, size_t bytes)
+{
+        char path[320];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/node", life_state_dir());
+        scoped_fd int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (st.st_dev != file_device || st.st_ino != file_inode)
+                return -ESTALE;
+        return reserve_bytes(fd, (uint64_t)((const char *)part - (const char *)node), bytes);
 }
 
 /* What this process calls time from now on. */
@@ -95,7 +147,7 @@ static struct node *node_make(const struct sim_config *config, int folder)
         scoped_fd int fd = openat(folder, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd < 0)
                 return NULL;
-        if (ftruncate(fd, sizeof(struct node)) == 0)
+        if (ftruncate(fd, sizeof(struct node)) == 0 && reserve_beginning(fd, config))
                 node = node_map(fd);
         if (!node) {
                 unlinkat(folder, name, 0);

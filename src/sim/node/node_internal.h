@@ -14,6 +14,9 @@ bool life_is_alive(struct node *node, unsigned row, int folder);
 void life_state_dir_set(const char *state_dir);
 const char *life_state_dir(void);
 
+/* Room for a part of the mapped node that is a hole in its file so far. 0, or a negative errno. */
+int node_reserve(const struct node *node, const void *part, size_t bytes);
+
 /* Whether anybody at all lives in the state folder, whatever its node file looks like. */
 bool life_is_inhabited(int folder);
 

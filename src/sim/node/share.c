@@ -8,6 +8,7 @@
  */
 #include "sim/node/share.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,24 +201,34 @@ void share_settle(struct node *node)
 /* Gives the backing file a name by which other processes can open it. */
 static bool backing_name(uint64_t id, int fd)
 {
+        static _Atomic uint32_t is_told;
         char path[320], source[64];
 
         path_make(path, sizeof(path), "object", id);
         snprintf(source, sizeof(source), "/proc/self/fd/%d", fd);
-        return linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+        if (linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+                return true;
+        if (errno == EXDEV && !swap_acq_rel(&is_told, 1))
+                fprintf(stderr,
+                        "aliquot-sim: memory cannot be shared with other processes: the file "
+                        "system of %s is too small to hold it\n",
+                        life_state_dir());
+        return false;
 }
 
 /* One that nobody has, NULL if there is none. The node's lock is held. */
 static struct node_object *object_free(struct node *node)
 {
-        for (unsigned i = 0; i < NODE_OBJECTS; i++) {
-                if (node->object[i].id != 0)
-                        continue;
-                if (i >= node->object_high)
-                        node->object_high = i + 1;
-                return &node->object[i];
-        }
-        return NULL;
+        struct node_object *object = node->object;
+
+        while (object < &node->object[node->object_high] && object->id != 0)
+                object++;
+        if (object < &node->object[node->object_high])
+                return object;
+        if (node->object_high == NODE_OBJECTS || node_reserve(node, object, sizeof(*object)) < 0)
+                return NULL;
+        node->object_high++;
+        return object;
 }
 
 /* Its maker is its first holder. Readers go by the id: it comes last. */
