@@ -3,13 +3,12 @@
  * The driver as a library: what it exports, how entry points are found, which devices are seen, and
  * faults on demand. Each story that needs another configuration runs in a child of its own.
  */
-#include "memory_stage.h"
+#include "memory_child.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +23,6 @@ static int setup(void **state)
 /* Runs the story in a child with these words added to ALIQUOT_SIM; its result must be 0. */
 static void in_child(const char *more, int (*story)(void))
 {
-        int status;
         pid_t child = fork();
 
         if (child == 0) {
@@ -34,9 +32,7 @@ static void in_child(const char *more, int (*story)(void))
                 setenv("ALIQUOT_SIM", text, 1);
                 _exit(story());
         }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        child_ends(child);
 }
 
 static void *proc(const char *name, int version, cuuint64_t flags)

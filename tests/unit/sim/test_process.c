@@ -7,7 +7,7 @@
  * back, and are killed at random; a dead one's tokens are given back at once. The tag's high-water
  * mark must then never pass the limit, and in the end nothing is left.
  */
-#include "memory_stage.h"
+#include "memory_child.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,31 +30,35 @@ static int setup(void **state)
         return 0;
 }
 
+static uint64_t bytes_to_hold;
+
 /* Allocates so much, says so, and waits to be killed or told to end. */
+static int holds(int channel)
+{
+        CUdeviceptr a;
+
+        if (child_begin() || cuMemAlloc_v2(&a, bytes_to_hold))
+                return 1;
+        send_to(channel, -1);
+        receive_from(channel);
+        return 0;
+}
+
 static pid_t holder_start(uint64_t bytes, int *ret_channel)
 {
-        int up[2], down[2];
-        char byte;
+        pid_t child;
 
-        assert_int_equal(pipe(up), 0);
-        assert_int_equal(pipe(down), 0);
-        pid_t child = fork();
-        if (child == 0) {
-                CUcontext context;
-                CUdeviceptr a;
-
-                close(down[1]);
-                if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&a, bytes) ||
-                    write(up[1], "r", 1) != 1)
-                        _exit(1);
-                _exit(read(down[0], &byte, 1) == 1 ? 0 : 2);
-        }
-        close(up[1]);
-        close(down[0]);
-        assert_int_equal(read(up[0], &byte, 1), 1);
-        close(up[0]);
-        *ret_channel = down[1];
+        bytes_to_hold = bytes;
+        child = child_start(holds, ret_channel);
+        receive_from(*ret_channel);
         return child;
+}
+
+static void holder_ends(pid_t child, int channel)
+{
+        send_to(channel, -1);
+        child_ends(child);
+        close(channel);
 }
 
 static void a_killed_process_drains_after_the_delay(void **state)
@@ -77,46 +81,43 @@ static void a_killed_process_drains_after_the_delay(void **state)
 
 static void *attach_and_end(void *argument)
 {
-        CUcontext context;
         CUdeviceptr a;
 
-        *(bool *)argument =
-                !cuInit(0) && !cuCtxCreate_v2(&context, 0, 0) && !cuMemAlloc_v2(&a, 20 * MIB);
+        *(bool *)argument = !child_begin() && !cuMemAlloc_v2(&a, 20 * MIB);
         return NULL;
 }
 
-static int outlives_its_thread(int up, int down)
+static int outlives_its_thread(int channel)
 {
         pthread_t thread;
         bool is_done = false;
-        char byte;
 
         if (pthread_create(&thread, NULL, attach_and_end, &is_done) || pthread_join(thread, NULL))
                 return 1;
-        return is_done && write(up, "r", 1) == 1 && read(down, &byte, 1) == 1 ? 0 : 2;
+        if (!is_done)
+                return 2;
+        send_to(channel, -1);
+        receive_from(channel);
+        return 3;
 }
 
 static void a_process_lives_on_when_its_first_thread_ends(void **state)
 {
-        int up[2], down[2];
-        char byte;
+        int channel;
+        pid_t child = child_start(outlives_its_thread, &channel);
 
-        assert_int_equal(pipe(up), 0);
-        assert_int_equal(pipe(down), 0);
-        pid_t child = fork();
-        if (child == 0)
-                _exit(outlives_its_thread(up[1], down[0]));
-        assert_int_equal(read(up[0], &byte, 1), 1);
+        receive_from(channel);
         nanosleep(&(struct timespec){ .tv_nsec = 2 * DRAIN_NS }, NULL);
         assert_int_equal(stage_tag_current("crowd", 0), 20 * MIB);
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, NULL, 0), child);
         assert_int_equal(stage_tag_current("crowd", 0), 0);
         assert_int_equal(stage_device_settles(0, 0), 0);
+        close(channel);
 }
 
 /* Dies with the device's lock in hand, its sums half changed. */
-static int dies_in_the_middle(void)
+static int dies_in_the_middle(int channel)
 {
         struct node *node = node_open_existing(stage_dir());
 
@@ -130,27 +131,25 @@ static int dies_in_the_middle(void)
 
 static void sums_are_repaired_when_their_writer_died(void **state)
 {
-        int channel, status;
-        pid_t holder = holder_start(64 * MIB, &channel), killed = fork();
+        int channel, other, status;
+        pid_t holder = holder_start(64 * MIB, &channel);
+        pid_t killed = child_start(dies_in_the_middle, &other);
 
-        if (killed == 0)
-                _exit(dies_in_the_middle());
         assert_int_equal(waitpid(killed, &status, 0), killed);
         assert_true(WIFSIGNALED(status));
         assert_int_equal(stage_device_current(0), 64 * MIB);
         assert_int_equal(stage_tag_current("crowd", 0), 64 * MIB);
-        close(channel);
-        assert_int_equal(waitpid(holder, NULL, 0), holder);
+        holder_ends(holder, channel);
+        close(other);
         assert_int_equal(stage_device_settles(0, 0), 0);
 }
 
-static int sees_the_others(void)
+static int sees_the_others(int channel)
 {
-        CUcontext context;
         CUdeviceptr a;
         size_t left, total;
 
-        if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemGetInfo_v2(&left, &total))
+        if (child_begin() || cuMemGetInfo_v2(&left, &total))
                 return 1;
         if (total != GIB || left != GIB - 300 * MIB)
                 return 2;
@@ -161,27 +160,22 @@ static int sees_the_others(void)
 
 static void processes_share_one_device(void **state)
 {
-        int channel, status;
-        pid_t first = holder_start(300 * MIB, &channel), second = fork();
+        int channel, other;
+        pid_t first = holder_start(300 * MIB, &channel);
 
-        if (second == 0)
-                _exit(sees_the_others());
-        assert_int_equal(waitpid(second, &status, 0), second);
-        assert_int_equal(status, 0);
-        close(channel);
-        assert_int_equal(waitpid(first, NULL, 0), first);
+        child_ends(child_start(sees_the_others, &other));
+        holder_ends(first, channel);
+        close(other);
         assert_int_equal(stage_device_settles(0, 0), 0);
 }
 
 static int opener(int from, int to)
 {
-        CUcontext context;
         CUipcMemHandle handle;
         CUdeviceptr first, second;
         char byte;
 
-        if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) ||
-            read(from, &handle, sizeof(handle)) != sizeof(handle))
+        if (child_begin() || read(from, &handle, sizeof(handle)) != sizeof(handle))
                 return 1;
         if (cuIpcOpenMemHandle_v2(&first, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ||
             cuIpcOpenMemHandle_v2(&second, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS))
@@ -198,13 +192,11 @@ static int opener(int from, int to)
 
 static int owner(int from, int to)
 {
-        CUcontext context;
         CUipcMemHandle handle;
         CUdeviceptr padding, a, own;
         char byte;
 
-        if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&padding, 3000) ||
-            cuMemAlloc_v2(&a, 3000))
+        if (child_begin() || cuMemAlloc_v2(&padding, 3000) || cuMemAlloc_v2(&a, 3000))
                 return 11;
         *(volatile unsigned char *)(uintptr_t)a = 0x31;
         if (cuIpcGetMemHandle(&handle, a) || write(to, &handle, sizeof(handle)) != sizeof(handle) ||
@@ -225,7 +217,7 @@ static int owner(int from, int to)
 
 static void a_memory_handle_gives_the_same_memory(void **state)
 {
-        int there[2], back[2], status;
+        int there[2], back[2];
 
         assert_int_equal(pipe(there), 0);
         assert_int_equal(pipe(back), 0);
@@ -235,20 +227,17 @@ static void a_memory_handle_gives_the_same_memory(void **state)
         pid_t second = fork();
         if (second == 0)
                 _exit(opener(there[0], back[1]));
-        assert_int_equal(waitpid(first, &status, 0), first);
-        assert_int_equal(status, 0);
-        assert_int_equal(waitpid(second, &status, 0), second);
-        assert_int_equal(status, 0);
+        child_ends(first);
+        child_ends(second);
         assert_int_equal(stage_device_settles(0, 0), 0);
 }
 
-static int forked_child_of_a_user(void)
+static int forked_child_of_a_user(int channel)
 {
-        CUcontext context;
         CUdeviceptr a;
         int status, count;
 
-        if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuMemAlloc_v2(&a, MIB))
+        if (child_begin() || cuMemAlloc_v2(&a, MIB))
                 return 1;
         pid_t child = fork();
         if (child == 0)
@@ -264,13 +253,10 @@ static int forked_child_of_a_user(void)
 
 static void a_forked_child_has_no_device(void **state)
 {
-        int status;
-        pid_t child = fork();
+        int channel;
 
-        if (child == 0)
-                _exit(forked_child_of_a_user());
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
+        child_ends(child_start(forked_child_of_a_user, &channel));
+        close(channel);
         assert_int_equal(stage_device_settles(0, 0), 0);
 }
 
@@ -299,11 +285,10 @@ static bool tokens_take(struct crowd *crowd, unsigned self, int64_t mib)
 
 static int crowd_member(struct crowd *crowd, unsigned self, unsigned seed)
 {
-        CUcontext context;
         CUdeviceptr held[8] = { 0 };
         int64_t mib[8];
 
-        if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0))
+        if (child_begin())
                 return 1;
         for (;;) {
                 unsigned i = (unsigned)rand_r(&seed) % 8;

@@ -3,17 +3,13 @@
  * Memory that crosses between processes, or tags, beyond plain handles: pools and their pointers,
  * external memory, holders that die, and tags that each count what they hold.
  */
-#include "memory_stage.h"
+#include "memory_child.h"
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define SEGMENT (2 * MIB)
 
 static int setup(void **state)
 {
@@ -21,86 +17,12 @@ static int setup(void **state)
         return 0;
 }
 
-static const CUmemAllocationProp exportable = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
-};
-
-static int start(void)
-{
-        CUcontext context;
-
-        return cuInit(0) || cuCtxCreate_v2(&context, 0, 0);
-}
-
-/* A byte and a descriptor (or none, -1). */
-static void send_to(int channel, int fd)
-{
-        char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
-        struct iovec data = { &byte, 1 };
-        struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
-
-        if (fd >= 0) {
-                message.msg_control = control;
-                message.msg_controllen = sizeof(control);
-                struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-                header->cmsg_level = SOL_SOCKET;
-                header->cmsg_type = SCM_RIGHTS;
-                header->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-        }
-        if (sendmsg(channel, &message, 0) != 1)
-                _exit(100);
-}
-
-static int receive_from(int channel)
-{
-        char byte, control[CMSG_SPACE(sizeof(int))];
-        struct iovec data = { &byte, 1 };
-        struct msghdr message = { .msg_iov = &data,
-                                  .msg_iovlen = 1,
-                                  .msg_control = control,
-                                  .msg_controllen = sizeof(control) };
-        int fd = -1;
-
-        if (recvmsg(channel, &message, 0) != 1)
-                _exit(101);
-        if (CMSG_FIRSTHDR(&message))
-                memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-        return fd;
-}
-
-static pid_t child_start(int (*story)(int channel), int *ret_channel)
-{
-        int pair[2];
-
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-        pid_t child = fork();
-        if (child == 0) {
-                close(pair[0]);
-                _exit(story(pair[1]));
-        }
-        close(pair[1]);
-        *ret_channel = pair[0];
-        return child;
-}
-
-static void child_ends(pid_t child)
-{
-        int status;
-
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 static int exports_and_stays(int channel)
 {
         CUmemGenericAllocationHandle handle;
         int fd;
 
-        if (start() || cuMemCreate(&handle, SEGMENT, &exportable, 0))
+        if (child_begin() || cuMemCreate(&handle, SEGMENT, &exportable, 0))
                 return 1;
         if (cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
                 return 2;
@@ -115,8 +37,9 @@ static int imports_and_stays(int channel)
 
         setenv("ALIQUOT_SESSION", "two", 1);
         int fd = receive_from(channel);
-        if (start() || cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
-                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        if (child_begin() ||
+            cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
                 return 1;
         close(fd);
         send_to(channel, -1);
@@ -159,7 +82,7 @@ static int makes_a_pool(int channel)
         CUdeviceptr a;
         int fd;
 
-        if (start() || cuMemPoolCreate(&pool, &props) ||
+        if (child_begin() || cuMemPoolCreate(&pool, &props) ||
             cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                              0))
                 return 1;
@@ -182,7 +105,7 @@ static int uses_a_pool(int channel)
         CUdeviceptr a, b;
         int fd = receive_from(channel);
 
-        if (read(channel, &pointer, sizeof(pointer)) != sizeof(pointer) || start())
+        if (read(channel, &pointer, sizeof(pointer)) != sizeof(pointer) || child_begin())
                 return 1;
         if (cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd,
                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
@@ -225,7 +148,7 @@ static int imports_a_file(int channel)
         int fd = memfd_create("external", 0), copy = dup(fd);
         int value = 0;
 
-        if (start() || ftruncate(fd, 3 * MIB))
+        if (child_begin() || ftruncate(fd, 3 * MIB))
                 return 1;
         desc.handle.fd = copy;
         if (cuImportExternalMemory(&memory, &desc) || stage_granted(0, FAMILY_IMPORT) != 3 * MIB)
@@ -251,7 +174,7 @@ static int asks_for_more_than_there_is(int channel)
         CUexternalMemory memory;
         int fd, next;
 
-        if (start() || cuMemCreate(&handle, SEGMENT, &exportable, 0))
+        if (child_begin() || cuMemCreate(&handle, SEGMENT, &exportable, 0))
                 return 1;
         if (cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
                 return 2;

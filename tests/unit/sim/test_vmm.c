@@ -3,14 +3,10 @@
  * Virtual memory management: physical memory lives until its last handle and its last mapping are
  * gone, access is what was set, and what is shared between processes is one memory, counted once.
  */
-#include "memory_stage.h"
+#include "memory_child.h"
 
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#define SEGMENT (2 * MIB)
 
 static int setup(void **state)
 {
@@ -18,11 +14,6 @@ static int setup(void **state)
         return 0;
 }
 
-static const CUmemAllocationProp on_device_0 = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
-};
 static const CUmemAccessDesc open_to_0 = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
                                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 
@@ -43,7 +34,7 @@ static void physical_memory_outlives_its_handle_while_mapped(void **state)
         begin();
         assert_ok(cuMemAddressReserve(&space, 4 * SEGMENT, 0, 0, 0));
         assert_int_equal(stage_granted(0, FAMILY_VMM), 0);
-        assert_ok(cuMemCreate(&handle, 2 * SEGMENT, &on_device_0, 0));
+        assert_ok(cuMemCreate(&handle, 2 * SEGMENT, &exportable, 0));
         assert_int_equal(stage_granted(0, FAMILY_VMM), 2 * SEGMENT);
         assert_ok(cuMemMap(space, 2 * SEGMENT, 0, handle, 0));
         assert_ok(cuMemRelease(handle));
@@ -64,7 +55,7 @@ static void data_stays_when_the_mapping_moves(void **state)
 
         begin();
         assert_ok(cuMemAddressReserve(&space, 4 * SEGMENT, 0, 0, 0));
-        assert_ok(cuMemCreate(&handle, SEGMENT, &on_device_0, 0));
+        assert_ok(cuMemCreate(&handle, SEGMENT, &exportable, 0));
         assert_ok(cuMemMap(space, SEGMENT, 0, handle, 0));
         assert_ok(cuMemSetAccess(space, SEGMENT, &open_to_0, 1));
         memset((void *)(uintptr_t)space, 0x77, SEGMENT);
@@ -90,7 +81,7 @@ static void access_is_what_was_set_and_nothing_before(void **state)
 
         begin();
         assert_ok(cuMemAddressReserve(&space, SEGMENT, 0, 0, 0));
-        assert_ok(cuMemCreate(&handle, SEGMENT, &on_device_0, 0));
+        assert_ok(cuMemCreate(&handle, SEGMENT, &exportable, 0));
         assert_int_equal(cuMemSetAccess(space, SEGMENT, &open_to_0, 1), CUDA_ERROR_INVALID_VALUE);
         assert_ok(cuMemMap(space, SEGMENT, 0, handle, 0));
         assert_ok(cuMemGetAccess(&flags, &here, space));
@@ -114,15 +105,14 @@ static void sizes_and_places_follow_the_granularity(void **state)
         size_t grain;
 
         begin();
-        assert_ok(cuMemGetAllocationGranularity(&grain, &on_device_0,
+        assert_ok(cuMemGetAllocationGranularity(&grain, &exportable,
                                                 CU_MEM_ALLOC_GRANULARITY_MINIMUM));
-        assert_int_equal(cuMemCreate(&handle, grain + 1, &on_device_0, 0),
-                         CUDA_ERROR_INVALID_VALUE);
-        assert_int_equal(cuMemCreate(&handle, 2 * GIB, &on_device_0, 0), CUDA_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(cuMemCreate(&handle, grain + 1, &exportable, 0), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuMemCreate(&handle, 2 * GIB, &exportable, 0), CUDA_ERROR_OUT_OF_MEMORY);
         assert_int_equal(cuMemAddressReserve(&space, grain / 2, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
         assert_ok(cuMemAddressReserve(&space, 2 * grain, 64 * grain, 0, 0));
         assert_int_equal(space % (64 * grain), 0);
-        assert_ok(cuMemCreate(&handle, 2 * grain, &on_device_0, 0));
+        assert_ok(cuMemCreate(&handle, 2 * grain, &exportable, 0));
         assert_int_equal(cuMemMap(space, 4 * grain, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
         assert_ok(cuMemMap(space, 2 * grain, 0, handle, 0));
         assert_int_equal(cuMemMap(space, 2 * grain, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
@@ -132,48 +122,14 @@ static void sizes_and_places_follow_the_granularity(void **state)
         assert_ok(cuMemAddressFree(space, 2 * grain));
 }
 
-static void send_descriptor(int channel, int fd)
-{
-        char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
-        struct iovec data = { &byte, 1 };
-        struct msghdr message = { .msg_iov = &data,
-                                  .msg_iovlen = 1,
-                                  .msg_control = control,
-                                  .msg_controllen = sizeof(control) };
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-        assert_int_equal(sendmsg(channel, &message, 0), 1);
-}
-
-static int receive_descriptor(int channel)
-{
-        char byte, control[CMSG_SPACE(sizeof(int))];
-        struct iovec data = { &byte, 1 };
-        struct msghdr message = { .msg_iov = &data,
-                                  .msg_iovlen = 1,
-                                  .msg_control = control,
-                                  .msg_controllen = sizeof(control) };
-        int fd = -1;
-
-        if (recvmsg(channel, &message, 0) == 1 && CMSG_FIRSTHDR(&message))
-                memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-        return fd;
-}
-
-/* Imports what comes, checks and changes the data, waits for a byte, and ends. */
+/* Imports what comes, checks and changes the data, and ends when it is told. */
 static int importer(int channel)
 {
-        CUcontext context;
         CUdeviceptr space;
         CUmemGenericAllocationHandle handle;
-        char byte;
-        int fd = receive_descriptor(channel);
+        int fd = receive_from(channel);
 
-        if (fd < 0 || cuInit(0) || cuCtxCreate_v2(&context, 0, 0))
+        if (fd < 0 || child_begin())
                 return 1;
         if (cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
@@ -185,34 +141,30 @@ static int importer(int channel)
                 return 4;
         *(volatile unsigned char *)(uintptr_t)space = 0x22;
         close(fd);
-        if (write(channel, "i", 1) != 1 || read(channel, &byte, 1) != 1)
-                return 5;
+        send_to(channel, -1);
+        receive_from(channel);
         return 0;
 }
 
 static void an_exported_memory_is_one_and_counted_once_a_tag(void **state)
 {
-        int channel[2], fd, status;
-        char byte;
+        int channel, fd;
+        pid_t child = child_start(importer, &channel);
         CUdeviceptr space;
         CUmemGenericAllocationHandle handle;
 
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, channel), 0);
-        pid_t child = fork();
-        if (child == 0)
-                _exit(importer(channel[1]));
         begin();
         uint64_t device_before = stage_device_current(0);
         assert_ok(cuMemAddressReserve(&space, SEGMENT, 0, 0, 0));
-        assert_ok(cuMemCreate(&handle, SEGMENT, &on_device_0, 0));
+        assert_ok(cuMemCreate(&handle, SEGMENT, &exportable, 0));
         assert_ok(cuMemMap(space, SEGMENT, 0, handle, 0));
         assert_ok(cuMemSetAccess(space, SEGMENT, &open_to_0, 1));
         *(volatile unsigned char *)(uintptr_t)space = 0x11;
         assert_ok(cuMemExportToShareableHandle(&fd, handle,
                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-        send_descriptor(channel[0], fd);
+        send_to(channel, fd);
         close(fd);
-        assert_int_equal(read(channel[0], &byte, 1), 1);
+        receive_from(channel);
         assert_int_equal(*(volatile unsigned char *)(uintptr_t)space, 0x22);
         /* The memory, and the child's context. */
         assert_int_equal(stage_device_current(0), device_before + SEGMENT + 16 * MIB);
@@ -224,9 +176,8 @@ static void an_exported_memory_is_one_and_counted_once_a_tag(void **state)
         assert_int_equal(stage_granted(0, FAMILY_VMM), 0);
         assert_int_equal(stage_device_current(0), device_before + SEGMENT + 16 * MIB);
         assert_int_equal(stage_tag_current("vmm", 0), 2 * 16 * MIB + SEGMENT);
-        assert_int_equal(write(channel[0], "e", 1), 1);
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
+        send_to(channel, -1);
+        child_ends(child);
         assert_int_equal(stage_device_settles(0, device_before), device_before);
         assert_int_equal(stage_tag_current("vmm", 0), 16 * MIB);
         assert_ok(cuMemAddressFree(space, SEGMENT));
