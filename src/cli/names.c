@@ -10,10 +10,8 @@
 #include "cli/client.h"
 #include "common/text.h"
 
-static int add(const char *name, void *context)
+int names_add(struct names *names, const char *name)
 {
-        struct names *names = context;
-
         if (names->count == names->room) {
                 size_t room = names->room ? 2 * names->room : 64;
                 void *grown = reallocarray(names->at, room, sizeof(*names->at));
@@ -26,9 +24,14 @@ static int add(const char *name, void *context)
         return text_put(names->at[names->count++], PAGE_NAME_BYTES, NULL, "%s", name);
 }
 
+static int add(const char *name, void *context)
+{
+        return names_add(context, name);
+}
+
 static void add_told(const struct client_session *session, void *context)
 {
-        add(session->name, context);
+        names_add(context, session->name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -36,8 +39,7 @@ static int by_name(const void *a, const void *b)
         return strcmp(a, b);
 }
 
-/* A daemon of another user lets one go through the folder and not list it. */
-static bool is_listable(const struct store *store)
+bool names_can_be_listed(const struct store *store)
 {
         char path[STORE_PATH_BYTES + 16];
 
@@ -61,7 +63,8 @@ static int ask(const struct store *store, struct names *names, struct error *err
 int names_read(const struct store *store, struct names *ret, struct error *err)
 {
         struct names names = { 0 };
-        int rc = is_listable(store) ? store_list(store, add, &names, err) : ask(store, &names, err);
+        int rc = names_can_be_listed(store) ? store_list(store, add, &names, err)
+                                            : ask(store, &names, err);
 
         if (rc < 0) {
                 names_free(&names);

@@ -14,6 +14,14 @@ struct names {
 };
 
 int names_read(const struct store *store, struct names *ret, struct error *err);
+
+/* Whether the folder tells them: a daemon of another user lets one go through it and not list it.
+ */
+bool names_can_be_listed(const struct store *store);
+
+/* One more, behind the others; -ENOMEM. */
+int names_add(struct names *names, const char *name);
+
 void names_free(struct names *names);
 
 #endif

@@ -2,6 +2,8 @@
 #include "cli/top/act.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,11 @@
 #include <unistd.h>
 
 #include "cli/top/spawn.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
+
+#define HASTE_NS CLOCK_SECOND_NS
+#define NS_A_MS UINT64_C(1000000)
 
 /* Both are younger than the oldest glibc that we run with; the numbers are the same on every
  * architecture. */
@@ -21,41 +27,115 @@
 #define SYS_pidfd_open 434
 #endif
 
-bool act_set(const char *program, const struct keys *keys, char ret_message[KEYS_LINE_BYTES])
+/* True: there is no more. What has no room pushes out what came before it. */
+static bool has_said_all(struct act *act)
 {
-        static const char prefix[] = "aliquot set: ";
-        char flag[KEYS_LINE_BYTES + 16], line[1024] = "";
-        char *argv[] = { (char *)program, (char *)"set", (char *)keys->session, flag, NULL };
-        scoped_file FILE *errors = NULL;
-        const char *why = line;
+        const size_t half = sizeof(act->said) / 2;
+        ssize_t got;
+
+        for (;;) {
+                if (act->length >= half) {
+                        memmove(act->said, act->said + act->length - half / 2, half / 2);
+                        act->length = half / 2;
+                }
+                got = read(act->fd, act->said + act->length, half);
+                if (got <= 0)
+                        return got == 0 || (errno != EAGAIN && errno != EINTR);
+                act->length += (size_t)got;
+        }
+}
+
+/* Its wait status. */
+static int end(struct act *act)
+{
         int status = 0;
-        pid_t pid = -1;
-        int fd = -1;
+
+        close(act->fd);
+        while (waitpid(act->pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        act->is_pending = false;
+        return status;
+}
+
+/* Who types faster than the one before is done waits for that a little. */
+static bool has_ended_soon(struct act *act)
+{
+        struct pollfd words = { .fd = act->fd, .events = POLLIN };
+        uint64_t until_ns = clock_machine_ns() + HASTE_NS, now_ns;
+
+        while (!has_said_all(act)) {
+                now_ns = clock_machine_ns();
+                if (now_ns >= until_ns)
+                        return false;
+                poll(&words, 1, (int)((until_ns - now_ns) / NS_A_MS) + 1);
+        }
+        end(act);
+        return true;
+}
+
+bool act_set(struct act *act, const char *program, const struct keys *keys,
+             char ret_message[KEYS_LINE_BYTES])
+{
+        char flag[KEYS_LINE_BYTES + 16];
+        char *argv[] = { (char *)program, (char *)"set", (char *)keys->session, flag, NULL };
         int rc;
 
+        if (act->is_pending && !has_ended_soon(act)) {
+                snprintf(ret_message, KEYS_LINE_BYTES, "%s: not done yet; one at a time",
+                         act->about);
+                return false;
+        }
         snprintf(flag, sizeof(flag), "--%s=%s", keys->term->flag, keys->line);
-        rc = spawn_piped(argv, false, &pid, &fd);
+        rc = spawn_piped(argv, false, &act->pid, &act->fd);
         if (rc < 0) {
                 snprintf(ret_message, KEYS_LINE_BYTES, "%.80s: %s", program, strerror(-rc));
                 return false;
         }
-        errors = fdopen(fd, "r");
-        if (!errors)
-                close(fd);
-        /* Its last word: before that it may say that it waits. */
-        while (errors && fgets(line, sizeof(line), errors))
-                line[strcspn(line, "\n")] = '\0';
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-                snprintf(ret_message, KEYS_LINE_BYTES, "%s of %s: %.60s", keys->term->flag,
-                         keys->session, keys->line);
-                return true;
-        }
+        fcntl(act->fd, F_SETFL, O_NONBLOCK);
+        act->is_pending = true;
+        act->length = 0;
+        snprintf(act->about, sizeof(act->about), "%s of %s: %.40s", keys->term->flag, keys->session,
+                 keys->line);
+        snprintf(ret_message, KEYS_LINE_BYTES, "setting %s", act->about);
+        return true;
+}
+
+/* Its last word: before that it may say that it waits. */
+static const char *last_line(struct act *act)
+{
+        static const char prefix[] = "aliquot set: ";
+        char *line;
+
+        while (act->length && act->said[act->length - 1] == '\n')
+                act->length--;
+        act->said[act->length] = '\0';
+        line = strrchr(act->said, '\n');
+        line = line ? line + 1 : act->said;
         if (strncmp(line, prefix, strlen(prefix)) == 0)
-                why += strlen(prefix);
-        snprintf(ret_message, KEYS_LINE_BYTES, "%.150s", line[0] ? why : "aliquot set failed");
-        return false;
+                line += strlen(prefix);
+        return line[0] ? line : "aliquot set failed";
+}
+
+bool act_is_set(struct act *act, char ret_message[KEYS_LINE_BYTES], bool *ret_is_bad)
+{
+        int status;
+
+        if (!act->is_pending || !has_said_all(act))
+                return false;
+        status = end(act);
+        *ret_is_bad = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+        if (*ret_is_bad)
+                snprintf(ret_message, KEYS_LINE_BYTES, "%.150s", last_line(act));
+        else
+                snprintf(ret_message, KEYS_LINE_BYTES, "%s", act->about);
+        return true;
+}
+
+void act_leave(struct act *act)
+{
+        if (act->is_pending)
+                close(act->fd);
+        act->is_pending = false;
 }
 
 /* Whether a file of this name and inode is mapped there; -errno: it cannot be told. */

@@ -10,11 +10,21 @@
 #include "common/error.h"
 
 /* Instead of a key. */
-enum screen_event { SCREEN_NOTHING = 0, SCREEN_RESIZED = -1, SCREEN_GONE = -2 };
+enum screen_event {
+        SCREEN_NOTHING = 0,
+        SCREEN_RESIZED = -1, /* or another program had the terminal */
+        SCREEN_GONE = -2,
+        SCREEN_ENDED = -3, /* by a signal that is to end us */
+};
 
-/* Takes the terminal, until screen_close() or a signal that ends us. NO_COLOR is heeded. */
+/* Takes the terminal. Until screen_close() gives it back SIGINT, SIGQUIT, SIGTERM and SIGHUP are
+ * kept for screen_wait(), and SIGTSTP gives it to others for as long as we are stopped. NO_COLOR is
+ * heeded. */
 int screen_open(struct error *err);
 void screen_close(void);
+
+/* The signal behind SCREEN_ENDED; 0: none. */
+int screen_signal(void);
 
 void screen_size(int *ret_rows, int *ret_columns);
 

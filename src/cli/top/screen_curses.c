@@ -2,7 +2,9 @@
 #include "cli/top/screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,6 +21,71 @@
 #define CONTROL(letter) ((letter)&0x1f)
 
 static bool has_colour;
+
+/* -- Signals ---------------------------------------------------------------------------------- */
+
+static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+#define ENDS (sizeof(ends) / sizeof(ends[0]))
+
+/* Only handlers write these. The pipe wakes who waits, whenever the signal comes. */
+static volatile sig_atomic_t ended_by, was_stopped;
+static int wakes[2] = { -1, -1 };
+
+static struct sigaction before[ENDS];
+
+static void wake(void)
+{
+        int saved = errno;
+
+        if (write(wakes[1], "", 1) < 0)
+                errno = 0; /* it is full: who waits wakes anyway */
+        errno = saved;
+}
+
+static void on_end(int number)
+{
+        ended_by = number;
+        wake();
+}
+
+static void on_continue(int number)
+{
+        was_stopped = 1;
+        wake();
+}
+
+/* What is ignored stays so, as under nohup. */
+static int take_signals(struct error *err)
+{
+        const struct sigaction go_on = { .sa_handler = on_continue };
+        const struct sigaction end = { .sa_handler = on_end };
+
+        if (pipe2(wakes, O_CLOEXEC | O_NONBLOCK) < 0)
+                return fail(err, -errno, "pipe: %m");
+        for (unsigned i = 0; i < ENDS; i++) {
+                sigaction(ends[i], NULL, &before[i]);
+                if (before[i].sa_handler != SIG_IGN)
+                        sigaction(ends[i], &end, NULL);
+        }
+        sigaction(SIGCONT, &go_on, NULL);
+        return 0;
+}
+
+static void leave_signals(void)
+{
+        signal(SIGCONT, SIG_DFL);
+        for (unsigned i = 0; i < ENDS; i++)
+                sigaction(ends[i], &before[i], NULL);
+        close(wakes[0]);
+        close(wakes[1]);
+}
+
+int screen_signal(void)
+{
+        return ended_by;
+}
+
+/* -- The terminal ----------------------------------------------------------------------------- */
 
 static void begin_colours(void)
 {
@@ -40,13 +107,19 @@ static void begin_colours(void)
 int screen_open(struct error *err)
 {
         const char *term = getenv("TERM");
+        int rc;
 
         if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
                 return fail(err, -ENOTTY, "this is no terminal; --once prints one frame as text");
-        if (!newterm(NULL, stdout, stdin))
+        rc = take_signals(err);
+        if (rc < 0)
+                return rc;
+        if (!newterm(NULL, stdout, stdin)) {
+                leave_signals();
                 return fail(err, -ENOTTY,
                             "TERM=%s: no such terminal is known here; --once prints one frame",
                             text_shown(term ? term : ""));
+        }
         begin_colours();
         cbreak();
         noecho();
@@ -61,6 +134,7 @@ int screen_open(struct error *err)
 void screen_close(void)
 {
         endwin();
+        leave_signals();
 }
 
 void screen_size(int *ret_rows, int *ret_columns)
@@ -135,16 +209,44 @@ static int key_of(int code)
         }
 }
 
+/* What a shell made of the terminal meanwhile is undone. */
+static void take_back(void)
+{
+        was_stopped = 0;
+        reset_prog_mode();
+        clearok(curscr, TRUE);
+}
+
+/* What woke us but input; SCREEN_NOTHING: nothing. */
+static int heed_signals(const struct pollfd *input)
+{
+        char bytes[64];
+
+        while (read(wakes[0], bytes, sizeof(bytes)) > 0)
+                ;
+        if (ended_by)
+                return SCREEN_ENDED;
+        if (input->revents & (POLLHUP | POLLERR | POLLNVAL))
+                return SCREEN_GONE;
+        if (!was_stopped)
+                return SCREEN_NOTHING;
+        take_back();
+        return SCREEN_RESIZED;
+}
+
 int screen_wait(int milliseconds)
 {
-        struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+        struct pollfd wait[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                                  { .fd = wakes[0], .events = POLLIN } };
         int code = getch(); /* what a longer sequence left behind */
 
         if (code == ERR) {
-                int ready = poll(&input, 1, milliseconds);
+                int woken;
 
-                if (ready > 0 && (input.revents & (POLLHUP | POLLERR | POLLNVAL)))
-                        return SCREEN_GONE;
+                poll(wait, 2, milliseconds);
+                woken = heed_signals(&wait[0]);
+                if (woken != SCREEN_NOTHING)
+                        return woken;
                 code = getch(); /* also where a signal woke us: the size */
         }
         return code == ERR ? SCREEN_NOTHING : key_of(code);

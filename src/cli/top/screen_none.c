@@ -14,6 +14,11 @@ void screen_close(void)
 {
 }
 
+int screen_signal(void)
+{
+        return 0;
+}
+
 void screen_size(int *ret_rows, int *ret_columns)
 {
         *ret_rows = *ret_columns = 0;

@@ -70,6 +70,7 @@ struct snapshot_session {
         char name[PAGE_NAME_BYTES];
         char broken[160]; /* why nothing else is known of it; "": all is */
         bool is_held;     /* its gate is shut: work waits */
+        bool is_daemons;  /* a daemon made it, by its own page */
         uint64_t slots_inode;
         uint64_t default_limit_bytes;
         uint64_t used_bytes; /* on all GPUs */
@@ -103,6 +104,8 @@ struct snapshot_device {
 
 struct snapshot {
         char note[200]; /* why GPUs are shown without the driver's word; "": they are not */
+        bool is_silent; /* a daemon does not answer that should */
+        uint64_t silent_seconds; /* for so long; 0: it was asked once */
         unsigned device_count;
         struct snapshot_device device[SETTINGS_GPUS];
         size_t session_count;

@@ -209,6 +209,7 @@ static void fill_session(struct source *source, struct source_entry *entry)
         if (entry->broken.code < 0)
                 return;
         session->is_held = load_acquire(shared_half(&page->gate)) != 0;
+        session->is_daemons = page->owner == PAGE_OWNER_DAEMON;
         session->default_limit_bytes = load_acquire(shared_word(&page->default_limit_bytes));
         session->process_count = entry->count;
         session->process = entry->process;
@@ -295,6 +296,15 @@ static int keep_entries(struct source *source, const struct names *names, struct
         return 0;
 }
 
+/* Where only the daemon can list them it has been asked already; of one look it is asked here. */
+static int read_names(struct source *source, struct names *names, struct error *err)
+{
+        if (source->terms.waits_long || names_can_be_listed(&source->store))
+                return names_read(&source->store, names, err);
+        return source_terms_names(&source->terms, names) < 0 ? fail(err, -ENOMEM, "out of memory")
+                                                             : 0;
+}
+
 static int find_sessions(struct source *source, struct names *names, struct error *err)
 {
         int rc = 0;
@@ -306,7 +316,16 @@ static int find_sessions(struct source *source, struct names *names, struct erro
         if (rc < 0)
                 return rc;
         source_terms_read(&source->terms, &source->store);
-        return names_read(&source->store, names, err);
+        return read_names(source, names, err);
+}
+
+static bool has_daemons(const struct snapshot *snapshot)
+{
+        for (size_t i = 0; i < snapshot->session_count; i++) {
+                if (snapshot->session[i].is_daemons)
+                        return true;
+        }
+        return false;
 }
 
 int source_open(struct source *source, const struct request_flags *flags, struct error *err)
@@ -343,6 +362,8 @@ int source_read(struct source *source, const struct snapshot **ret, struct error
                 guarded(source, &source->entry[i], look_at);
                 add_session(source, &source->entry[i]);
         }
+        source->snapshot.is_silent = source_terms_is_silent(
+                &source->terms, has_daemons(&source->snapshot), &source->snapshot.silent_seconds);
         snapshot_judge(&source->snapshot);
         *ret = &source->snapshot;
         return 0;

@@ -30,7 +30,8 @@ struct source {
         struct snapshot snapshot;
 };
 
-/* From a zeroed source. A driver that is not there is no error, a simulated one is. */
+/* From a zeroed source; terms.waits_long may be set. A driver that is not there is no error, a
+ * simulated one is. */
 int source_open(struct source *source, const struct request_flags *flags, struct error *err);
 
 /* The snapshot is the source's, and valid until the next is read. */

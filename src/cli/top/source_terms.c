@@ -4,64 +4,119 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "cli/presence.h"
 #include "cli/top/source_time.h"
 #include "common/clock.h"
+#include "common/scoped.h"
 #include "common/text.h"
 
-#define PATIENCE_MS 1000
-#define PAUSE_NS (30 * CLOCK_SECOND_NS) /* after one that does not answer */
+#define ONCE_MS 1000u
+#define GRACE_MS 100u           /* of one that usually answers */
+#define SLOW_NS CLOCK_SECOND_NS /* who takes longer does not answer */
+#define SILENT_NS (2 * CLOCK_SECOND_NS)
 
-/* Without memory for it a session is left out. */
-static void add(const struct client_session *session, void *context)
+static void forget(struct source_terms *terms)
 {
-        struct source_terms *terms = context;
-
-        if (terms->count == terms->room) {
-                size_t room = terms->room ? 2 * terms->room : 16;
-                void *grown = reallocarray(terms->session, room, sizeof(*terms->session));
-
-                if (!grown)
-                        return;
-                terms->session = grown;
-                terms->room = room;
-        }
-        terms->session[terms->count++] = *session;
+        terms->is_away = true;
+        terms->count = 0;
 }
 
-static int by_name(const void *a, const void *b)
+/* By its file alone: nobody listens there. */
+static bool has_socket(const struct store *store)
 {
-        const struct client_session *first = a, *second = b;
+        char path[STORE_PATH_BYTES + 16];
 
-        return strcmp(first->name, second->name);
+        return text_put(path, sizeof(path), NULL, "%s/" PRESENCE_SOCKET, store->path) == 0 &&
+               access(path, F_OK) == 0;
+}
+
+static void begin(struct source_terms *terms, const struct store *store)
+{
+        terms->presence = presence_look(store);
+        terms->asked_ns = clock_machine_ns();
+        terms->next_ns = terms->asked_ns + CLOCK_SECOND_NS;
+        if (terms->presence == PRESENCE_LISTENS && client_is_built)
+                terms->question = question_ask(store);
+        if (terms->question)
+                return;
+        forget(terms);
+        terms->has_left_socket = terms->presence == PRESENCE_NONE && has_socket(store);
+}
+
+static void take(struct source_terms *terms)
+{
+        struct question *question = terms->question;
+
+        if (question->rc < 0) {
+                forget(terms);
+        } else {
+                free(terms->session);
+                terms->session = steal_ptr(&question->session);
+                terms->count = question->count;
+                terms->at_ns = question->at_ns;
+                terms->answered_ns = clock_machine_ns();
+                terms->is_away = false;
+        }
+        question_drop(question);
+        terms->question = NULL;
 }
 
 void source_terms_read(struct source_terms *terms, const struct store *store)
 {
-        const struct client_listener listener = { add, terms, PATIENCE_MS };
-        uint64_t now = clock_machine_ns();
-        bool is_there = presence_look(store) == PRESENCE_LISTENS;
+        unsigned wait_ms = terms->waits_long ? ONCE_MS : terms->is_away ? 0 : GRACE_MS;
+        uint64_t now_ns = clock_machine_ns();
 
-        if (!is_there)
-                terms->count = 0;
-        if (!is_there || now < terms->next_ns)
+        if (!terms->began_ns)
+                terms->began_ns = now_ns;
+        if (!terms->question && now_ns >= terms->next_ns)
+                begin(terms, store);
+        if (!terms->question)
                 return;
-        terms->count = 0;
-        terms->next_ns = now + CLOCK_SECOND_NS;
-        if (client_list(store, &listener, NULL) < 0) {
-                terms->count = 0;
-                terms->next_ns = clock_machine_ns() + PAUSE_NS;
-        }
-        terms->at_ns = clock_now_ns();
-        if (terms->count)
-                qsort(terms->session, terms->count, sizeof(*terms->session), by_name);
+        if (question_is_over(terms->question, wait_ms))
+                take(terms);
+        else if (terms->waits_long || now_ns - terms->asked_ns >= SLOW_NS)
+                forget(terms);
 }
 
 void source_terms_close(struct source_terms *terms)
 {
+        question_drop(terms->question);
         free(terms->session);
         *terms = (struct source_terms){ 0 };
+}
+
+static bool is_expected(const struct source_terms *terms, bool has_sessions)
+{
+        switch (terms->presence) {
+        case PRESENCE_LISTENS:
+        case PRESENCE_STARTS:
+                return true;
+        case PRESENCE_NONE:
+                return has_sessions || (terms->answered_ns && terms->has_left_socket);
+        default: /* it does not let us in, and says so elsewhere */
+                return false;
+        }
+}
+
+bool source_terms_is_silent(const struct source_terms *terms, bool has_sessions,
+                            uint64_t *ret_seconds)
+{
+        uint64_t since_ns = terms->answered_ns ? terms->answered_ns : terms->began_ns;
+        uint64_t silent_ns = terms->waits_long ? 0 : clock_machine_ns() - since_ns;
+
+        *ret_seconds = silent_ns / CLOCK_SECOND_NS;
+        return client_is_built && terms->is_away && is_expected(terms, has_sessions) &&
+               (terms->waits_long || silent_ns >= SILENT_NS);
+}
+
+int source_terms_names(const struct source_terms *terms, struct names *ret)
+{
+        int rc = 0;
+
+        for (size_t i = 0; rc == 0 && i < terms->count; i++)
+                rc = names_add(ret, terms->session[i].name);
+        return rc;
 }
 
 static int is_named(const void *name, const void *session)

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/child.h"
 #include "cli/options.h"
 #include "cli/top/act.h"
 #include "cli/top/feed.h"
@@ -34,6 +35,7 @@
 #define MOST_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
 #define ONCE_COLUMNS 80
 #define FEED_MS 100 /* between two looks at events that are followed */
+#define ACT_MS 20   /* ... and at what was ordered */
 
 enum flag { FLAG_ONCE = 0x200, FLAG_INTERVAL, FLAG_SORT, FLAG_FILTER, FLAG_ASCII };
 
@@ -47,6 +49,7 @@ struct top {
         struct keys keys;
         struct grid grid;
         struct feed feed;
+        struct act act;
         size_t first; /* row of the model that is the first on the screen */
 };
 
@@ -212,12 +215,14 @@ static bool carry_out(struct top *top, int order, bool *ret_look)
                 return false;
         if (order == ORDER_NONE)
                 return true;
-        if (order == ORDER_SET)
-                keys->is_bad = !act_set(top->source.request.place.program, keys, message);
-        else
+        if (order == ORDER_SET) {
+                keys->is_bad =
+                        !act_set(&top->act, top->source.request.place.program, keys, message);
+        } else {
                 keys->is_bad = !act_signal(keys, message);
+                *ret_look = true;
+        }
         memcpy(keys->message, message, sizeof(message));
-        *ret_look = true;
         return true;
 }
 
@@ -238,12 +243,13 @@ static int wait_for_key(struct top *top, uint64_t due)
         bool follows = top->keys.question == SHOWS_EVENTS;
         uint64_t now = clock_machine_ns();
         int milliseconds = due > now ? (int)((due - now) / NS_PER_MS) + 1 : 0;
+        int most = top->act.is_pending ? ACT_MS : follows ? FEED_MS : milliseconds;
 
         if (follows && !top->feed.is_open)
                 feed_open(&top->feed, top->source.request.place.program);
         if (!follows)
                 feed_close(&top->feed);
-        return screen_wait(follows && milliseconds > FEED_MS ? FEED_MS : milliseconds);
+        return screen_wait(milliseconds > most ? most : milliseconds);
 }
 
 static int run_live(struct top *top, struct error *err)
@@ -258,7 +264,7 @@ static int run_live(struct top *top, struct error *err)
                 bool is_due = clock_machine_ns() >= due;
                 bool looks = is_due && !top->keys.is_paused;
 
-                if (key == SCREEN_GONE)
+                if (key == SCREEN_GONE || key == SCREEN_ENDED)
                         break;
                 if (key > 0) {
                         rc = keys_press(&top->keys, &top->model, key);
@@ -268,13 +274,14 @@ static int run_live(struct top *top, struct error *err)
                                 break;
                         rc = rc < 0 ? rc : 0;
                 }
-                if (looks)
+                if (act_is_set(&top->act, top->keys.message, &top->keys.is_bad) || looks)
                         look_again(top);
                 feed_read(&top->feed);
                 if (is_due)
                         due = clock_machine_ns() + top->interval_ns;
         }
         feed_close(&top->feed);
+        act_leave(&top->act);
         screen_close();
         return rc;
 }
@@ -288,6 +295,7 @@ int command_top(int argc, char **argv)
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_top, 0, &top);
         setlocale(LC_CTYPE, "");
         top.grid.is_utf8 = !top.is_ascii && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+        top.source.terms.waits_long = top.is_once;
         rc = source_open(&top.source, &top.flags, &err);
         if (rc == 0)
                 rc = top.is_once ? look_once(&top, &err) : look(&top, &err);
@@ -297,5 +305,7 @@ int command_top(int argc, char **argv)
         model_finish(&top.model);
         grid_finish(&top.grid);
         source_close(&top.source);
+        if (screen_signal())
+                return child_end_alike(screen_signal());
         return rc < 0 ? command_fail("top", STATUS_NO, &err) : STATUS_YES;
 }

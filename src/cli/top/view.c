@@ -147,6 +147,18 @@ static void draw_events(struct grid *grid, const struct lines *events)
         }
 }
 
+/* In the blank line before the sessions. What it alone knows is not shown meanwhile. */
+static void draw_silence(struct grid *grid, const struct snapshot *now, int row)
+{
+        struct grid_place place = { row, 0, grid->columns, GRID_BOLD | GRID_RED };
+
+        if (now->is_silent && now->silent_seconds)
+                grid_text(grid, &place, "no answer from the daemon since %llu s",
+                          (unsigned long long)now->silent_seconds);
+        else if (now->is_silent)
+                grid_text(grid, &place, "no answer from the daemon");
+}
+
 static bool is_too_small(struct grid *grid)
 {
         struct grid_place place = { grid->rows / 2, 0, grid->columns, GRID_BOLD };
@@ -193,7 +205,8 @@ void view_draw(struct grid *grid, const struct view_frame *frame, struct keys *k
                 return;
         }
         draw_header(grid, frame, keys);
-        row = 1 + devices_draw(grid, frame, 1, most) + 1;
+        row = 1 + devices_draw(grid, frame, 1, most);
+        draw_silence(grid, frame->model->now, row++);
         rows = grid->rows - row - (frame->is_once ? 0 : 1);
         keys->page_rows = rows - 1;
         *first = scroll(frame->model, *first, keys->page_rows > 0 ? (size_t)keys->page_rows : 1);

@@ -72,6 +72,34 @@ static void the_same_with_more_characters(void **state)
         scene_end(&scene);
 }
 
+/* Where there is a line for it on every screen. */
+static void a_daemon_that_does_not_answer(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        scene.node.snapshot.is_silent = true;
+        scene.node.snapshot.silent_seconds = 12345;
+        scene_draw(&scene, 10, 40);
+        scene_expect(&scene, "aliquot top  3 sessions, 3 pro  12:34:56\n"
+                             "GPU   MEMORY                   USED BUSY\n"
+                             "0     [###====.........]   7.50 GiB  37%\n"
+                             "1     [#...............]    512 MiB    -\n"
+                             "no answer from the daemon since 12345 s\n"
+                             "   SESSION              USEDv      LIMIT\n"
+                             ">+ serve                2 GiB      2 GiB\n"
+                             " + train                2 GiB      4 GiB\n"
+                             " + idle                   0 B          -\n"
+                             "? help  q quit  s sort (used)  v view  ~\n");
+        assert_true(looks_at(&scene, 4, 0) & GRID_BOLD);
+        scene.node.snapshot.silent_seconds = 0;
+        scene_draw(&scene, 10, 40);
+        assert_int_equal(grid_at(&scene.grid, 4, 24)->character, 'n');
+        assert_int_equal(grid_at(&scene.grid, 4, 26)->character, ' ');
+        scene_draw_sizes(&scene, 12, 60);
+        scene_end(&scene);
+}
+
 static void what_a_daemon_tells_of_a_session(void **state)
 {
         struct scene scene;
@@ -388,6 +416,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_usual_terminal),
                 cmocka_unit_test(the_same_with_more_characters),
+                cmocka_unit_test(a_daemon_that_does_not_answer),
                 cmocka_unit_test(what_a_daemon_tells_of_a_session),
                 cmocka_unit_test(the_time_left_is_short),
                 cmocka_unit_test(all_columns_where_there_is_room),

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon asked for its sessions by a thread of its own: one that does not answer keeps nobody
+ * else waiting.
+ *
+ *      question = question_ask(&store);
+ *      if (question && question_is_over(question, 100))
+ *              ... question->rc, question->session ...
+ *      question_drop(question);
+ *
+ * One at a time, and nothing else of cli/client.h meanwhile: that has one thread.
+ */
+#ifndef ALIQUOT_CLI_TOP_QUESTION_H
+#define ALIQUOT_CLI_TOP_QUESTION_H
+
+#include <pthread.h>
+
+#include "cli/client.h"
+
+struct question {
+        /* The answer, once it is over. */
+        int rc;                         /* as of client_list() */
+        struct client_session *session; /* owned; in the order of their names. May be taken. */
+        size_t count, room;
+        uint64_t at_ns; /* when they were told; clock_now_ns() */
+        /* Its own. */
+        struct store store;
+        pthread_mutex_t lock;
+        pthread_cond_t ended;
+        bool is_over, is_dropped;
+};
+
+/* NULL: there is no memory or no thread for it. */
+struct question *question_ask(const struct store *store);
+
+/* Waits so long at most. */
+bool question_is_over(struct question *question, unsigned wait_ms);
+
+/* The caller is done with it, the thread perhaps not: who is the last frees it. NULL is nothing. */
+void question_drop(struct question *question);
+
+#endif
