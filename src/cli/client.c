@@ -151,6 +151,19 @@ static void read_time(const json_t *time, struct client_share *ret)
         ret->debt_ns = ns_of(time, "debt_seconds");
 }
 
+/* One that says no more than that there is any is of no known reason. */
+static void read_clamp(const json_t *device, struct client_clamp *ret)
+{
+        const json_t *clamp = json_object_get(device, "compute_clamp");
+        const char *why = client_text(clamp, "why");
+
+        if (!json_is_true(json_object_get(device, "compute_clamped")))
+                return;
+        text_quote(why[0] ? why : "not believed", ret->why, sizeof(ret->why));
+        text_quote(client_text(clamp, "since"), ret->since, sizeof(ret->since));
+        text_quote(client_text(clamp, "until"), ret->until, sizeof(ret->until));
+}
+
 /* Returns how many. `used` is what the daemon calls the bytes in use. */
 static unsigned read_shares(const json_t *devices, const char *used,
                             struct client_share ret[PAGE_DEVICES])
@@ -172,6 +185,8 @@ static unsigned read_shares(const json_t *devices, const char *used,
                         share->cap_ppm = PAGE_WHOLE_PPM;
                 share->guarantee_ppm = ppm_of(device, "guarantee_percent");
                 read_time(json_object_get(device, "gpu_time"), share);
+                share->clamp = (struct client_clamp){ 0 };
+                read_clamp(device, &share->clamp);
                 share->used_bytes = client_whole(device, used);
                 share->card_bytes = client_whole(device, "card_bytes");
                 count++;

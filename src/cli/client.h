@@ -41,6 +41,13 @@ int client_find(const struct store *store, struct error *err);
  * file's mode alone. */
 int client_protection(const struct store *store, struct error *err);
 
+/* That the daemon does not believe what a session says of its time on a GPU. */
+struct client_clamp {
+        char why[CLIENT_WORD_BYTES]; /* "understated", "above-cap"; "": it does */
+        char since[CLIENT_WORD_BYTES];
+        char until[CLIENT_WORD_BYTES]; /* at the earliest; ISO 8601 both. "": not known */
+};
+
 struct client_share {
         char uuid[UUID_TEXT_BYTES];
         uint64_t memory_bytes;
@@ -51,6 +58,7 @@ struct client_share {
         /* What it had of its GPU's time since it first launched; told, and false: it never did. */
         bool has_time;
         uint64_t busy_ns, queued_ns, throttled_ns, debt_ns;
+        struct client_clamp clamp;
 };
 
 /* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
@@ -86,7 +94,7 @@ struct client_session {
         uint64_t ttl_seconds; /* 0: none */
         unsigned processes;
         bool is_context_free;
-        bool is_clamped;
+        bool is_clamped; /* it gets no new memory */
         unsigned label_count;
         char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value" */
         unsigned share_count;

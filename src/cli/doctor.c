@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "machine/cards.h"
+#include "cli/clamps.h"
 #include "cli/client.h"
 #include "cli/inspect.h"
 #include "cli/options.h"
@@ -82,14 +83,14 @@ const struct argp argp_doctor = {
 #define NAMES 4096u
 
 /* Names of functions, borrowed from the libraries. */
-struct names {
+struct symbols {
         const char *name[NAMES];
         unsigned count;
 };
 
 static void add_name(const char *name, void *arg)
 {
-        struct names *names = arg;
+        struct symbols *names = arg;
 
         if (names->count < NAMES)
                 names->name[names->count++] = name;
@@ -101,7 +102,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 static void report_names(struct visit *visit, const char *about, const char *what,
-                         struct names *names)
+                         struct symbols *names)
 {
         unsigned shown = visit->is_long || names->count < NAMES_SHOWN ? names->count : NAMES_SHOWN;
         static char list[NAMES * 64];
@@ -120,7 +121,7 @@ static void report_names(struct visit *visit, const char *about, const char *wha
 static void check_table(struct visit *visit, unsigned number, const struct doctor_api *api)
 {
         const struct library *library = &visit->request.library;
-        static struct names names;
+        static struct symbols names;
         struct doctor_row row;
 
         names.count = 0;
@@ -200,6 +201,23 @@ static void check_folder(struct visit *visit)
                            "another with ALIQUOT_RUNTIME_DIR");
 }
 
+static void report_clamped(struct report *report, const struct store *store)
+{
+        struct names clamped;
+        char line[256];
+        struct text text;
+
+        clamps_list(store, &clamped);
+        text_begin(&text, line, sizeof(line));
+        for (size_t i = 0; i < clamped.count; i++)
+                text_add(&text, "%s%s", i ? ", " : "", clamped.at[i]);
+        if (clamped.count)
+                report_add(report, VERDICT_NOTE, "clamped",
+                           "%zu, seen to use what is not said: %s%s; aliquot show says why",
+                           clamped.count, line, text.is_cut ? "..." : "");
+        names_free(&clamped);
+}
+
 static void report_daemon(struct report *report, const struct store *store)
 {
         struct error err = { 0 };
@@ -216,6 +234,7 @@ static void report_daemon(struct report *report, const struct store *store)
                                : "limits go to who joins by socket as read-only files: root in a "
                                  "container can write them; with CAP_SYS_ADMIN the daemon bars "
                                  "that");
+        report_clamped(report, store);
 }
 
 /* Who makes and changes sessions here. */

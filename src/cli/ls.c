@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cli/clamps.h"
 #include "cli/client.h"
 #include "cli/names.h"
 #include "cli/options.h"
@@ -33,6 +34,7 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
+        struct names clamped;
 };
 
 static uint64_t limit_of(const struct store_session *session, unsigned row)
@@ -40,7 +42,7 @@ static uint64_t limit_of(const struct store_session *session, unsigned row)
         return load_acquire(shared_word(&session->limits->device[row].limit_bytes));
 }
 
-#define CAPS_BYTES (SIZE_TEXT_BYTES + 16)
+#define CAPS_BYTES (SIZE_TEXT_BYTES + 32)
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)
 {
@@ -49,8 +51,11 @@ static uint32_t cap_of(const struct store_session *session, unsigned row)
         return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
 }
 
-/* ", compute 30%": the least of its cards; "" where none has a cap. */
-static const char *caps_of(const struct store_session *session, char ret[CAPS_BYTES])
+#define CLAMPED ", clamped"
+
+/* ", compute 30%, clamped": the least of its cards; "" where none has a cap, and it is not. */
+static const char *caps_of(const struct store_session *session, bool is_clamped,
+                           char ret[CAPS_BYTES])
 {
         uint32_t least_ppm = PAGE_WHOLE_PPM;
         struct size size = { 0 };
@@ -60,15 +65,15 @@ static const char *caps_of(const struct store_session *session, char ret[CAPS_BY
                 if (usage_has_row(session, i) && cap_of(session, i) < least_ppm)
                         least_ppm = cap_of(session, i);
         }
-        ret[0] = '\0';
         size.micro_percent = least_ppm * MICRO_PERCENT_A_PPM;
-        if (least_ppm < PAGE_WHOLE_PPM)
-                snprintf(ret, CAPS_BYTES, ", compute %s", size_canonical(&size, shown));
+        snprintf(ret, CAPS_BYTES, "%s%s%s", least_ppm < PAGE_WHOLE_PPM ? ", compute " : "",
+                 least_ppm < PAGE_WHOLE_PPM ? size_canonical(&size, shown) : "",
+                 is_clamped ? CLAMPED : "");
         return ret;
 }
 
 /* One size if all cards have the same, else each card's. */
-static void limits_cell(struct table *table, const struct store_session *session)
+static void limits_cell(struct table *table, const struct store_session *session, bool is_clamped)
 {
         char text[PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)] = "";
         char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES], caps[CAPS_BYTES];
@@ -91,8 +96,8 @@ static void limits_cell(struct table *table, const struct store_session *session
         if (count == 0)
                 first = load_acquire(shared_word(&session->limits->default_limit_bytes));
         if (same != count)
-                table_cell(table, "%s%s", text, caps_of(session, caps));
-        else if (caps_of(session, caps)[0])
+                table_cell(table, "%s%s", text, caps_of(session, is_clamped, caps));
+        else if (caps_of(session, is_clamped, caps)[0])
                 table_cell(table, "%s%s", first == PAGE_UNLIMITED ? "-" : size_format(first, size),
                            caps);
         else
@@ -126,6 +131,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_u64(&listing->out, "used_bytes", usage->total_bytes);
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session);
+                json_out_bool(&listing->out, "clamped", names_has(&listing->clamped, name));
                 json_out_null(&listing->out, "error");
                 json_out_close(&listing->out, '}');
                 return;
@@ -133,7 +139,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
         table_cell(&listing->table, "%s", name);
         table_cell(&listing->table, "%u", usage->count);
         table_bytes(&listing->table, usage->total_bytes);
-        limits_cell(&listing->table, session);
+        limits_cell(&listing->table, session, names_has(&listing->clamped, name));
 }
 
 static void add_broken(struct listing *listing, const char *name, const struct error *err)
@@ -146,6 +152,7 @@ static void add_broken(struct listing *listing, const char *name, const struct e
                 json_out_null(&listing->out, "created_as");
                 json_out_open(&listing->out, "devices", '[');
                 json_out_close(&listing->out, ']');
+                json_out_null(&listing->out, "clamped");
                 json_out_text(&listing->out, "error", err->text);
                 json_out_close(&listing->out, '}');
                 return;
@@ -173,19 +180,24 @@ static void foreign_json(struct json_out *out, const struct client_session *told
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');
+        json_out_bool(out, "clamped", clamps_has_any(told));
         json_out_null(out, "error");
         json_out_close(out, '}');
 }
 
-static void foreign_limits(struct table *table, const struct client_session *told)
+static void foreign_limits(struct table *table, const struct client_session *told, bool is_same)
 {
-        char line[PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)], size[SIZE_TEXT_BYTES];
+        char line[sizeof(CLAMPED) + (size_t)PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)];
+        char size[SIZE_TEXT_BYTES];
         struct text text;
 
         text_begin(&text, line, sizeof(line));
-        for (unsigned i = 0; i < told->share_count; i++)
+        for (unsigned i = 0; !is_same && i < told->share_count; i++)
                 text_add(&text, "%s%.*s=%s", i ? ", " : "", UUID_SHOWN, told->share[i].uuid,
                          size_format(told->share[i].memory_bytes, size));
+        if (is_same)
+                text_add(&text, "%s", size_format(told->share[0].memory_bytes, size));
+        text_add(&text, "%s", clamps_has_any(told) ? CLAMPED : "");
         table_cell(table, "%s", line);
 }
 
@@ -208,10 +220,10 @@ static void add_foreign(struct listing *listing, const struct client_session *to
         table_cell(table, "%s", told->name);
         table_cell(table, "%u", told->processes);
         table_bytes(table, used_bytes);
-        if (is_same)
+        if (is_same && !clamps_has_any(told))
                 table_bytes(table, told->share[0].memory_bytes);
         else
-                foreign_limits(table, told);
+                foreign_limits(table, told, is_same);
 }
 
 static void list_one(struct listing *listing, const char *name)
@@ -248,8 +260,10 @@ static int list_all(struct listing *listing, struct error *err)
 
         if (rc < 0)
                 return rc;
+        clamps_list(listing->store, &listing->clamped);
         for (size_t i = 0; i < names.count; i++)
                 list_one(listing, names.at[i]);
+        names_free(&listing->clamped);
         names_free(&names);
         return 0;
 }

@@ -6,6 +6,8 @@
 #ifndef ALIQUOT_CLI_NAMES_H
 #define ALIQUOT_CLI_NAMES_H
 
+#include <stdbool.h>
+
 #include "store/store.h"
 
 struct names {
@@ -22,6 +24,7 @@ bool names_can_be_listed(const struct store *store);
 /* One more, behind the others; -ENOMEM. */
 int names_add(struct names *names, const char *name);
 
+bool names_has(const struct names *names, const char *name);
 void names_free(struct names *names);
 
 #endif

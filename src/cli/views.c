@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/clamps.h"
 #include "cli/presence.h"
 #include "cli/remote.h"
 #include "common/atomic.h"
@@ -127,6 +128,7 @@ static void print_terms(const struct client_session *terms)
         else if (terms->expires_at[0])
                 printf("ends       %s, then %s\n", terms->expires_at, terms->on_end);
         print_rank(terms);
+        clamps_print(terms);
         for (unsigned i = 0; i < terms->label_count; i++)
                 printf("label      %s\n", terms->label[i]);
 }
@@ -182,11 +184,13 @@ static void json_terms(struct json_out *out, const struct client_session *terms)
         json_out_text(out, "on_end", terms ? terms->on_end : NULL);
         json_out_text(out, "priority", terms ? terms->priority : NULL);
         if (!terms) {
+                json_out_null(out, "clamped");
                 json_out_null(out, "weight");
                 json_out_null(out, "guarantee_percent");
                 json_out_null(out, "labels");
                 return;
         }
+        json_out_bool(out, "clamped", terms->is_clamped);
         json_out_u64(out, "weight", terms->weight);
         json_out_percent(out, "guarantee_percent",
                          terms->share_count ? terms->share[0].guarantee_ppm : 0);
@@ -202,8 +206,19 @@ static void json_terms(struct json_out *out, const struct client_session *terms)
         json_out_close(out, '}');
 }
 
+/* NULL: not told. */
+static const struct client_share *find_share(const struct client_session *terms, const char *uuid)
+{
+        for (unsigned i = 0; terms && i < terms->share_count; i++) {
+                if (strcmp(terms->share[i].uuid, uuid) == 0)
+                        return &terms->share[i];
+        }
+        return NULL;
+}
+
 static void print_device(struct json_out *out, const struct store_session *session,
-                         const struct usage *usage, unsigned row)
+                         const struct usage *usage, unsigned row,
+                         const struct client_session *terms)
 {
         const struct limits_device *device = &session->limits->device[row];
         char uuid[UUID_TEXT_BYTES];
@@ -214,6 +229,7 @@ static void print_device(struct json_out *out, const struct store_session *sessi
         json_out_u64(out, "used_bytes", usage->used_bytes[row]);
         json_out_u64(out, "card_bytes", device->card_bytes);
         views_cap(out, cap_of(session, row));
+        clamps_json(out, find_share(terms, uuid));
         json_out_close(out, '}');
 }
 
@@ -237,7 +253,7 @@ static int print_json(const struct store_session *session, const struct usage *u
         json_out_open(&out, "devices", '[');
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 if (usage_has_row(session, i))
-                        print_device(&out, session, usage, i);
+                        print_device(&out, session, usage, i, terms);
         }
         json_out_close(&out, ']');
         json_out_open(&out, "processes", '[');
@@ -328,6 +344,7 @@ static int foreign_json(const struct store *store, const struct client_session *
                 else
                         json_out_null(&out, "card_bytes");
                 views_cap(&out, terms->share[i].cap_ppm);
+                clamps_json(&out, &terms->share[i]);
                 json_out_close(&out, '}');
         }
         json_out_close(&out, ']');

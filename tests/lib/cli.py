@@ -5,14 +5,23 @@
     result = cli("ls", "--json")
     result = cli.run("--memory", "1GiB", "--", program)     # aliquot run --sim=... --memory ...
 """
+import pytest
+
 UNSET = {"LD_LIBRARY_PATH": None, "ALIQUOT_SIM": None,
          "ALIQUOT_REAL_LIBCUDA": None, "ALIQUOT_REAL_LIBNVML": None}
+AWAY = 3  # the exit status where a daemon is needed and there is none
 TAKES_SIM = {"run", "env", "create", "set", "gpus", "doctor"}
 
 
 class Command:
     def __init__(self, sim):
         self.sim = sim
+
+    def that_asks_daemons(self):
+        """Itself; the test is skipped where this build cannot ask one."""
+        if "can ask no daemon" in self("doctor").stdout:
+            pytest.skip("aliquot was built without libcurl or jansson")
+        return self
 
     def words(self, name, *arguments, sim=True):
         with_sim = [f"--sim={self.sim.spec}"] if sim and name in TAKES_SIM else []
@@ -31,3 +40,10 @@ class Command:
         """The folders there are, whatever the command says of them."""
         folder = self.sim.runtime / "sessions"
         return sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+
+
+def expect_away(result, *words):
+    """In one line, after it was said that the daemon is waited for."""
+    lines = [line for line in result.stderr.splitlines() if "waiting for it" not in line]
+    assert result.rc == AWAY and result.stdout == "" and len(lines) == 1, result
+    assert all(word in lines[0] for word in words), result

@@ -8,6 +8,7 @@
 The answers are given in turn, the last one for ever: (status, JSON or text), CLOSE, or HANG.
 """
 import json
+import os
 import socketserver
 import threading
 from dataclasses import dataclass
@@ -73,3 +74,4 @@ class FakeDaemon:
         self.over.set()
         self.server.shutdown()
         self.server.server_close()
+        os.unlink(self.server.server_address)  # as one does that ends as it should

@@ -52,13 +52,13 @@ SESSION = {
     "name": str, "created_as": str, "folder": str, "owner": str, "device_name": (str, NONE),
     "is_context_free": bool, "default_limit_bytes": (int, NONE), "epoch": int,
     "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
-    "priority": NONE, "weight": NONE, "guarantee_percent": NONE,
+    "priority": NONE, "weight": NONE, "guarantee_percent": NONE, "clamped": NONE,
     "devices": [{"uuid": str, "limit_bytes": (int, NONE), "used_bytes": int, "card_bytes": int,
-                 "compute_percent": (int, float, NONE)}],
+                 "compute_percent": (int, float, NONE), "compute_clamp": NONE}],
     "processes": [PROCESS],
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
-          "created_as": (str, NONE), "error": (str, NONE),
+          "created_as": (str, NONE), "clamped": (bool, NONE), "error": (str, NONE),
           "devices": [{"uuid": str, "limit_bytes": (int, NONE), "compute_percent": (int, float, NONE)}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
        "used_bytes": int, "unexplained_bytes": int,

@@ -46,8 +46,10 @@ struct snapshot_time {
         bool is_leased;         /* a scheduler watches */
         bool takes_turns;       /* with others, by its leases: the cap is kept there, too */
         bool is_at_work;        /* some of it ran or waited within the last second */
-        bool is_degraded; /* others are there, and nobody leases the GPU: as good as it gets */
-        uint64_t debt_ns; /* of its cap */
+        bool is_degraded;      /* others are there, and nobody leases the GPU: as good as it gets */
+        uint64_t debt_ns;      /* of its cap */
+        char clamp[24];        /* why a daemon does not believe what it says; "": it does */
+        int64_t clamp_seconds; /* for so long at least; -1: not known */
         struct snapshot_ran ran;
         struct snapshot_told told;
 };
@@ -82,7 +84,7 @@ struct snapshot_session {
         /* As a daemon says; -1, false and "" where none does. */
         int64_t left_seconds; /* until its time is over; -1: it has no end */
         bool is_ending;
-        bool is_clamped; /* it was seen to use what it does not say */
+        bool is_clamped; /* it was seen to use what it does not say, memory or time */
         bool has_daemon; /* that tells of it */
         char on_end[16];
         unsigned weight; /* 0: not known */

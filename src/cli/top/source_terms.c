@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clamps.h"
 #include "cli/top/source_time.h"
 #include "common/clock.h"
 #include "common/scoped.h"
@@ -143,6 +144,12 @@ static int64_t seconds_until(const char *text)
         return end > now ? end - now : 0;
 }
 
+static void add_clamp(const struct client_clamp *clamp, struct snapshot_time *ret)
+{
+        text_put(ret->clamp, sizeof(ret->clamp), NULL, "%.23s", clamp->why);
+        ret->clamp_seconds = clamp->until[0] ? seconds_until(clamp->until) : -1;
+}
+
 /* Shares that are there already, with what only a daemon knows. */
 static void add_times(const struct source_terms *terms, const struct client_session *told,
                       struct snapshot_session *ret)
@@ -152,8 +159,10 @@ static void add_times(const struct source_terms *terms, const struct client_sess
         for (unsigned i = 0; i < told->share_count; i++) {
                 for (unsigned j = 0; uuid_parse(told->share[i].uuid, uuid) && j < ret->share_count;
                      j++) {
-                        if (memcmp(ret->share[j].uuid, uuid, sizeof(uuid)) == 0)
-                                source_time_add(&told->share[i], terms->at_ns, &ret->share[j].time);
+                        if (memcmp(ret->share[j].uuid, uuid, sizeof(uuid)) != 0)
+                                continue;
+                        source_time_add(&told->share[i], terms->at_ns, &ret->share[j].time);
+                        add_clamp(&told->share[i].clamp, &ret->share[j].time);
                 }
         }
 }
@@ -165,7 +174,7 @@ void source_terms_fill(const struct source_terms *terms, const struct client_ses
 
         ret->is_ending = strcmp(told->state, "open") != 0;
         ret->has_daemon = true;
-        ret->is_clamped = told->is_clamped;
+        ret->is_clamped = clamps_has_any(told);
         ret->weight = told->weight;
         text_put(ret->priority, sizeof(ret->priority), NULL, "%s", told->priority);
         ret->left_seconds = ret->is_ending ? -1 : seconds_until(told->expires_at);
@@ -192,6 +201,7 @@ void source_terms_fill_figures(const struct source_terms *terms, const struct cl
                 if (!uuid_parse(of->uuid, share->uuid))
                         continue;
                 source_time_fill(of, terms->at_ns, &share->time);
+                add_clamp(&of->clamp, &share->time);
                 ret->used_bytes += share->used_bytes;
                 ret->share_count++;
         }

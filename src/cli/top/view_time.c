@@ -128,6 +128,22 @@ static void add_reasons(struct text *text, const struct pace_figures *figures)
                 text_add(text, " queued %s,", share_text(figures->queued, percent));
 }
 
+/* Of the first GPU on which it is. */
+static void add_clamp(struct text *text, const struct snapshot_session *session)
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                const struct snapshot_time *time = &session->share[i].time;
+
+                if (!time->clamp[0])
+                        continue;
+                text_add(text, " clamped (%s)", time->clamp);
+                if (time->clamp_seconds >= 0)
+                        text_add(text, " for %llds at least", (long long)time->clamp_seconds);
+                text_add(text, ",");
+                return;
+        }
+}
+
 void time_tell(struct text *text, const struct model *model, size_t at)
 {
         const struct snapshot_session *session = &model->now->session[at];
@@ -141,6 +157,7 @@ void time_tell(struct text *text, const struct model *model, size_t at)
                 add_promise(text, &share->time);
         if (session->has_daemon)
                 text_add(text, " weight %u, %s,", session->weight, session->priority);
+        add_clamp(text, session);
         if (share)
                 add_reasons(text,
                             &model_pace(model, at, (unsigned)(share - session->share))->figures);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a daemon no longer believes of a session, or grants to it, since it was seen to use what it
+ * does not say (docs/daemon.md): in words, and as JSON.
+ */
+#ifndef ALIQUOT_CLI_CLAMPS_H
+#define ALIQUOT_CLI_CLAMPS_H
+
+#include "cli/client.h"
+#include "cli/names.h"
+#include "common/json_out.h"
+
+/* Of its memory, or of its time on any GPU. */
+bool clamps_has_any(const struct client_session *session);
+
+/* A line for each. */
+void clamps_print(const struct client_session *session);
+
+/* `compute_clamp` of a share: why, since and until; null where there is none, or NULL is. */
+void clamps_json(struct json_out *out, const struct client_share *share);
+
+/* The sessions that have any. None where no daemon says so, who is not waited for for long. */
+void clamps_list(const struct store *store, struct names *ret);
+
+#endif
