@@ -1,32 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command where a daemon serves the folder: the same words and the same output as without, and what
-only a daemon can do. While the daemon is away its sessions are joined and read; nothing is changed."""
+only a daemon can do."""
 import fcntl
 import json
 import os
 import re
 import signal
-import subprocess
 
 import pytest
 
-from cli import Command
-from daemon import HANG_SECONDS, Daemon, wait_for
-from fakedaemon import CLOSE, HANG, FakeDaemon
+from cli import AWAY, Command, expect_away
+from daemon import Daemon, wait_for
 from node import Node
 
 MIB = 1 << 20
-AWAY = 3
-TENANT = 1234  # another user
 
 
 @pytest.fixture
 def cli(sim):
     sim.configure(gpus=2, memory="1GiB")
-    command = Command(sim)
-    if "can ask no daemon" in command("doctor").stdout:
-        pytest.skip("aliquot was built without libcurl or jansson")
-    return command
+    return Command(sim).that_asks_daemons()
 
 
 @pytest.fixture
@@ -47,13 +40,6 @@ def live(cli, hold):
         assert process.stdout.readline().startswith("ready ")
         return process
     return start
-
-
-def expect_away(result, *words):
-    """In one line, after it was said that the daemon is waited for."""
-    lines = [line for line in result.stderr.splitlines() if "waiting for it" not in line]
-    assert result.rc == AWAY and result.stdout == "" and len(lines) == 1, result
-    assert all(word in lines[0] for word in words), result
 
 
 # -- The same words, the same output ---------------------------------------------------------------
@@ -318,173 +304,6 @@ def test_other_words_and_names_of_gpu_slice(cli, daemon):
     result = cli.run("--session", "s", "--ttl", "1h", "--", "true", **slice_names)
     assert result.rc == 125 and "--ttl: session s is there already" in result.stderr, result
     assert cli("release", "s", **slice_names).rc == 0 and daemon.names() == []
-
-
-# -- While it is away ------------------------------------------------------------------------------
-
-def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, daemon, hold):
-    assert cli("create", "s", "--memory", "256MiB", "--label", "a=b").rc == 0
-    before = [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout]
-    daemon.kill()
-    assert [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout] == before
-    shown = cli("show", "s", "--json")
-    assert shown.rc == 0 and shown.json["labels"] is None and shown.json["owner"] == "daemon"
-    result = cli.run("--session", "s", "--", hold, 0, MIB)
-    assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
-    for words in (["set", "s", "--memory", "1MiB"], ["rm", "s"], ["rm", "s", "--force"], ["renew", "s"]):
-        expect_away(cli(*words), "session s is a daemon's", "start aliquotd")
-    expect_away(cli("events"), "start aliquotd")
-    expect_away(cli("create", "t", "--memory", "64MiB", "--ttl", "1h"), "--ttl", "start aliquotd")
-    assert cli("create", "t", "--memory", "64MiB").rc == 0  # one's own, as without
-    daemon.start()
-    assert cli("set", "s", "--memory", "128MiB").rc == 0 and cli("rm", "s").rc == 0
-    assert cli("set", "t", "--memory", "32MiB").rc == 0
-    for words in (["renew", "t"], ["set", "t", "--ttl", "1h"]):
-        result = cli(*words)
-        assert result.rc == 1 and "made without a daemon" in result.stderr, result
-    assert cli("rm", "t").rc == 0
-
-
-@pytest.mark.parametrize("answer", [CLOSE, (200, "not JSON"), (200, "[1"), HANG],
-                         ids=["closes", "no json", "half", "silent"])
-def test_a_daemon_that_makes_no_sense_is_away(cli, answer):
-    """Nothing is done without it."""
-    with FakeDaemon(cli.sim, [answer]):
-        expect_away(cli("create", "s", "--memory", "64MiB"), "does not answer", "it may yet" if answer is HANG else "(")
-        assert cli.sessions() == [] and cli("top", "--once").rc == 0
-        if answer is not HANG:
-            result = cli.run("--memory", "64MiB", "--", "echo", "ran")
-            assert result.rc == 125 and result.stdout == "" and "does not answer" in result.stderr, result
-            assert cli("ls").rc == 0 and cli.run("--quiet", "--", "true").rc == 0
-
-
-def test_who_waits_for_a_daemon_says_so_and_gives_up(cli, daemon):
-    assert cli("create", "s", "--memory", "64MiB").rc == 0
-    daemon.process.send_signal(signal.SIGSTOP)
-    waiting = cli.start("set", "s", "--memory", "32MiB")
-    assert "waiting for it, 10 s at most" in waiting.stderr.readline()
-    _, said = waiting.communicate(timeout=HANG_SECONDS)
-    assert waiting.returncode == AWAY and "does not answer" in said and said.count("\n") == 1, said
-    # One that comes to itself in that time is answered for.
-    waiting = cli.start("set", "s", "--memory", "16MiB")
-    assert "waiting for it" in waiting.stderr.readline()
-    daemon.process.send_signal(signal.SIGCONT)
-    assert waiting.wait(HANG_SECONDS) == 0
-    assert daemon.session("s")["devices"][0]["memory_bytes"] == 16 * MIB
-
-
-def test_one_that_holds_the_folder_and_does_not_listen_is_away(cli):
-    with open(cli.sim.runtime / "daemon.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        result = cli("create", "s", "--memory", "64MiB")
-        expect_away(result, "does not listen")
-        assert "waiting for it, 5 s at most" in result.stderr, result
-    assert cli("create", "s", "--memory", "64MiB").rc == 0
-
-
-def test_a_socket_of_a_dead_daemon_is_nobody(cli, daemon):
-    daemon.kill()
-    assert daemon.socket.exists() and cli("create", "s", "--memory", "64MiB").rc == 0
-    assert cli("show", "s", "--json").json["owner"] == "user"
-
-
-# -- What it says ----------------------------------------------------------------------------------
-
-SEEN = {"name": "s", "state": "open", "version": 7, "owner": 0, "on_end": "kill", "processes": 0,
-        "expires_at": None, "ttl_seconds": None, "context": "charge", "labels": {"a": "b"}, "devices": []}
-
-
-def test_a_change_that_somebody_was_faster_with_is_made_to_what_there_is_now(cli):
-    stale = {"type": "/problems/stale", "status": 412, "detail": "it has been changed since"}
-    later = {**SEEN, "version": 8, "labels": {"a": "c", "d": "e"}}
-    with FakeDaemon(cli.sim, [(200, SEEN), (412, stale), (200, later)]) as fake:
-        assert cli("set", "s", "--label", "x=y").rc == 0
-    patches = [heard for heard in fake.heard if heard.method == "PATCH"]
-    assert [patch.headers["If-Match"] for patch in patches] == ['"7"', '"8"']
-    assert json.loads(patches[-1].body) == {"labels": {"a": "c", "d": "e", "x": "y"}}
-
-
-def test_one_that_is_never_still_is_given_up(cli):
-    stale = {"type": "/problems/stale", "status": 412, "detail": "it has been changed since"}
-    with FakeDaemon(cli.sim, [(200, SEEN), (412, stale)] * 50) as fake:
-        result = cli("set", "s", "--label", "x=y")
-    assert result.rc == 1 and "changed since" in result.stderr and len(fake.heard) == 10, result
-
-
-@pytest.mark.parametrize("status,problem,words", [
-    (400, {"field": "ttl", "detail": "expected a duration"}, ["ttl: expected a duration"]),
-    (403, {"detail": "not yours"}, ["not yours"]),
-    (429, {"detail": "too many requests"}, ["too many requests"]),
-    (503, {"detail": "nothing was changed: disk full"}, ["disk full"]),
-    (500, "<html>", ["answered 500"]),
-    (400, {"detail": "\x1b[31mred"}, ["?[31mred"]),
-], ids=lambda value: str(value)[:20])
-def test_a_problem_is_one_line(cli, status, problem, words):
-    with FakeDaemon(cli.sim, [(status, problem)]):
-        result = cli("create", "s", "--memory", "64MiB")
-    assert result.rc == 1 and len(result.stderr.splitlines()) == 1, result
-    assert all(word in result.stderr for word in words), result
-
-
-# -- Other users -----------------------------------------------------------------------------------
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, build):
-    served = Daemon(cli.sim, "[socket]\nmode = 0666\n").start()
-    cli.sim.folder.chmod(0o711)
-
-    def as_tenant(*words):
-        return subprocess.run(["setpriv", f"--reuid={TENANT}", f"--regid={TENANT}", "--clear-groups",
-                               build.aliquot, *words], env=cli.sim.env(), capture_output=True, text=True, check=False, timeout=60)
-
-    if as_tenant("version").returncode != 0:
-        pytest.skip("another user cannot execute the build folder")
-    served.create("theirs", owner=TENANT, labels={"for": "them"})
-    assert cli("create", "roots", "--memory", "64MiB").rc == 0
-    assert as_tenant("ls", "-o", "session").stdout.split() == ["SESSION", "theirs"]
-    for command in ("show", "ps"):
-        assert "there is no session roots" in as_tenant(command, "roots").stderr
-    folder = next(line for line in as_tenant("doctor").stdout.splitlines() if " folder " in line)
-    assert folder.startswith("ok"), folder
-    assert as_tenant("show", "roots").returncode == 1 and as_tenant("rm", "roots").returncode == 1
-    assert as_tenant("show", "theirs").returncode == 0
-    listed = {session["name"]: session for session in cli("ls", "--json").json}
-    assert set(listed) == {"roots", "theirs"} and listed["theirs"]["error"] is None
-    shown = cli("show", "theirs", "--json").json
-    assert shown["labels"] == {"for": "them"} and shown["folder"] is None
-    assert f"user       {TENANT}\n" in cli("show", "theirs").stdout
-    assert cli("set", "theirs", "--memory", "32MiB").rc == 0
-    assert served.session("theirs")["devices"][0]["memory_bytes"] == 32 * MIB
-    served.kill()
-    result = as_tenant("ls")
-    assert result.returncode == AWAY and "only a daemon can list" in result.stderr, result
-    assert as_tenant("show", "theirs").returncode == 0
-    served.start()
-    assert as_tenant("rm", "theirs").returncode == 0 and served.names() == ["roots"]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_programs_in_another_users_session_are_told_to_root(cli, hold):
-    served = Daemon(cli.sim, "[socket]\nmode = 0666\n").start()
-    served.create("theirs", "256MiB", gpus=["0"], owner=TENANT)
-    for path, mode in ((cli.sim.folder, 0o711), (cli.sim.state, 0o777), *((path, 0o777) for path in cli.sim.state.rglob("*"))):
-        path.chmod(mode)
-    as_tenant = ["setpriv", f"--reuid={TENANT}", f"--regid={TENANT}", "--clear-groups"]
-    if subprocess.run([*as_tenant, "test", "-x", hold], check=False).returncode:
-        pytest.skip("another user cannot execute the build folder")
-    process = cli.sim.start([*as_tenant, hold, 0, 64 * MIB], preload=True, ALIQUOT_SESSION="theirs")
-    assert process.stdout.readline().startswith("ready ")
-    one, = cli("ps", "--json").json
-    assert one == cli("ps", "theirs", "--json").json[0] == cli("show", "theirs", "--json").json["processes"][0]
-    assert (one["session"], one["pid"], one["uid"], one["command"]) == ("theirs", process.pid, TENANT, "hold")
-    assert one["devices"][0]["bytes"] >= 64 * MIB
-    assert re.search(rf"^theirs +{process.pid} +hold +GPU-\w{{8}} +\d+ MiB$", cli("ps").stdout, re.MULTILINE)
-    assert re.search(r"^GPU-\S+ +256 MiB +\d+ MiB +1 GiB$", cli("show", "theirs").stdout, re.MULTILINE)
-    assert cli("show", "theirs", "--json").json["devices"][0]["card_bytes"] == 1024 * MIB
-    on_card, = cli("gpus", "--json").json[0]["sessions"]
-    assert on_card["name"] == "theirs" and on_card["limit_bytes"] == 256 * MIB and on_card["used_bytes"] >= 64 * MIB
-    served.kill()
-    assert cli("ps", "--json").json == [] and cli("ps", "theirs").rc == 1
 
 
 def test_where_a_session_stands_among_others(cli, daemon):

@@ -24,9 +24,7 @@ def cli(sim):
 
 @pytest.fixture
 def daemon(cli):
-    if "can ask no daemon" in cli("doctor").stdout:
-        pytest.skip("aliquot was built without libcurl or jansson")
-    served = Daemon(cli.sim).start()
+    served = Daemon(cli.that_asks_daemons().sim).start()
     served.create("s", "1GiB", ttl="1h", labels={"owner": "ann"})
     return served
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command where a daemon should answer and does not, or not with what was asked for: nothing is done
+without it, its sessions are joined and read, and what is said is one line."""
+import fcntl
+import json
+import signal
+
+import pytest
+
+from cli import AWAY, Command, expect_away
+from daemon import HANG_SECONDS, Daemon
+from fakedaemon import CLOSE, HANG, FakeDaemon
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def cli(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    return Command(sim).that_asks_daemons()
+
+
+@pytest.fixture
+def daemon(cli):
+    return Daemon(cli.sim).start()
+
+
+@pytest.fixture
+def hold(build):
+    return build.program("sim/hold")
+
+
+def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, daemon, hold):
+    assert cli("create", "s", "--memory", "256MiB", "--label", "a=b").rc == 0
+    before = [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout]
+    daemon.kill()
+    assert [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout] == before
+    shown = cli("show", "s", "--json")
+    assert shown.rc == 0 and shown.json["labels"] is None and shown.json["owner"] == "daemon"
+    result = cli.run("--session", "s", "--", hold, 0, MIB)
+    assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
+    for words in (["set", "s", "--memory", "1MiB"], ["rm", "s"], ["rm", "s", "--force"], ["renew", "s"]):
+        expect_away(cli(*words), "session s is a daemon's", "start aliquotd")
+    expect_away(cli("events"), "start aliquotd")
+    expect_away(cli("create", "t", "--memory", "64MiB", "--ttl", "1h"), "--ttl", "start aliquotd")
+    assert cli("create", "t", "--memory", "64MiB").rc == 0  # one's own, as without
+    daemon.start()
+    assert cli("set", "s", "--memory", "128MiB").rc == 0 and cli("rm", "s").rc == 0
+    assert cli("set", "t", "--memory", "32MiB").rc == 0
+    for words in (["renew", "t"], ["set", "t", "--ttl", "1h"]):
+        result = cli(*words)
+        assert result.rc == 1 and "made without a daemon" in result.stderr, result
+    assert cli("rm", "t").rc == 0
+
+
+@pytest.mark.parametrize("answer", [CLOSE, (200, "not JSON"), (200, "[1"), HANG],
+                         ids=["closes", "no json", "half", "silent"])
+def test_a_daemon_that_makes_no_sense_is_away(cli, answer):
+    """Nothing is done without it."""
+    with FakeDaemon(cli.sim, [answer]):
+        expect_away(cli("create", "s", "--memory", "64MiB"), "does not answer", "it may yet" if answer is HANG else "(")
+        assert cli.sessions() == [] and cli("top", "--once").rc == 0
+        if answer is not HANG:
+            result = cli.run("--memory", "64MiB", "--", "echo", "ran")
+            assert result.rc == 125 and result.stdout == "" and "does not answer" in result.stderr, result
+            assert cli("ls").rc == 0 and cli.run("--quiet", "--", "true").rc == 0
+
+
+def test_who_waits_for_a_daemon_says_so_and_gives_up(cli, daemon):
+    assert cli("create", "s", "--memory", "64MiB").rc == 0
+    daemon.process.send_signal(signal.SIGSTOP)
+    waiting = cli.start("set", "s", "--memory", "32MiB")
+    assert "waiting for it, 10 s at most" in waiting.stderr.readline()
+    _, said = waiting.communicate(timeout=HANG_SECONDS)
+    assert waiting.returncode == AWAY and "does not answer" in said and said.count("\n") == 1, said
+    # One that comes to itself in that time is answered for.
+    waiting = cli.start("set", "s", "--memory", "16MiB")
+    assert "waiting for it" in waiting.stderr.readline()
+    daemon.process.send_signal(signal.SIGCONT)
+    assert waiting.wait(HANG_SECONDS) == 0
+    assert daemon.session("s")["devices"][0]["memory_bytes"] == 16 * MIB
+
+
+def test_one_that_holds_the_folder_and_does_not_listen_is_away(cli):
+    with open(cli.sim.runtime / "daemon.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = cli("create", "s", "--memory", "64MiB")
+        expect_away(result, "does not listen")
+        assert "waiting for it, 5 s at most" in result.stderr, result
+    assert cli("create", "s", "--memory", "64MiB").rc == 0
+
+
+def test_a_socket_of_a_dead_daemon_is_nobody(cli, daemon):
+    daemon.kill()
+    assert daemon.socket.exists() and cli("create", "s", "--memory", "64MiB").rc == 0
+    assert cli("show", "s", "--json").json["owner"] == "user"
+
+
+# -- What it says ----------------------------------------------------------------------------------
+
+SEEN = {"name": "s", "state": "open", "version": 7, "owner": 0, "on_end": "kill", "processes": 0,
+        "expires_at": None, "ttl_seconds": None, "context": "charge", "labels": {"a": "b"}, "devices": []}
+
+
+def test_a_change_that_somebody_was_faster_with_is_made_to_what_there_is_now(cli):
+    stale = {"type": "/problems/stale", "status": 412, "detail": "it has been changed since"}
+    later = {**SEEN, "version": 8, "labels": {"a": "c", "d": "e"}}
+    with FakeDaemon(cli.sim, [(200, SEEN), (412, stale), (200, later)]) as fake:
+        assert cli("set", "s", "--label", "x=y").rc == 0
+    patches = [heard for heard in fake.heard if heard.method == "PATCH"]
+    assert [patch.headers["If-Match"] for patch in patches] == ['"7"', '"8"']
+    assert json.loads(patches[-1].body) == {"labels": {"a": "c", "d": "e", "x": "y"}}
+
+
+def test_one_that_is_never_still_is_given_up(cli):
+    stale = {"type": "/problems/stale", "status": 412, "detail": "it has been changed since"}
+    with FakeDaemon(cli.sim, [(200, SEEN), (412, stale)] * 50) as fake:
+        result = cli("set", "s", "--label", "x=y")
+    assert result.rc == 1 and "changed since" in result.stderr and len(fake.heard) == 10, result
+
+
+@pytest.mark.parametrize("status,problem,words", [
+    (400, {"field": "ttl", "detail": "expected a duration"}, ["ttl: expected a duration"]),
+    (403, {"detail": "not yours"}, ["not yours"]),
+    (429, {"detail": "too many requests"}, ["too many requests"]),
+    (503, {"detail": "nothing was changed: disk full"}, ["disk full"]),
+    (500, "<html>", ["answered 500"]),
+    (400, {"detail": "\x1b[31mred"}, ["?[31mred"]),
+], ids=lambda value: str(value)[:20])
+def test_a_problem_is_one_line(cli, status, problem, words):
+    with FakeDaemon(cli.sim, [(status, problem)]):
+        result = cli("create", "s", "--memory", "64MiB")
+    assert result.rc == 1 and len(result.stderr.splitlines()) == 1, result
+    assert all(word in result.stderr for word in words), result

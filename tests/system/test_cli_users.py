@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of other users, which a daemon keeps: root sees and changes them, their owner too, nobody else."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from cli import AWAY, Command
+from daemon import Daemon
+
+MIB = 1 << 20
+TENANT = 1234  # another user
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+
+
+@pytest.fixture
+def cli(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    return Command(sim).that_asks_daemons()
+
+
+@pytest.fixture
+def hold(build):
+    return build.program("sim/hold")
+
+
+def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, build):
+    served = Daemon(cli.sim, "[socket]\nmode = 0666\n").start()
+    cli.sim.folder.chmod(0o711)
+
+    def as_tenant(*words):
+        return subprocess.run(["setpriv", f"--reuid={TENANT}", f"--regid={TENANT}", "--clear-groups",
+                               build.aliquot, *words], env=cli.sim.env(), capture_output=True, text=True, check=False, timeout=60)
+
+    if as_tenant("version").returncode != 0:
+        pytest.skip("another user cannot execute the build folder")
+    served.create("theirs", owner=TENANT, labels={"for": "them"})
+    assert cli("create", "roots", "--memory", "64MiB").rc == 0
+    assert as_tenant("ls", "-o", "session").stdout.split() == ["SESSION", "theirs"]
+    for command in ("show", "ps"):
+        assert "there is no session roots" in as_tenant(command, "roots").stderr
+    folder = next(line for line in as_tenant("doctor").stdout.splitlines() if " folder " in line)
+    assert folder.startswith("ok"), folder
+    assert as_tenant("show", "roots").returncode == 1 and as_tenant("rm", "roots").returncode == 1
+    assert as_tenant("show", "theirs").returncode == 0
+    listed = {session["name"]: session for session in cli("ls", "--json").json}
+    assert set(listed) == {"roots", "theirs"} and listed["theirs"]["error"] is None
+    shown = cli("show", "theirs", "--json").json
+    assert shown["labels"] == {"for": "them"} and shown["folder"] is None
+    assert f"user       {TENANT}\n" in cli("show", "theirs").stdout
+    assert cli("set", "theirs", "--memory", "32MiB").rc == 0
+    assert served.session("theirs")["devices"][0]["memory_bytes"] == 32 * MIB
+    served.kill()
+    result = as_tenant("ls")
+    assert result.returncode == AWAY and "only a daemon can list" in result.stderr, result
+    assert as_tenant("show", "theirs").returncode == 0
+    served.start()
+    assert as_tenant("rm", "theirs").returncode == 0 and served.names() == ["roots"]
+
+
+def test_programs_in_another_users_session_are_told_to_root(cli, hold):
+    served = Daemon(cli.sim, "[socket]\nmode = 0666\n").start()
+    served.create("theirs", "256MiB", gpus=["0"], owner=TENANT)
+    for path, mode in ((cli.sim.folder, 0o711), (cli.sim.state, 0o777), *((path, 0o777) for path in cli.sim.state.rglob("*"))):
+        path.chmod(mode)
+    as_tenant = ["setpriv", f"--reuid={TENANT}", f"--regid={TENANT}", "--clear-groups"]
+    if subprocess.run([*as_tenant, "test", "-x", hold], check=False).returncode:
+        pytest.skip("another user cannot execute the build folder")
+    process = cli.sim.start([*as_tenant, hold, 0, 64 * MIB], preload=True, ALIQUOT_SESSION="theirs")
+    assert process.stdout.readline().startswith("ready ")
+    one, = cli("ps", "--json").json
+    assert one == cli("ps", "theirs", "--json").json[0] == cli("show", "theirs", "--json").json["processes"][0]
+    assert (one["session"], one["pid"], one["uid"], one["command"]) == ("theirs", process.pid, TENANT, "hold")
+    assert one["devices"][0]["bytes"] >= 64 * MIB
+    assert re.search(rf"^theirs +{process.pid} +hold +GPU-\w{{8}} +\d+ MiB$", cli("ps").stdout, re.MULTILINE)
+    assert re.search(r"^GPU-\S+ +256 MiB +\d+ MiB +1 GiB$", cli("show", "theirs").stdout, re.MULTILINE)
+    assert cli("show", "theirs", "--json").json["devices"][0]["card_bytes"] == 1024 * MIB
+    on_card, = cli("gpus", "--json").json[0]["sessions"]
+    assert on_card["name"] == "theirs" and on_card["limit_bytes"] == 256 * MIB and on_card["used_bytes"] >= 64 * MIB
+    served.kill()
+    assert cli("ps", "--json").json == [] and cli("ps", "theirs").rc == 1
