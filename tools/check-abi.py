@@ -48,12 +48,13 @@ INTERFACES = {
     },
 }
 
-# Facts that the maker changes from release to release, seen in headers from CUDA 11.8 to 13.4. None
+# Facts that the maker changes from release to release, seen in headers from CUDA 11.8 to 13.5. None
 # of them may be relied on without knowing the driver's version.
 MOVED = [re.compile(p) for p in (
     # Ends of lists, sums of flags, lengths of arrays: they grow with the list.
     r'\w+_(MAX|COUNT|NUM_OPTIONS|NUM_INPUT_TYPES|MAX_LINKS|FLAGS_MASK|NUM_PROFILE_PARAMS)$',
     r'nvml\w+All$',
+    r'CU_COREDUMP_LIGHTWEIGHT_FLAGS$',
     r'nvmlGpmMetricsGet_t\b',
     # Renumbered between CUDA 12.9 and 13.0.
     r'NVML_FI_(PWR_SMOOTHING|DEV_CLOCKS_EVENT_REASON|DEV_POWER_SYNC)_\w+$',

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prototypes of the CUDA driver interface, as of CUDA 13.0: every function of cuda.h and of
+ * Prototypes of the CUDA driver interface, as of CUDA 13.5: every function of cuda.h and of
  * cudaProfiler.h, old versions too. Of OpenGL, EGL, VDPAU and the debugger only what makes
  * contexts is here.
  *
@@ -55,6 +55,9 @@ CUresult cuDeviceGetProperties(CUdevprop *, CUdevice);
 CUresult cuDeviceComputeCapability(int *, int *, CUdevice);
 CUresult cuDeviceGetByPCIBusId(CUdevice *, const char *);
 CUresult cuDeviceGetPCIBusId(char *, int, CUdevice);
+CUresult cuDeviceGetFabricClusterUuid(CUuuid *, CUdevice);
+CUresult cuDeviceGetCliqueCount(size_t *, CUdevice);
+CUresult cuDeviceGetCliqueInfo(CUcliqueInfo *, size_t *, CUdevice);
 
 /* Peers. */
 
@@ -163,6 +166,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute, int, CUkernel, CUdevice);
 CUresult cuKernelSetCacheConfig(CUkernel, CUfunc_cache, CUdevice);
 CUresult cuKernelGetName(const char **, CUkernel);
 CUresult cuKernelGetParamInfo(CUkernel, size_t, size_t *, size_t *);
+CUresult cuKernelGetParamCount(CUkernel, size_t *);
 
 /* Memory: allocate, free, register, ask. */
 
@@ -224,6 +228,7 @@ CUresult cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *, size_t *, size_t,
 CUresult cuMemRangeGetAttribute(void *, size_t, CUmem_range_attribute, CUdeviceptr, size_t);
 CUresult cuMemRangeGetAttributes(void **, size_t *, CUmem_range_attribute *, size_t, CUdeviceptr,
                                  size_t);
+CUresult cuMemGetLocationInfo(CUdeviceptr, size_t, size_t, size_t, CUmemLocation *);
 
 /* Arrays. */
 
@@ -329,6 +334,15 @@ CUresult cuMemcpy3DBatchAsync_ptsz(size_t, CUDA_MEMCPY3D_BATCH_OP *, size_t *, u
 CUresult cuMemcpy3DBatchAsync_v2(size_t, CUDA_MEMCPY3D_BATCH_OP *, unsigned long long, CUstream);
 CUresult cuMemcpy3DBatchAsync_v2_ptsz(size_t, CUDA_MEMCPY3D_BATCH_OP *, unsigned long long,
                                       CUstream);
+CUresult cuMemcpyWithAttributesAsync(CUdeviceptr, CUdeviceptr, size_t, CUmemcpyAttributes *,
+                                     CUstream);
+CUresult cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr, CUdeviceptr, size_t, CUmemcpyAttributes *,
+                                          CUstream);
+CUresult cuMemcpy3DWithAttributesAsync(CUDA_MEMCPY3D_BATCH_OP *, unsigned long long, CUstream);
+CUresult cuMemcpy3DWithAttributesAsync_ptsz(CUDA_MEMCPY3D_BATCH_OP *, unsigned long long, CUstream);
+CUresult cuFabricCpyBatchAsync(size_t, CUDA_FABRIC_COPY_BATCH_OP *, unsigned long long, CUstream);
+CUresult cuFabricCpyBatchAsync_ptsz(size_t, CUDA_FABRIC_COPY_BATCH_OP *, unsigned long long,
+                                    CUstream);
 CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *, size_t, unsigned int, size_t *,
                                    CUstream);
 CUresult cuMemBatchDecompressAsync_ptsz(CUmemDecompressParams *, size_t, unsigned int, size_t *,
@@ -396,11 +410,33 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *, const CUmulticastObje
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice);
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle,
                             size_t, size_t, unsigned long long);
+CUresult cuMulticastBindMem_v2(CUmemGenericAllocationHandle, CUdevice, size_t,
+                               CUmemGenericAllocationHandle, size_t, size_t, unsigned long long);
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t,
                              unsigned long long);
+CUresult cuMulticastBindAddr_v2(CUmemGenericAllocationHandle, CUdevice, size_t, CUdeviceptr, size_t,
+                                unsigned long long);
 CUresult cuMulticastUnbind(CUmemGenericAllocationHandle, CUdevice, size_t, size_t);
 CUresult cuMulticastGetGranularity(size_t *, const CUmulticastObjectProp *,
                                    CUmulticastGranularity_flags);
+
+/* Logical endpoints. */
+
+CUresult cuLogicalEndpointIdReserve(CUlogicalEndpointId *, cuuint32_t);
+CUresult cuLogicalEndpointIdRelease(CUlogicalEndpointId, cuuint32_t);
+CUresult cuLogicalEndpointCreate(CUlogicalEndpointId, const CUlogicalEndpointProp *);
+CUresult cuLogicalEndpointAddDevice(CUlogicalEndpointId, CUdevice);
+CUresult cuLogicalEndpointDestroy(CUlogicalEndpointId);
+CUresult cuLogicalEndpointBindAddr(CUlogicalEndpointId, CUdevice, cuuint64_t, void *, cuuint64_t,
+                                   unsigned long long);
+CUresult cuLogicalEndpointBindMem(CUlogicalEndpointId, CUdevice, cuuint64_t,
+                                  CUmemGenericAllocationHandle, cuuint64_t, cuuint64_t,
+                                  unsigned long long);
+CUresult cuLogicalEndpointUnbind(CUlogicalEndpointId, CUdevice, cuuint64_t, cuuint64_t);
+CUresult cuLogicalEndpointExport(void *, CUlogicalEndpointId, CUlogicalEndpointIpcHandleType);
+CUresult cuLogicalEndpointImport(CUlogicalEndpointId, const void *, CUlogicalEndpointIpcHandleType);
+CUresult cuLogicalEndpointGetLimits(cuuint64_t *, cuuint64_t *, const CUlogicalEndpointProp *);
+CUresult cuLogicalEndpointQuery(CUlogicalEndpointId, cuuint32_t, int *);
 
 /* Stream-ordered allocation and pools. */
 
@@ -455,6 +491,14 @@ CUresult cuStreamBeginCaptureToGraph(CUstream, CUgraph, const CUgraphNode *,
                                      const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode *,
                                           const CUgraphEdgeData *, size_t, CUstreamCaptureMode);
+CUresult cuStreamBeginRecaptureToGraph(CUstream, CUstreamCaptureMode, CUgraph,
+                                       CUgraphRecaptureCallback, void *);
+CUresult cuStreamBeginRecaptureToGraph_ptsz(CUstream, CUstreamCaptureMode, CUgraph,
+                                            CUgraphRecaptureCallback, void *);
+CUresult cuStreamBeginCaptureToCig(CUstream, CUstreamCigCaptureParams *);
+CUresult cuStreamBeginCaptureToCig_ptsz(CUstream, CUstreamCigCaptureParams *);
+CUresult cuStreamEndCaptureToCig(CUstream);
+CUresult cuStreamEndCaptureToCig_ptsz(CUstream);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
 CUresult cuStreamEndCapture(CUstream, CUgraph *);
 CUresult cuStreamEndCapture_ptsz(CUstream, CUgraph *);
@@ -577,6 +621,7 @@ CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache);
 CUresult cuFuncGetModule(CUmodule *, CUfunction);
 CUresult cuFuncGetName(const char **, CUfunction);
 CUresult cuFuncGetParamInfo(CUfunction, size_t, size_t *, size_t *);
+CUresult cuFuncGetParamCount(CUfunction, size_t *);
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *, CUfunction);
 CUresult cuFuncLoad(CUfunction);
 CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
@@ -594,6 +639,8 @@ CUresult cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned int, unsigned int, 
 CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *, unsigned int, unsigned int);
 CUresult cuLaunchHostFunc(CUstream, CUhostFn, void *);
 CUresult cuLaunchHostFunc_ptsz(CUstream, CUhostFn, void *);
+CUresult cuLaunchHostFunc_v2(CUstream, CUhostFn, void *, unsigned int);
+CUresult cuLaunchHostFunc_v2_ptsz(CUstream, CUhostFn, void *, unsigned int);
 CUresult cuFuncSetBlockShape(CUfunction, int, int, int);
 CUresult cuFuncSetSharedSize(CUfunction, unsigned int);
 CUresult cuParamSetSize(CUfunction, unsigned int);
@@ -700,6 +747,11 @@ CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec, CUgraphNode, CUevent);
 CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec, CUgraphNode, CUevent);
 CUresult cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned int);
 CUresult cuGraphNodeGetEnabled(CUgraphExec, CUgraphNode, unsigned int *);
+CUresult cuGraphNodeGetContainingGraph(CUgraphNode, CUgraph *);
+CUresult cuGraphNodeGetLocalId(CUgraphNode, unsigned int *);
+CUresult cuGraphNodeGetToolsId(CUgraphNode, unsigned long long *);
+CUresult cuGraphGetId(CUgraph, unsigned int *);
+CUresult cuGraphExecGetId(CUgraphExec, unsigned int *);
 CUresult cuGraphUpload(CUgraphExec, CUstream);
 CUresult cuGraphUpload_ptsz(CUgraphExec, CUstream);
 CUresult cuGraphLaunch(CUgraphExec, CUstream);
@@ -721,7 +773,11 @@ CUresult cuGraphReleaseUserObject(CUgraph, CUuserObject, unsigned int);
 CUresult cuGraphAddNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *);
 CUresult cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *,
                            size_t, CUgraphNodeParams *);
+CUresult cuGraphAddNode_v3(CUgraphNode *, CUgraph, const CUgraphNode *, const CUgraphEdgeData *,
+                           size_t, CUgraphNodeParams *);
 CUresult cuGraphNodeSetParams(CUgraphNode, CUgraphNodeParams *);
+CUresult cuGraphNodeSetParams_v2(CUgraphNode, CUgraphNodeParams *);
+CUresult cuGraphNodeGetParams(CUgraphNode, CUgraphNodeParams *);
 CUresult cuGraphExecNodeSetParams(CUgraphExec, CUgraphNode, CUgraphNodeParams *);
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *, CUgraph, CUcontext,
                                         unsigned int, unsigned int);
@@ -788,6 +844,8 @@ CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *, CUtensorMapDataType, cuuint3
                                      CUtensorMapIm2ColWideMode, CUtensorMapSwizzle,
                                      CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 CUresult cuTensorMapReplaceAddress(CUtensorMap *, void *);
+CUresult cuTensorMapSetAllocationClass(CUtensorMap *, CUtensorMapAllocClass,
+                                       CUtensorMapAllocClass *);
 
 /* Graphics interoperation. */
 
@@ -814,8 +872,12 @@ CUresult cuCtxFromGreenCtx(CUcontext *, CUgreenCtx);
 CUresult cuDeviceGetDevResource(CUdevice, CUdevResource *, CUdevResourceType);
 CUresult cuCtxGetDevResource(CUcontext, CUdevResource *, CUdevResourceType);
 CUresult cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource *, CUdevResourceType);
+CUresult cuStreamGetDevResource(CUstream, CUdevResource *, CUdevResourceType);
+CUresult cuStreamGetDevResource_ptsz(CUstream, CUdevResource *, CUdevResourceType);
 CUresult cuDevSmResourceSplitByCount(CUdevResource *, unsigned int *, const CUdevResource *,
                                      CUdevResource *, unsigned int, unsigned int);
+CUresult cuDevSmResourceSplit(CUdevResource *, unsigned int, const CUdevResource *, CUdevResource *,
+                              unsigned int, CU_DEV_SM_RESOURCE_GROUP_PARAMS *);
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *, CUdevResource *, unsigned int);
 CUresult cuGreenCtxRecordEvent(CUgreenCtx, CUevent);
 CUresult cuGreenCtxWaitEvent(CUgreenCtx, CUevent);
@@ -830,6 +892,7 @@ CUresult cuCheckpointProcessLock(int, CUcheckpointLockArgs *);
 CUresult cuCheckpointProcessCheckpoint(int, CUcheckpointCheckpointArgs *);
 CUresult cuCheckpointProcessRestore(int, CUcheckpointRestoreArgs *);
 CUresult cuCheckpointProcessUnlock(int, CUcheckpointUnlockArgs *);
+CUresult cuCheckpointOperationComplete(CUcheckpointOperationHandle);
 
 /* Core dumps, logs, notifications, profiler. */
 
@@ -840,6 +903,12 @@ CUresult cuCoredumpGetAttribute(CUcoredumpSettings, void *, size_t *);
 CUresult cuCoredumpGetAttributeGlobal(CUcoredumpSettings, void *, size_t *);
 CUresult cuCoredumpSetAttribute(CUcoredumpSettings, void *, size_t *);
 CUresult cuCoredumpSetAttributeGlobal(CUcoredumpSettings, void *, size_t *);
+CUresult cuCoredumpRegisterStartCallback(CUcoredumpStatusCallback, void *,
+                                         CUcoredumpCallbackHandle *);
+CUresult cuCoredumpRegisterCompleteCallback(CUcoredumpStatusCallback, void *,
+                                            CUcoredumpCallbackHandle *);
+CUresult cuCoredumpDeregisterStartCallback(CUcoredumpCallbackHandle);
+CUresult cuCoredumpDeregisterCompleteCallback(CUcoredumpCallbackHandle);
 CUresult cuLogsRegisterCallback(CUlogsCallback, void *, CUlogsCallbackHandle *);
 CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle);
 CUresult cuLogsCurrent(CUlogIterator *, unsigned int);

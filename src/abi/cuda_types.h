@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types and constants of the CUDA driver interface, as of CUDA 13.0.
+ * Types and constants of the CUDA driver interface, as of CUDA 13.5.
  *
  * Facts only: names, values and layouts that a program and libcuda.so.1 must agree on, so that the
  * build needs no CUDA toolkit. Names are the driver's own, thus the spelling is not ours. Many
- * types have versions; the name without suffix is the form that CUDA 13.0 takes it to mean, not
+ * types have versions; the name without suffix is the form that CUDA 13.5 takes it to mean, not
  * always the newest. Reserved members are layout: keep them and their order, and copy such a struct
  * whole, for later releases give meaning to them and grow what lies inside CUgraphNodeParams.
  *
@@ -18,7 +18,7 @@
 
 /* Version of the interface described here. */
 
-#define CUDA_VERSION 13000
+#define CUDA_VERSION 13050
 
 /* Scalars, opaque handles and identifiers. The driver owns what a handle points to. */
 
@@ -86,6 +86,7 @@ typedef enum cudaError_enum {
         CUDA_ERROR_STUB_LIBRARY = 34,
         CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER = 36,
         CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
+        CUDA_ERROR_MULTICAST_RESOURCE_FULL = 47,
         CUDA_ERROR_NO_DEVICE = 100,
         CUDA_ERROR_INVALID_DEVICE = 101,
         CUDA_ERROR_DEVICE_NOT_LICENSED = 102,
@@ -114,6 +115,7 @@ typedef enum cudaError_enum {
         CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY = 224,
         CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC = 225,
         CUDA_ERROR_CONTAINED = 226,
+        CUDA_ERROR_INSUFFICIENT_LOADER_VERSION = 227,
         CUDA_ERROR_INVALID_SOURCE = 300,
         CUDA_ERROR_FILE_NOT_FOUND = 301,
         CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302,
@@ -174,6 +176,9 @@ typedef enum cudaError_enum {
         CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
         CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
         CUDA_ERROR_KEY_ROTATION = 916,
+        CUDA_ERROR_STREAM_DETACHED = 917,
+        CUDA_ERROR_GRAPH_RECAPTURE_FAILURE = 918,
+        CUDA_ERROR_FABRIC_NOT_READY = 919,
         CUDA_ERROR_UNKNOWN = 999,
 } CUresult;
 
@@ -336,7 +341,21 @@ typedef enum CUdevice_attribute_enum {
         CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 145,
         CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED = 146,
         CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED = 147,
-        CU_DEVICE_ATTRIBUTE_MAX = 148,
+        CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED = 148,
+        CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT = 149,
+        CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK = 150,
+        CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED = 151,
+        CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED = 152,
+        CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED = 153,
+        CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED = 154,
+        CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED = 155,
+        CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED = 156,
+        CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT = 157,
+        CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES = 158,
+        CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED = 159,
+        CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE = 160,
+        CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED = 161,
+        CU_DEVICE_ATTRIBUTE_MAX = 162,
 } CUdevice_attribute;
 
 typedef struct CUdevprop_st {
@@ -493,7 +512,8 @@ typedef enum CUlimit_enum {
         CU_LIMIT_SHMEM_SIZE = 0x7,
         CU_LIMIT_CIG_ENABLED = 0x8,
         CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED = 0x9,
-        CU_LIMIT_MAX = 10,
+        CU_LIMIT_PER_BLOCK_MEMORY_SIZE = 0x0A,
+        CU_LIMIT_MAX = 11,
 } CUlimit;
 
 typedef enum CUcigDataType_enum {
@@ -505,6 +525,20 @@ typedef struct CUctxCigParam_st {
         CUcigDataType sharedDataType;
         void *sharedData;
 } CUctxCigParam;
+
+typedef enum CUstreamCigDataType_enum {
+        STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST = 0x1,
+        STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV = 0x2,
+} CUstreamCigDataType;
+
+typedef struct CUstreamCigParam_st {
+        CUstreamCigDataType streamSharedDataType;
+        void *streamSharedData;
+} CUstreamCigParam;
+
+typedef struct CUstreamCigCaptureParams_st {
+        CUstreamCigParam *streamCigParams;
+} CUstreamCigCaptureParams;
 
 typedef struct CUctxCreateParams_st {
         CUexecAffinityParam *execAffinityParams;
@@ -553,7 +587,8 @@ typedef enum CUjit_option_enum {
         CU_JIT_MAX_THREADS_PER_BLOCK = 32,
         CU_JIT_OVERRIDE_DIRECTIVE_VALUES = 33,
         CU_JIT_SPLIT_COMPILE = 34,
-        CU_JIT_NUM_OPTIONS = 35,
+        CU_JIT_BINARY_LOADER_THREAD_COUNT = 35,
+        CU_JIT_NUM_OPTIONS = 36,
 } CUjit_option;
 
 typedef enum CUjit_target_enum {
@@ -578,17 +613,20 @@ typedef enum CUjit_target_enum {
         CU_TARGET_COMPUTE_100 = 100,
         CU_TARGET_COMPUTE_110 = 110,
         CU_TARGET_COMPUTE_103 = 103,
+        CU_TARGET_COMPUTE_107 = 107,
         CU_TARGET_COMPUTE_120 = 120,
         CU_TARGET_COMPUTE_121 = 121,
         CU_TARGET_COMPUTE_90A = 0x1005a,
         CU_TARGET_COMPUTE_100A = 0x10064,
         CU_TARGET_COMPUTE_110A = 0x1006e,
         CU_TARGET_COMPUTE_103A = 0x10067,
+        CU_TARGET_COMPUTE_107A = 0x1006b,
         CU_TARGET_COMPUTE_120A = 0x10078,
         CU_TARGET_COMPUTE_121A = 0x10079,
         CU_TARGET_COMPUTE_100F = 0x20064,
         CU_TARGET_COMPUTE_110F = 0x2006e,
         CU_TARGET_COMPUTE_103F = 0x20067,
+        CU_TARGET_COMPUTE_107F = 0x2006b,
         CU_TARGET_COMPUTE_120F = 0x20078,
         CU_TARGET_COMPUTE_121F = 0x20079,
 } CUjit_target;
@@ -656,7 +694,9 @@ typedef enum CUfunction_attribute_enum {
         CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH = 13,
         CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
         CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15,
-        CU_FUNC_ATTRIBUTE_MAX = 16,
+        CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED = 16,
+        CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE = 17,
+        CU_FUNC_ATTRIBUTE_MAX = 18,
 } CUfunction_attribute;
 
 typedef enum CUshared_carveout_enum {
@@ -726,6 +766,7 @@ typedef enum CUpointer_attribute_enum {
         CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19,
         CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20,
         CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE = 21,
+        CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL = 22,
 } CUpointer_attribute;
 
 typedef enum CUmemorytype_enum {
@@ -774,12 +815,20 @@ typedef enum CUmemLocationType_enum {
         CU_MEM_LOCATION_TYPE_HOST = 0x2,
         CU_MEM_LOCATION_TYPE_HOST_NUMA = 0x3,
         CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 0x4,
+        CU_MEM_LOCATION_TYPE_INVISIBLE = 0x5,
+        CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN = 0x6,
         CU_MEM_LOCATION_TYPE_MAX = 0x7fffffff,
 } CUmemLocationType;
 
 typedef struct CUmemLocation_st {
         CUmemLocationType type;
-        int id;
+        union {
+                int id;
+                struct {
+                        unsigned char deviceId;
+                        unsigned char localityDomainId;
+                } localized; /* of a locality domain */
+        };
 } CUmemLocation_v1;
 typedef CUmemLocation_v1 CUmemLocation;
 
@@ -874,6 +923,20 @@ typedef enum CUarray_format_enum {
         CU_AD_FORMAT_YUV444_8bit_SemiPlanar = 0xb4,
         CU_AD_FORMAT_YUV444_16bit_SemiPlanar = 0xb5,
         CU_AD_FORMAT_UNORM_INT_101010_2 = 0x50,
+        CU_AD_FORMAT_UINT8_PACKED_422 = 0x51,
+        CU_AD_FORMAT_UINT8_PACKED_444 = 0x52,
+        CU_AD_FORMAT_UINT8_SEMIPLANAR_420 = 0x53,
+        CU_AD_FORMAT_UINT16_SEMIPLANAR_420 = 0x54,
+        CU_AD_FORMAT_UINT8_SEMIPLANAR_422 = 0x55,
+        CU_AD_FORMAT_UINT16_SEMIPLANAR_422 = 0x56,
+        CU_AD_FORMAT_UINT8_SEMIPLANAR_444 = 0x57,
+        CU_AD_FORMAT_UINT16_SEMIPLANAR_444 = 0x58,
+        CU_AD_FORMAT_UINT8_PLANAR_420 = 0x59,
+        CU_AD_FORMAT_UINT16_PLANAR_420 = 0x5a,
+        CU_AD_FORMAT_UINT8_PLANAR_422 = 0x5b,
+        CU_AD_FORMAT_UINT16_PLANAR_422 = 0x5c,
+        CU_AD_FORMAT_UINT8_PLANAR_444 = 0x5d,
+        CU_AD_FORMAT_UINT16_PLANAR_444 = 0x5e,
         CU_AD_FORMAT_MAX = 0x7fffffff,
 } CUarray_format;
 
@@ -1095,6 +1158,12 @@ typedef enum CUtensorMapIm2ColWideMode_enum {
         CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 = 1,
 } CUtensorMapIm2ColWideMode;
 
+typedef enum CUtensorMapAllocClass_enum {
+        CU_TENSOR_MAP_ALLOC_CLASS_AUTO = 0,
+        CU_TENSOR_MAP_ALLOC_CLASS_SMALL = 1,
+        CU_TENSOR_MAP_ALLOC_CLASS_LARGE = 2,
+} CUtensorMapAllocClass;
+
 /* Copies. */
 
 typedef struct CUDA_MEMCPY2D_st {
@@ -1246,6 +1315,7 @@ typedef CUDA_MEMCPY3D_BATCH_OP_v1 CUDA_MEMCPY3D_BATCH_OP;
 
 #define CU_MEM_CREATE_USAGE_TILE_POOL 0x1
 #define CU_MEM_CREATE_USAGE_HW_DECOMPRESS 0x2
+#define CU_MEM_CREATE_USAGE_GPU_DIRECT_RDMA_OVER_PCIE 0x4
 
 typedef struct CUmemFabricHandle_st {
         unsigned char data[64];
@@ -1371,6 +1441,86 @@ typedef struct CUmulticastObjectProp_st {
 } CUmulticastObjectProp_v1;
 typedef CUmulticastObjectProp_v1 CUmulticastObjectProp;
 
+/* Logical endpoints: memory that was made elsewhere, bound to where a fabric reaches it. */
+
+typedef cuuint32_t CUlogicalEndpointId;
+
+typedef enum CUlogicalEndpointIpcHandleType_enum {
+        CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE = 0,
+        CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC = 1,
+} CUlogicalEndpointIpcHandleType;
+
+typedef struct CUlogicalEndpointFabricHandle_st {
+        unsigned char data[CU_IPC_HANDLE_SIZE];
+} CUlogicalEndpointFabricHandle;
+
+typedef enum CUlogicalEndpointType_enum {
+        CU_LOGICAL_ENDPOINT_TYPE_INVALID = 0,
+        CU_LOGICAL_ENDPOINT_TYPE_UNICAST = 1,
+        CU_LOGICAL_ENDPOINT_TYPE_MULTICAST = 2,
+} CUlogicalEndpointType;
+
+typedef enum CUlogicalEndpointFlag_enum {
+        CU_LOGICAL_ENDPOINT_FLAG_NONE = 0x0,
+        CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS = 0x1,
+} CUlogicalEndpointFlag;
+
+typedef struct CUlogicalEndpointProp_struct {
+        CUlogicalEndpointType type;
+        union {
+                struct {
+                        CUdevice device;
+                } unicast;
+                struct {
+                        unsigned int numDevices;
+                } multicast;
+        };
+        unsigned long long size;
+        unsigned int ipcHandleTypes;
+        unsigned int flags;
+} CUlogicalEndpointProp;
+
+typedef enum CUfabricCpyOperandType_enum {
+        CU_FABRIC_COPY_OPERAND_TYPE_POINTER = 0x1,
+        CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT = 0x2,
+        CU_FABRIC_COPY_OPERAND_TYPE_MAX = 0x7FFFFFFF,
+} CUfabricCpyOperandType;
+
+typedef struct CUfabricCpyOperand_st {
+        CUfabricCpyOperandType type;
+        union {
+                struct {
+                        CUdeviceptr ptr;
+                        CUmemLocation locHint;
+                } ptr;
+                struct {
+                        CUlogicalEndpointId id;
+                        cuuint64_t offset;
+                } le;
+        } op;
+} CUfabricCpyOperand;
+
+typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP_v1;
+struct CUDA_FABRIC_COPY_BATCH_OP_st {
+        CUfabricCpyOperand src;
+        CUfabricCpyOperand dst;
+        size_t size;
+        unsigned int flags;
+};
+typedef CUDA_FABRIC_COPY_BATCH_OP_v1 CUDA_FABRIC_COPY_BATCH_OP;
+
+typedef enum CUcliqueType_enum {
+        CU_CLIQUE_TYPE_UNICAST_POINTER = 0,
+        CU_CLIQUE_TYPE_MULTICAST_POINTER = 1,
+        CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT = 2,
+        CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT = 3,
+} CUcliqueType;
+
+typedef struct CUcliqueInfo_st {
+        CUcliqueType type;
+        unsigned int id;
+} CUcliqueInfo;
+
 typedef struct CUmemAccessDesc_st {
         CUmemLocation location;
         CUmemAccess_flags flags;
@@ -1390,6 +1540,13 @@ typedef enum CUmemPool_attribute_enum {
         CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
         CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
         CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+        CU_MEMPOOL_ATTR_ALLOCATION_TYPE = 9,
+        CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES = 10,
+        CU_MEMPOOL_ATTR_LOCATION_ID = 11,
+        CU_MEMPOOL_ATTR_LOCATION_TYPE = 12,
+        CU_MEMPOOL_ATTR_MAX_POOL_SIZE = 13,
+        CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED = 14,
+        CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID = 15,
 } CUmemPool_attribute;
 
 typedef struct CUmemPoolProps_st {
@@ -1399,7 +1556,8 @@ typedef struct CUmemPoolProps_st {
         void *win32SecurityAttributes;
         size_t maxSize;
         unsigned short usage;
-        unsigned char reserved[54];
+        unsigned char gpuDirectRDMACapable;
+        unsigned char reserved[53];
 } CUmemPoolProps_v1;
 typedef CUmemPoolProps_v1 CUmemPoolProps;
 
@@ -1458,6 +1616,11 @@ typedef enum CUstreamCaptureMode_enum {
         CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 } CUstreamCaptureMode;
 
+typedef enum CUhostTaskSyncMode_enum {
+        CU_HOST_TASK_BLOCKING = 0x0,
+        CU_HOST_TASK_SPINWAIT = 0x1,
+} CUhostTaskSyncMode;
+
 typedef void (*CUstreamCallback)(CUstream, CUresult, void *);
 
 /* Memory operations in a stream. */
@@ -1481,6 +1644,7 @@ typedef enum CUstreamBatchMemOpType_enum {
         CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
         CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5,
         CU_STREAM_MEM_OP_BARRIER = 6,
+        CU_STREAM_MEM_OP_ATOMIC_REDUCTION = 8,
         CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3,
 } CUstreamBatchMemOpType;
 
@@ -1488,6 +1652,21 @@ typedef enum CUstreamMemoryBarrier_flags_enum {
         CU_STREAM_MEMORY_BARRIER_TYPE_SYS = 0x0,
         CU_STREAM_MEMORY_BARRIER_TYPE_GPU = 0x1,
 } CUstreamMemoryBarrier_flags;
+
+typedef enum CUstreamAtomicReductionOpType_enum {
+        CU_STREAM_ATOMIC_REDUCTION_OP_OR = CU_ATOMIC_OPERATION_OR,
+        CU_STREAM_ATOMIC_REDUCTION_OP_AND = CU_ATOMIC_OPERATION_AND,
+        CU_STREAM_ATOMIC_REDUCTION_OP_ADD = CU_ATOMIC_OPERATION_INTEGER_ADD,
+} CUstreamAtomicReductionOpType;
+
+typedef enum CUstreamAtomicReductionDataType_enum {
+        CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32 = CU_ATOMIC_CAPABILITY_UNSIGNED |
+                                                 CU_ATOMIC_CAPABILITY_SCALAR_32 |
+                                                 CU_ATOMIC_CAPABILITY_REDUCTION,
+        CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64 = CU_ATOMIC_CAPABILITY_UNSIGNED |
+                                                 CU_ATOMIC_CAPABILITY_SCALAR_64 |
+                                                 CU_ATOMIC_CAPABILITY_REDUCTION,
+} CUstreamAtomicReductionDataType;
 
 typedef union CUstreamBatchMemOpParams_union {
         CUstreamBatchMemOpType operation;
@@ -1519,6 +1698,15 @@ typedef union CUstreamBatchMemOpParams_union {
                 CUstreamBatchMemOpType operation;
                 unsigned int flags;
         } memoryBarrier;
+        struct CUstreamMemOpAtomicReductionParams_st {
+                CUstreamBatchMemOpType operation;
+                unsigned int flags;
+                CUstreamAtomicReductionOpType reductionOp;
+                CUstreamAtomicReductionDataType dataType;
+                CUdeviceptr address;
+                cuuint64_t value;
+                CUdeviceptr alias;
+        } atomicReduction;
         cuuint64_t pad[6];
 } CUstreamBatchMemOpParams_v1;
 typedef CUstreamBatchMemOpParams_v1 CUstreamBatchMemOpParams;
@@ -1697,6 +1885,7 @@ typedef enum CUclusterSchedulingPolicy_enum {
         CU_CLUSTER_SCHEDULING_POLICY_DEFAULT = 0,
         CU_CLUSTER_SCHEDULING_POLICY_SPREAD = 1,
         CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING = 2,
+        CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY = 3,
 } CUclusterSchedulingPolicy;
 
 typedef enum CUlaunchMemSyncDomain_enum {
@@ -1726,8 +1915,24 @@ typedef enum CUlaunchAttributeID_enum {
         CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13,
         CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 14,
         CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING = 16,
-        CU_LAUNCH_ATTRIBUTE_MAX = 17,
+        CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE = 17,
+        CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
+        CU_LAUNCH_ATTRIBUTE_MAX = 19,
 } CUlaunchAttributeID;
+
+typedef enum CUlaunchAttributePortableClusterMode_enum {
+        CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT = 0,
+        CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE = 1,
+        CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE = 2,
+} CUlaunchAttributePortableClusterMode;
+
+typedef enum CUsharedMemoryMode_enum {
+        CU_SHARED_MEMORY_MODE_DEFAULT = 0,
+        CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE = 1,
+        CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE = 2,
+        CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY = 3,
+        CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY = 4,
+} CUsharedMemoryMode;
 
 typedef union CUlaunchAttributeValue_union {
         char pad[64];
@@ -1764,6 +1969,8 @@ typedef union CUlaunchAttributeValue_union {
         } deviceUpdatableKernelNode;
         unsigned int sharedMemCarveout;
         unsigned int nvlinkUtilCentricScheduling;
+        CUlaunchAttributePortableClusterMode portableClusterSizeMode;
+        CUsharedMemoryMode sharedMemoryMode;
 } CUlaunchAttributeValue;
 
 typedef struct CUlaunchAttribute_st {
@@ -1901,6 +2108,11 @@ typedef CUDA_HOST_NODE_PARAMS_v1 CUDA_HOST_NODE_PARAMS;
 typedef struct CUDA_HOST_NODE_PARAMS_v2_st {
         CUhostFn fn;
         void *userData;
+        unsigned int syncMode;
+        union {
+                CUcontext ctx;
+                CUgreenCtx gCtx;
+        };
 } CUDA_HOST_NODE_PARAMS_v2;
 
 typedef enum CUgraphConditionalNodeType_enum {
@@ -1932,6 +2144,10 @@ typedef enum CUgraphNodeType_enum {
         CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
         CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
         CU_GRAPH_NODE_TYPE_CONDITIONAL = 13,
+        CU_GRAPH_NODE_TYPE_MEMCPY_BATCH = 14,
+        CU_GRAPH_NODE_TYPE_RESERVED_16 = 16,
+        CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE = 17,
+        CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH = 18,
 } CUgraphNodeType;
 
 typedef enum CUgraphDependencyType_enum {
@@ -1980,6 +2196,10 @@ typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st {
         CUexternalSemaphore *extSemArray;
         const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
         unsigned int numExtSems;
+        union {
+                CUcontext ctx;
+                CUgreenCtx gCtx;
+        };
 } CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2;
 
 typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st {
@@ -1993,6 +2213,10 @@ typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st {
         CUexternalSemaphore *extSemArray;
         const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
         unsigned int numExtSems;
+        union {
+                CUcontext ctx;
+                CUgreenCtx gCtx;
+        };
 } CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2;
 
 typedef enum CUgraphExecUpdateResult_enum {
@@ -2045,6 +2269,7 @@ typedef enum CUgraphMem_attribute_enum {
 typedef enum CUgraphChildGraphNodeOwnership_enum {
         CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
         CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1,
+        CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID = -1,
 } CUgraphChildGraphNodeOwnership;
 
 typedef struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
@@ -2054,11 +2279,41 @@ typedef struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
 
 typedef struct CUDA_EVENT_RECORD_NODE_PARAMS_st {
         CUevent event;
+        union {
+                CUcontext ctx;
+                CUgreenCtx gCtx;
+        };
 } CUDA_EVENT_RECORD_NODE_PARAMS;
 
 typedef struct CUDA_EVENT_WAIT_NODE_PARAMS_st {
         CUevent event;
 } CUDA_EVENT_WAIT_NODE_PARAMS;
+
+typedef struct CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st {
+        size_t count;
+        CUdeviceptr *dsts;
+        CUdeviceptr *srcs;
+        size_t *sizes;
+        CUmemcpyAttributes *attrs;
+        size_t *attrsIdxs;
+        size_t numAttrs;
+        union {
+                CUcontext ctx;
+                CUgreenCtx gCtx;
+        };
+} CUDA_MEMCPY_BATCH_NODE_PARAMS_V1;
+typedef CUDA_MEMCPY_BATCH_NODE_PARAMS_V1 CUDA_MEMCPY_BATCH_NODE_PARAMS;
+
+typedef struct CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st {
+        size_t numOps;
+        CUDA_FABRIC_COPY_BATCH_OP *opList;
+        unsigned long long flags;
+        union {
+                CUcontext ctx;
+                CUgreenCtx gCtx;
+        };
+} CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1;
+typedef CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1 CUDA_FABRIC_CPY_BATCH_NODE_PARAMS;
 
 typedef struct CUgraphNodeParams_st {
         CUgraphNodeType type;
@@ -2078,9 +2333,21 @@ typedef struct CUgraphNodeParams_st {
                 CUDA_MEM_FREE_NODE_PARAMS free;
                 CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 memOp;
                 CUDA_CONDITIONAL_NODE_PARAMS conditional;
+                CUDA_MEMCPY_BATCH_NODE_PARAMS_V1 memcpyBatch;
+                CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1 fabricCpyBatch;
+                char asBytes[232];
         };
         long long reserved2;
 } CUgraphNodeParams;
+
+typedef enum CUgraphRecaptureStatus_enum {
+        CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE = 0,
+        CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE = 1,
+        CU_GRAPH_RECAPTURE_ERROR = 2,
+} CUgraphRecaptureStatus;
+
+typedef CUresult (*CUgraphRecaptureCallback)(void *, CUgraphNode, const CUgraphNodeParams *,
+                                             const CUgraphNodeParams *, CUgraphRecaptureStatus);
 
 typedef enum CUgraphDebugDot_flags_enum {
         CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1 << 0,
@@ -2099,6 +2366,8 @@ typedef enum CUgraphDebugDot_flags_enum {
         CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS = 1 << 13,
         CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO = 1 << 14,
         CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS = 1 << 15,
+        CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_BATCH_NODE_PARAMS = 1 << 16,
+        CU_GRAPH_DEBUG_DOT_FLAGS_FABRIC_CPY_BATCH_NODE_PARAMS = 1 << 17,
 } CUgraphDebugDot_flags;
 
 typedef enum CUuserObject_flags_enum {
@@ -2148,34 +2417,74 @@ typedef enum CUdriverProcAddressQueryResult_enum {
 
 /* Green contexts. */
 
+#define CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID_ANY (~0u)
+
 typedef enum {
+        CU_GREEN_CTX_NONE = 0,
         CU_GREEN_CTX_DEFAULT_STREAM = 0x1,
 } CUgreenCtxCreate_flags;
 
 typedef enum {
         CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 0x1,
         CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 0x2,
-} CUdevSmResourceSplit_flags;
+} CUdevSmResourceSplitByCount_flags;
+
+typedef enum {
+        CU_DEV_SM_RESOURCE_GROUP_DEFAULT = 0,
+        CU_DEV_SM_RESOURCE_GROUP_BACKFILL = 0x1,
+        CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID = 0x2,
+        CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS = 0x4,
+} CUdevSmResourceGroup_flags;
+
+typedef enum {
+        CU_WORKQUEUE_SCOPE_DEVICE_CTX = 0,
+        CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED = 1,
+} CUdevWorkqueueConfigScope;
 
 typedef enum {
         CU_DEV_RESOURCE_TYPE_INVALID = 0,
         CU_DEV_RESOURCE_TYPE_SM = 1,
-        CU_DEV_RESOURCE_TYPE_MAX = 2,
+        CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG = 1000,
+        CU_DEV_RESOURCE_TYPE_WORKQUEUE = 10000,
 } CUdevResourceType;
 
 typedef struct CUdevSmResource_st {
         unsigned int smCount;
         unsigned int minSmPartitionSize;
         unsigned int smCoscheduledAlignment;
+        unsigned int flags;
+        unsigned int localityDomainId;
 } CUdevSmResource;
+
+typedef struct CUdevWorkqueueConfigResource_st {
+        CUdevice device;
+        unsigned int wqConcurrencyLimit;
+        CUdevWorkqueueConfigScope sharingScope;
+} CUdevWorkqueueConfigResource;
+
+typedef struct CUdevWorkqueueResource_st {
+        unsigned char reserved[40];
+} CUdevWorkqueueResource;
+
+typedef struct CU_DEV_SM_RESOURCE_GROUP_PARAMS_st {
+        unsigned int smCount;
+        unsigned int coscheduledSmCount;
+        unsigned int preferredCoscheduledSmCount;
+        unsigned int flags;
+        unsigned int localityDomainId;
+        unsigned int reserved[11];
+} CU_DEV_SM_RESOURCE_GROUP_PARAMS;
 
 typedef struct CUdevResource_st {
         CUdevResourceType type;
         unsigned char _internal_padding[92];
         union {
                 CUdevSmResource sm;
-                unsigned char _oversize[48];
+                CUdevWorkqueueConfigResource wqConfig;
+                CUdevWorkqueueResource wq;
+                unsigned char _oversize[40];
         };
+        struct CUdevResource_st *nextResource;
 } CUdevResource_v1;
 typedef CUdevResource_v1 CUdevResource;
 
@@ -2186,6 +2495,8 @@ typedef enum CUprocessState_enum {
         CU_PROCESS_STATE_LOCKED = 1,
         CU_PROCESS_STATE_CHECKPOINTED = 2,
         CU_PROCESS_STATE_FAILED = 3,
+        CU_PROCESS_STATE_CHECKPOINTING = 4,
+        CU_PROCESS_STATE_RESTORING = 5,
 } CUprocessState;
 
 typedef struct CUcheckpointLockArgs_st {
@@ -2194,8 +2505,23 @@ typedef struct CUcheckpointLockArgs_st {
         cuuint64_t reserved1[7];
 } CUcheckpointLockArgs;
 
+typedef struct CUIcheckpointOperation_st *CUcheckpointOperationHandle;
+
+typedef struct CUcheckpointCustomStoragePerDeviceData_st {
+        CUdeviceptr devPtr;
+        size_t size;
+        CUstream stream;
+} CUcheckpointCustomStoragePerDeviceData;
+
+typedef struct CUcheckpointCustomStorageInfo_st {
+        CUcheckpointOperationHandle handle;
+        CUcheckpointCustomStoragePerDeviceData *perDeviceData;
+        unsigned int deviceCount;
+} CUcheckpointCustomStorageInfo;
+
 typedef struct CUcheckpointCheckpointArgs_st {
-        cuuint64_t reserved[8];
+        CUcheckpointCustomStorageInfo **customStorageInfo_out;
+        char reserved[56];
 } CUcheckpointCheckpointArgs;
 
 typedef struct CUcheckpointGpuPair_st {
@@ -2206,8 +2532,9 @@ typedef struct CUcheckpointGpuPair_st {
 typedef struct CUcheckpointRestoreArgs_st {
         CUcheckpointGpuPair *gpuPairs;
         unsigned int gpuPairsCount;
-        char reserved[52 - sizeof(CUcheckpointGpuPair *)];
-        cuuint64_t reserved1;
+        unsigned int padding0;
+        CUcheckpointCustomStorageInfo **customStorageInfo_out;
+        char reserved[40];
 } CUcheckpointRestoreArgs;
 
 typedef struct CUcheckpointUnlockArgs_st {
@@ -2242,6 +2569,9 @@ typedef enum CUcoredumpSettings_enum {
         CU_COREDUMP_MAX = 8,
 } CUcoredumpSettings;
 
+typedef struct CUcoredumpCallbackEntry_st *CUcoredumpCallbackHandle;
+typedef void (*CUcoredumpStatusCallback)(void *, int, CUdevice);
+
 typedef enum CUCoredumpGenerationFlags {
         CU_COREDUMP_DEFAULT_FLAGS = 0,
         CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES = 1,
@@ -2250,7 +2580,12 @@ typedef enum CUCoredumpGenerationFlags {
         CU_COREDUMP_SKIP_LOCAL_MEMORY = 8,
         CU_COREDUMP_SKIP_ABORT = 16,
         CU_COREDUMP_SKIP_CONSTBANK_MEMORY = 32,
-        CU_COREDUMP_LIGHTWEIGHT_FLAGS = 47,
+        CU_COREDUMP_GZIP_COMPRESS = 64,
+        CU_COREDUMP_FAULTED_CONTEXTS_ONLY = 128,
+        CU_COREDUMP_SKIP_TENSOR_MEMORY = 256,
+        CU_COREDUMP_NO_ERRBAR_AT_EXIT = 1 << 30,
+        CU_COREDUMP_LOG_ONLY = INT32_MIN,
+        CU_COREDUMP_LIGHTWEIGHT_FLAGS = 303,
 } CUCoredumpGenerationFlags;
 
 typedef enum CUlogLevel_enum {

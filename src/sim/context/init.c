@@ -195,7 +195,7 @@ CUresult cuDriverGetVersion(int *ret)
 
         if (!ret)
                 return CUDA_ERROR_INVALID_VALUE;
-        *ret = config ? config->driver_version : CUDA_VERSION;
+        *ret = config ? config->driver_version : CONFIG_DRIVER_VERSION;
         return CUDA_SUCCESS;
 }
 

@@ -34,7 +34,7 @@ static CUresult lookup(const char *name, void **ret, int version, cuuint64_t fla
                        CUdriverProcAddressQueryResult *ret_status)
 {
         const struct sim_config *config = config_get();
-        int newest = config ? config->driver_version : CUDA_VERSION;
+        int newest = config ? config->driver_version : CONFIG_DRIVER_VERSION;
         const struct proc *plain = NULL, *per_thread = NULL;
 
         if (!name || !ret || flags > 2 || version < 0)

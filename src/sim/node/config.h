@@ -28,6 +28,9 @@ struct config_fault {
         int result;
 };
 
+/* The CUDA version that is played unless another one is asked for. */
+#define CONFIG_DRIVER_VERSION 13000
+
 struct sim_config {
         /* Shape of the node. */
         unsigned device_count;
@@ -38,7 +41,7 @@ struct sim_config {
         char state_dir[256];
 
         /* Behaviour of this process. */
-        int driver_version;      /* 13000 */
+        int driver_version;      /* as cuDriverGetVersion() says it */
         uint64_t context_bytes;  /* what one context takes of its device */
         uint64_t context_ns;     /* added to making one, once it has its memory */
         uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */

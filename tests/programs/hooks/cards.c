@@ -40,7 +40,8 @@ struct worker {
 static void take(struct held *held, int here, int card, unsigned bytes)
 {
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, card } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                                   .id = card } };
         int is_block = bytes % 3 == 0;
         CUresult rc;
 

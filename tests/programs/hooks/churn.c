@@ -109,7 +109,7 @@ static void look(const CUuuid *uuid)
 int main(int argc, char **argv)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 4;
         unsigned long refused;
         CUmemoryPool own;

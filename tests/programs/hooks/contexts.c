@@ -45,7 +45,7 @@ static void *fill_contexts(void *argument)
 static void *take_blocks(void *argument)
 {
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         CUmemGenericAllocationHandle block;
 
         for (unsigned i = 0; i < rounds; i++)

@@ -130,7 +130,7 @@ static void async(void)
 static void pool(void)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         cuuint64_t keep = UINT64_MAX;
         CUmemoryPool own;
         CUdeviceptr a, b;
@@ -151,7 +151,7 @@ static void pool(void)
 static void vmm(void)
 {
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         CUmemGenericAllocationHandle a, again;
         CUdeviceptr at;
 
@@ -173,7 +173,7 @@ static void vmm(void)
 static void vmm_run(void)
 {
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         CUmemGenericAllocationHandle handle[4];
         CUdeviceptr at;
 
@@ -193,7 +193,7 @@ static void shared(void)
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                      .requestedHandleTypes =
                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         CUmemGenericAllocationHandle a, b;
         int fd;
 
@@ -213,7 +213,7 @@ static void graph(void)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params = {
                 .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } },
                 .bytesize = 10 * MIB
         };
         CUgraphNode node, end;

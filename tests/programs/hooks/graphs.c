@@ -28,7 +28,7 @@ static CUgraphExec make(unsigned *seed)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params = {
                 .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } },
                 .bytesize = 1 + (uint64_t)rand_r(seed) % MOST
         };
         CUgraphNode node, end;

@@ -133,7 +133,8 @@ static void do_free_async(const struct command *c)
 static void do_pool(const struct command *c)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 2) } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                               .id = (int)number(c, 2) } };
 
         say(cuMemPoolCreate(AT(pools, c, 1), &props));
 }

@@ -93,7 +93,8 @@ static void do_graph(const struct command *c)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params = {
                 .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) } },
+                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                             .id = (int)number(c, 3) } },
                 .bytesize = number(c, 2)
         };
         CUDA_GRAPH_INSTANTIATE_PARAMS at_once = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD };
@@ -117,7 +118,7 @@ static void do_graph_block(const struct command *c)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params = {
                 .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } },
                 .bytesize = number(c, 3)
         };
         CUgraphNode node;

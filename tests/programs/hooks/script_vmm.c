@@ -14,7 +14,7 @@ static void do_create(const struct command *c)
         CUmemAllocationProp prop = {
                 .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                 .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                .location = { CU_MEM_LOCATION_TYPE_DEVICE, (int)number(c, 3) }
+                .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)number(c, 3) }
         };
         int is_bare = c->count > 4;
 

@@ -70,7 +70,7 @@ static void ordered(struct worker *w, unsigned slot, uint64_t bytes)
 static void block(struct worker *w, unsigned slot)
 {
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
 
         if (w->block[slot]) {
                 OK(cuMemRelease(w->block[slot]));
@@ -134,7 +134,7 @@ static void *work(void *argument)
 int main(int argc, char **argv)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 4;
         struct worker *workers = calloc(count, sizeof(*workers));
         CUmemoryPool pool;

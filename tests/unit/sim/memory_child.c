@@ -12,7 +12,7 @@
 const CUmemAllocationProp exportable = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+        .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
 };
 
 pid_t child_start(int (*part)(int channel), int *ret_channel)

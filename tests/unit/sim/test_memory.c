@@ -112,7 +112,7 @@ static void managed_memory_may_exceed_the_device_and_gives_way(void **state)
 {
         CUdeviceptr managed, plain;
         size_t left, total;
-        CUmemLocation here = { CU_MEM_LOCATION_TYPE_DEVICE, 1 };
+        CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 };
         int where;
 
         assert_ok(cuMemAllocManaged(&managed, 2 * GIB, CU_MEM_ATTACH_GLOBAL));

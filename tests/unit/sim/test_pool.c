@@ -152,7 +152,7 @@ static void the_last_bytes_of_the_device_come_in_small_steps(void **state)
 static void a_pool_of_ones_own_ends_with_its_last_block(void **state)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
                                  .maxSize = 8 * MIB };
         CUmemoryPool own, current;
         CUdeviceptr a, b;
@@ -175,9 +175,9 @@ static void a_pool_of_ones_own_ends_with_its_last_block(void **state)
 
 static void a_pool_is_open_to_the_devices_it_was_opened_to(void **state)
 {
-        CUmemAccessDesc access = { { CU_MEM_LOCATION_TYPE_DEVICE, 1 },
+        CUmemAccessDesc access = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 },
                                    CU_MEM_ACCESS_FLAGS_PROT_READ };
-        CUmemLocation there = { CU_MEM_LOCATION_TYPE_DEVICE, 1 };
+        CUmemLocation there = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 };
         CUmemAccess_flags flags;
 
         assert_ok(cuMemPoolGetAccess(&flags, pool, &there));

@@ -58,8 +58,9 @@ static void *plain_user(void *argument)
 static void *vmm_user(void *argument)
 {
         const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                           .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-        const CUmemAccessDesc access = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                           .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                                         .id = 0 } };
+        const CUmemAccessDesc access = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
                                          CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
         CUdeviceptr space;
 

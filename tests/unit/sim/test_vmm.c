@@ -14,7 +14,7 @@ static int setup(void **state)
         return 0;
 }
 
-static const CUmemAccessDesc open_to_0 = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+static const CUmemAccessDesc open_to_0 = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
                                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 
 /* The first story forks before the driver starts. */
@@ -73,8 +73,8 @@ static void access_is_what_was_set_and_nothing_before(void **state)
 {
         CUdeviceptr space;
         CUmemGenericAllocationHandle handle;
-        CUmemLocation here = { CU_MEM_LOCATION_TYPE_DEVICE, 0 };
-        CUmemLocation there = { CU_MEM_LOCATION_TYPE_DEVICE, 1 };
+        CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+        CUmemLocation there = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 };
         CUmemAccessDesc read_only = { here, CU_MEM_ACCESS_FLAGS_PROT_READ };
         unsigned long long flags;
         unsigned access;
