@@ -31,7 +31,7 @@ FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
 # --- C1: by name and version ------------------------------------------------------------------
 
 def requests():
-    versions = {11030, 11040, 11080, 12000, 12080, 12999, 13000}
+    versions = {11030, 11040, 11080, 12000, 12080, 12999, 13000, 13060, 13070}
     names = set()
     for line in VERSIONS.read_text().splitlines():
         if line and line[0] != "#":
@@ -103,10 +103,10 @@ def test_the_table_says_the_versions_that_the_typed_header_says(machine):
 
 
 def test_the_table_has_every_name_that_a_driver_exports():
-    """Those of driver 535 and of CUDA 13.0, and every prototype of our own headers."""
+    """Those of drivers 535 to 595 and of CUDA 13.5, and every prototype of our own headers."""
     lines = (SOURCE / "src/sim/cuda.names").read_text().splitlines()
     names = {line for line in lines if line[:1] != "#"}
-    assert len(names) >= 682 and names <= set(CUDA)
+    assert len(names) >= 736 and names <= set(CUDA)
     for api, table, prefix in (("cuda", CUDA, "cu"), ("nvml", NVML, "nvml")):
         text = (SOURCE / "src/abi" / f"{api}.h").read_text()
         declared = set(re.findall(rf"\b({prefix}[A-Z]\w*)\(", text))
@@ -118,8 +118,8 @@ def test_an_abi_newer_than_the_table_is_passed_on(machine):
     a function of ours would take its arguments for something else."""
     machine.install("cuda-new")
     answers = machine.probe(["open libcuda.so.1", "proc 2 cuMemAlloc 12000 0",
-                             "proc 2 cuMemAlloc 13020 0", "proc 2 cuMemAlloc 13010 0",
-                             "proc 2 cuFresh 13010 0", "proc 2 cuMemAlloc 13020 0"])[1:]
+                             "proc 2 cuMemAlloc 13070 0", "proc 2 cuMemAlloc 13060 0",
+                             "proc 2 cuFresh 13060 0", "proc 2 cuMemAlloc 13070 0"])[1:]
     assert answers[0] == answers[2] == f"0 0 {OURS} cuMemAlloc_v2"
     assert answers[1] == answers[4] == "0 0 libcuda.so.1 cuMemAlloc_v3"
     assert answers[3] == "0 0 libcuda.so.1 cuFresh"

@@ -87,6 +87,20 @@ def test_a_graph_of_several_cards(rare):
         assert charged["trimmed"] == charged["context"]
 
 
+def test_memory_of_a_locality_domain(rare):
+    """A part of a card's memory is that card's: blocks, pools, and the nodes of graphs, which come by
+    the newest way to add one."""
+    looks = rare("domain")
+    check([each for each in looks if each.card == 0])
+    charged = {each.moment: each.charged for each in looks if each.card == 1}
+    granted = {each.moment: each.granted for each in looks if each.card == 1}
+    assert charged == granted
+    assert charged["no block"] == charged["block released"] == charged["pool gone"] == 0
+    assert charged["block"] == 24 * MIB
+    assert charged["pool"] == 64 * MIB
+    assert charged["no graph"] == charged["trimmed"] == 0 < charged["ran"]
+
+
 @pytest.mark.parametrize("door", ("preload", "shims"))
 def test_a_pointer_of_a_pool_in_two_processes(rare, door):
     """Charged once for the session, to the pool that it came from."""

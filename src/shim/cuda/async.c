@@ -117,16 +117,19 @@ CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 /* A new pool has nothing reserved; it is noted because nobody tells later where its memory is. */
 static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 {
-        return location->type == CU_MEM_LOCATION_TYPE_DEVICE
-                       ? meter_of_pool(pool, place_of_device(location->id))
+        CUdevice device;
+
+        return site_of(location, &device) == SITE_CARD
+                       ? meter_of_pool(pool, place_of_device(device))
                        : NULL;
 }
 
 CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
-        bool is_ours = ret && props && front_is_on() &&
-                       props->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-        struct place place = is_ours ? place_of_device(props->location.id) : place_nowhere;
+        CUdevice device = -1;
+        bool is_ours =
+                ret && props && front_is_on() && site_of(&props->location, &device) == SITE_CARD;
+        struct place place = is_ours ? place_of_device(device) : place_nowhere;
         struct meter *meter;
         CUresult rc;
 

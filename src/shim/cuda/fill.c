@@ -81,6 +81,14 @@ static void copy_note(void)
 #define COPY_ANY(symbol)                                                                \
         COPY(symbol, (CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream), \
              (to, from, count, stream))
+#define COPY_TOLD(symbol)                                                               \
+        COPY(symbol,                                                                    \
+             (CUdeviceptr to, CUdeviceptr from, size_t count, CUmemcpyAttributes * how, \
+              CUstream stream),                                                         \
+             (to, from, count, how, stream))
+#define COPY_BOX_TOLD(symbol)                                                                    \
+        COPY(symbol, (CUDA_MEMCPY3D_BATCH_OP * copy, unsigned long long flags, CUstream stream), \
+             (copy, flags, stream))
 #define COPY_BOX(symbol, box) COPY(symbol, (const box *copy, CUstream stream), (copy, stream))
 
 COPY_TO(cuMemcpyHtoDAsync, CUdeviceptr_v1, unsigned)
@@ -97,3 +105,7 @@ COPY_BOX(cuMemcpy2DAsync_v2_ptsz, CUDA_MEMCPY2D)
 COPY_BOX(cuMemcpy3DAsync, CUDA_MEMCPY3D_v1)
 COPY_BOX(cuMemcpy3DAsync_v2, CUDA_MEMCPY3D)
 COPY_BOX(cuMemcpy3DAsync_v2_ptsz, CUDA_MEMCPY3D)
+COPY_TOLD(cuMemcpyWithAttributesAsync)
+COPY_TOLD(cuMemcpyWithAttributesAsync_ptsz)
+COPY_BOX_TOLD(cuMemcpy3DWithAttributesAsync)
+COPY_BOX_TOLD(cuMemcpy3DWithAttributesAsync_ptsz)

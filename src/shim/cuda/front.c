@@ -246,6 +246,26 @@ uint64_t stream_key(CUstream stream)
         return stream == CU_STREAM_PER_THREAD ? key_of(&thread) : key_of(stream);
 }
 
+enum site site_of(const CUmemLocation *location, CUdevice *ret)
+{
+        switch (location->type) {
+        case CU_MEM_LOCATION_TYPE_DEVICE:
+                *ret = location->id;
+                return SITE_CARD;
+        case CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN: /* a part of one card's memory */
+                *ret = location->localized.deviceId;
+                return SITE_CARD;
+        case CU_MEM_LOCATION_TYPE_NONE:
+        case CU_MEM_LOCATION_TYPE_HOST:
+        case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        case CU_MEM_LOCATION_TYPE_INVISIBLE:
+                return SITE_ELSEWHERE;
+        default:
+                return SITE_UNKNOWN;
+        }
+}
+
 bool stream_is_capturing(CUstream stream)
 {
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -48,6 +48,16 @@ struct place place_of_stream(CUstream stream);
 /* Of a device, for what belongs to no context. An ordinal the driver does not know: nowhere. */
 struct place place_of_device(CUdevice device);
 
+/* Where memory at a location is. */
+enum site {
+        SITE_CARD,
+        SITE_ELSEWHERE, /* on the host, or on no card that this process has */
+        SITE_UNKNOWN    /* a kind of location from after our table */
+};
+
+/* `ret` is the card with SITE_CARD: as the program said it, the driver may know no such card. */
+enum site site_of(const CUmemLocation *location, CUdevice *ret);
+
 /* A context that was just made on `place`: gives it a number. Idempotent. */
 struct place place_seated(CUcontext context, struct place place);
 

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "shim/cuda/front.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 
@@ -11,21 +12,23 @@
 
 static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need);
 
-/* Memory on the host is not the card's. */
+/* Memory on the host is not the card's; of a place that is not known nobody can tell. */
 static bool add_memory(CUgraphNode node, struct graph_need *need)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params;
-        const CUmemLocation *location = &params.poolProps.location;
+        CUdevice device = -1;
+        enum site site;
         uint64_t bytes;
 
         if (real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
                 return false;
-        if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-                return true;
-        if (location->id < 0 || location->id >= STATE_DEVICES)
+        site = site_of(&params.poolProps.location, &device);
+        if (site != SITE_CARD)
+                return site == SITE_ELSEWHERE;
+        if (device < 0 || device >= STATE_DEVICES)
                 return false;
         bytes = measure_graph_node(params.bytesize);
-        need->bytes[location->id] += bytes;
+        need->bytes[device] += bytes;
         need->total_bytes += bytes;
         return true;
 }

@@ -21,6 +21,7 @@
 #include "shim/cuda/credits.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/recorded.h"
 #include "shim/helper.h"
 
 /* One measured launch for so much unmeasured work. */
@@ -68,7 +69,7 @@ static bool is_capturing(CUstream stream)
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
         return real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-               status != CU_STREAM_CAPTURE_STATUS_NONE;
+               status != CU_STREAM_CAPTURE_STATUS_NONE || stream_is_recorded(stream);
 }
 
 static CUcontext context_of(CUstream stream)

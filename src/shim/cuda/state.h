@@ -24,6 +24,7 @@
 #define STATE_SEATS 1024u
 #define STATE_METERS 1024u
 #define STATE_MARKS 4096u
+#define STATE_RECORDED 256u
 #define MANY_STREAMS UINT64_MAX
 #define METER_ENDED 1u
 #define METER_BURYING 2u
@@ -127,6 +128,10 @@ struct state {
         uint32_t marks_high;         /* guarded by graphs_lock, as the marks are */
         _Atomic uint32_t marks_gone; /* those of destroyed graphs */
         struct mark marks[STATE_MARKS];
+
+        struct lock recorded_lock;
+        uint64_t recorded[STATE_RECORDED]; /* ids of streams, twice if begun twice: recorded.h */
+        _Atomic uint32_t recorded_count;
 
         struct lock primary_lock;
         uint64_t primary[STATE_DEVICES]; /* the primary context, while it was seen active */

@@ -87,3 +87,19 @@ CUresult hook_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
         return real.cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, data, count,
                                                      mode);
 }
+
+CUresult hook_cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode,
+                                            CUgraph graph, CUgraphRecaptureCallback differs,
+                                            void *data)
+{
+        credit_stop(&credit_here);
+        return real.cuStreamBeginRecaptureToGraph(stream, mode, graph, differs, data);
+}
+
+CUresult hook_cuStreamBeginRecaptureToGraph_ptsz(CUstream stream, CUstreamCaptureMode mode,
+                                                 CUgraph graph, CUgraphRecaptureCallback differs,
+                                                 void *data)
+{
+        credit_stop(&credit_here);
+        return real.cuStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, differs, data);
+}

@@ -82,11 +82,20 @@ static void allocation_unmake(struct node *allocation)
         lock_drop(&state.vmm_lock);
 }
 
+/* What does not tell where it is counts here, where it is about to be used. */
 static struct place place_of_location(const CUmemLocation *location)
 {
-        struct place host = { .row = CHARGE_NO_DEVICE, .device = -1 };
+        struct place elsewhere = { .row = CHARGE_NO_DEVICE, .device = -1 };
+        CUdevice device;
 
-        return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? place_of_device(location->id) : host;
+        switch (site_of(location, &device)) {
+        case SITE_CARD:
+                return place_of_device(device);
+        case SITE_ELSEWHERE:
+                return elsewhere;
+        default:
+                return place_here();
+        }
 }
 
 CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
@@ -209,7 +218,6 @@ static void mapping_settle(struct node *mapping, struct node *allocation, CUresu
         let_go(allocation, 0);
 }
 
-/* What does not tell where it is counts here, where it is about to be used. */
 static struct place place_of_handle(CUmemGenericAllocationHandle handle)
 {
         CUmemAllocationProp prop;

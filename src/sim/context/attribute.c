@@ -104,6 +104,7 @@ static const struct {
         { A(MEMPOOL_SUPPORTED_HANDLE_TYPES), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR },
         { A(IPC_EVENT_SUPPORTED), 1 },
         { A(MEM_SYNC_DOMAIN_COUNT), 1 },
+        { A(LOCALITY_DOMAIN_COUNT), 1 },
         { A(NUMA_ID), -1 },
         { A(HOST_NUMA_ID), 0 },
         { A(MULTI_GPU_BOARD_GROUP_ID), 0 },

@@ -30,8 +30,20 @@ static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn func
         return stream_push(stream, COMMAND_HOST, &host, sizeof(host));
 }
 
+/* Whether the stream sleeps or spins while it waits for the function shows nowhere. */
+static CUresult host_function_v2(bool is_per_thread, CUstream handle, CUhostFn function,
+                                 void *argument, unsigned how)
+{
+        return how > CU_HOST_TASK_SPINWAIT
+                       ? CUDA_ERROR_INVALID_VALUE
+                       : host_function(is_per_thread, handle, function, argument);
+}
+
 ENTRY_PAIR(cuLaunchHostFunc, _ptsz, host_function,
            (CUstream stream, CUhostFn function, void *argument), stream, function, argument)
+ENTRY_PAIR(cuLaunchHostFunc_v2, _ptsz, host_function_v2,
+           (CUstream stream, CUhostFn function, void *argument, unsigned int how), stream, function,
+           argument, how)
 
 static CUresult add_callback(bool is_per_thread, CUstream handle, CUstreamCallback function,
                              void *argument, unsigned flags)

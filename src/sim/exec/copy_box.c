@@ -280,6 +280,25 @@ ENTRY_PAIR(cuMemcpyBatchAsync_v2, _ptsz, batch_v2,
             CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, CUstream stream),
            to, from, sizes, count, attributes, index, attribute_count, stream)
 
+/* A copy alone may go into any stream. */
+static CUresult told(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                     CUmemcpyAttributes *how, CUstream stream)
+{
+        struct copy_request request = { .is_async = true };
+
+        if (!how || how->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_INVALID ||
+            how->srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
+                return CUDA_ERROR_INVALID_VALUE;
+        request.box =
+                copy_box_linear(to, CU_MEMORYTYPE_UNIFIED, from, CU_MEMORYTYPE_UNIFIED, bytes);
+        return copy_issue(is_per_thread, stream, &request);
+}
+
+ENTRY_PAIR(cuMemcpyWithAttributesAsync, _ptsz, told,
+           (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUmemcpyAttributes *how,
+            CUstream stream),
+           to, from, bytes, how, stream)
+
 /* Array offsets count elements; a pointer's rows and layers count elements of one byte here, as
  * the operand carries no format. */
 static CUDA_MEMCPY3D box_of_batch(const CUDA_MEMCPY3D_BATCH_OP *op)
@@ -349,3 +368,18 @@ ENTRY_PAIR(cuMemcpy3DBatchAsync, _ptsz, solid_batch,
 ENTRY_PAIR(cuMemcpy3DBatchAsync_v2, _ptsz, solid_batch_v2,
            (size_t count, CUDA_MEMCPY3D_BATCH_OP *list, unsigned long long flags, CUstream stream),
            count, list, flags, stream)
+
+static CUresult solid_told(bool is_per_thread, CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags,
+                           CUstream stream)
+{
+        struct copy_request request = { .is_async = true };
+
+        if (!op || flags)
+                return CUDA_ERROR_INVALID_VALUE;
+        request.box = box_of_batch(op);
+        return copy_issue(is_per_thread, stream, &request);
+}
+
+ENTRY_PAIR(cuMemcpy3DWithAttributesAsync, _ptsz, solid_told,
+           (CUDA_MEMCPY3D_BATCH_OP * op, unsigned long long flags, CUstream stream), op, flags,
+           stream)

@@ -89,6 +89,15 @@ CUresult cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNo
         return add(&(struct place){ ret_node, graph, before, data, count }, params);
 }
 
+/* The contexts that nodes may name since then are taken as those of the nodes before: the current
+ * one. */
+CUresult cuGraphAddNode_v3(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                           const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
+{
+        API_ENTER(cuGraphAddNode_v3);
+        return add(&(struct place){ ret_node, graph, before, data, count }, params);
+}
+
 CUresult cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
                               size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {

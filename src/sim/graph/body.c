@@ -141,18 +141,20 @@ static CUresult of_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct node_body *r
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
         struct node_memory *memory = &body.memory;
+        CUmemLocation location = location_plain(params->poolProps.location);
         CUresult rc;
 
         if (params->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-            params->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+            location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
             params->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE || !params->bytesize ||
             (params->accessDescCount && !params->accessDescs))
                 return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(params->poolProps.location.id))
+        if (!device_is_valid(location.id))
                 return CUDA_ERROR_INVALID_DEVICE;
-        memory->device = params->poolProps.location.id;
+        memory->device = location.id;
         memory->bytes = params->bytesize;
         memory->properties = params->poolProps;
+        memory->properties.location = location;
         memory->access_count = params->accessDescCount;
         memory->access = calloc(params->accessDescCount + 1, sizeof(*memory->access));
         if (!memory->access)

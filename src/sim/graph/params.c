@@ -48,15 +48,26 @@ static CUresult set(CUgraphNode node, CUgraphNodeParams *params)
         return rc;
 }
 
-CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
+static CUresult set_copy(CUgraphNode node, const CUgraphNodeParams *params)
 {
-        API_ENTER(cuGraphNodeSetParams);
         CUgraphNodeParams copy;
 
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         copy = *params;
         return set(node, &copy);
+}
+
+CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
+{
+        API_ENTER(cuGraphNodeSetParams);
+        return set_copy(node, params);
+}
+
+CUresult cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
+{
+        API_ENTER(cuGraphNodeSetParams_v2);
+        return set_copy(node, params);
 }
 
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)

@@ -99,4 +99,15 @@ struct CUarray_st {
 /* INVALID_HANDLE unless it is a live array. */
 CUresult array_check(CUarray array);
 
+/* A card has one locality domain, which is all of it: the driver then takes the one for the other,
+ * also in what it answers. Any other domain stays what it is. */
+static inline CUmemLocation location_plain(CUmemLocation location)
+{
+        if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN &&
+            location.localized.localityDomainId == 0)
+                return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                        .id = location.localized.deviceId };
+        return location;
+}
+
 #endif

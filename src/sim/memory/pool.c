@@ -44,7 +44,8 @@ static CUmemoryPool pool_make(CUdevice device, const CUmemPoolProps *props)
 static CUmemoryPool default_of(CUdevice device)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                               .id = device } };
 
         if (!default_pool[device]) {
                 default_pool[device] = pool_make(device, &props);
@@ -92,9 +93,14 @@ void memory_synchronized(CUdevice device)
         pthread_mutex_unlock(&pools_lock);
 }
 
-static CUresult props_check(const CUmemPoolProps *props)
+/* What was asked for, with a plain location. */
+static CUresult props_take(const CUmemPoolProps *asked, CUmemPoolProps *props)
 {
-        if (!props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+        if (!asked)
+                return CUDA_ERROR_INVALID_VALUE;
+        *props = *asked;
+        props->location = location_plain(asked->location);
+        if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
                 return CUDA_ERROR_INVALID_VALUE;
         if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
                 return CUDA_ERROR_NOT_SUPPORTED; /* host pools */
@@ -105,16 +111,18 @@ static CUresult props_check(const CUmemPoolProps *props)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
+CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *asked)
 {
         API_ENTER(cuMemPoolCreate);
+        CUmemPoolProps props;
+
         if (!ret)
                 return CUDA_ERROR_INVALID_VALUE;
-        CUresult result = props_check(props);
+        CUresult result = props_take(asked, &props);
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&pools_lock);
-        CUmemoryPool pool = pool_make(props->location.id, props);
+        CUmemoryPool pool = pool_make(props.location.id, &props);
         pthread_mutex_unlock(&pools_lock);
         if (!pool)
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -328,34 +336,42 @@ CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
         return device_pool_set(device, pool);
 }
 
-static CUresult location_check(const CUmemLocation *location, CUmemAllocationType type)
+static CUresult location_device(const CUmemLocation *asked, CUmemAllocationType type, CUdevice *ret)
 {
-        if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        CUmemLocation location;
+
+        if (!asked || type != CU_MEM_ALLOCATION_TYPE_PINNED)
                 return CUDA_ERROR_INVALID_VALUE;
-        return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_SUCCESS
-                                                             : CUDA_ERROR_NOT_SUPPORTED;
+        location = location_plain(*asked);
+        if (location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+                return CUDA_ERROR_NOT_SUPPORTED;
+        *ret = location.id;
+        return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
                                 CUmemAllocationType type)
 {
         API_ENTER(cuMemGetDefaultMemPool);
-        CUresult result = location_check(location, type);
-        return result == CUDA_SUCCESS ? device_pool(ret, location->id, true) : result;
+        CUdevice device;
+        CUresult result = location_device(location, type, &device);
+        return result == CUDA_SUCCESS ? device_pool(ret, device, true) : result;
 }
 
 CUresult cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
         API_ENTER(cuMemGetMemPool);
-        CUresult result = location_check(location, type);
-        return result == CUDA_SUCCESS ? device_pool(ret, location->id, false) : result;
+        CUdevice device;
+        CUresult result = location_device(location, type, &device);
+        return result == CUDA_SUCCESS ? device_pool(ret, device, false) : result;
 }
 
 CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
         API_ENTER(cuMemSetMemPool);
-        CUresult result = location_check(location, type);
-        return result == CUDA_SUCCESS ? device_pool_set(location->id, pool) : result;
+        CUdevice device;
+        CUresult result = location_device(location, type, &device);
+        return result == CUDA_SUCCESS ? device_pool_set(device, pool) : result;
 }
 
 CUresult cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool pool,
@@ -399,7 +415,8 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *ret, void *os_handle,
                 return CUDA_ERROR_INVALID_VALUE;
         }
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                               .id = device } };
         pthread_mutex_lock(&pools_lock);
         CUmemoryPool pool = pool_make(device, &props);
         pthread_mutex_unlock(&pools_lock);

@@ -113,9 +113,14 @@ static bool location_is_device(const CUmemLocation *location)
         return location->type == CU_MEM_LOCATION_TYPE_DEVICE && device_is_valid(location->id);
 }
 
-static CUresult prop_check(const CUmemAllocationProp *prop)
+/* What was asked for, with a plain location. */
+static CUresult prop_take(const CUmemAllocationProp *asked, CUmemAllocationProp *prop)
 {
-        if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        if (!asked)
+                return CUDA_ERROR_INVALID_VALUE;
+        *prop = *asked;
+        prop->location = location_plain(asked->location);
+        if (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
                 return CUDA_ERROR_INVALID_VALUE;
         if (prop->location.type == CU_MEM_LOCATION_TYPE_HOST ||
             prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
@@ -137,30 +142,32 @@ CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *p
         if (!ret || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
                      option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
                 return CUDA_ERROR_INVALID_VALUE;
-        CUresult result = prop_check(prop);
+        CUmemAllocationProp plain;
+        CUresult result = prop_take(prop, &plain);
         if (result == CUDA_SUCCESS)
                 *ret = VMM_GRANULARITY;
         return result;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
-                     const CUmemAllocationProp *prop, unsigned long long flags)
+                     const CUmemAllocationProp *asked, unsigned long long flags)
 {
         API_ENTER(cuMemCreate);
+        CUmemAllocationProp prop;
         if (!ret || flags != 0 || bytes == 0 || bytes % VMM_GRANULARITY != 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        CUresult result = prop_check(prop);
+        CUresult result = prop_take(asked, &prop);
         if (result != CUDA_SUCCESS)
                 return result;
-        if (load_acquire(&device_node(prop->location.id)->is_lost))
+        if (load_acquire(&device_node(prop.location.id)->is_lost))
                 return CUDA_ERROR_DEVICE_UNAVAILABLE;
         sim_spend(config_get()->vmm_ns);
         struct physical *physical = calloc(1, sizeof(*physical));
         if (!physical)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        physical->unit = device_unit(prop->location.id);
+        physical->unit = device_unit(prop.location.id);
         physical->bytes = bytes;
-        physical->prop = *prop;
+        physical->prop = prop;
         physical->references = 1;
         physical->id = block_next_id();
         result = home_make(physical->unit, FAMILY_VMM, bytes, &physical->home);

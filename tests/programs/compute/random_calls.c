@@ -81,10 +81,14 @@ static CUresult spin(struct side *side, unsigned at)
 /* What one stream wrote is read by another only after an event. */
 static CUresult pass_on(struct side *side, unsigned from, unsigned to)
 {
+        CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+
         note(cuEventRecord(side->event, side->stream[from]));
         note(cuStreamWaitEvent(side->stream[to], side->event, 0));
-        note(cuMemcpyDtoDAsync_v2(side->memory[to], side->memory[from], WORDS * 2,
-                                  side->stream[to]));
+        note(draw(2) ? cuMemcpyDtoDAsync_v2(side->memory[to], side->memory[from], WORDS * 2,
+                                            side->stream[to])
+                     : cuMemcpyWithAttributesAsync(side->memory[to], side->memory[from], WORDS * 2,
+                                                   &how, side->stream[to]));
         note(cuEventRecord(side->event, side->stream[to]));
         return cuStreamWaitEvent(side->stream[from], side->event, 0);
 }

@@ -2,7 +2,7 @@
 /*
  * Ways to device memory that few programs use, one after the other.
  *
- *      rare heap|narrow|external|upload|cards|pointer|handed
+ *      rare heap|narrow|external|upload|cards|domain|pointer|handed
  *
  * prints a line for each look at each card: story, moment, card, bytes that the session is charged,
  * bytes that it was granted. The reader compares. A wrong answer of the driver ends it with 1.
@@ -143,7 +143,8 @@ static CUgraph make_graph(uint64_t bytes, int count)
         for (int i = 0; i < count; i++) {
                 CUDA_MEM_ALLOC_NODE_PARAMS params = {
                         .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, i } },
+                                       .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                                     .id = i } },
                         .bytesize = bytes
                 };
 
@@ -206,6 +207,83 @@ static void cards_graph(void)
         OK(cuGraphLaunch(exec, NULL));
         OK(cuCtxSynchronize());
         look("ran again");
+        finish(exec, graph);
+}
+
+/* Memory of a locality domain, which is a part of a card: here of the last one. */
+static CUmemLocation domain_of_last(void)
+{
+        return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN,
+                                .localized = { .deviceId = (unsigned char)(cards - 1) } };
+}
+
+static void domain_blocks(void)
+{
+        CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .location = domain_of_last() };
+        CUmemGenericAllocationHandle handle;
+
+        EXPECT(cuMemCreate(&handle, TOO_MUCH, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+        look("no block");
+        OK(cuMemCreate(&handle, 24 * MIB, &prop, 0));
+        look("block");
+        OK(cuMemRelease(handle));
+        look("block released");
+}
+
+static void domain_pool(void)
+{
+        CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = domain_of_last() };
+        CUmemAccessDesc here = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
+                                 .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+        CUmemoryPool pool;
+        CUdeviceptr at;
+
+        OK(cuMemPoolCreate(&pool, &props));
+        OK(cuMemPoolSetAccess(pool, &here, 1));
+        OK(cuMemAllocFromPoolAsync(&at, 64 * MIB, pool, NULL));
+        OK(cuStreamSynchronize(NULL));
+        look("pool");
+        OK(cuMemFreeAsync(at, NULL));
+        OK(cuStreamSynchronize(NULL));
+        OK(cuMemPoolDestroy(pool));
+        look("pool gone");
+}
+
+static CUgraph domain_graph(uint64_t bytes)
+{
+        CUgraphNodeParams take = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+        CUgraphNodeParams give = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
+        CUgraphNode node, last;
+        CUgraph graph;
+
+        take.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+        take.alloc.poolProps.location = domain_of_last();
+        take.alloc.bytesize = bytes;
+        OK(cuGraphCreate(&graph, 0));
+        OK(cuGraphAddNode_v3(&node, graph, NULL, NULL, 0, &take));
+        give.free.dptr = take.alloc.dptr;
+        OK(cuGraphAddNode_v3(&last, graph, &node, NULL, 1, &give));
+        return graph;
+}
+
+static void domain(void)
+{
+        CUgraph graph = domain_graph(70 * MIB), large = domain_graph(TOO_MUCH);
+        CUgraphExec exec;
+
+        domain_blocks();
+        domain_pool();
+        OK(cuGraphInstantiateWithFlags(&exec, large, 0));
+        EXPECT(cuGraphLaunch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+        OK(cuGraphExecDestroy(exec));
+        OK(cuGraphDestroy(large));
+        look("no graph");
+        OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        OK(cuGraphLaunch(exec, NULL));
+        OK(cuStreamSynchronize(NULL));
+        look("ran");
         finish(exec, graph);
 }
 
@@ -286,7 +364,7 @@ static void exporter(int link)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         CUmemPoolPtrExportData data;
         CUmemoryPool pool;
         CUdeviceptr at;
@@ -359,7 +437,7 @@ static void giver(int link)
         CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                      .requestedHandleTypes =
                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
         CUmemGenericAllocationHandle handle;
         size_t left, total;
         int fd;
@@ -404,7 +482,7 @@ int main(int argc, char **argv)
                 void (*run)(void);
         } stories[] = {
                 { "heap", heap },     { "narrow", narrow },     { "external", external },
-                { "upload", upload }, { "cards", cards_graph },
+                { "upload", upload }, { "cards", cards_graph }, { "domain", domain },
         };
 
         story = argc > 1 ? argv[1] : "";

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/recorded.h"
+
+#include "shim/credit.h"
+#include "shim/cuda/front.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/state.h"
+
+/* 0: the driver does not say, or nobody asks. */
+static uint64_t id_of(CUstream stream)
+{
+        unsigned long long id = 0;
+
+        credit_stop(&credit_here);
+        if (!front_is_on() || real.cuStreamGetId(stream, &id) != CUDA_SUCCESS)
+                return 0;
+        return id;
+}
+
+static uint64_t id_of_per_thread(CUstream stream)
+{
+        return id_of(stream ? stream : CU_STREAM_PER_THREAD);
+}
+
+/* Under recorded_lock. The first place with the id; with 0, a free one. */
+static uint64_t *find(uint64_t id)
+{
+        uint64_t *place = state.recorded;
+
+        while (place < state.recorded + STATE_RECORDED && *place != id)
+                place++;
+        return place < state.recorded + STATE_RECORDED ? place : NULL;
+}
+
+static bool replace(uint64_t id, uint64_t new_id)
+{
+        uint64_t *place;
+
+        lock_take(&state.recorded_lock);
+        place = find(id);
+        if (place)
+                *place = new_id;
+        lock_drop(&state.recorded_lock);
+        return place != NULL;
+}
+
+/* Ahead of the call, so that there is a place. */
+static bool put(uint64_t id)
+{
+        bool is_put = replace(0, id);
+
+        if (is_put)
+                add_acq_rel(&state.recorded_count, 1u);
+        return is_put;
+}
+
+static CUresult take_if(bool is_over, uint64_t id, CUresult rc)
+{
+        if (is_over && id && replace(id, 0))
+                add_acq_rel(&state.recorded_count, -1u);
+        return rc;
+}
+
+bool stream_is_recorded(CUstream stream)
+{
+        unsigned long long id = 0;
+        bool is_found;
+
+        if (!load_relaxed(&state.recorded_count) ||
+            real.cuStreamGetId(stream, &id) != CUDA_SUCCESS || !id)
+                return false;
+        lock_take(&state.recorded_lock);
+        is_found = find(id) != NULL;
+        lock_drop(&state.recorded_lock);
+        return is_found;
+}
+
+CUresult hook_cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParams *params)
+{
+        uint64_t id = id_of(stream);
+        CUresult rc;
+
+        if (id && !put(id))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        rc = real.cuStreamBeginCaptureToCig(stream, params);
+        return take_if(rc != CUDA_SUCCESS, id, rc);
+}
+
+CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParams *params)
+{
+        uint64_t id = id_of_per_thread(stream);
+        CUresult rc;
+
+        if (id && !put(id))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        rc = real.cuStreamBeginCaptureToCig_ptsz(stream, params);
+        return take_if(rc != CUDA_SUCCESS, id, rc);
+}
+
+CUresult hook_cuStreamEndCaptureToCig(CUstream stream)
+{
+        uint64_t id = id_of(stream);
+        CUresult rc = real.cuStreamEndCaptureToCig(stream);
+
+        return take_if(rc == CUDA_SUCCESS, id, rc);
+}
+
+CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
+{
+        uint64_t id = id_of_per_thread(stream);
+        CUresult rc = real.cuStreamEndCaptureToCig_ptsz(stream);
+
+        return take_if(rc == CUDA_SUCCESS, id, rc);
+}
