@@ -58,6 +58,26 @@ def test_a_backlog_takes_what_its_kernels_take(company):
     assert abs(events - host) < 100  # cuEventElapsedTime tells milliseconds, in a float
 
 
+def test_an_event_may_take_its_time(sim, company):
+    """The first one of a stream before its kernels begin, and the last one, which is told from that."""
+    sim.configure(event="2us")
+    [[events, host]] = company(["backlog", 100, 2 * MS])
+    assert host == 100 * 2 * MS + 2 * 2 * US
+    assert abs(events - (100 * 2 * MS + 2 * US)) < 100
+
+
+@pytest.mark.parametrize("settings, told", [({}, 50 * MS), ({"drift": 1000}, 50_050 * US), ({"event_step": "40ms"}, (40 * MS, 80 * MS))])
+def test_events_are_told_by_the_clock_of_the_device(sim, company, settings, told):
+    """Which may go fast, or have a step; what the kernels take by the host's is the same."""
+    sim.configure(**settings)
+    [[events, host]] = company(["backlog", 50, 1 * MS])
+    assert host == 50 * MS + LAUNCH
+    if isinstance(told, tuple):
+        assert min(abs(events - step) for step in told) < 10
+    else:
+        assert abs(events - told - LAUNCH) < 100, events
+
+
 def test_ten_seconds_of_two_programs(company):
     """Each has half: a kernel every 4 ms, from its first launch until it is done with what it had begun."""
     first, second = company(*[["busy", 10 * S, 2 * MS]] * 2)

@@ -263,13 +263,14 @@ CUresult cuEventDestroy_v2(CUevent event)
         return destroy(event);
 }
 
-/* A record in a stream that has nothing to do is complete at once: nobody need be woken. */
+/* A record in a stream that has nothing to do is complete at once, unless it takes its time: nobody
+ * need be woken. */
 static CUresult record_now(CUstream stream, CUevent event)
 {
         struct command_event record = { event, event_record_begin(event) };
         CUresult rc;
 
-        if (stream_is_idle(stream)) {
+        if (stream_is_idle(stream) && !config_get()->event_ns) {
                 event_complete(event, record.version, sim_now_ns());
                 return CUDA_SUCCESS;
         }
@@ -401,6 +402,16 @@ CUresult cuEventSynchronize(CUevent event)
         return context_check(event->context);
 }
 
+/* By the device's clock. */
+static uint64_t stamp_ns(CUevent event)
+{
+        const struct sim_config *config = config_get();
+        uint64_t ns = load_acquire(&event->state->end_ns);
+
+        ns += ns / 1000000 * config->drift_ppm + ns % 1000000 * config->drift_ppm / 1000000;
+        return config->event_step_ns ? ns - ns % config->event_step_ns : ns;
+}
+
 static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
 {
         CUresult rc = usable(start);
@@ -419,7 +430,7 @@ static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
         if (!event_is_complete(start, load_acquire(&start->state->recorded)) ||
             !event_is_complete(end, load_acquire(&end->state->recorded)))
                 return CUDA_ERROR_NOT_READY;
-        ns = (int64_t)(load_acquire(&end->state->end_ns) - load_acquire(&start->state->end_ns));
+        ns = (int64_t)(stamp_ns(end) - stamp_ns(start));
         *ret_ms = (float)((double)ns / 1e6);
         return CUDA_SUCCESS;
 }

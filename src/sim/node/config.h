@@ -46,14 +46,18 @@ struct sim_config {
         uint64_t context_ns;     /* added to making one, once it has its memory */
         uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */
         uint64_t pool_growth_bytes;
-        uint64_t drain_ns;   /* from a process's death to its memory's release */
-        int multiprocessors; /* of every card; 0: the model's */
-        uint64_t slice_ns;   /* compute time slice between contexts */
-        uint64_t alloc_ns;   /* added to every allocation and release */
-        uint64_t vmm_ns;     /* added to cuMemCreate, Map, Unmap, SetAccess */
-        uint64_t launch_ns;  /* host side of a launch */
-        uint64_t lost_ns;    /* devices are lost so long after cuInit; 0 = never */
-        uint64_t host_rate;  /* pinned host <-> device, each way; 0 = as fast as memcpy */
+        uint64_t drain_ns;      /* from a process's death to its memory's release */
+        int multiprocessors;    /* of every card; 0: the model's */
+        uint64_t slice_ns;      /* compute time slice between contexts */
+        uint64_t alloc_ns;      /* added to every allocation and release */
+        uint64_t vmm_ns;        /* added to cuMemCreate, Map, Unmap, SetAccess */
+        uint64_t launch_ns;     /* host side of a launch */
+        uint64_t event_ns;      /* what passing an event takes its stream */
+        uint64_t event_step_ns; /* events tell times in multiples of that */
+        uint64_t drift_ppm;     /* how much faster than the host's the devices' clock is */
+        uint64_t sample_ns;     /* NVML tells shares of processes so often */
+        uint64_t lost_ns;       /* devices are lost so long after cuInit; 0 = never */
+        uint64_t host_rate;     /* pinned host <-> device, each way; 0 = as fast as memcpy */
         uint64_t pageable_rate;
         uint64_t peer_rate;
         uint64_t device_rate; /* device <-> the same device */

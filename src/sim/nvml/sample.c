@@ -4,7 +4,8 @@
  *
  * The node keeps engine time in buckets of NODE_BUCKET_NS for the last seconds; one bucket that has
  * ended is one sample, stamped with its end. A process's share is taken from the caller's last
- * stamp to the last ended bucket. Encoders, decoders and the like do not exist here.
+ * stamp to the last bucket that is told of (sample=). Encoders, decoders and the like do not exist
+ * here.
  */
 #include <stdlib.h>
 
@@ -101,6 +102,18 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t handle, nvmlSamplingType_t type,
         return NVML_SUCCESS;
 }
 
+/* Of those, the ones that are shown together: shares are told seldom. */
+static struct span shares_since(uint64_t seen_us)
+{
+        struct span span = span_since(seen_us);
+        uint64_t period = nvml.config->sample_ns / NODE_BUCKET_NS;
+
+        span.end -= span.end % period;
+        if (span.first > span.end)
+                span.first = span.end;
+        return span;
+}
+
 /* A process that did something in the span. */
 struct share {
         unsigned pid, compute, copy;
@@ -127,7 +140,7 @@ typedef void put_fn(void *out, unsigned i, const struct share *share);
 static nvmlReturn_t shares_give(const struct gpu *gpu, uint64_t seen_us, unsigned *count,
                                 put_fn *put, void *out)
 {
-        struct span span = span_since(seen_us);
+        struct span span = shares_since(seen_us);
         unsigned listed, found = 0;
         struct gpu_process *list = gpu_process_list(gpu, &listed);
         struct share share;

@@ -91,6 +91,10 @@ static void a_mistake_is_refused_and_named(void **state)
                 "memory=99999999999999999999GiB",
                 "host=0",
                 "slice=0",
+                "drift=10001",
+                "sample=10ms",
+                "sample=2s",
+                "event_step=2s",
                 "multiprocessors=0",
                 "multiprocessors=257",
         };

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hardware does and the simulated GPU does only when it is asked to (docs/simulator.md): events that take time
+and tell it in steps of their own clock, shares of processes that are told seldom. What is promised holds there, too.
+"""
+import pytest
+
+from company import POINT, US, MS, Company
+
+HALF_POINT = POINT / 2
+CLOCK = {"event_step": "500ns", "drift": 50}
+EVENTS = {"event": "2us", **CLOCK}
+
+
+@pytest.mark.parametrize("kind, ns, settings", [
+    *((kind, 20 * US, CLOCK) for kind in ("kernel", "sync", "graph")),
+    *((kind, 200 * US, EVENTS) for kind in ("kernel", "sync", "streams")),
+    *((kind, 2 * MS, EVENTS) for kind in ("kernel", "sync", "graph"))])
+def test_a_cap_is_delivered(sim, build, kind, ns, settings):
+    sim.configure(clock="virtual", **settings)
+    result = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={ns}", "cap=300000", "seconds=4", "settle=300"],
+                     preload=True, ALIQUOT_MEMORY="512MiB")
+    assert result.rc == 0, result
+    assert abs(result.json["share"] - 0.3) < HALF_POINT, result
+
+
+def test_a_liar_is_found_by_shares_of_whole_seconds(sim):
+    """And its neighbour, who is honest, is not taken for one."""
+    company = Company(sim, [{"compute": 30}, {"compute": 70}], sample="1s")
+    for at, lie in enumerate(({"slots": sim.runtime / "sessions/s0/slots", "lie": "meter"}, {})):
+        company.load(at, kind="kernel", ns=200 * US, seconds=20, **lie)
+    seen = company.observe(20)
+    assert seen.share("s0", 0.5, 2) > 0.4 and seen.share("s0", 15, 19.9) < 0.3 + POINT
+    clamped = [company.daemon.session(session)["devices"][0]["compute_clamped"] for session in ("s0", "s1")]
+    assert clamped == [True, False]
