@@ -174,7 +174,7 @@ static void reply_session(struct api_call *call, unsigned status, const char *na
                 return;
         }
         http_header(call->exchange, "ETag", "\"%llu\"", (unsigned long long)session->version);
-        http_reply_json(call->exchange, status, api_view_session(call->api, session));
+        api_reply_session(call, status, session);
 }
 
 /* If-Match: "7", or * for any; *ret is 0 where there is none. */

@@ -7,10 +7,12 @@
 #define ALIQUOT_DAEMON_API_PARTS_H
 
 #include "daemon/api.h"
+#include "daemon/json_text.h"
 #include "daemon/node_gpus.h"
 
 #define API_TIME_BYTES 40u
 #define API_STATUSES 600u
+#define API_QUERY_BYTES 256u /* of a list; one that is longer is answered anew each time */
 
 enum api_class {
         API_META,
@@ -84,7 +86,8 @@ bool api_may_see(const struct api_call *call, const struct sessions_one *session
 
 const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
 const char *api_uuid(const struct api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
-json_t *api_view_session(const struct api *api, const struct sessions_one *session);
+void api_put_session(struct json_text *out, const struct api *api,
+                     const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct api *api, const struct card *card);
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
@@ -95,8 +98,16 @@ const char *api_state_name(const struct sessions_one *session);
 struct api_texts *api_texts_new(void);
 void api_texts_free(struct api_texts *texts);
 
-/* A session in JSON, its use at most 100 ms old. NULL: out of memory. Valid until the next call. */
-const char *api_text_session(const struct api *api, const struct sessions_one *session);
+/* Answers with a session as it is now. */
+void api_reply_session(struct api_call *call, unsigned status, const struct sessions_one *session);
+
+/* Answers with the list that was told to who asked the same and may see the same, its use at most
+ * 100 ms old; false: there is none. */
+bool api_reply_kept(struct api_call *call, const char *query);
+
+/* Answers with these, and keeps that for who asks so next; `query` NULL: for nobody. */
+void api_reply_list(struct api_call *call, const char *query,
+                    const struct sessions_one *const *list, unsigned count, bool is_last);
 
 /* -- api_gpus.c: what the driver says of the GPUs; what it does not say is left out -- */
 

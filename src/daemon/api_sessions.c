@@ -2,12 +2,9 @@
 /*
  * Reading sessions: a page of them in the order of their names, one, and who lives in it.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/api_parts.h"
 #include "settings/settings.h"
@@ -116,48 +113,20 @@ static unsigned choose(const struct api_call *call, const struct filter *filter,
         return count;
 }
 
-/* Names need no escapes: settings_check_name() lets none in that would. False: out of memory. */
-static bool put_list(FILE *out, const struct api *api, const struct sessions_one *const *shown,
-                     unsigned count, bool is_last)
-{
-        fputs("{\"sessions\":[", out);
-        for (unsigned i = 0; i < count; i++) {
-                const char *text = api_text_session(api, shown[i]);
-
-                if (!text)
-                        return false;
-                if (i)
-                        fputc(',', out);
-                fputs(text, out);
-        }
-        if (is_last)
-                fputs("],\"next\":null}", out);
-        else
-                fprintf(out, "],\"next\":\"%s\"}", shown[count - 1]->name);
-        return true;
-}
-
 void api_get_sessions(struct api_call *call)
 {
         static const struct sessions_one *chosen[SESSIONS_MOST];
+        char query[API_QUERY_BYTES];
+        bool is_short =
+                text_put(query, sizeof(query), NULL, "%s", call->exchange->request->query) == 0;
         struct filter filter;
         unsigned count, shown;
-        scoped_free char *text = NULL;
-        size_t length = 0;
-        bool is_whole = false;
-        FILE *out;
 
-        if (!read_filter(call, &filter))
+        if ((is_short && api_reply_kept(call, query)) || !read_filter(call, &filter))
                 return;
         count = choose(call, &filter, chosen);
         shown = count < filter.limit ? count : (unsigned)filter.limit;
-        out = open_memstream(&text, &length);
-        if (out)
-                is_whole = put_list(out, call->api, chosen, shown, shown == count);
-        if (out && fclose(out) == 0 && is_whole)
-                http_reply(call->exchange, 200, "application/json", text, length);
-        else
-                api_refuse(call, 503, "unavailable", NULL, "out of memory");
+        api_reply_list(call, is_short ? query : NULL, chosen, shown, shown == count);
 }
 
 void api_get_session(struct api_call *call)
@@ -167,7 +136,7 @@ void api_get_session(struct api_call *call)
         if (!session)
                 return;
         http_header(call->exchange, "ETag", "\"%llu\"", (unsigned long long)session->version);
-        http_reply_json(call->exchange, 200, api_view_session(call->api, session));
+        api_reply_session(call, 200, session);
 }
 
 void api_get_processes(struct api_call *call)

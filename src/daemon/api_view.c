@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How sessions, devices and processes look in JSON. NULL: out of memory.
+ * How sessions, devices and processes look in JSON. NULL: out of memory. A session is written at
+ * once, as it is asked for often; what else there is is made first.
  */
 #include <string.h>
 #include <time.h>
@@ -33,13 +34,6 @@ const char *api_time(uint64_t ns, char ret[API_TIME_BYTES])
         return ret;
 }
 
-static json_t *time_or_null(uint64_t ns)
-{
-        char text[API_TIME_BYTES];
-
-        return ns ? json_string(api_time(ns, text)) : json_null();
-}
-
 static const struct card *card_of(const struct api *api, const uint8_t uuid[16])
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
@@ -68,76 +62,97 @@ json_t *api_bytes(uint64_t value)
         return json_integer(whole(value));
 }
 
+static void put_time(struct json_text *out, const char *key, uint64_t ns)
+{
+        char text[API_TIME_BYTES];
+
+        json_text_string(out, key, ns ? api_time(ns, text) : NULL);
+}
+
+static void put_seconds(struct json_text *out, const char *key, uint64_t ns)
+{
+        json_text_decimal(out, key, ns, 9);
+}
+
 /* Only where it has launched since the daemon began. */
-static void add_time(json_t *view, const struct api *api, const struct sessions_one *session,
-                     unsigned share)
+static void put_gpu_time(struct json_text *out, const struct api *api,
+                         const struct sessions_one *session, unsigned share)
 {
         struct scheduler_view seen;
 
         if (!scheduler_read(api->options.scheduler, session->id, share, &seen))
                 return;
-        json_object_set_new(
-                view, "gpu_time",
-                json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "held_seconds",
-                          (double)seen.held_ns / 1e9, "billed_seconds",
-                          (double)seen.billed_ns / 1e9, "waited_seconds",
-                          (double)seen.waited_ns / 1e9, "throttled_seconds",
-                          (double)seen.throttled_ns / 1e9, "debt_seconds",
-                          seen.bank_ns < 0 ? (double)-seen.bank_ns / 1e9 : 0.0, "shown_seconds",
-                          (double)node_shown_ns(api->options.node, session, share) / 1e9, "leases",
-                          whole(seen.leases)));
+        json_text_open(out, "gpu_time", '{');
+        put_seconds(out, "held_seconds", seen.held_ns);
+        put_seconds(out, "billed_seconds", seen.billed_ns);
+        put_seconds(out, "waited_seconds", seen.waited_ns);
+        put_seconds(out, "throttled_seconds", seen.throttled_ns);
+        put_seconds(out, "debt_seconds", seen.bank_ns < 0 ? 0 - (uint64_t)seen.bank_ns : 0);
+        put_seconds(out, "shown_seconds", node_shown_ns(api->options.node, session, share));
+        json_text_whole(out, "leases", seen.leases);
+        json_text_close(out, '}');
 }
 
 /* Only while it is. */
-static void add_clamp(json_t *view, const struct api *api, const struct sessions_one *session,
-                      unsigned share)
+static void put_clamp(struct json_text *out, const struct api *api,
+                      const struct sessions_one *session, unsigned share)
 {
         struct node_compute_clamp clamp;
         bool is_clamped = node_compute_clamp(api->options.node, session, share, &clamp);
 
-        json_object_set_new(view, "compute_clamped", json_boolean(is_clamped));
-        if (is_clamped)
-                json_object_set_new(view, "compute_clamp",
-                                    json_pack("{s:o, s:o, s:s, s:i, s:f, s:f}", "since",
-                                              time_or_null(clamp.since_ns), "until",
-                                              time_or_null(clamp.until_ns), "why",
-                                              node_claims_why(clamp.why), "times", (int)clamp.times,
-                                              "shown_percent", clamp.shown_percent,
-                                              "claimed_percent", clamp.claimed_percent));
+        json_text_bool(out, "compute_clamped", is_clamped);
+        if (!is_clamped)
+                return;
+        json_text_open(out, "compute_clamp", '{');
+        put_time(out, "since", clamp.since_ns);
+        put_time(out, "until", clamp.until_ns);
+        json_text_string(out, "why", node_claims_why(clamp.why));
+        json_text_whole(out, "times", clamp.times);
+        json_text_decimal(out, "shown_percent", clamp.shown_tenths, 1);
+        json_text_decimal(out, "claimed_percent", clamp.claimed_tenths, 1);
+        json_text_close(out, '}');
 }
 
-static json_t *view_share(const struct api *api, const struct sessions_one *session,
-                          const struct sessions_share *share, const struct folder_use *use)
+static void put_percent(struct json_text *out, const char *key, uint32_t milli_percent)
 {
+        if (milli_percent)
+                json_text_decimal(out, key, milli_percent, 3);
+        else
+                json_text_null(out, key);
+}
+
+/* As api_add_driver(). */
+static void put_driver(struct json_text *out, uint64_t driver_bytes, uint64_t ledger_bytes)
+{
+        if (driver_bytes == SAMPLE_NONE)
+                return;
+        json_text_whole(out, "driver_bytes", driver_bytes);
+        json_text_whole(out, "unexplained_bytes",
+                        driver_bytes > ledger_bytes ? driver_bytes - ledger_bytes : 0);
+}
+
+static void put_share(struct json_text *out, const struct api *api,
+                      const struct sessions_one *session, const struct folder_use *use, unsigned at)
+{
+        const struct sessions_share *share = &session->share[at];
         uint64_t used_bytes = folder_used_bytes(use, share->uuid);
         const struct card *card = card_of(api, share->uuid);
         char uuid[UUID_TEXT_BYTES];
-        json_t *view = json_pack(
-                "{s:s, s:I, s:I, s:o, s:o, s:o}", "uuid", api_uuid(api, share->uuid, uuid),
-                "memory_bytes", whole(share->memory_bytes), "used_bytes", whole(used_bytes),
-                "card_bytes", card ? json_integer(whole(card->total_bytes)) : json_null(),
-                "compute_percent",
-                share->compute_milli_percent ? json_real(share->compute_milli_percent / 1000.0)
-                                             : json_null(),
-                "guarantee_percent",
-                share->guarantee_milli_percent ? json_real(share->guarantee_milli_percent / 1000.0)
-                                               : json_null());
 
-        api_add_driver(view, node_driver_bytes(api->options.node, session, share->uuid),
-                       used_bytes);
-        add_clamp(view, api, session, (unsigned)(share - session->share));
-        add_time(view, api, session, (unsigned)(share - session->share));
-        return view;
-}
-
-static json_t *view_shares(const struct api *api, const struct sessions_one *session,
-                           const struct folder_use *use)
-{
-        json_t *shares = json_array();
-
-        for (unsigned i = 0; i < session->share_count; i++)
-                json_array_append_new(shares, view_share(api, session, &session->share[i], use));
-        return shares;
+        json_text_open(out, NULL, '{');
+        json_text_string(out, "uuid", uuid_format(share->uuid, card && card->is_instance, uuid));
+        json_text_whole(out, "memory_bytes", share->memory_bytes);
+        json_text_whole(out, "used_bytes", used_bytes);
+        if (card)
+                json_text_whole(out, "card_bytes", card->total_bytes);
+        else
+                json_text_null(out, "card_bytes");
+        put_percent(out, "compute_percent", share->compute_milli_percent);
+        put_percent(out, "guarantee_percent", share->guarantee_milli_percent);
+        put_driver(out, node_driver_bytes(api->options.node, session, share->uuid), used_bytes);
+        put_clamp(out, api, session, at);
+        put_gpu_time(out, api, session, at);
+        json_text_close(out, '}');
 }
 
 static const char *id_text(const uint8_t id[16], char ret[33])
@@ -162,28 +177,48 @@ static const struct folder_use *use_of(const struct api *api, const struct sessi
         return &use;
 }
 
-json_t *api_view_session(const struct api *api, const struct sessions_one *session)
+/* As they were saved: api_body.c let nothing else in, and the database may have been edited. */
+static void put_labels(struct json_text *out, const struct sessions_one *session)
+{
+        bool has_some = session->labels[0] && strcmp(session->labels, "{}") != 0;
+        json_t *labels = has_some ? json_loads(session->labels, 0, NULL) : NULL;
+        const char *text = labels ? session->labels : "{}";
+
+        json_text_raw(out, "labels", text, strlen(text));
+        json_decref(labels);
+}
+
+void api_put_session(struct json_text *out, const struct api *api,
+                     const struct sessions_one *session)
 {
         const struct folder_use *use = use_of(api, session);
-        json_t *labels = json_loads(session->labels[0] ? session->labels : "{}", 0, NULL);
         char id[33];
 
-        return json_pack("{s:s, s:s, s:I, s:s, s:I, s:o, s:o, s:o, s:o, s:s, s:i, s:s, s:s, s:o, "
-                         "s:i, s:b, s:o}",
-                         "name", session->name, "id", id_text(session->id, id), "owner",
-                         (json_int_t)session->owner_uid, "state", api_state_name(session),
-                         "version", whole(session->version), "created_at",
-                         time_or_null(session->created_ns), "expires_at",
-                         time_or_null(session->expires_ns), "ended_at",
-                         time_or_null(session->ended_ns), "ttl_seconds",
-                         session->ttl_ns ? json_real((double)session->ttl_ns / (double)SECOND_NS)
-                                         : json_null(),
-                         "on_end", ending_names[session->ending % 3], "weight",
-                         (int)session->weight, "priority", priority_names[session->priority % 3],
-                         "context", session->is_context_free ? "free" : "charge", "labels",
-                         labels ? labels : json_object(), "processes", (int)use->count, "clamped",
-                         node_is_clamped(api->options.node, session), "devices",
-                         view_shares(api, session, use));
+        json_text_open(out, NULL, '{');
+        json_text_string(out, "name", session->name);
+        json_text_string(out, "id", id_text(session->id, id));
+        json_text_whole(out, "owner", session->owner_uid);
+        json_text_string(out, "state", api_state_name(session));
+        json_text_whole(out, "version", session->version);
+        put_time(out, "created_at", session->created_ns);
+        put_time(out, "expires_at", session->expires_ns);
+        put_time(out, "ended_at", session->ended_ns);
+        if (session->ttl_ns)
+                put_seconds(out, "ttl_seconds", session->ttl_ns);
+        else
+                json_text_null(out, "ttl_seconds");
+        json_text_string(out, "on_end", ending_names[session->ending % 3]);
+        json_text_whole(out, "weight", session->weight);
+        json_text_string(out, "priority", priority_names[session->priority % 3]);
+        json_text_string(out, "context", session->is_context_free ? "free" : "charge");
+        put_labels(out, session);
+        json_text_whole(out, "processes", use->count);
+        json_text_bool(out, "clamped", node_is_clamped(api->options.node, session));
+        json_text_open(out, "devices", '[');
+        for (unsigned i = 0; i < session->share_count; i++)
+                put_share(out, api, session, use, i);
+        json_text_close(out, ']');
+        json_text_close(out, '}');
 }
 
 static json_t *view_process(const struct api *api, const struct sessions_one *session,

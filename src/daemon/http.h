@@ -78,6 +78,14 @@ void http_header(struct http_exchange *exchange, const char *name, const char *f
 void http_reply(struct http_exchange *exchange, unsigned status, const char *type, const char *body,
                 size_t length);
 
+/* A text that many answers share, also while each leaves at its reader's pace. Takes `text`, which
+ * is of malloc(); NULL: out of memory, and it was freed. */
+struct http_shared;
+struct http_shared *http_share(char *text, size_t length);
+void http_shared_drop(struct http_shared *shared); /* for who shared it; NULL: nothing */
+void http_reply_shared(struct http_exchange *exchange, unsigned status, const char *type,
+                       struct http_shared *shared);
+
 /* The answer as JSON; takes the reference. NULL: out of memory, and that is the answer. */
 void http_reply_json(struct http_exchange *exchange, unsigned status, json_t *json);
 

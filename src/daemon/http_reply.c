@@ -101,20 +101,74 @@ static void begin(struct http_exchange *exchange, unsigned status, const char *t
                 evbuffer_add_printf(output, "Connection: keep-alive\r\n");
 }
 
-void http_reply(struct http_exchange *exchange, unsigned status, const char *type, const char *body,
-                size_t length)
+/* Where the body goes; NULL: it has none, or was answered before. */
+static struct evbuffer *put_head(struct http_exchange *exchange, unsigned status, const char *type,
+                                 size_t length)
 {
         struct evbuffer *output = bufferevent_get_output(exchange->connection->buffers);
 
         if (exchange->connection->is_replied)
-                return;
+                return NULL;
         begin(exchange, status, type);
         if (status != 204 && status != 304)
                 evbuffer_add_printf(output, "Content-Length: %zu\r\n", length);
         evbuffer_add(output, "\r\n", 2);
-        if (wants_body(exchange, status))
+        return wants_body(exchange, status) ? output : NULL;
+}
+
+void http_reply(struct http_exchange *exchange, unsigned status, const char *type, const char *body,
+                size_t length)
+{
+        struct evbuffer *output = put_head(exchange, status, type, length);
+
+        if (output)
                 evbuffer_add(output, body, length);
 }
+
+/* -- What many answers share ------------------------------------------------------------------ */
+
+struct http_shared {
+        unsigned users;
+        size_t length;
+        char *text;
+};
+
+struct http_shared *http_share(char *text, size_t length)
+{
+        struct http_shared *shared = malloc(sizeof(*shared));
+
+        if (!shared) {
+                free(text);
+                return NULL;
+        }
+        *shared = (struct http_shared){ .users = 1, .length = length, .text = text };
+        return shared;
+}
+
+void http_shared_drop(struct http_shared *shared)
+{
+        if (!shared || --shared->users)
+                return;
+        free(shared->text);
+        free(shared);
+}
+
+static void on_left(const void *text, size_t length, void *shared)
+{
+        http_shared_drop(shared);
+}
+
+void http_reply_shared(struct http_exchange *exchange, unsigned status, const char *type,
+                       struct http_shared *shared)
+{
+        struct evbuffer *output = put_head(exchange, status, type, shared->length);
+
+        if (output &&
+            evbuffer_add_reference(output, shared->text, shared->length, on_left, shared) == 0)
+                shared->users++;
+}
+
+/* -- JSON ------------------------------------------------------------------------------------- */
 
 static void reply_json(struct http_exchange *exchange, unsigned status, const char *type,
                        json_t *json)

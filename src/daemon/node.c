@@ -351,6 +351,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
                 node->counts.refused[SESSIONS_EXISTS]++;
                 return 0;
         }
+        node->steps++;
         sessions_step(node->sessions, event, node_now_ns(), ret);
         rc = carry_out(node, &work, err);
         if (ret->count)
@@ -402,6 +403,11 @@ struct database *node_database(struct node *node)
 const struct node_counts *node_counts(const struct node *node)
 {
         return &node->counts;
+}
+
+uint64_t node_steps(const struct node *node)
+{
+        return node->steps;
 }
 
 void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context)

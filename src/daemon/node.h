@@ -104,6 +104,9 @@ struct node_counts {
 };
 const struct node_counts *node_counts(const struct node *node);
 
+/* Rises with every step: while it stands still, no session has changed. */
+uint64_t node_steps(const struct node *node);
+
 /* Now, as the core counts it. */
 uint64_t node_now_ns(void);
 

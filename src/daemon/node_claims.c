@@ -196,11 +196,12 @@ static void see_sessions(const struct look *look, const struct shown *shown, uin
 
 /* -- What comes of it ------------------------------------------------------------------------- */
 
-static double percent_of(uint64_t ns, uint64_t window_ns)
+/* Of a percent. */
+static unsigned tenths_of(uint64_t ns, uint64_t window_ns)
 {
-        uint64_t tenths = window_ns ? ns * 1000 / window_ns : 0;
+        uint64_t tenths = window_ns >= 1000 ? ns / (window_ns / 1000) : 0;
 
-        return (double)tenths / 10;
+        return tenths < UINT32_MAX ? (unsigned)tenths : UINT32_MAX;
 }
 
 static const char *uuid_of(const struct look *look, const struct sessions_one *session,
@@ -218,11 +219,11 @@ static json_t *describe(const struct look *look, const struct sessions_one *sess
 {
         char uuid[UUID_TEXT_BYTES];
 
-        return json_pack("{s:s, s:I, s:s, s:f, s:f}", "uuid",
-                         uuid_of(look, session, action->share, uuid), "owner",
-                         (json_int_t)session->owner_uid, "why", node_claims_why(action->why),
-                         "shown_percent", percent_of(action->shown_ns, action->window_ns),
-                         "claimed_percent", percent_of(action->claimed_ns, action->window_ns));
+        return json_pack(
+                "{s:s, s:I, s:s, s:f, s:f}", "uuid", uuid_of(look, session, action->share, uuid),
+                "owner", (json_int_t)session->owner_uid, "why", node_claims_why(action->why),
+                "shown_percent", tenths_of(action->shown_ns, action->window_ns) / 10.0,
+                "claimed_percent", tenths_of(action->claimed_ns, action->window_ns) / 10.0);
 }
 
 /* Takes the reference. */
@@ -388,8 +389,8 @@ bool node_compute_clamp(const struct node *node, const struct sessions_one *sess
                 .until_ns = node->judge->claims_wall_ns + clamp.left_ns,
                 .why = clamp.why,
                 .times = clamp.times,
-                .shown_percent = percent_of(clamp.shown_ns, clamp.window_ns),
-                .claimed_percent = percent_of(clamp.claimed_ns, clamp.window_ns),
+                .shown_tenths = tenths_of(clamp.shown_ns, clamp.window_ns),
+                .claimed_tenths = tenths_of(clamp.claimed_ns, clamp.window_ns),
         };
         return true;
 }

@@ -36,8 +36,9 @@ uint64_t node_shown_ns(const struct node *node, const struct sessions_one *sessi
 struct node_compute_clamp {
         uint64_t since_ns, until_ns; /* when it ends at the earliest, if it is honest from now on */
         enum claims_why why;
-        unsigned times;                        /* see core/claims.h */
-        double shown_percent, claimed_percent; /* when it was found, of that second */
+        unsigned times; /* see core/claims.h */
+        unsigned shown_tenths,
+                claimed_tenths; /* of a percent, of the second in which it was found */
 };
 
 /* False: it is believed. */

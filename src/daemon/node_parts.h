@@ -20,6 +20,7 @@ struct node {
         struct database *database;
         struct sessions *sessions;
         struct node_counts counts;
+        uint64_t steps;
         node_listener *listener;
         void *listener_context;
         struct {

@@ -250,6 +250,34 @@ print(answer.status, answer.read().decode(), sep="\\n")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 
 
+LIST_OFTEN = """
+import http.client, socket, sys
+connection = http.client.HTTPConnection("localhost")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(sys.argv[1])
+seen = set()
+for _ in range(500):
+    connection.request("GET", "/v1/sessions")
+    seen.add(tuple(one["name"] for one in __import__("json").loads(connection.getresponse().read())["sessions"]))
+print(sorted(seen))
+"""
+
+
+@needs_root
+def test_a_list_that_is_kept_is_kept_for_who_may_see_it(sim, daemon):
+    """Both ask the same at the same time."""
+    os.chmod(sim.folder, 0o711)
+    daemon.stop()
+    daemon.config.write_text("[socket]\nmode = 0666\n")
+    daemon.start()
+    daemon.create("roots")
+    daemon.create("theirs", owner=NOBODY)
+    with subprocess.Popen(["/usr/bin/python3", "-c", LIST_OFTEN, daemon.socket], stdout=subprocess.PIPE, text=True) as mine:
+        theirs = as_nobody(["/usr/bin/python3", "-c", LIST_OFTEN, daemon.socket])
+        assert theirs.stdout == "[('theirs',)]\n", theirs
+        assert mine.communicate(timeout=60)[0] == "[('roots', 'theirs')]\n"
+
+
 @needs_root
 def test_another_users_session_cannot_be_read_changed_or_joined(sim, daemon):
     """The daemon is root's; a session of nobody's is nobody's alone, and root's sessions are root's."""
