@@ -148,7 +148,7 @@ WRK_SCRIPT = """
 local number = 0
 function request()
         number = (number + 1) %% %d
-        return wrk.format("GET", string.format("/v1/sessions/s%%04d", number))
+        return wrk.format("GET", string.format("%s", number))
 end
 function done(summary, latency)
         local errors = summary.errors
@@ -169,11 +169,11 @@ def http_config(folder):
     return f"[http]\naddress = 127.0.0.1:{port}\ntoken_file = {token}\n", port
 
 
-def read_by_wrk(port, connections, sessions, seconds):
+def read_by_wrk(port, connections, sessions, seconds, path="/v1/sessions/s%04d"):
     """Reads of s0000, s0001, ... with wrk: how many, in how many seconds, and the ms that half of them and
     99 of 100 took."""
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
-        script.write(WRK_SCRIPT % sessions)
+        script.write(WRK_SCRIPT % (sessions, path))
         script.flush()
         told = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "-s", script.name,
                                "-H", f"Authorization: Bearer {TOKEN}", f"http://127.0.0.1:{port}"],

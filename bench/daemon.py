@@ -25,7 +25,7 @@ report = Report("daemon", f"aliquotd with {SESSIONS} sessions on 8 simulated GPU
                           f"of the socket, each asking again when answered, by one Python client on the same machine, at "
                           f"rest and while a program in each of {WORKING} sessions takes and gives back memory every "
                           f"{NAP_US // 1000} ms; where wrk is installed the same for {WRK_SECONDS} s by one thread of it "
-                          f"over TCP, with the token; {CHANGES} changes of a limit, one after the other, each read from the page "
+                          f"over TCP, with the token, and the first 100 sessions likewise, as one list; {CHANGES} changes of a limit, one after the other, each read from the page "
                           f"when it is answered")
 
 
@@ -70,6 +70,11 @@ def report_wrk(node, port):
     report.row("a read of one session, CPU time of the daemon, wrk", (node.cpu_seconds() - before) / count * 1e6, "us")
     report.row("a read of one session, p50, wrk", p50_ms, "ms")
     report.row("a read of one session, p99, wrk", p99_ms, "ms", 5)
+    before = node.cpu_seconds()
+    count, seconds, p50_ms, p99_ms = read_by_wrk(port, CONNECTIONS, SESSIONS, WRK_SECONDS, "/v1/sessions")
+    report.row("a list of 100 sessions, CPU time of the daemon, wrk", (node.cpu_seconds() - before) / count * 1e6, "us")
+    report.row("a list of 100 sessions, p50, wrk", p50_ms, "ms")
+    report.row("a list of 100 sessions, p99, wrk", p99_ms, "ms")
 
 
 def report_processes(node, cards):
