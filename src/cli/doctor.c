@@ -194,7 +194,8 @@ static void check_folder(struct visit *visit)
         /* That of a daemon which serves others too is for it alone to write. */
         is_good = access(store.path, W_OK) == 0 || presence_look(&store) == PRESENCE_LISTENS;
         report_add(report, is_good ? VERDICT_GOOD : VERDICT_BAD, "folder",
-                   "%s, of user %u, mode %o", store.path, st.st_uid, st.st_mode & 07777);
+                   "%s, of user %u, mode %o%s", store.path, st.st_uid, st.st_mode & 07777,
+                   is_good ? "" : ": this user cannot make sessions there, and no daemon does");
         if (fs.f_type != TMPFS_MAGIC)
                 report_add(report, VERDICT_NOTE, "folder",
                            "not on tmpfs: limits hold, but pages are written to a disk; choose "

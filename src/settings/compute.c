@@ -23,7 +23,8 @@ static int parse_cap(const char *text, struct size *ret, struct error *err)
         if (percent_parse(text, &ret->micro_percent, NULL) == 0 &&
             ret->micro_percent >= LEAST_MICRO_PERCENT)
                 return 0;
-        return fail(err, -EINVAL, "'%s' is no cap; expected a percentage from 0.1 to 100",
+        return fail(err, -EINVAL,
+                    "'%s' is no cap; expected a percentage from 0.1 to 100 in at most 6 decimals",
                     text_shown(text));
 }
 
@@ -108,7 +109,8 @@ static int read_guarantee(const struct said *said, struct settings_rank *ret, st
         if (percent_parse(said->value, &ret->guarantee_micro_percent, NULL) == 0 &&
             (!ret->guarantee_micro_percent || ret->guarantee_micro_percent >= LEAST_MICRO_PERCENT))
                 return 0;
-        return fail(err, -EINVAL, "expected 0, or a percentage from 0.1 to 100");
+        return fail(err, -EINVAL,
+                    "expected 0, or a percentage from 0.1 to 100 in at most 6 decimals");
 }
 
 static int read_weight(const struct said *said, struct settings_rank *ret, struct error *err)

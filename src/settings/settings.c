@@ -107,7 +107,9 @@ int rules_add(struct settings_rules *rules, const char *selector, const struct s
         }
         if (at < rules->count && order == 0)
                 return rule.selector[0] ? fail(err, -EINVAL, "GPU %s is named twice", rule.selector)
-                                        : fail(err, -EINVAL, "two limits without a GPU");
+                                        : fail(err, -EINVAL,
+                                               "two limits without a GPU; expected one (with "
+                                               "a point before decimals), or GPU=... each");
         if (rules->count == SETTINGS_RULES)
                 return fail(err, -E2BIG, "more than %u limits", SETTINGS_RULES);
         memmove(&rules->rule[at + 1], &rules->rule[at],

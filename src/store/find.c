@@ -19,13 +19,23 @@
 #include "common/text.h"
 #include "store/folder.h"
 
+/* Of one that is somebody else's, or could be. */
+static int advise(int rc, struct error *err)
+{
+        char why[sizeof(err->text)];
+
+        if (err && text_put(why, sizeof(why), NULL, "%s", err->text) == 0)
+                fail(err, rc, "%s; name a folder of your own with ALIQUOT_RUNTIME_DIR", why);
+        return rc;
+}
+
 static int try_folder(const struct store *store, bool make, bool must_be_writable,
                       struct error *err)
 {
         scoped_fd int fd = folder_open_directory(AT_FDCWD, store->path, make, err);
 
         if (fd < 0)
-                return fd;
+                return fd == -EPERM ? advise(fd, err) : fd;
         if (must_be_writable && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
                 return fail(err, -errno, "%s cannot be written: %m", store->path);
         return 0;

@@ -79,6 +79,24 @@ int folder_open_directory(int at, const char *name, bool make, struct error *err
         return rc < 0 ? rc : steal_fd(&fd);
 }
 
+static bool is_writable(int folder)
+{
+        return faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES;
+}
+
+/* Who could, and what else can be done: mostly it is a daemon's, which is away. */
+static int refuse_to_write(int runtime, const char *path, struct error *err)
+{
+        struct stat st;
+
+        if (fstat(runtime, &st) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        return fail(err, -EACCES,
+                    "%s belongs to user %u, and user %u cannot make sessions there; start aliquotd "
+                    "as user %u, or name a folder of your own with ALIQUOT_RUNTIME_DIR",
+                    path, st.st_uid, geteuid(), st.st_uid);
+}
+
 int folder_open_sessions(const struct store *store, bool make, struct error *err)
 {
         scoped_fd int runtime = folder_open_directory(AT_FDCWD, store->path, make, err);
@@ -87,6 +105,11 @@ int folder_open_sessions(const struct store *store, bool make, struct error *err
         if (runtime < 0)
                 return runtime;
         rc = folder_open_directory(runtime, FOLDER_SESSIONS, make, err);
+        if (make && (rc == -EACCES || (rc >= 0 && !is_writable(rc)))) {
+                if (rc >= 0)
+                        close(rc);
+                return refuse_to_write(runtime, store->path, err);
+        }
         return rc < 0 ? (wrap(err, "%s", store->path), rc) : rc;
 }
 

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from cli import Command
+from cli import UNSET, Command
 
 MIB = 1 << 20
 
@@ -88,6 +88,17 @@ FLAGS = [
     (["--compute", "101"], ["--compute", "101", "0.1 to 100"]),
     (["--compute", "nan"], ["--compute", "nan", "0.1 to 100"]),
     (["--compute", "fast"], ["--compute", "fast", "percentage"]),
+    *((["--compute", value], [f"--compute {value}:", f"'{value}' is no cap", "0.1 to 100"])
+      for value in ("0", "30%%", "-5", " 30 ", "1e2", "0.05", "100.1", "inf", "0x10", "")),
+    (["--compute", "33.3333333"], ["--compute", "33.3333333", "6 decimals"]),
+    (["--compute", "30,5"], ["--compute 30,5", "two limits", "a point before decimals"]),
+    *((["--guarantee", value], [f"--guarantee {value}:", "0.1 to 100"])
+      for value in ("30%%", "nan", "-5", " 30 ", "1e2", "0.05", "")),
+    *((["--weight", value], [f"--weight {value}:", "1 to 10000"]) for value in ("10001", "nan", "-5", " 5", "1e2", "2.5", "")),
+    *((["--priority", value], [f"--priority {value}:", "rt, normal or batch"]) for value in ("", " rt", "1", "rt,batch")),
+    *((["--memory", value], [f"--memory {value}:", "expected a size"])
+      for value in ("nan", "1e9", "+1GiB", " 1GiB", "25%%", "1PiB", "0x10", "GiB")),
+    (["--memory", "1,5GiB"], ["--memory 1,5GiB", "two limits", "a point before decimals"]),
     (["--guarantee", "101"], ["--guarantee", "101", "0.1 to 100"]),
     (["--weight", "0"], ["--weight", "0", "1 to 10000"]),
     (["--priority", "high"], ["--priority", "high", "rt, normal or batch"]),
@@ -227,7 +238,28 @@ def test_a_folder_of_somebody_else(refused, sim):
     if os.geteuid() != 0:
         pytest.skip("needs root to give a folder away")
     os.chown(sim.runtime, 65534, 65534)
-    refused(words=["runtime folder", str(sim.runtime)])
+    refused(words=["runtime folder", f"{sim.runtime} belongs to user 65534", "your own with ALIQUOT_RUNTIME_DIR"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("is_served", [True, False], ids=["a daemon's that is away", "nobody's"])
+def test_a_folder_of_root_that_others_cannot_write(cli, sim, build, is_served):
+    """It is said whose it is, and what to do: by a command that would make something, and by doctor."""
+    sim.folder.chmod(0o711)
+    sim.runtime.chmod(0o755)
+    if is_served:
+        (sim.runtime / "sessions").mkdir(mode=0o711)
+    for path in (sim.state, *sim.state.rglob("*")):
+        path.chmod(0o777)
+    tenant = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups"]
+    if subprocess.run([*tenant, "test", "-x", build.aliquot], check=False).returncode:
+        pytest.skip("another user cannot execute the build folder")
+    for words in (["create", "s", "--memory", "1MiB"], ["run", "--memory", "1MiB", "--", "true"]):
+        result = sim.run([*tenant, *cli.words(*words)], **UNSET)
+        assert result.rc in (1, 125) and result.stdout == "", result
+        assert f"{sim.runtime} belongs to user 0, and user 1234 cannot make sessions there; start aliquotd as user 0" in result.stderr
+    said = sim.run([*tenant, *cli.words("doctor")], **UNSET).stdout
+    assert f"{sim.runtime}, of user 0, mode 755: this user cannot make sessions there" in said, said
 
 
 def test_a_read_only_folder(cli, sim, tmp_path):
