@@ -65,7 +65,7 @@ static json_t *memory_of(const struct client_wish *wish)
         return memory;
 }
 
-/* "key=value" into an object; "key=" takes it away. */
+/* "key=value" into an object. */
 static void put_label(json_t *labels, const char *label)
 {
         const char *equals = strchr(label, '=');
@@ -74,10 +74,21 @@ static void put_label(json_t *labels, const char *label)
         /* A key that is too long goes as it is: the daemon says what is wrong with it. */
         if (text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - label), label) < 0)
                 json_object_set_new(labels, label, json_string(""));
-        else if (equals[1])
-                json_object_set_new(labels, key, json_string(equals + 1));
         else
+                json_object_set_new(labels, key, json_string(equals + 1));
+}
+
+/* A wish: "key=" takes it away. */
+static void change_label(json_t *labels, const char *label)
+{
+        const char *equals = strchr(label, '=');
+        char key[LABEL_KEY_BYTES];
+
+        if (!equals[1] &&
+            text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - label), label) == 0)
                 json_object_del(labels, key);
+        else
+                put_label(labels, label);
 }
 
 /* Those that there are (NULL: none) with those that are wished. */
@@ -88,7 +99,7 @@ static json_t *labels_of(const struct client_session *seen, const struct client_
         for (unsigned i = 0; seen && i < seen->label_count; i++)
                 put_label(labels, seen->label[i]);
         for (unsigned i = 0; i < wish->label_count; i++)
-                put_label(labels, wish->label[i]);
+                change_label(labels, wish->label[i]);
         return labels;
 }
 
@@ -215,12 +226,12 @@ static void read_session(json_t *json, struct client_session *ret)
         text_quote(client_text(json, "expires_at"), ret->expires_at, sizeof(ret->expires_at));
         json_object_foreach(json_object_get(json, "labels"), key, value)
         {
-                char label[sizeof(ret->label[0])];
+                char *label = ret->label[ret->label_count];
 
                 if (ret->label_count < CLIENT_LABELS &&
-                    text_put(label, sizeof(label), NULL, "%s=%s", key,
+                    text_put(label, sizeof(ret->label[0]), NULL, "%s=%s", key,
                              json_is_string(value) ? json_string_value(value) : "") == 0)
-                        text_quote(label, ret->label[ret->label_count++], sizeof(label));
+                        ret->label_count++;
         }
         ret->share_count = read_shares(json_object_get(json, "devices"), "used_bytes", ret->share);
 }

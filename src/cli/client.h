@@ -96,7 +96,7 @@ struct client_session {
         bool is_context_free;
         bool is_clamped; /* it gets no new memory */
         unsigned label_count;
-        char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value" */
+        char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value", as they were given */
         unsigned share_count;
         struct client_share share[PAGE_DEVICES];
 };

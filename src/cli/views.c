@@ -120,9 +120,22 @@ static void print_rank(const struct client_session *terms)
                 printf("priority   %s\n", terms->priority);
 }
 
+/* Of another user perhaps: whether no terminal does anything but show it. U+0080 to U+009F are
+ * control characters, too. */
+static bool is_harmless(const char *text)
+{
+        const char *at = text;
+
+        while ((at = strchr(at, '\xc2')) && (unsigned char)at[1] >= 0xa0)
+                at++;
+        return !at && text_is_plain(text);
+}
+
 /* What the daemon that made it says besides. */
 static void print_terms(const struct client_session *terms)
 {
+        char label[sizeof(terms->label[0])];
+
         if (strcmp(terms->state, "open") != 0)
                 printf("state      %s, with %s\n", terms->state, terms->on_end);
         else if (terms->expires_at[0])
@@ -130,7 +143,10 @@ static void print_terms(const struct client_session *terms)
         print_rank(terms);
         clamps_print(terms);
         for (unsigned i = 0; i < terms->label_count; i++)
-                printf("label      %s\n", terms->label[i]);
+                printf("label      %s\n",
+                       is_harmless(terms->label[i])
+                               ? terms->label[i]
+                               : text_quote(terms->label[i], label, sizeof(label)));
 }
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)

@@ -171,6 +171,18 @@ def test_time_labels_and_what_comes_at_the_end(cli, daemon):
     wait_for(lambda: cli("show", "t").rc == 1)
 
 
+def test_labels_are_kept_as_they_were_given(cli, daemon):
+    """In any script, also when another is changed, and with nothing behind the =; what a terminal would obey is not shown to it."""
+    given = {"owner": "ünï 漢字", "empty": "", "bell": "\u009b31m", "longest": "漢" * 21}
+    daemon.create("s", labels=given)
+    assert cli("show", "s", "--json").json["labels"] == given
+    shown = cli("show", "s", LC_ALL="C.UTF-8").stdout
+    assert "label      owner=ünï 漢字\n" in shown and "label      empty=\n" in shown and "label      bell=??31m\n" in shown, shown
+    assert cli("set", "s", "--label", "x=y", "--label", "bell=").rc == 0
+    del given["bell"]
+    assert daemon.session("s")["labels"] == {**given, "x": "y"}
+
+
 def test_events_as_they_happen(cli, daemon):
     follower = cli.start("events", "--since", "2", "--count", "3", "--json", sim=False)
     for words in (["create", "s", "--memory", "64MiB"], ["set", "s", "--memory", "32MiB"], ["rm", "s"]):
