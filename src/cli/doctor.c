@@ -138,6 +138,29 @@ static void check_table(struct visit *visit, unsigned number, const struct docto
                      &names);
 }
 
+/* 0: it does not say, or has no versions. */
+static int driver_version(const struct doctor_api *api)
+{
+        int (*ask)(int *) = NULL;
+        int version = 0;
+
+        if (api->table_version)
+                ask = dlsym(api->handle, "cuDriverGetVersion");
+        return ask && ask(&version) == 0 ? version : 0;
+}
+
+static void check_version(struct visit *visit, const struct doctor_api *api)
+{
+        int version = driver_version(api), known = api->table_version;
+
+        if (version > known)
+                report_add(&visit->report, VERDICT_NOTE, api->name,
+                           "the driver is of CUDA %d.%d, our table of %d.%d: memory and GPU time "
+                           "that programs get by what came since count for nothing; a newer "
+                           "Aliquot may know it",
+                           version / 1000, version % 1000 / 10, known / 1000, known % 1000 / 10);
+}
+
 static void check_driver(struct visit *visit)
 {
         struct doctor_api api;
@@ -156,6 +179,7 @@ static void check_driver(struct visit *visit)
                 }
                 report_add(&visit->report, VERDICT_GOOD, api.name, "the driver's is %s",
                            api.library);
+                check_version(visit, &api);
                 check_table(visit, i, &api);
         }
 }

@@ -55,7 +55,7 @@ EXPORTED void aliquot_doctor_unknown(unsigned api, void (*each)(const char *name
         if (api < aliquot_doctor_apis())
                 l = library_open(api_list[api], NULL);
         if (l)
-                elf_each_symbol(
+                elf_each_function(
                         &l->elf, visit_unknown,
                         &(struct unknown){ .api = api_list[api], .each = each, .arg = arg });
 }
@@ -84,6 +84,7 @@ EXPORTED bool aliquot_doctor_api(unsigned number, struct doctor_api *ret)
                 .is_open = l != NULL,
                 .handle = l ? l->map : NULL,
                 .row_count = api->table->entry_count,
+                .table_version = api->table->version,
         };
         for (unsigned i = 0; i < ret->row_count; i++)
                 ret->missing_count += !library_has(api, i);

@@ -20,6 +20,7 @@ struct doctor_api {
         unsigned row_count;
         unsigned missing_count; /* rows that the library lacks */
         unsigned unknown_count; /* functions of the library that have no row */
+        int table_version;      /* the rows are all that this version has; 0: it has no versions */
 };
 
 struct doctor_row {

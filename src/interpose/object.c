@@ -187,14 +187,15 @@ static uint32_t symbol_count(const struct elf *elf)
         return last + 1;
 }
 
-void elf_each_symbol(const struct elf *elf, elf_visitor *each, void *arg)
+void elf_each_function(const struct elf *elf, elf_visitor *each, void *arg)
 {
         uint32_t count = symbol_count(elf);
 
         for (uint32_t i = 1; i < count; i++) {
                 const ElfW(Sym) *s = &elf->symbol[i];
 
-                if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL)
+                if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL ||
+                    ELF64_ST_TYPE(s->st_info) == STT_OBJECT)
                         continue;
                 if (!each(elf->strings + s->st_name, arg))
                         return;

@@ -36,9 +36,10 @@ void *elf_symbol(const struct elf *elf, const char *name);
 /* Whether there is one; runs nothing of the object's. */
 bool elf_defines(const struct elf *elf, const char *name);
 
-/* Calls `each` with the name of every defined global symbol until it says false. */
+/* Calls `each` with the name of every defined global symbol that is no variable until it says
+ * false. */
 typedef bool elf_visitor(const char *name, void *arg);
-void elf_each_symbol(const struct elf *elf, elf_visitor *each, void *arg);
+void elf_each_function(const struct elf *elf, elf_visitor *each, void *arg);
 
 /* What a file is to us. */
 enum elf_file {

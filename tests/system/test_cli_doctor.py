@@ -47,9 +47,10 @@ def test_no_driver(cli):
 
 
 def test_a_driver_that_is_newer_and_older_than_our_table(cli, compile_c, build):
-    """It has functions that we do not know, and lacks some that we do: both are named."""
+    """It has functions that we do not know, and lacks some that we do: both are named. Its variables are no
+    functions."""
     source = "\n".join(f"int cuNew{i}(void) {{ return 0; }}" for i in range(7)) + \
-             "\nint cuInit(unsigned flags) { return flags ? 1 : 0; }"
+             "\nint cuInit(unsigned flags) { return flags ? 1 : 0; }\nint cudbgNewWord = 1;"
     other = compile_c("libcuda.so.1", source, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
     result = cli("doctor", "--json", sim=False, ALIQUOT_REAL_LIBCUDA=other,
                  ALIQUOT_REAL_LIBNVML=build.driver / "libnvidia-ml.so.1", ALIQUOT_SIM=cli.sim.spec)
@@ -60,6 +61,17 @@ def test_a_driver_that_is_newer_and_older_than_our_table(cli, compile_c, build):
     assert verdict == "note" and "the driver lacks" in text
     every = cli("doctor", "--long", "--json", sim=False, ALIQUOT_REAL_LIBCUDA=other)
     assert "cuNew6" in findings(every, "cuda")[1][1]
+
+
+@pytest.mark.parametrize("driver, is_known", ((13050, True), (13060, False), (13990, False)))
+def test_a_driver_of_a_version_beyond_our_table(cli, sim, driver, is_known):
+    """What it may have that we do not count is said, also where it exports no name that we lack."""
+    sim.configure(driver=driver)
+    result = cli("doctor", "--json")
+    said = [text for verdict, text in findings(result, "cuda") if verdict == "note" and "our table of 13.5" in text]
+    assert result.rc == 0 and len(said) == (0 if is_known else 1), result
+    if said:
+        assert f"the driver is of CUDA 13.{driver % 1000 // 10}," in said[0] and "count for nothing" in said[0]
 
 
 def test_shims_that_lead_past_us(cli, build, tmp_path):
