@@ -281,6 +281,7 @@ int main(void)
         __typeof__(&cuCtxSetCurrent) current = dlsym(h, "cuCtxSetCurrent");
         __typeof__(&cuMemAlloc_v2) alloc = dlsym(h, "cuMemAlloc_v2");
         __typeof__(&cuMemsetD2D8_v2) fill = dlsym(h, "cuMemsetD2D8_v2");
+        __typeof__(&cuMemcpyWithAttributesAsync) copy = dlsym(h, "cuMemcpyWithAttributesAsync");
         struct timespec pause = { .tv_nsec = 5000000 };
         CUcontext context;
         CUdeviceptr p;
@@ -294,8 +295,14 @@ int main(void)
         if (init(0) || retain(&context, 0) || current(context) || alloc(&p, 4096))
                 return 1;
         for (int i = 0; i < 2000; i++) {
+#ifdef COPIES
+                CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+                if (copy(p, p + 2048, 64, &how, 0))
+                        return 2;
+#else
                 if (fill(p, 64, 1, 64, 2))
                         return 2;
+#endif
                 printf("%d\\n", i);
                 fflush(stdout);
                 nanosleep(&pause, 0);
@@ -317,14 +324,13 @@ def waits_on(process, path):
     return False
 
 
-@pytest.mark.parametrize("who_starts", ("cuda", "nvml"))
-def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, who_starts):
+@pytest.mark.parametrize("flags", ([], ["-DNVML_FIRST"], ["-DCOPIES"]), ids=("cuda", "nvml", "copies"))
+def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, flags):
     """Writing the gate of the session's `limits` stops the work of its processes, whichever library
     they called first, and clearing it lets them go on, even if nobody wakes them."""
     where = compile_c("where", "#include <stdio.h>\n#include \"proto/page.h\"\nint main(void)"
                       "{ printf(\"%zu\", offsetof(struct limits_page, gate)); return 0; }")
     offset = int(subprocess.run([where], capture_output=True, text=True, timeout=60, check=True).stdout)
-    flags = ["-DNVML_FIRST"] if who_starts == "nvml" else []
     process = start([compile_c("fills", FILLS, *flags)], preload=True, ALIQUOT_MEMORY="256MiB")
     lines = process.stdout.fileno()
 
