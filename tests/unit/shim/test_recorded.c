@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams that record into a command list of a graphics interface: which ones do, whatever the
+ * driver answers, and however their handles come and go. The driver is played here.
+ */
+#include "shim/credit.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/recorded.h"
+#include "shim/cuda/state.h"
+#include "shim/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+struct state state;
+static CUresult answer;
+static unsigned asked;
+static unsigned long long id_offset; /* a handle that comes again is another stream */
+
+static CUresult get_id(CUstream stream, unsigned long long *ret)
+{
+        *ret = (uintptr_t)stream + id_offset;
+        return CUDA_SUCCESS;
+}
+
+static CUresult begin(CUstream stream, CUstreamCigCaptureParams *params)
+{
+        (void)stream;
+        (void)params;
+        asked++;
+        return answer;
+}
+
+static CUresult end(CUstream stream)
+{
+        (void)stream;
+        asked++;
+        return answer;
+}
+
+struct real real = { .cuStreamGetId = get_id,
+                     .cuStreamBeginCaptureToCig = begin,
+                     .cuStreamBeginCaptureToCig_ptsz = begin,
+                     .cuStreamEndCaptureToCig = end,
+                     .cuStreamEndCaptureToCig_ptsz = end };
+
+enum session_state session_state(void)
+{
+        return SESSION_ACTIVE;
+}
+
+static CUstream stream_of(uintptr_t number)
+{
+        return (CUstream)(number * 16);
+}
+
+static void a_stream_records_from_its_begin_to_its_end(void **unused)
+{
+        CUstreamCigCaptureParams params = { 0 };
+
+        (void)unused;
+        answer = CUDA_SUCCESS;
+        assert_false(stream_is_recorded(stream_of(1)));
+        credit_here.left = 5;
+        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), &params), CUDA_SUCCESS);
+        assert_int_equal(credit_here.left, 0);
+        assert_true(stream_is_recorded(stream_of(1)));
+        assert_false(stream_is_recorded(stream_of(2)));
+        assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), CUDA_SUCCESS);
+        assert_false(stream_is_recorded(stream_of(1)));
+        assert_int_equal(state.recorded_count, 0);
+}
+
+/* The second beginning is refused, and takes nothing of the first one with it. */
+static void a_refusal_changes_nothing(void **unused)
+{
+        (void)unused;
+        answer = CUDA_ERROR_NOT_SUPPORTED;
+        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), answer);
+        assert_false(stream_is_recorded(stream_of(1)));
+        answer = CUDA_SUCCESS;
+        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), CUDA_SUCCESS);
+        answer = CUDA_ERROR_INVALID_VALUE;
+        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), answer);
+        assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), answer);
+        assert_true(stream_is_recorded(stream_of(1)));
+        answer = CUDA_SUCCESS;
+        assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), CUDA_SUCCESS);
+        assert_false(stream_is_recorded(stream_of(1)));
+}
+
+/* Else its launches would go unmeasured for ever. */
+static void a_handle_that_comes_again_is_another_stream(void **unused)
+{
+        (void)unused;
+        answer = CUDA_SUCCESS;
+        assert_int_equal(hook_cuStreamBeginCaptureToCig_ptsz(NULL, NULL), CUDA_SUCCESS);
+        assert_true(stream_is_recorded(CU_STREAM_PER_THREAD));
+        id_offset = 1000;
+        assert_false(stream_is_recorded(CU_STREAM_PER_THREAD));
+        id_offset = 0;
+        assert_int_equal(hook_cuStreamEndCaptureToCig_ptsz(NULL), CUDA_SUCCESS);
+        assert_false(stream_is_recorded(CU_STREAM_PER_THREAD));
+}
+
+/* One that could not be told from others is not begun. */
+static void there_is_an_end_to_what_is_remembered(void **unused)
+{
+        (void)unused;
+        answer = CUDA_SUCCESS;
+        for (unsigned i = 1; i <= STATE_RECORDED; i++)
+                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
+        asked = 0;
+        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(STATE_RECORDED + 1), NULL),
+                         CUDA_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(asked, 0);
+        for (unsigned i = 1; i <= STATE_RECORDED; i++)
+                assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(i)), CUDA_SUCCESS);
+        assert_int_equal(state.recorded_count, 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_stream_records_from_its_begin_to_its_end),
+                cmocka_unit_test(a_refusal_changes_nothing),
+                cmocka_unit_test(a_handle_that_comes_again_is_another_stream),
+                cmocka_unit_test(there_is_an_end_to_what_is_remembered),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
