@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/driver.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <string.h>
 
-#include "common/clock.h"
+#include "load/loader.h"
 
-#define LIBRARY "libcuda.so.1"
 #define BUSY_SYMBOL "aliquot_sim_busy_ns"
 
 /* name, parameters, arguments */
@@ -47,7 +43,6 @@
           (f, gx, gy, gz, bx, by, bz, shared, stream, params))
 
 static struct {
-        void *library;
 #define X(name, parameters, arguments) __typeof__ (&(name))(name);
         FUNCTIONS(X)
 #undef X
@@ -61,51 +56,20 @@ static struct {
 FUNCTIONS(X)
 #undef X
 
-static int bind(const char *name, void *slot, struct error *err)
-{
-        void *found = dlsym(driver.library, name);
-
-        if (!found)
-                return fail(err, -ENOENT, LIBRARY " has no %s", name);
-        memcpy(slot, &found, sizeof(found));
-        return 0;
-}
-
-/* What the driver exports besides: a library of ours that stands before it does not know it, and
- * answers nothing. A function that nobody stands before leads to the driver itself. */
-static void *find_in_driver(const char *symbol)
-{
-        void *function = dlsym(driver.library, "cuDriverGetVersion");
-        struct link_map *map = NULL;
-        Dl_info info;
-
-        if (!function || !dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
-                return NULL;
-        return dlsym(map, symbol);
-}
-
 int driver_open(struct error *err)
 {
-        time_authority_find *find;
-        int rc = 0;
-
-        driver.library = dlopen(LIBRARY, RTLD_NOW);
-        if (!driver.library)
-                return fail(err, -ENOENT, "%s", dlerror());
-#define X(name, parameters, arguments) \
-        if (rc == 0)                   \
-                rc = bind(#name, &driver.name, err);
-        FUNCTIONS(X)
+        static const struct loader_row rows[] = {
+#define X(name, parameters, arguments) { #name, &driver.name },
+                FUNCTIONS(X)
 #undef X
-        find = (time_authority_find *)find_in_driver(TIME_AUTHORITY_SYMBOL);
-        if (find)
-                clock_follow(find(TIME_AUTHORITY_VERSION));
-        return rc;
+        };
+
+        return loader_open(rows, sizeof(rows) / sizeof(rows[0]), err);
 }
 
 driver_busy *driver_find_busy(void)
 {
-        return (driver_busy *)find_in_driver(BUSY_SYMBOL);
+        return (driver_busy *)loader_find(BUSY_SYMBOL);
 }
 
 int driver_check(CUresult result, const char *call, struct error *err)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "proto/load.h"
+
 #define STEP 20u
 
 static CUresult launch_in(struct kinds_work *work, CUstream stream)
@@ -73,14 +75,9 @@ static const struct {
         const char *name;
         kinds_launch *launch;
 } kinds[] = {
-        { "kernel", launch_kernel },
-        { "ex", launch_ex },
-        { "cooperative", launch_cooperative },
-        { "graph", launch_graph },
-        { "sync", launch_sync },
-        { "poll", launch_poll },
-        { "step", launch_step },
-        { "streams", launch_streams },
+#define X(name) { #name, launch_##name },
+        LOAD_KINDS(X)
+#undef X
 };
 
 kinds_launch *kinds_find(const char *name)

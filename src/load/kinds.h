@@ -25,8 +25,7 @@ CUresult kinds_prepare(struct kinds_work *work, const char *kind);
 /* One launch, or what there is of it before the next one. */
 typedef CUresult kinds_launch(struct kinds_work *work);
 
-/* kernel, ex, cooperative, graph, sync (waits for each launch), poll (asks until each is over),
- * step (twenty, then waits), streams (two in turns). NULL: no such kind. */
+/* Of proto/load.h. NULL: no such kind. */
 kinds_launch *kinds_find(const char *name);
 
 #endif

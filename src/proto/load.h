@@ -20,6 +20,19 @@
 #define LOAD_CHANGES 8u /* of one session */
 #define LOAD_SAMPLES_MOST 36000u
 
+/* How a program launches: kernel after kernel, through cuLaunchKernelEx, cooperative ones, graphs
+ * (of ten), waiting for each (sync), asking until each is over (poll), twenty and then a wait
+ * (step), in two streams in turns. The first is the usual one. */
+#define LOAD_KINDS(X)  \
+        X(kernel)      \
+        X(ex)          \
+        X(cooperative) \
+        X(graph)       \
+        X(sync)        \
+        X(poll)        \
+        X(step)        \
+        X(streams)
+
 /* Who says what a program had. */
 enum load_judge {
         LOAD_JUDGE_NONE,   /* not known yet */

@@ -19,8 +19,10 @@
 
 const char *const mix_class_names[MIX_CLASSES] = { "rt", "normal", "batch" };
 
-static const char *const kinds[] = { "kernel", "ex",   "cooperative", "graph",
-                                     "sync",   "poll", "step",        "streams" };
+#define KIND_NAME(name) #name,
+#define KIND_LISTED(name) #name ", "
+static const char *const kinds[] = { LOAD_KINDS(KIND_NAME) };
+static const char kinds_listed[] = LOAD_KINDS(KIND_LISTED);
 
 int mix_time(const char *text, uint64_t *ret_ns, struct error *err)
 {
@@ -151,9 +153,9 @@ static int read_word(const char *item, struct mix_session *session, struct error
         if (read_class(item, &session->class, NULL) == 0)
                 return SAID_CLASS;
         return fail(err, -EINVAL,
-                    "expected a percentage, 200us (the length of a kernel), kernel, ex, "
-                    "cooperative, graph, sync, poll, step, streams, rt, normal, batch, weight=N, "
-                    "guarantee=P, +TIME, -TIME or P@TIME");
+                    "expected a percentage, 200us (the length of a kernel), %srt, normal, batch, "
+                    "weight=N, guarantee=P, +TIME, -TIME or P@TIME",
+                    kinds_listed);
 }
 
 /* What it says, or a refusal. */

@@ -38,7 +38,7 @@ struct mix_session {
         uint32_t guarantee_ppm;    /* 0: none */
         uint32_t weight;
         enum mix_class class;
-        const char *kind; /* of load/kinds.h; constant */
+        const char *kind; /* of proto/load.h; constant */
         uint64_t kernel_ns;
         uint64_t from_ns, until_ns; /* of the run; MIX_NEVER: to its end */
         unsigned change_count;

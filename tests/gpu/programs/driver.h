@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver as a program finds it: by dlopen("libcuda.so.1"), as frameworks do.
+ * The driver as a program finds it, as frameworks do (load/loader.h).
  *
  *      driver_open();                          the table below is filled, or the program ends
  *      must(driver.init(0), "cuInit");         likewise, unless it succeeds
