@@ -60,11 +60,10 @@ static void add(const struct client_session *session, void *context)
                 names_add(context, session->name);
 }
 
-void clamps_list(const struct store *store, struct names *ret)
+bool clamps_list(const struct store *store, struct names *ret)
 {
         const struct client_listener listener = { add, ret, PATIENCE_MS };
 
         *ret = (struct names){ 0 };
-        if (presence_look(store) == PRESENCE_LISTENS)
-                client_list(store, &listener, NULL);
+        return presence_look(store) == PRESENCE_LISTENS && client_list(store, &listener, NULL) == 0;
 }

@@ -19,7 +19,7 @@ void clamps_print(const struct client_session *session);
 /* `compute_clamp` of a share: why, since and until; null where there is none, or NULL is. */
 void clamps_json(struct json_out *out, const struct client_share *share);
 
-/* The sessions that have any. None where no daemon says so, who is not waited for for long. */
-void clamps_list(const struct store *store, struct names *ret);
+/* The sessions that have any; false: no daemon tells, which is not waited for for long. */
+bool clamps_list(const struct store *store, struct names *ret);
 
 #endif

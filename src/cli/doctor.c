@@ -249,16 +249,15 @@ static void report_daemon(struct report *report, const struct store *store)
         int rc = client_protection(store, &err);
 
         report_add(report, VERDICT_GOOD, "daemon", "one serves %s", store->path);
-        if (rc < 0)
+        if (rc < 0) {
                 report_add(report, VERDICT_BAD, "daemon", "%s", err.text);
-        else
-                report_add(
-                        report, VERDICT_NOTE, "daemon",
-                        rc > 0 ? "limits go to who joins by socket through a read-only mount: "
-                                 "not even root in a container can write them"
-                               : "limits go to who joins by socket as read-only files: root in a "
-                                 "container can write them; with CAP_SYS_ADMIN the daemon bars "
-                                 "that");
+                return;
+        }
+        report_add(report, VERDICT_NOTE, "daemon",
+                   rc > 0 ? "limits go to who joins by socket through a read-only mount: not even "
+                            "root in a container can write them"
+                          : "limits go to who joins by socket as read-only files: root in a "
+                            "container can write them; with CAP_SYS_ADMIN the daemon bars that");
         report_clamped(report, store);
 }
 

@@ -34,6 +34,7 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
+        bool has_clamped; /* the daemon told; else it is not known */
         struct names clamped;
 };
 
@@ -131,7 +132,10 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_u64(&listing->out, "used_bytes", usage->total_bytes);
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session);
-                json_out_bool(&listing->out, "clamped", names_has(&listing->clamped, name));
+                if (listing->has_clamped)
+                        json_out_bool(&listing->out, "clamped", names_has(&listing->clamped, name));
+                else
+                        json_out_null(&listing->out, "clamped");
                 json_out_null(&listing->out, "error");
                 json_out_close(&listing->out, '}');
                 return;
@@ -260,7 +264,7 @@ static int list_all(struct listing *listing, struct error *err)
 
         if (rc < 0)
                 return rc;
-        clamps_list(listing->store, &listing->clamped);
+        listing->has_clamped = clamps_list(listing->store, &listing->clamped);
         for (size_t i = 0; i < names.count; i++)
                 list_one(listing, names.at[i]);
         names_free(&listing->clamped);

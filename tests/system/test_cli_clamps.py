@@ -80,6 +80,7 @@ def test_ls_marks_it(made):
 def test_ls_does_not_wait_for_that(made):
     with FakeDaemon(made.sim, [HANG]):
         result = made("ls")
+        assert [session["clamped"] for session in made("ls", "--json").json] == [None]
     assert result.rc == 0 and re.search(r"^s +0 +0 B +256 MiB$", result.stdout, re.MULTILINE), result
 
 
