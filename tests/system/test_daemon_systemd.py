@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system's unit under a systemd that lives: what it bars is barred, and the daemon does its work all the same.
+
+The card is simulated, so a drop-in says where, and lets the daemon write there. What strace saw and the powers one by
+one: test_daemon_service.py.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from daemon import wait_for
+from livesystemd import LiveSystemd
+
+NOBODY = 65534
+SPEC = "gpus=1,memory=1GiB,model=h200,state=/sim"
+DROP_IN = f"[Service]\nEnvironment=ALIQUOT_SIM={SPEC}\nReadWritePaths=/sim\n"
+UNIT = "aliquotd.service"
+
+pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer needs what the unit bars")
+
+
+@pytest.fixture
+def machine(build, tmp_path):
+    why = LiveSystemd.why_not()
+    if why:
+        pytest.skip(why)
+    installed = tmp_path / "installed"
+    done = subprocess.run(["meson", "install", "-C", build.folder, "--no-rebuild", "--quiet", "--destdir", installed],
+                          capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    if not (installed / "usr/local/bin/aliquotd").exists():
+        pytest.skip("this build is not for /usr/local, or is without the daemon")
+    (installed / "units" / f"{UNIT}.d").mkdir(parents=True)
+    (installed / "units" / f"{UNIT}.d/simulated.conf").write_text(DROP_IN)
+    shutil.copy(build.folder / "deploy/system" / UNIT, installed / "units")
+    one = LiveSystemd(tmp_path, installed, [build.folder])
+    try:
+        if not one.boot():
+            pytest.skip(f"no systemd lives here: {(one.said().strip().splitlines() or ['it says nothing'])[-1]}")
+        yield one
+    finally:
+        one.close()
+
+
+def aliquot(machine, *words):
+    return machine.run("env", f"ALIQUOT_SIM={SPEC}", "aliquot", *words).stdout
+
+
+def test_the_unit_starts_is_confined_and_serves(machine):
+    machine.run("systemctl", "start", UNIT)  # Type=notify: it has said that it is ready
+    assert machine.value(UNIT, "ActiveState") == "active" and machine.value(UNIT, "SubState") == "running"
+    status = machine.status(machine.value(UNIT, "MainPID"))
+    assert status["Seccomp"] == "2" and status["NoNewPrivs"] == "1"
+    powers = int(status["CapBnd"], 16)
+    assert powers == sum(1 << bit for bit in (0, 1, 5, 19)) and int(status["CapEff"], 16) == powers, status
+    aliquot(machine, "create", "theirs", "--memory", "256MiB", "--ttl", "1h")
+    assert json.loads(aliquot(machine, "show", "theirs", "--json"))
+    assert machine.run("stat", "-c", "%a", "/run/aliquot", "/var/lib/aliquot").stdout.split() == ["711", "700"]
+
+
+ASK = """
+import http.client, json, socket, sys
+connection = http.client.HTTPConnection("localhost")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect("/run/aliquot/aliquotd.sock")
+connection.request("POST", "/v1/sessions", sys.argv[1], {"Content-Type": "application/json"})
+sys.exit(connection.getresponse().status != 201)
+"""
+
+
+def test_a_program_of_another_user_is_ended_with_its_session(machine, build):
+    """Which takes all that the unit leaves: CHOWN, DAC_OVERRIDE, KILL, SYS_PTRACE, and their system calls."""
+    machine.run("systemctl", "start", UNIT)
+    machine.run("/usr/bin/python3", "-c", ASK, json.dumps(
+        {"name": "theirs", "memory": "256MiB", "owner": NOBODY, "on_end": "kill"}))
+    machine.run("chmod", "-R", "a+rwX", "/sim")
+    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    program = build.program("sim/hold")
+    if machine.run(*become, "test", "-x", program, check=False).returncode:
+        pytest.skip("the build folder is closed to other users")
+    words = [*become, "env", f"ALIQUOT_SIM={SPEC}", "ALIQUOT_RUNTIME_DIR=/run/aliquot",
+             "aliquot", "run", "--session", "theirs", "--", program, "0", str(64 << 20)]
+    with subprocess.Popen(machine.words(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout.readline().startswith("ready "), machine.said()[-2000:]
+        aliquot(machine, "rm", "theirs", "--force")
+        assert one.wait(60) == -signal.SIGKILL or one.returncode == 128 + signal.SIGKILL
+
+
+def test_programs_live_on_while_the_unit_is_killed_reloaded_and_stopped(machine, build):
+    machine.run("systemctl", "start", UNIT)
+    aliquot(machine, "create", "lasting", "--memory", "256MiB")
+    words = ["env", f"ALIQUOT_SIM={SPEC}", "aliquot", "run", "--session", "lasting", "--",
+             build.program("sim/hold"), "0", str(64 << 20)]
+    with subprocess.Popen(machine.words(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline().startswith("ready "), machine.said()[-2000:]
+        first = machine.value(UNIT, "MainPID")
+        machine.run("systemctl", "kill", "--signal=KILL", UNIT)
+        wait_for(lambda: machine.value(UNIT, "MainPID") not in ("0", first) and machine.value(UNIT, "ActiveState") == "active",
+                 machine.said)
+        assert "lasting" in aliquot(machine, "ps"), "the one that came instead does not know it"
+        machine.run("systemctl", "reload", UNIT)
+        assert machine.value(UNIT, "ActiveState") == "active"
+        machine.run("systemctl", "stop", UNIT)
+        assert machine.value(UNIT, "Result") == "success"
+        assert program.poll() is None
+        machine.run("systemctl", "start", UNIT)
+        aliquot(machine, "set", "lasting", "--memory", "128MiB")
+        program.stdin.close()
+        assert program.wait(60) == 0
