@@ -86,6 +86,14 @@ def test_ten_seconds_of_two_programs(company):
         assert 10 * S <= elapsed <= 10 * S + 12 * MS
 
 
+def test_a_switch_between_contexts_takes_its_time(sim, company):
+    """From the one to the other, each time; who computes alone, or again, waits for none."""
+    sim.configure(switch="100us")
+    assert company(["single", 100, 2 * MS]) == [[100 * (LAUNCH + 2 * MS)]]
+    for kernels, elapsed in company(*[["busy", 10 * S, 2 * MS]] * 2):
+        assert abs(kernels * 4200 * US - elapsed) <= 5 * MS
+
+
 def test_kernels_of_all_lengths_get_the_same_share(company):
     """Slices are what is dealt out, so far as a program has work: two of its kernels at a time."""
     lengths = [2 * MS, 5 * MS, 11 * MS, 40 * MS]

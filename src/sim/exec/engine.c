@@ -58,6 +58,15 @@ static bool is_contended(const struct exec_state *state)
         return state->holder != EXEC_NO_SEAT && next_active(state, state->holder) != state->holder;
 }
 
+/* The engine is `seat`'s from `at_ns` on, and works for it once it has been switched over. */
+static void hold(struct exec_state *state, int seat, uint64_t at_ns)
+{
+        bool is_switch = state->last != EXEC_NO_SEAT && state->last != seat;
+
+        state->holder = state->last = seat;
+        state->hold_start_ns = at_ns + (is_switch ? state->switch_ns : 0);
+}
+
 /* Ends the hold at `end_ns` and gives the engine to the next seat that wants it. */
 static void hand_over(struct change *change, uint64_t end_ns)
 {
@@ -78,7 +87,7 @@ static void hand_over(struct change *change, uint64_t end_ns)
         if (next != EXEC_NO_SEAT) {
                 uint64_t wanted = state->seat[next].wanted_ns;
 
-                state->hold_start_ns = wanted > end_ns ? wanted : end_ns;
+                hold(state, next, wanted > end_ns ? wanted : end_ns);
         }
         change->is_changed = true;
         change->is_turned = true;
@@ -96,11 +105,9 @@ static void take_turn(struct change *change, int seat, uint64_t ready_ns)
 
         state->seat[seat].wanted_ns = ready_ns;
         state->active[seat / 64] |= 1ULL << (seat % 64);
-        if (state->holder == EXEC_NO_SEAT) {
-                state->holder = seat;
-                state->hold_start_ns =
-                        ready_ns > state->idle_since_ns ? ready_ns : state->idle_since_ns;
-        }
+        if (state->holder == EXEC_NO_SEAT)
+                hold(state, seat,
+                     ready_ns > state->idle_since_ns ? ready_ns : state->idle_since_ns);
         change->is_changed = true;
 }
 
@@ -217,7 +224,8 @@ static void engine_open(struct exec_device *device)
 
         cell_make(&device->cell, sizeof(device->state[0]));
         state->head.bytes = offsetof(struct exec_state, seat);
-        state->holder = EXEC_NO_SEAT;
+        state->holder = state->last = EXEC_NO_SEAT;
+        state->switch_ns = config ? config->switch_ns : 0;
         state->slice_ns = config && config->slice_ns ? config->slice_ns : DEFAULT_SLICE_NS;
         state->idle_since_ns = sim_now_ns();
         device->is_open = 1;

@@ -46,8 +46,9 @@ struct exec_seat {
 struct exec_state {
         struct cell_head head;
         int32_t holder; /* a seat, or EXEC_NO_SEAT */
+        int32_t last;   /* who held it last: another one waits for the switch */
         uint32_t high;  /* seats at and above were never used */
-        uint64_t slice_ns;
+        uint64_t slice_ns, switch_ns;
         uint64_t hold_start_ns;
         uint64_t idle_since_ns;
         /* Seats with want > 0, less those that were passed over: their processes are stopped. */

@@ -200,6 +200,7 @@ static const struct key keys[] = {
         { "draining", time_parse, FIELD(drain_ns), WIDTH_64, ANY, "a time such as 50ms" },
         { "slice", time_parse, FIELD(slice_ns), WIDTH_64, 1000, UINT64_MAX - 1,
           "a time, 1us or more" },
+        { "switch", time_parse, FIELD(switch_ns), WIDTH_64, 0, 1000000000, "a time, up to 1s" },
         { "multiprocessors", number_parse, FIELD(multiprocessors), WIDTH_32, 1, 256, "1 to 256" },
         { "alloc", time_parse, FIELD(alloc_ns), WIDTH_64, ANY, "a time such as 10us" },
         { "vmm", time_parse, FIELD(vmm_ns), WIDTH_64, ANY, "a time such as 10us" },

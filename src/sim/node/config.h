@@ -48,6 +48,7 @@ struct sim_config {
         uint64_t pool_growth_bytes;
         uint64_t drain_ns;      /* from a process's death to its memory's release */
         int multiprocessors;    /* of every card; 0: the model's */
+        uint64_t switch_ns;     /* from one context to another; the engine works for nobody */
         uint64_t slice_ns;      /* compute time slice between contexts */
         uint64_t alloc_ns;      /* added to every allocation and release */
         uint64_t vmm_ns;        /* added to cuMemCreate, Map, Unmap, SetAccess */
