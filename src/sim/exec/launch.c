@@ -143,6 +143,7 @@ static CUresult launch_in(CUstream stream, struct op_launch *shape,
         launch_fill(command, shape, params);
         stream_estimate(stream, command, op_launch_estimate_ns(command));
         stream_commit(stream);
+        sim_spend(config_get()->launched_ns);
         return CUDA_SUCCESS;
 }
 

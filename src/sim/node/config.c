@@ -205,6 +205,7 @@ static const struct key keys[] = {
         { "alloc", time_parse, FIELD(alloc_ns), WIDTH_64, ANY, "a time such as 10us" },
         { "vmm", time_parse, FIELD(vmm_ns), WIDTH_64, ANY, "a time such as 10us" },
         { "launch", time_parse, FIELD(launch_ns), WIDTH_64, ANY, "a time such as 2us" },
+        { "launched", time_parse, FIELD(launched_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,
           "a time, up to 1s" },

@@ -53,6 +53,7 @@ struct sim_config {
         uint64_t alloc_ns;      /* added to every allocation and release */
         uint64_t vmm_ns;        /* added to cuMemCreate, Map, Unmap, SetAccess */
         uint64_t launch_ns;     /* host side of a launch */
+        uint64_t launched_ns;   /* and after the device has it */
         uint64_t event_ns;      /* what passing an event takes its stream */
         uint64_t event_step_ns; /* events tell times in multiples of that */
         uint64_t drift_ppm;     /* how much faster than the host's the devices' clock is */
