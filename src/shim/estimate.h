@@ -8,22 +8,24 @@
 
 #include <stdint.h>
 
+/* So many samples count alike; later ones an eighth each. */
+#define ESTIMATE_FULL 8u
+
 struct estimate {
         uint64_t mean_ns, stray_ns;
         uint32_t samples;
 };
 
-/* The first samples count alike; later ones an eighth each. */
 static inline void estimate_add(struct estimate *estimate, uint64_t sample_ns)
 {
-        int64_t weight = estimate->samples < 8 ? estimate->samples + 1 : 8;
+        int64_t weight = estimate->samples < ESTIMATE_FULL ? estimate->samples + 1 : ESTIMATE_FULL;
         int64_t off_ns = (int64_t)(sample_ns - estimate->mean_ns);
         int64_t stray_ns = estimate->samples ? (off_ns < 0 ? -off_ns : off_ns) : 0;
 
         estimate->mean_ns = (uint64_t)((int64_t)estimate->mean_ns + off_ns / weight);
         estimate->stray_ns = (uint64_t)((int64_t)estimate->stray_ns +
                                         (stray_ns - (int64_t)estimate->stray_ns) / weight);
-        if (estimate->samples < 8)
+        if (estimate->samples < ESTIMATE_FULL)
                 estimate->samples++;
 }
 

@@ -30,7 +30,8 @@ void credit_return(void)
                 add_relaxed(&lane->since_ns, spent * credit->piece_ns);
         }
         if (is_counted && unspent)
-                admit_refund(&lane->work->admit, unspent * credit->piece_ns, clock_now_ns());
+                admit_refund(&load_relaxed(&lane->work)->admit, unspent * credit->piece_ns,
+                             clock_now_ns());
         credit->granted = credit->unspent = 0;
         credit->lane = 0;
         credit->is_broken = false;
@@ -113,7 +114,7 @@ void credit_open(const struct passage *passage, const struct admit *admit)
 
 void credit_grant(const struct passage *passage)
 {
-        const struct admit *admit = &passage->lane->work->admit;
+        const struct admit *admit = &load_relaxed(&passage->lane->work)->admit;
         uint32_t pieces = passage->pieces - 1;
 
         credit_here = (struct credit){

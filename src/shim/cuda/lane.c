@@ -15,7 +15,11 @@
 #include "shim/cuda/timeline.h"
 
 #define PAGE_BYTES 4096u
-/* Who holds a lane of a context that is being destroyed is waited for so long. */
+/* All lanes have markers to come: a new one waits. */
+#define LANE_LOOKS 1000u
+#define LANE_LOOK_NS 1000000
+/* Who holds a lane of a context that is being destroyed is waited for so long; then it is that
+ * one's to bury. */
 #define FORGET_LOOKS 1000u
 #define FORGET_LOOK_NS 100000
 
@@ -106,7 +110,9 @@ static struct lane *lane_room(void)
                         continue;
                 if (!lane_try(lane))
                         continue;
-                if (lane->count) {
+                if (lane_is_gone(lane))
+                        lane_bury(lane);
+                if (lane_is_pending(lane)) {
                         lane_drop(lane);
                         continue;
                 }
@@ -128,6 +134,8 @@ static struct lane *lane_room(void)
 /* The lane is held: what its last stream has left goes. */
 static void lane_empty(struct lane *lane)
 {
+        struct work *work = load_relaxed(&lane->work);
+
         store_release(&lane->context, 0);
         for (uint32_t i = 0; i < LANE_MARKERS; i++) {
                 if (lane->event[i])
@@ -135,13 +143,26 @@ static void lane_empty(struct lane *lane)
                 lane->event[i] = NULL;
         }
         lane->first = 0;
-        lane->count = 0;
+        store_relaxed(&lane->count, 0);
         lane->has_last = false;
-        lock_take(&lane->work->lock);
+        lane->doubts = 0;
+        lane->retime_ns = 0;
+        lock_take(&work->lock);
         lane->piece = (struct estimate){ 0 };
-        lock_drop(&lane->work->lock);
+        lock_drop(&work->lock);
         store_relaxed(&lane->since, 0);
         store_relaxed(&lane->since_ns, 0);
+}
+
+/* Its events went with the context. */
+void lane_bury(struct lane *lane)
+{
+        for (uint32_t i = 0; i < LANE_MARKERS; i++)
+                lane->event[i] = NULL;
+        lane_give_up(lane);
+        lane_settle_since(lane);
+        store_relaxed(&lane->used_at_ns, 0);
+        lane_empty(lane);
 }
 
 static struct lane *lane_make(CUcontext context, CUstream stream, struct work *work)
@@ -155,7 +176,7 @@ static struct lane *lane_make(CUcontext context, CUstream stream, struct work *w
                 lane_empty(lane);
         }
         lane->stream = stream;
-        lane->work = work;
+        store_relaxed(&lane->work, work);
         lane->timeline = timeline_of(context);
         store_relaxed(&lane->used_at_ns, clock_now_ns());
         store_relaxed(&lane->key, stream_key(stream));
@@ -178,6 +199,38 @@ struct lane *lane_find(CUcontext context, CUstream stream, struct work *work)
         return lane;
 }
 
+struct lane *lane_await(CUcontext context, CUstream stream, struct work *work)
+{
+        struct lane *lane = lane_find(context, stream, work);
+
+        for (unsigned look = 0; !lane && look < LANE_LOOKS; look++) {
+                clock_sleep_ns(LANE_LOOK_NS);
+                lanes_reap(work);
+                lane = lane_find(context, stream, work);
+        }
+        return lane;
+}
+
+static bool lane_wait(struct lane *lane)
+{
+        for (unsigned look = 0; look < FORGET_LOOKS; look++) {
+                if (lane_try(lane))
+                        return true;
+                clock_sleep_ns(FORGET_LOOK_NS);
+        }
+        return false;
+}
+
+/* Nobody finds it any more. Who holds it may be about to let it go. */
+static void lane_leave(struct lane *lane)
+{
+        store_release(&lane->context, LANE_GONE);
+        if (!lane_try(lane))
+                return;
+        lane_bury(lane);
+        lane_drop(lane);
+}
+
 void lanes_forget(CUcontext context)
 {
         uint32_t high = context ? load_acquire(&lanes.high) : 0;
@@ -187,8 +240,10 @@ void lanes_forget(CUcontext context)
 
                 if (load_acquire(&lane->context) != key_of(context))
                         continue;
-                for (unsigned look = 0; look < FORGET_LOOKS && !lane_try(lane); look++)
-                        clock_sleep_ns(FORGET_LOOK_NS);
+                if (!lane_wait(lane)) {
+                        lane_leave(lane);
+                        continue;
+                }
                 lane_reap(lane);
                 lane_give_up(lane);
                 lane_settle_since(lane);

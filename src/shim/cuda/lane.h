@@ -44,6 +44,7 @@ struct work {
         _Atomic uint64_t busy_until_ns;
         _Atomic uint64_t lanes_used;  /* the last lane (low half), when the one before was used */
         _Atomic uint64_t mixed_at_ns; /* when work last went to another lane than before */
+        _Atomic uint64_t gated_ns;    /* waited for anything but work in flight, all together */
 
         struct lock lock; /* guards what follows */
         struct spans spans;
@@ -63,7 +64,9 @@ struct marker {
         bool is_graph;
         bool is_unknown;    /* was, when it was launched */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
-        uint64_t placed_ns; /* host's time */
+        uint64_t unseen_ns; /* the stream may have been idle so long in between */
+        uint64_t asked_ns;  /* host's time before it was recorded, ... */
+        uint64_t placed_ns; /* ... and after */
 };
 
 struct lane {
@@ -73,7 +76,10 @@ struct lane {
         CUstream stream;           /* with the default stream spelt out */
         struct work *_Atomic work; /* others may look */
         struct timeline *timeline; /* NULL: no events to be had */
-        uint64_t began_ns;         /* then: host's time of the first launch since it was idle */
+        /* Then, by the host's clock: the first launch since it was idle, when it was last seen not
+           to be, and work->gated_ns at that first launch; and when to try events again. */
+        uint64_t began_ns, working_ns, gated_ns;
+        uint64_t retime_ns;
         _Atomic uint64_t used_at_ns;
 
         /* Launched since the newest marker. */
@@ -85,7 +91,10 @@ struct lane {
         struct marker marker[LANE_MARKERS];
         uint32_t first;         /* markers to come, oldest first */
         _Atomic uint32_t count; /* others may look */
-        bool has_last;
+        uint32_t doubts;        /* intervals in a row that were not believed */
+        uint64_t busy_ns;       /* host's time when it was last known to have a marker to come, */
+        uint64_t unpassed_ns;   /* and when the oldest of them was last seen not to be passed */
+        bool has_last, is_last_moved; /* (shim/stamp.h) */
         _Atomic int64_t last_ns; /* of the newest marker passed; while there are others, no later
                                     interval begins before it */
         struct estimate piece;   /* others may look: written under the work's lock */
@@ -96,6 +105,9 @@ struct work *work_of(int row);
 
 /* The lane of a stream (default streams spelt out) in a context that is its own; NULL: too many. */
 struct lane *lane_find(CUcontext context, CUstream stream, struct work *work);
+
+/* The same, and waits for one for a second. */
+struct lane *lane_await(CUcontext context, CUstream stream, struct work *work);
 
 bool lane_try(struct lane *lane);
 void lane_drop(struct lane *lane);
@@ -109,14 +121,14 @@ void lanes_reap(struct work *work);
 /* A marker is still to come. */
 static inline bool lane_is_pending(const struct lane *lane)
 {
-        return lane->count > 0;
+        return load_relaxed(&lane->count) > 0;
 }
 
 /* It was idle or measured before, and now something that was put in it in between holds it: a wait
  * for a word or an event, perhaps. */
 static inline bool lane_is_blocked(const struct lane *lane)
 {
-        return lane->has_last && lane->count > 0 && !lane->marker[lane->first].is_end;
+        return lane->has_last && lane_is_pending(lane) && !lane->marker[lane->first].is_end;
 }
 
 /* When the oldest of them was placed; 0: there is none. */
@@ -127,7 +139,7 @@ uint64_t lane_oldest_ns(const struct lane *lane);
 bool lane_mark(struct lane *lane, const struct marker *end);
 
 /* From a marker in an idle stream to the launch after it, which took the host until now: for so
- * long the stream stayed idle. */
+ * long the stream stayed idle, as far as that is believed (shim/stamp.h). */
 uint64_t lane_lead_ns(struct lane *lane);
 
 /* Nothing that was launched on the device is still to be measured or charged. */
@@ -136,10 +148,14 @@ bool lanes_are_done(const struct work *work);
 /* Launches since the newest marker: all of them are charged at the average and forgotten. */
 void lane_settle_since(struct lane *lane);
 
-/* Without events: the lane is idle, and what was launched since took at most until now. A launch
- * waits for the one before it then, so that is nearly what it took; a program that comes back later
- * is believed to have been as long as twice the average. */
-void lane_settle_untimed(struct lane *lane);
+/* Without events: a launch comes. */
+void lane_begin_untimed(struct lane *lane);
+
+/* Without events, else nothing: the lane is idle, or it is not. What was launched since took at
+ * least until it was last seen to work and at most until now. A launch waits for the one before it
+ * then, so that is nearly what it took; where the program waited at the gate, or comes back later,
+ * it is the average, or as long as twice that. Now and then events are tried again. */
+void lane_look_untimed(struct lane *lane, bool is_idle);
 
 /* What is expected of a launch. */
 struct expected {

@@ -19,7 +19,8 @@ void lanes_reap(struct work *work)
         for (uint32_t i = 0; i < high; i++) {
                 struct lane *lane = &lanes.lane[i];
 
-                if (!load_acquire(&lane->context) || lane->work != work || !lane_try(lane))
+                if (!load_acquire(&lane->context) || load_relaxed(&lane->work) != work ||
+                    !lane_try(lane))
                         continue;
                 if (load_acquire(&lane->context))
                         lane_reap(lane);
@@ -32,8 +33,10 @@ bool lanes_are_done(const struct work *work)
         uint32_t high = load_acquire(&lanes.high);
 
         for (uint32_t i = 0; i < high; i++) {
-                if (lanes.lane[i].work == work &&
-                    (lanes.lane[i].count || load_relaxed(&lanes.lane[i].since)))
+                const struct lane *lane = &lanes.lane[i];
+
+                if (load_relaxed(&lane->work) == work &&
+                    (lane_is_pending(lane) || load_relaxed(&lane->since)))
                         return false;
         }
         return true;
@@ -46,7 +49,9 @@ static bool has_markers(const struct work *work)
         uint32_t high = load_acquire(&lanes.high);
 
         for (uint32_t i = 0; i < high; i++) {
-                if (lanes.lane[i].work == work && lanes.lane[i].count)
+                const struct lane *lane = &lanes.lane[i];
+
+                if (load_relaxed(&lane->work) == work && lane_is_pending(lane))
                         return true;
         }
         return false;
@@ -60,9 +65,12 @@ static void settle_tails(struct work *work)
         for (uint32_t i = 0; i < high; i++) {
                 struct lane *lane = &lanes.lane[i];
 
-                if (lane->work != work || !load_relaxed(&lane->since) || !lane_try(lane))
+                if (load_relaxed(&lane->work) != work || !load_relaxed(&lane->since) ||
+                    !lane_try(lane))
                         continue;
-                if (load_acquire(&lane->context) && !lane->count && lane->timeline)
+                if (lane_is_gone(lane))
+                        lane_bury(lane);
+                if (load_acquire(&lane->context) && !lane_is_pending(lane) && lane->timeline)
                         lane_settle_since(lane);
                 lane_drop(lane);
         }

@@ -10,19 +10,25 @@
 #include "shim/cuda/lanes.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/timeline.h"
+#include "shim/stamp.h"
 
 /* Of a launch, and of a graph in launches, before any was measured. */
 #define UNKNOWN_NS UINT64_C(50000)
 #define UNKNOWN_GRAPH_PIECES 16u
 /* How far back "of late" goes. */
 #define LATE_NS UINT64_C(100000000)
+/* The host is away between two lines of ours no longer than this if nothing holds it up. */
+#define AWAY_NS UINT64_C(100000)
+/* Without events for so long, then they are tried again; so long an anchor may be to come. */
+#define RETIME_NS UINT64_C(1000000000)
 
 /* -- What work took --------------------------------------------------------------------------- */
 
 /* Of launches one after the other, whichever they are; under the work's lock. */
 static struct expected expect_any(const struct lane *lane)
 {
-        const struct estimate *piece = lane->piece.samples ? &lane->piece : &lane->work->piece;
+        const struct estimate *piece =
+                lane->piece.samples ? &lane->piece : &load_relaxed(&lane->work)->piece;
         struct expected expected = { .estimate = *piece, .is_unknown = !lane->piece.samples };
 
         if (!piece->samples)
@@ -40,6 +46,12 @@ static struct expected expect_one(struct lane *lane, uint64_t what, bool is_grap
                 cost = cost_of(what);
         if (!what || (!lane->timeline && !is_graph))
                 return expected;
+        if (!lane->timeline) {
+                expected.is_own = true;
+                if (expected.is_unknown)
+                        expected.estimate.mean_ns *= UNKNOWN_GRAPH_PIECES;
+                return expected;
+        }
         expected.is_unknown = !cost.estimate.samples;
         expected.is_own = is_graph || expected.is_unknown || cost_is_long(&cost);
         expected.is_pending = cost.pending > 0;
@@ -52,7 +64,7 @@ static struct expected expect_one(struct lane *lane, uint64_t what, bool is_grap
 
 struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph)
 {
-        struct work *work = lane->work;
+        struct work *work = load_relaxed(&lane->work);
         struct expected expected;
 
         lock_take(&work->lock);
@@ -69,9 +81,9 @@ struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph)
 
 uint32_t lane_unknown(const struct lane *lane)
 {
-        uint32_t unknown = 0;
+        uint32_t unknown = 0, count = load_relaxed(&lane->count);
 
-        for (uint32_t i = 0; i < lane->count; i++)
+        for (uint32_t i = 0; i < count; i++)
                 unknown += lane->marker[(lane->first + i) % LANE_MARKERS].is_unknown;
         return unknown;
 }
@@ -82,27 +94,9 @@ void lane_settle_since(struct lane *lane)
         uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
 
         if (pieces)
-                admit_settle(&lane->work->admit, paid_ns,
+                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns,
                              pieces * lane_expect(lane, 0, false).estimate.mean_ns, pieces,
                              clock_now_ns());
-}
-
-void lane_settle_untimed(struct lane *lane)
-{
-        uint32_t pieces = swap_acq_rel(&lane->since, 0);
-        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
-        uint64_t now_ns = clock_now_ns();
-        uint64_t took_ns = now_ns - lane->began_ns;
-
-        if (!pieces)
-                return;
-        lock_take(&lane->work->lock);
-        if (lane->piece.samples && took_ns > 2 * lane->piece.mean_ns * pieces)
-                took_ns = 2 * lane->piece.mean_ns * pieces;
-        estimate_add(&lane->piece, took_ns / pieces);
-        lock_drop(&lane->work->lock);
-        admit_settle(&lane->work->admit, paid_ns, took_ns, pieces, now_ns);
-        add_relaxed(&lane->work->settled, 1);
 }
 
 /* No lane will tell of anything before this. Under the work's lock. */
@@ -114,30 +108,55 @@ static int64_t watermark(const struct work *work, int64_t at_ns)
                 const struct lane *lane = &lanes.lane[i];
                 int64_t last_ns = load_relaxed(&lane->last_ns);
 
-                if (lane->work == work && lane->count && last_ns < at_ns)
+                if (load_relaxed(&lane->work) == work && lane_is_pending(lane) && last_ns < at_ns)
                         at_ns = last_ns;
         }
         return at_ns;
 }
 
-static void measured(struct lane *lane, const struct marker *marker, int64_t from_ns, int64_t to_ns)
+/* What the work before the marker took. */
+static uint64_t judged(struct lane *lane, const struct marker *marker, const struct stamp *to,
+                       bool *is_sure)
 {
-        struct work *work = lane->work;
-        uint64_t length_ns = to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
-        bool is_one_of_many =
-                !marker->is_graph && marker->pieces && (!marker->what || length_ns <= COST_LONG_NS);
-        uint64_t took_ns;
+        int64_t from_ns = load_relaxed(&lane->last_ns);
+        struct sample sample = {
+                .apart_ns = to->at_ns > from_ns ? (uint64_t)(to->at_ns - from_ns) : 0,
+                .lead_ns = marker->lead_ns,
+                .unseen_ns = marker->unseen_ns,
+                .paid_ns = marker->paid_ns,
+                .is_moved = lane->is_last_moved || to->is_moved,
+        };
 
-        if (marker->what)
-                cost_learn(marker->what, marker->age, length_ns);
-        lock_take(&work->lock);
-        took_ns = spans_add(&work->spans, from_ns, to_ns);
-        work->length_ns += length_ns;
+        return sample_took_ns(&sample, &lane->doubts, is_sure);
+}
+
+/* What of an interval nothing else covered; under the work's lock. */
+static uint64_t cover(struct work *work, int64_t from_ns, int64_t to_ns)
+{
+        uint64_t took_ns = spans_add(&work->spans, from_ns, to_ns);
+
+        work->length_ns += (uint64_t)(to_ns - from_ns);
         work->alone_ns += took_ns;
         if (work->length_ns > LATE_NS) {
                 work->length_ns /= 2;
                 work->alone_ns /= 2;
         }
+        return took_ns;
+}
+
+static void measured(struct lane *lane, const struct marker *marker, const struct stamp *to)
+{
+        struct work *work = load_relaxed(&lane->work);
+        bool is_sure;
+        uint64_t length_ns = judged(lane, marker, to, &is_sure);
+        bool is_one_of_many = is_sure && !marker->is_graph && marker->pieces &&
+                              (!marker->what || length_ns <= COST_LONG_NS);
+        uint64_t took_ns;
+
+        if (marker->what && is_sure)
+                cost_learn(marker->what, marker->age, length_ns);
+        lock_take(&work->lock);
+        took_ns = cover(work, to->at_ns - (int64_t)length_ns, to->at_ns);
         if (is_one_of_many) {
                 estimate_add(&lane->piece, length_ns / marker->pieces);
                 estimate_add(&work->piece, length_ns / marker->pieces);
@@ -146,17 +165,22 @@ static void measured(struct lane *lane, const struct marker *marker, int64_t fro
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
 }
 
+/* The newest marker's place; the one before the first where there is none. */
+static uint32_t newest(const struct lane *lane)
+{
+        return (lane->first + load_relaxed(&lane->count) + LANE_MARKERS - 1) % LANE_MARKERS;
+}
+
 /* The host may be held up after the launch: what the quickest of late took. */
 uint64_t lane_lead_ns(struct lane *lane)
 {
-        uint32_t newest = (lane->first + lane->count - 1) % LANE_MARKERS;
-        struct work *work = lane->work;
+        struct work *work = load_relaxed(&lane->work);
         uint64_t now_ns = clock_now_ns();
         uint64_t took_ns;
 
-        if (!lane->count)
+        if (!lane_is_pending(lane))
                 return 0;
-        took_ns = now_ns - lane->marker[newest].placed_ns;
+        took_ns = now_ns - lane->marker[newest(lane)].placed_ns;
         lock_take(&work->lock);
         work->launch_ns += work->launch_ns / 16 + 1;
         if (took_ns < work->launch_ns || work->launch_ns == 1)
@@ -170,68 +194,176 @@ uint64_t lane_lead_ns(struct lane *lane)
 static void take_off(struct lane *lane)
 {
         const struct marker *marker = &lane->marker[lane->first];
+        struct work *work = load_relaxed(&lane->work);
 
         if (marker->what)
                 cost_end(marker->what, marker->age);
-        add_relaxed(&lane->work->in_flight_ns, -marker->paid_ns);
-        add_relaxed(&lane->work->settled, 1);
+        add_relaxed(&work->in_flight_ns, -marker->paid_ns);
+        add_relaxed(&work->settled, 1);
         lane->first = (lane->first + 1) % LANE_MARKERS;
-        lane->count--;
+        /* Only who holds the lane changes it. */
+        store_relaxed(&lane->count, load_relaxed(&lane->count) - 1);
 }
 
-/* The oldest marker was passed at `at_ns` of the timeline. */
-static void passed(struct lane *lane, int64_t at_ns)
+/* The oldest marker was passed then. */
+static void passed(struct lane *lane, const struct stamp *stamp)
 {
-        struct work *work = lane->work;
+        struct work *work = load_relaxed(&lane->work);
         const struct marker *marker = &lane->marker[lane->first];
 
         if (marker->is_end && lane->has_last)
-                measured(lane, marker, load_relaxed(&lane->last_ns) + (int64_t)marker->lead_ns,
-                         at_ns);
+                measured(lane, marker, stamp);
         else if (marker->is_end)
                 admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
                              clock_now_ns());
-        store_relaxed(&lane->last_ns, at_ns);
+        store_relaxed(&lane->last_ns, stamp->at_ns);
+        lane->is_last_moved = stamp->is_moved;
         lane->has_last = true;
         take_off(lane);
         lock_take(&work->lock);
-        if (work->latest_ns < at_ns)
-                work->latest_ns = at_ns;
+        if (work->latest_ns < stamp->at_ns)
+                work->latest_ns = stamp->at_ns;
         spans_forget(&work->spans, watermark(work, work->latest_ns));
         lock_drop(&work->lock);
 }
 
-/* The driver does not tell times any more (the device is lost, say): what was paid is what it
- * took. */
+static void begin_untimed(struct lane *lane, uint64_t now_ns)
+{
+        lane->began_ns = lane->working_ns = now_ns;
+        lane->gated_ns = load_relaxed(&load_relaxed(&lane->work)->gated_ns);
+}
+
+/* The driver does not tell times any more (the device is lost, say): what was paid is what it took,
+ * and what was launched since the last marker is told by the host's clock. */
 void lane_give_up(struct lane *lane)
 {
+        struct work *work = load_relaxed(&lane->work);
+        uint64_t now_ns = clock_now_ns();
+
         lane->timeline = NULL;
-        while (lane->count) {
+        lane->retime_ns = now_ns + RETIME_NS;
+        begin_untimed(lane, now_ns);
+        lane->has_last = false;
+        while (lane_is_pending(lane)) {
                 const struct marker *marker = &lane->marker[lane->first];
 
                 if (marker->is_end)
-                        admit_settle(&lane->work->admit, marker->paid_ns, marker->paid_ns,
-                                     marker->pieces, clock_now_ns());
+                        admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
+                                     now_ns);
                 take_off(lane);
         }
+        lane->first = 0;
+}
+
+/* The driver told what is no time: what it told before is not to be built on. */
+static void disbelieve(struct lane *lane)
+{
+        struct work *work = load_relaxed(&lane->work);
+
+        lane_give_up(lane);
+        lock_take(&work->lock);
+        lane->piece = work->piece = (struct estimate){ 0 };
+        lock_drop(&work->lock);
+}
+
+static CUresult read_oldest(struct lane *lane, uint64_t now_ns, struct stamp *ret)
+{
+        const struct marker *marker = &lane->marker[lane->first];
+        CUevent event = lane->event[lane->first];
+        uint64_t least_ns = marker->asked_ns;
+        CUresult rc = real.cuEventQuery(event);
+
+        if (rc == CUDA_ERROR_NOT_READY)
+                lane->busy_ns = lane->unpassed_ns = now_ns;
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (least_ns < lane->unpassed_ns)
+                least_ns = lane->unpassed_ns;
+        rc = timeline_read(lane->timeline, event, least_ns, ret);
+        /* Then it is the anchor that is to come. */
+        return rc == CUDA_ERROR_NOT_READY && now_ns - marker->placed_ns > RETIME_NS
+                       ? CUDA_ERROR_UNKNOWN
+                       : rc;
 }
 
 void lane_reap(struct lane *lane)
 {
-        int64_t at_ns;
+        struct stamp stamp;
 
-        while (lane->count && lane->timeline) {
-                CUevent event = lane->event[lane->first];
-                CUresult rc = real.cuEventQuery(event);
+        if (lane_is_gone(lane)) {
+                lane_bury(lane);
+                return;
+        }
+        while (lane_is_pending(lane) && lane->timeline) {
+                uint64_t now_ns = clock_now_ns();
+                CUresult rc = read_oldest(lane, now_ns, &stamp);
 
-                if (rc == CUDA_SUCCESS)
-                        rc = timeline_read(lane->timeline, event, &at_ns);
                 if (rc == CUDA_ERROR_NOT_READY)
                         return;
                 if (rc == CUDA_SUCCESS)
-                        passed(lane, at_ns);
+                        passed(lane, &stamp);
                 else
-                        lane_give_up(lane);
+                        disbelieve(lane);
+        }
+}
+
+/* -- Without events --------------------------------------------------------------------------- */
+
+void lane_begin_untimed(struct lane *lane)
+{
+        if (!load_relaxed(&lane->since))
+                begin_untimed(lane, clock_now_ns());
+}
+
+/* Under the work's lock. */
+static uint64_t untimed_ns(const struct lane *lane, uint32_t pieces, uint64_t now_ns)
+{
+        uint64_t gated_ns = load_relaxed(&load_relaxed(&lane->work)->gated_ns) - lane->gated_ns;
+        uint64_t least_ns = lane->working_ns - lane->began_ns;
+        uint64_t most_ns = now_ns - lane->began_ns;
+        uint64_t mean_ns = lane->piece.mean_ns * pieces;
+        uint64_t took_ns = most_ns - (gated_ns < most_ns ? gated_ns : most_ns);
+
+        if (took_ns < mean_ns)
+                took_ns = mean_ns < most_ns ? mean_ns : most_ns;
+        if (lane->piece.samples && took_ns > 2 * mean_ns + UNKNOWN_NS)
+                took_ns = 2 * mean_ns + UNKNOWN_NS;
+        return took_ns > least_ns ? took_ns : least_ns;
+}
+
+static void settle_untimed(struct lane *lane, uint64_t now_ns)
+{
+        uint32_t pieces = swap_acq_rel(&lane->since, 0);
+        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+        struct work *work = load_relaxed(&lane->work);
+        uint64_t took_ns;
+
+        if (!pieces)
+                return;
+        lock_take(&work->lock);
+        took_ns = untimed_ns(lane, pieces, now_ns);
+        estimate_add(&lane->piece, took_ns / pieces);
+        took_ns = cover(work, (int64_t)lane->began_ns, (int64_t)(lane->began_ns + took_ns));
+        lock_drop(&work->lock);
+        admit_settle(&work->admit, paid_ns, took_ns, pieces, now_ns);
+        add_relaxed(&work->settled, 1);
+}
+
+void lane_look_untimed(struct lane *lane, bool is_idle)
+{
+        uint64_t now_ns;
+
+        if (lane->timeline)
+                return;
+        now_ns = clock_now_ns();
+        if (!is_idle) {
+                lane->working_ns = now_ns;
+                return;
+        }
+        settle_untimed(lane, now_ns);
+        if (now_ns >= lane->retime_ns && !lane_is_gone(lane)) {
+                lane->timeline = timeline_of(lane_context(lane));
+                lane->retime_ns = now_ns + RETIME_NS;
         }
 }
 
@@ -239,21 +371,18 @@ void lane_reap(struct lane *lane)
 
 uint64_t lane_oldest_ns(const struct lane *lane)
 {
-        return lane->count ? lane->marker[lane->first].placed_ns : 0;
+        return lane_is_pending(lane) ? lane->marker[lane->first].placed_ns : 0;
 }
 
 /* The event of the next marker; NULL: there is none. */
 static CUevent marker_event(struct lane *lane)
 {
-        uint32_t next = (lane->first + lane->count) % LANE_MARKERS;
+        uint32_t next = (newest(lane) + 1) % LANE_MARKERS;
         CUcontext popped;
 
-        if (!lane->timeline || lane->count == LANE_MARKERS)
-                return NULL;
         if (lane->event[next])
                 return lane->event[next];
-        if (real.cuCtxPushCurrent_v2((CUcontext)(uintptr_t)load_relaxed(&lane->context)) !=
-            CUDA_SUCCESS)
+        if (real.cuCtxPushCurrent_v2(lane_context(lane)) != CUDA_SUCCESS)
                 return NULL;
         if (real.cuEventCreate(&lane->event[next], CU_EVENT_DEFAULT) != CUDA_SUCCESS)
                 lane->event[next] = NULL;
@@ -261,26 +390,57 @@ static CUevent marker_event(struct lane *lane)
         return lane->event[next];
 }
 
-bool lane_mark(struct lane *lane, const struct marker *end)
+/* The host was away since it last knew that the stream works: unless the newest marker is to come
+ * even now, it may have been idle meanwhile. */
+static uint64_t unseen_ns(const struct lane *lane, uint64_t now_ns)
 {
-        CUevent event = marker_event(lane);
-        struct marker *marker;
+        uint64_t away_ns = now_ns - lane->busy_ns;
 
-        if (!event || real.cuEventRecord(event, lane->stream) != CUDA_SUCCESS)
-                return false;
-        marker = &lane->marker[(lane->first + lane->count) % LANE_MARKERS];
+        return away_ns < AWAY_NS ||
+                               real.cuEventQuery(lane->event[newest(lane)]) == CUDA_ERROR_NOT_READY
+                       ? 0
+                       : away_ns;
+}
+
+/* It was recorded. */
+static void put_marker(struct lane *lane, const struct marker *end, uint64_t asked_ns)
+{
+        struct work *work = load_relaxed(&lane->work);
+        struct marker *marker = &lane->marker[(newest(lane) + 1) % LANE_MARKERS];
+
         *marker = end ? *end : (struct marker){ 0 };
         marker->is_end = end != NULL;
+        marker->asked_ns = asked_ns;
         marker->placed_ns = clock_now_ns();
-        if (!lane->count) {
-                lock_take(&lane->work->lock);
-                if (load_relaxed(&lane->last_ns) < lane->work->latest_ns && !end)
-                        store_relaxed(&lane->last_ns, lane->work->latest_ns);
-                lock_drop(&lane->work->lock);
+        if (end && lane_is_pending(lane))
+                marker->unseen_ns = unseen_ns(lane, marker->placed_ns);
+        if (!end && !lane_is_pending(lane)) {
+                lock_take(&work->lock);
+                if (load_relaxed(&lane->last_ns) < work->latest_ns)
+                        store_relaxed(&lane->last_ns, work->latest_ns);
+                lock_drop(&work->lock);
         }
-        lane->count++;
+        lane->busy_ns = marker->placed_ns;
+        store_relaxed(&lane->count, load_relaxed(&lane->count) + 1);
         if (marker->what)
                 marker->age = cost_begin(marker->what);
-        add_relaxed(&lane->work->in_flight_ns, marker->paid_ns);
-        return true;
+        add_relaxed(&work->in_flight_ns, marker->paid_ns);
+}
+
+bool lane_mark(struct lane *lane, const struct marker *end)
+{
+        uint64_t asked_ns = clock_now_ns();
+        CUevent event;
+
+        if (!lane->timeline || load_relaxed(&lane->count) == LANE_MARKERS)
+                return false;
+        event = marker_event(lane);
+        if (event && real.cuEventRecord(event, lane->stream) == CUDA_SUCCESS) {
+                put_marker(lane, end, asked_ns);
+                return true;
+        }
+        /* Those that there are may be enough. */
+        if (event || !lane_is_pending(lane))
+                lane_give_up(lane);
+        return false;
 }

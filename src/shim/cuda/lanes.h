@@ -18,7 +18,24 @@ struct lanes {
 
 extern struct lanes lanes;
 
+/* Its context was destroyed while somebody held it: whoever gets hold of it next buries it. */
+#define LANE_GONE UINT64_MAX
+
+static inline bool lane_is_gone(const struct lane *lane)
+{
+        return load_acquire(&lane->context) == LANE_GONE;
+}
+
+/* Of one that is not gone. */
+static inline CUcontext lane_context(const struct lane *lane)
+{
+        return (CUcontext)(uintptr_t)load_relaxed(&lane->context);
+}
+
 /* The lane is held: its markers are not waited for, and what was paid is what it took. */
 void lane_give_up(struct lane *lane);
+
+/* The lane is held, and gone: free again. The driver is not asked for anything. */
+void lane_bury(struct lane *lane);
 
 #endif

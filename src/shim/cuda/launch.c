@@ -41,9 +41,6 @@
 #define QUIET_MOST_NS UINT64_C(60000000000)
 #define QUIET_DOUBLES 4u
 #define ESCAPE_DOUBLES 8u
-/* All lanes have markers to come: a new one waits. */
-#define LANE_LOOKS 1000u
-#define LANE_LOOK_NS 1000000
 
 /* -- Asking the driver ------------------------------------------------------------------------ */
 
@@ -112,7 +109,7 @@ static uint32_t sample_gap(uint64_t mean)
 }
 
 /* How many may go before the next passage. */
-static uint32_t most_pieces(const struct scene *scene, const struct way *way)
+static uint32_t pieces_ahead(const struct scene *scene, const struct way *way)
 {
         uint64_t mean_ns = scene->expected.estimate.mean_ns ? scene->expected.estimate.mean_ns : 1;
         uint64_t gap;
@@ -130,8 +127,16 @@ static uint32_t most_pieces(const struct scene *scene, const struct way *way)
         return sample_gap(gap < SAMPLE_PIECES ? gap : SAMPLE_PIECES);
 }
 
-/* The window is full, whatever the sums say: what is in flight takes longer than anybody thought.
- */
+/* Few while little was measured: one value alone may be wrong. */
+static uint32_t most_pieces(const struct scene *scene, const struct way *way)
+{
+        uint32_t pieces = pieces_ahead(scene, way), samples = scene->lane->piece.samples;
+        uint32_t most = samples < ESTIMATE_FULL ? 1u << samples : ADMIT_PIECES;
+
+        return pieces < most ? pieces : most;
+}
+
+/* The window is full, whatever the sums say: what is in flight takes longer than was thought. */
 static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t now_ns)
 {
         uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
@@ -158,9 +163,8 @@ static void scene_look(struct scene *scene, const struct way *way)
                 scene->is_blocked = lane_is_blocked(lane);
                 scene->is_busy = !scene->is_pending &&
                                  real.cuStreamQuery(way->stream) == CUDA_ERROR_NOT_READY;
+                lane_look_untimed(lane, !scene->is_busy);
         }
-        if (scene->is_held && !lane->timeline && !scene->is_busy)
-                lane_settle_untimed(lane);
         scene->expected = lane_expect(lane, way->what, way->is_graph);
 }
 
@@ -182,8 +186,7 @@ static void note_lane(struct scene *scene, uint64_t now_ns)
  * once, and twice, waits longer the next time. */
 static uint64_t quiet_limit_ns(const struct scene *scene, uint64_t in_flight_ns)
 {
-        /* Another one of the kind is under way, whatever was thought of that when it was launched.
-         */
+        /* Another one is under way, whatever was thought of it when it was launched. */
         uint64_t should_ns =
                 in_flight_ns + (scene->expected.is_pending ? scene->expected.estimate.mean_ns : 0);
         bool is_behind = scene->expected.is_unknown && scene->is_pending;
@@ -239,6 +242,7 @@ static uint32_t escape_pieces(const struct scene *scene, const struct way *way)
 static void scene_wait(struct scene *scene, const struct admit_answer *answer)
 {
         struct lane *lane = scene->lane;
+        uint64_t began_ns;
 
         if (scene->is_held && scene->is_pending && !scene->is_broken &&
             load_relaxed(&lane->since)) {
@@ -257,7 +261,10 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
         scene->is_held = false;
         if (answer->reason != ADMIT_WINDOW && lanes_are_done(scene->work))
                 admit_yield(&scene->work->admit, clock_now_ns());
+        began_ns = clock_now_ns();
         clock_wait(answer->word, answer->seen, answer->deadline_ns);
+        if (answer->reason != ADMIT_WINDOW)
+                add_relaxed(&scene->work->gated_ns, clock_now_ns() - began_ns);
         lanes_reap(scene->work);
 }
 
@@ -374,7 +381,7 @@ static void place_markers(struct passage *passage, const struct scene *scene)
                 return;
         }
         if (!lane->timeline) {
-                lane->began_ns = clock_now_ns();
+                lane_begin_untimed(lane);
                 return;
         }
         lane_settle_since(lane);
@@ -382,18 +389,6 @@ static void place_markers(struct passage *passage, const struct scene *scene)
                 return;
         passage->is_first = !scene->is_busy && !scene->is_pending;
         passage->ends = passage->is_first || must_end(passage, scene);
-}
-
-static struct lane *find_lane(CUcontext context, const struct way *way, struct work *work)
-{
-        struct lane *lane = lane_find(context, way->stream, work);
-
-        for (unsigned look = 0; !lane && look < LANE_LOOKS; look++) {
-                clock_sleep_ns(LANE_LOOK_NS);
-                lanes_reap(work);
-                lane = lane_find(context, way->stream, work);
-        }
-        return lane;
 }
 
 static void note_granted(struct work *work, uint64_t granted_ns)
@@ -414,7 +409,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, CUcont
 
         if (is_capturing(way->stream))
                 return;
-        scene.lane = find_lane(context, way, work);
+        scene.lane = lane_await(context, way->stream, work);
         if (!scene.lane)
                 return;
         note_lane(&scene, clock_now_ns());
@@ -479,7 +474,7 @@ CUresult passage_end(struct passage *passage, CUresult rc)
                               .is_unknown = passage->is_unknown };
 
         if (lane && rc != CUDA_SUCCESS) {
-                admit_refund(&lane->work->admit, passage->pieces * passage->piece_ns,
+                admit_refund(&load_relaxed(&lane->work)->admit, passage->pieces * passage->piece_ns,
                              clock_now_ns());
         } else if (lane) {
                 if (passage->is_first)

@@ -18,15 +18,17 @@
 #define PAGE_BYTES 4096u
 #define TIMES_BYTES 8192u
 #define RENEW_NS INT64_C(1000000000)
-#define MS_NS 1000000.0
+/* The host was held up for longer while it recorded an anchor: once more, a few times. */
+#define ANCHOR_NS UINT64_C(100000)
+#define ANCHOR_TRIES 4u
 
 struct timeline {
         struct lock lock;
         _Atomic uint64_t context; /* 0 = free */
         CUstream stream;
         CUevent event[2];
-        unsigned base;    /* times are told from this one, ... */
-        int64_t base_ns;  /* ... which was passed then */
+        unsigned base; /* times are told from this one, ... */
+        struct anchor anchor;
         bool is_renewing; /* the other one was recorded */
 };
 
@@ -41,18 +43,56 @@ static union {
 
 _Static_assert(sizeof(times) == TIMES_BYTES, "whole pages, so that the kernel can wipe them");
 
+/* An event is passed after it was asked for, and at once: as exact as that call was short. */
+static bool drop_anchor(struct timeline *timeline, bool is_again)
+{
+        timeline->is_renewing = false;
+        for (unsigned i = 0; i < ANCHOR_TRIES; i++) {
+                uint64_t asked_ns = clock_now_ns();
+
+                if (real.cuEventRecord(timeline->event[timeline->base], timeline->stream) !=
+                    CUDA_SUCCESS)
+                        return false;
+                timeline->anchor = is_again ? anchor_again((int64_t)asked_ns)
+                                            : (struct anchor){ .base_ns = (int64_t)asked_ns };
+                if (clock_now_ns() - asked_ns < ANCHOR_NS)
+                        break;
+        }
+        return true;
+}
+
+/* What there is of it. */
+static void end_events(struct timeline *timeline)
+{
+        for (unsigned i = 0; i < 2; i++) {
+                if (timeline->event[i])
+                        real.cuEventDestroy_v2(timeline->event[i]);
+                timeline->event[i] = NULL;
+        }
+        if (timeline->stream)
+                real.cuStreamDestroy_v2(timeline->stream);
+        timeline->stream = NULL;
+}
+
+static bool make_event(CUevent *ret)
+{
+        bool is_made = real.cuEventCreate(ret, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
+
+        if (!is_made)
+                *ret = NULL;
+        return is_made;
+}
+
 static bool make_events(struct timeline *timeline)
 {
-        if (real.cuStreamCreate(&timeline->stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-                return false;
-        for (unsigned i = 0; i < 2; i++) {
-                if (real.cuEventCreate(&timeline->event[i], CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-                        return false;
-        }
         timeline->base = 0;
-        timeline->is_renewing = false;
-        timeline->base_ns = (int64_t)clock_now_ns();
-        return real.cuEventRecord(timeline->event[0], timeline->stream) == CUDA_SUCCESS;
+        if (real.cuStreamCreate(&timeline->stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+                timeline->stream = NULL;
+        else if (make_event(&timeline->event[0]) && make_event(&timeline->event[1]) &&
+                 drop_anchor(timeline, false))
+                return true;
+        end_events(timeline);
+        return false;
 }
 
 static struct timeline *look(uint64_t context)
@@ -103,8 +143,8 @@ static CUresult between(CUevent from, CUevent to, int64_t *ret_ns)
         float ms = 0;
         CUresult rc = real.cuEventElapsedTime(&ms, from, to);
 
-        if (rc == CUDA_SUCCESS)
-                *ret_ns = (int64_t)(ms * MS_NS);
+        if (rc == CUDA_SUCCESS && !stamp_ns(ms, ret_ns))
+                rc = CUDA_ERROR_UNKNOWN;
         return rc;
 }
 
@@ -119,24 +159,27 @@ static void renew(struct timeline *timeline)
                 timeline->is_renewing = real.cuEventRecord(to, timeline->stream) == CUDA_SUCCESS;
         } else if (real.cuEventQuery(to) == CUDA_SUCCESS &&
                    between(from, to, &apart_ns) == CUDA_SUCCESS) {
-                timeline->base_ns += apart_ns;
+                timeline->anchor.base_ns += apart_ns;
                 timeline->base = !timeline->base;
                 timeline->is_renewing = false;
         }
 }
 
-CUresult timeline_read(struct timeline *timeline, CUevent event, int64_t *ret_ns)
+CUresult timeline_read(struct timeline *timeline, CUevent event, uint64_t asked_ns,
+                       struct stamp *ret)
 {
         int64_t apart_ns;
         CUresult rc;
 
         lock_take(&timeline->lock);
         rc = between(timeline->event[timeline->base], event, &apart_ns);
-        if (rc == CUDA_SUCCESS) {
-                *ret_ns = timeline->base_ns + apart_ns;
-                if (apart_ns > RENEW_NS || timeline->is_renewing)
-                        renew(timeline);
-        }
+        if (rc == CUDA_SUCCESS && !anchor_place(&timeline->anchor, apart_ns, (int64_t)asked_ns,
+                                                (int64_t)clock_now_ns(), ret))
+                rc = CUDA_ERROR_UNKNOWN;
+        if (rc == CUDA_SUCCESS && (apart_ns > RENEW_NS || timeline->is_renewing))
+                renew(timeline);
+        else if (rc == CUDA_ERROR_UNKNOWN)
+                drop_anchor(timeline, true);
         lock_drop(&timeline->lock);
         return rc;
 }
@@ -147,8 +190,6 @@ void timeline_forget(CUcontext context)
 
         if (!timeline || !context)
                 return;
-        for (unsigned i = 0; i < 2; i++)
-                real.cuEventDestroy_v2(timeline->event[i]);
-        real.cuStreamDestroy_v2(timeline->stream);
+        end_events(timeline);
         store_release(&timeline->context, 0);
 }

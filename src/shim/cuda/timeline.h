@@ -4,8 +4,8 @@
  *
  * The driver tells the time between two events, in milliseconds with 24 bits; so times are told
  * from an event of ours in a stream of our own, which is idle and so passes it at once, and another
- * one takes its place before a second has gone. Times of two contexts are as near to each other as
- * the host's clock was read.
+ * one takes its place before a second has gone. By the host's clock that is when it was recorded,
+ * until some stamp shows that it was not (shim/stamp.h).
  */
 #ifndef ALIQUOT_SHIM_CUDA_TIMELINE_H
 #define ALIQUOT_SHIM_CUDA_TIMELINE_H
@@ -13,14 +13,18 @@
 #include <stdint.h>
 
 #include "abi/cuda.h"
+#include "shim/stamp.h"
 
 struct timeline;
 
 /* Made at the first call; NULL: no room, or the driver would not. Any thread. */
 struct timeline *timeline_of(CUcontext context);
 
-/* `event` has been passed. The driver's error, CUDA_ERROR_NOT_READY among them, otherwise. */
-CUresult timeline_read(struct timeline *timeline, CUevent event, int64_t *ret_ns);
+/* `event` has been passed, by the host's clock not before asked_ns, nor after now: when. The
+ * driver's error, CUDA_ERROR_NOT_READY among them, otherwise; CUDA_ERROR_UNKNOWN if what it tells
+ * are no times. */
+CUresult timeline_read(struct timeline *timeline, CUevent event, uint64_t asked_ns,
+                       struct stamp *ret);
 
 /* The context is about to be destroyed, and nobody reads its events any more. */
 void timeline_forget(CUcontext context);

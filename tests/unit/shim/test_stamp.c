@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a driver's time stamps are believed: whatever one of them says, the next ones are right
+ * again, and no work is free for longer than a few.
+ */
+#include "shim/stamp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define US INT64_C(1000)
+#define MS (1000 * US)
+#define S (1000 * MS)
+#define NEAR US /* what rounding may come to */
+
+/* A device whose time began long ago, and a host whose clock shows this. */
+static int64_t now_ns;
+
+/* A stamp of an event that was asked for `queued_ns` before it was passed, which the host finds so
+ * long after. The driver tells `wrong_ns` more than is true. What is believed, less what is true.
+ */
+static int64_t place(struct anchor *anchor, int64_t anchored_ns, int64_t queued_ns,
+                     int64_t wrong_ns)
+{
+        int64_t passed_ns = now_ns + queued_ns;
+        struct stamp stamp;
+        int64_t asked_ns = now_ns;
+
+        now_ns = passed_ns + 50 * US;
+        anchor_place(anchor, passed_ns - anchored_ns + wrong_ns, asked_ns, now_ns, &stamp);
+        assert_in_range(stamp.at_ns, asked_ns - NEAR, now_ns + NEAR);
+        now_ns += 50 * US;
+        return stamp.at_ns - passed_ns;
+}
+
+static void a_right_anchor_stays(void **state)
+{
+        struct anchor anchor = { .base_ns = 5 * S };
+
+        now_ns = 6 * S;
+        for (unsigned i = 0; i < 100; i++)
+                assert_int_equal(place(&anchor, 5 * S, (int64_t)i * US, 0), 0);
+        assert_int_equal(anchor.base_ns, 5 * S);
+}
+
+/* The host was held up between the clock and the record, or after it. */
+static void an_anchor_that_is_off_is_right_with_the_first_stamp_that_shows_it(void **state)
+{
+        static const int64_t off_ns[] = { MS, 100 * MS, S, 60 * S, -MS, -S, -60 * S };
+
+        for (unsigned i = 0; i < sizeof(off_ns) / sizeof(off_ns[0]); i++) {
+                struct anchor anchor = { .base_ns = 100 * S + off_ns[i] };
+
+                now_ns = 200 * S;
+                place(&anchor, 100 * S, 0, 0);
+                assert_in_range(llabs(place(&anchor, 100 * S, 0, 0)), 0, 50 * US);
+                assert_in_range(llabs(anchor.base_ns - 100 * S), 0, 50 * US);
+        }
+}
+
+/* Also where each event waits for milliseconds in a full stream: then it is off by less than that,
+ * and what lies between two stamps is right. */
+static void one_wrong_value_is_wrong_once(void **state)
+{
+        static const int64_t wrong_ns[] = { MS, 60 * S, -MS, -60 * S, -(INT64_C(1) << 40) };
+
+        for (unsigned i = 0; i < sizeof(wrong_ns) / sizeof(wrong_ns[0]); i++) {
+                struct anchor anchor = { .base_ns = 100 * S };
+                int64_t off_ns;
+
+                now_ns = 200 * S;
+                place(&anchor, 100 * S, 5 * MS, 0);
+                place(&anchor, 100 * S, 5 * MS, wrong_ns[i]);
+                place(&anchor, 100 * S, 5 * MS, 0);
+                off_ns = place(&anchor, 100 * S, 5 * MS, 0);
+                assert_in_range(llabs(off_ns), 0, 5 * MS);
+                assert_int_equal(place(&anchor, 100 * S, 5 * MS, 0), off_ns);
+        }
+}
+
+/* Two clocks that drift apart by 100 millionths: a day later as on the first second. */
+static void clocks_that_drift_are_followed(void **state)
+{
+        struct anchor anchor = { .base_ns = 0 };
+
+        now_ns = S;
+        for (int64_t i = 1; i < 1000; i++)
+                assert_in_range(llabs(place(&anchor, 0, 10 * US, i * 100 * US)), 0, 160 * US);
+}
+
+static void a_driver_that_always_says_the_same_tells_no_times(void **state)
+{
+        struct anchor anchor = { .base_ns = 100 * S };
+        struct stamp stamp;
+        unsigned believed = 0;
+
+        for (now_ns = 101 * S; anchor_place(&anchor, 0, now_ns, now_ns + MS, &stamp);
+             now_ns += 2 * MS)
+                assert_true(++believed < STAMP_MOVES);
+        anchor = anchor_again(now_ns);
+        for (believed = 0; anchor_place(&anchor, 0, now_ns, now_ns + MS, &stamp); now_ns += 2 * MS)
+                assert_true(++believed < 4);
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+        static const float wrong[] = { NAN, INFINITY, -INFINITY, 3e38F, -3e38F };
+        int64_t ns;
+
+        for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+                assert_false(stamp_ns(wrong[i], &ns));
+        assert_true(stamp_ns(-1.5F, &ns));
+        assert_int_equal(ns, -1500 * US);
+        assert_true(stamp_ns(0, &ns));
+        assert_int_equal(ns, 0);
+}
+
+/* -- What work took --------------------------------------------------------------------------- */
+
+static uint64_t took(uint64_t apart_us, uint64_t lead_us, uint64_t unseen_us, uint64_t paid_us,
+                     uint32_t *doubts, bool *is_sure)
+{
+        struct sample sample = { .apart_ns = apart_us * US,
+                                 .lead_ns = lead_us * US,
+                                 .unseen_ns = unseen_us * US,
+                                 .paid_ns = paid_us * US };
+
+        return sample_took_ns(&sample, doubts, is_sure) / US;
+}
+
+static void work_that_waited_for_its_launch_takes_that_less(void **state)
+{
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        assert_int_equal(took(204, 4, 0, 50, &doubts, &is_sure), 200);
+        assert_true(is_sure);
+}
+
+/* A launch that returns when its kernel is long over: that is no time in which the stream was idle.
+ */
+static void no_launch_takes_so_long_that_its_work_is_free(void **state)
+{
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        for (uint64_t lead_us = 0; lead_us < 1000000; lead_us = 2 * lead_us + 1) {
+                assert_true(took(20, lead_us, 0, 0, &doubts, &is_sure) >= 10);
+                assert_true(took(2000, lead_us, 0, 0, &doubts, &is_sure) >= 1950);
+        }
+}
+
+/* Stopped for a minute between two lines of ours: a kernel of 200 us has not run for a minute. */
+static void who_was_held_up_is_not_charged_for_it(void **state)
+{
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        assert_int_equal(took(60000200, 4, 60000000, 190, &doubts, &is_sure), 200);
+        assert_false(is_sure);
+        assert_int_equal(took(60000200, 4, 60000100, 190, &doubts, &is_sure), 190);
+        assert_int_equal(took(3000000, 0, 150, 50, &doubts, &is_sure), 3000000);
+        assert_true(is_sure);
+}
+
+static void who_is_always_held_up_is_believed_now_and_then(void **state)
+{
+        uint32_t doubts = 0, sure = 0;
+        bool is_sure;
+
+        for (unsigned i = 0; i < 10 * (STAMP_DOUBTS + 1); i++) {
+                uint64_t us = took(1000, 4, 1000, 0, &doubts, &is_sure);
+
+                assert_int_equal(us, is_sure ? 996 : 0);
+                sure += is_sure;
+        }
+        assert_int_equal(sure, 10);
+}
+
+static void a_stamp_that_was_far_off_teaches_nothing(void **state)
+{
+        struct sample sample = { .apart_ns = US, .paid_ns = 50 * US, .is_moved = true };
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        for (unsigned i = 0; i < 2 * STAMP_DOUBTS; i++) {
+                assert_int_equal(sample_took_ns(&sample, &doubts, &is_sure), 50 * US);
+                assert_false(is_sure);
+        }
+}
+
+static void work_that_took_no_time_is_what_was_expected(void **state)
+{
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        assert_int_equal(took(0, 4, 0, 70, &doubts, &is_sure), 70);
+        assert_false(is_sure);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_right_anchor_stays),
+                cmocka_unit_test(an_anchor_that_is_off_is_right_with_the_first_stamp_that_shows_it),
+                cmocka_unit_test(one_wrong_value_is_wrong_once),
+                cmocka_unit_test(clocks_that_drift_are_followed),
+                cmocka_unit_test(a_driver_that_always_says_the_same_tells_no_times),
+                cmocka_unit_test(what_is_no_time_is_refused),
+                cmocka_unit_test(work_that_waited_for_its_launch_takes_that_less),
+                cmocka_unit_test(no_launch_takes_so_long_that_its_work_is_free),
+                cmocka_unit_test(who_was_held_up_is_not_charged_for_it),
+                cmocka_unit_test(who_is_always_held_up_is_believed_now_and_then),
+                cmocka_unit_test(a_stamp_that_was_far_off_teaches_nothing),
+                cmocka_unit_test(work_that_took_no_time_is_what_was_expected),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
