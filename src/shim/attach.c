@@ -231,6 +231,10 @@ static int slot_find(struct world *world)
         for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
                 uint32_t slot = (high + i) % PAGE_SLOTS;
 
+                /* What was used has its room; one further up would leave a hole to whoever walks
+                 * over it. */
+                if (world->is_full && slot >= high)
+                        continue;
                 if (slot_try(world, slot))
                         return (int)slot;
         }

@@ -309,5 +309,10 @@ int store_reserve_slot(int slots_fd, unsigned slot, struct error *err)
                      sizeof(struct page_slot), err);
         if (rc < 0)
                 return rc;
+        /* A ledger that nobody has used yet names the first slot, whether that was ever taken or
+         * not. */
+        rc = reserve(slots_fd, offsetof(struct slots_page, row), rows, err);
+        if (rc < 0)
+                return rc;
         return reserve(slots_fd, offsetof(struct slots_page, row) + slot * rows, rows, err);
 }

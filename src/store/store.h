@@ -104,7 +104,8 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
 /* False once the session is being removed. No system call. */
 bool store_is_current(const struct store_session *session);
 
-/* Backs one slot's part of `slots` with memory, so that touching it later cannot fail. */
+/* Backs with memory what the owner of a slot touches of `slots`, so that touching it later cannot
+ * fail. */
 int store_reserve_slot(int slots_fd, unsigned slot, struct error *err);
 
 /*

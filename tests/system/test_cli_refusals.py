@@ -287,6 +287,17 @@ def test_a_folder_without_room_for_one_more(sim):
     assert str(sim.runtime) in line and "full" in line, line
 
 
+@pytest.mark.parametrize("pages", range(3, 9))
+def test_a_folder_with_hardly_any_room_ends_no_program(sim, pages):
+    """It has memory, or is refused it; whatever part of the session's pages finds no room."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        pytest.skip("mounts a small file system")
+    script = f"mount -t tmpfs -o size={4 * pages}k,mode=700 x {sim.runtime} && exec \"$@\""
+    result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
+                     preload=True, stdin="init\ncontext 0 0\n", ALIQUOT_MEMORY="256MiB")
+    assert result.rc == 0 and result.stdout.split() in (["0", "0"], ["0", "2"]), result
+
+
 def truncated(folder):
     os.truncate(folder / "limits", 100)
 
