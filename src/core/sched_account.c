@@ -78,8 +78,18 @@ static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
         return fine > 0 ? most_of(fine - ns * FINE, 0) : fine;
 }
 
-/* What a guarantee gives runs ahead of the others a little at most: else they would be served
- * alone, for as long, when the guarantee ends. */
+/* Its turn came by another order than that of the device: by a promise, or by that of another
+ * device of its gang. */
+static bool is_turn_of_elsewhere(const struct sched *sched, const struct sched_member *member)
+{
+        unsigned i = (unsigned)(member - sched->member);
+
+        return member->turn == SCHED_TURN_OWED ||
+               (member->mate != i && unit_decider(sched, i) != member->device);
+}
+
+/* What such a turn gives runs ahead of the others a little at most: else they would be served
+ * alone, for as long, when the guarantee or the gang ends. */
 static void vtime_charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         const struct sched_device *device = &sched->device[member->device];
@@ -89,7 +99,7 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
 
         member->vtime += (uint64_t)(scaled / member->terms.weight);
         member->vtime_rest = scaled % member->terms.weight;
-        if (member->turn == SCHED_TURN_OWED && vtime_ahead(member->vtime, mark) > 0)
+        if (vtime_ahead(member->vtime, mark) > 0 && is_turn_of_elsewhere(sched, member))
                 member->vtime = vtime_ahead(before, mark) > 0 ? before : mark;
 }
 
@@ -158,7 +168,10 @@ static void charge(const struct sched *sched, struct sched_member *member, int64
         vtime_charge(sched, member, ns);
         if (member->terms.is_clamped)
                 bank_take(member, ns);
-        member->owed_fine = paid(member->owed_fine, ns, member->turn == SCHED_TURN_OWED);
+        /* Who rides along with the one of its gang that is owed something owes nothing for it. */
+        member->owed_fine =
+                paid(member->owed_fine, ns,
+                     member->turn == SCHED_TURN_OWED && member->terms.guarantee_ppm > 0);
         member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
         member->held_ns += ns;
 }
@@ -268,7 +281,7 @@ static bool counts(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
 
-        return member->is_wanting && account_may(member) &&
+        return unit_wants(sched, i) && account_may(member) &&
                unit_decider(sched, i) == member->device;
 }
 
@@ -292,7 +305,7 @@ void account_level(struct sched *sched, unsigned device)
         for (unsigned class = SCHED_CLASS_BATCH; class <= SCHED_CLASS_RT; class ++)
                 level_class(sched, device, class);
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].is_wanting)
+                if (unit_wants(sched, i))
                         lift(sched, &sched->member[i]);
         }
 }

@@ -60,6 +60,31 @@ bool unit_may(const struct sched *sched, unsigned member)
         return true;
 }
 
+static enum urgency urgency_of(const struct sched *sched, const struct sched_member *member)
+{
+        int64_t turn_fine = turn_lease_ns(sched, member->device) * FINE;
+
+        if (!member->is_wanting)
+                return URGENT_NOT;
+        if (member->floor_fine >= turn_fine)
+                return URGENT_FLOOR;
+        return member->owed_fine >= turn_fine ? URGENT_OWED : URGENT_NOT;
+}
+
+enum urgency unit_urgency(const struct sched *sched, unsigned member)
+{
+        enum urgency urgency = URGENT_NOT;
+        unsigned i = member;
+
+        do {
+                enum urgency own = urgency_of(sched, &sched->member[i]);
+
+                urgency = own > urgency ? own : urgency;
+                i = mate_of(sched, i);
+        } while (i != member);
+        return urgency;
+}
+
 /* -- Its devices ------------------------------------------------------------------------------ */
 
 static uint64_t rivals_weigh(const struct sched *sched, unsigned member)
@@ -94,6 +119,24 @@ unsigned unit_decider(const struct sched *sched, unsigned member)
         return found;
 }
 
+static int64_t ahead_of(const struct sched *sched, const struct sched_member *member)
+{
+        const struct sched_device *device = &sched->device[member->device];
+
+        return vtime_ahead(member->vtime, device->vtime[member->terms.class]);
+}
+
+int64_t unit_ahead(const struct sched *sched, unsigned member)
+{
+        int64_t ahead = ahead_of(sched, &sched->member[member]);
+
+        for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i)) {
+                if (sched->member[i].device == sched->member[member].device)
+                        ahead = most_of(ahead, ahead_of(sched, &sched->member[i]));
+        }
+        return ahead;
+}
+
 static bool has_way_here(const struct sched *sched, unsigned member)
 {
         const struct sched_member *one = &sched->member[member];
@@ -113,6 +156,8 @@ bool unit_has_way(const struct sched *sched, unsigned member)
 {
         unsigned i = member;
 
+        if (unit_urgency(sched, member) != URGENT_NOT)
+                return true;
         do {
                 if (!has_way_here(sched, i))
                         return false;

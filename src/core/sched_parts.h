@@ -60,12 +60,14 @@ static inline bool is_open(const struct sched_member *member)
         return member->mode == SCHED_MODE_OPEN || member->mode == SCHED_MODE_FREE;
 }
 
-/* What it launches or has launched uses the device now. */
+/* What it launches or has launched uses the device now; or it is open because its gang is, and the
+ * device is kept for it. */
 static inline bool is_on(const struct sched_member *member)
 {
         if (member->is_draining)
                 return true;
-        return is_open(member) && member->is_wanting;
+        return member->mode == SCHED_MODE_OPEN ||
+               (member->mode == SCHED_MODE_FREE && member->is_wanting);
 }
 
 /* -- sched_account.c -------------------------------------------------------------------------- */
@@ -97,12 +99,19 @@ bool pick_has_rt(struct step *step, unsigned device);
 /* -- sched_gang.c ----------------------------------------------------------------------------- */
 
 bool unit_is_same(const struct sched *sched, unsigned a, unsigned b);
+/* Why a unit goes before the classes: somebody of it who wants would starve, or is a whole turn
+ * behind its guarantee. */
+enum urgency { URGENT_NOT, URGENT_OWED, URGENT_FLOOR };
+enum urgency unit_urgency(const struct sched *sched, unsigned member);
+/* How far it is ahead in the order of the member's device: of several there the one that has had
+ * most counts, so that together they take no more than is fair. */
+int64_t unit_ahead(const struct sched *sched, unsigned member);
 /* Somebody of it wants; all of it may. */
 bool unit_wants(const struct sched *sched, unsigned member);
 bool unit_may(const struct sched *sched, unsigned member);
 /* The device whose order decides when the unit opens: the one where most want. */
 unsigned unit_decider(const struct sched *sched, unsigned member);
-/* Nobody of a higher class wants one of its devices. */
+/* It is urgent, or nobody of a higher class wants one of its devices. */
 bool unit_has_way(const struct sched *sched, unsigned member);
 /* On all of its devices nobody else is on or open, and wants anything or has for SCHED_QUIET_NS.
  * `due_ns` is lowered to when that could be so. */

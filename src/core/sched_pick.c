@@ -10,7 +10,7 @@
 
 struct rank {
         unsigned member;
-        unsigned urgency; /* 2: the floor, 1: a guarantee that is a whole turn behind */
+        unsigned urgency; /* enum urgency */
         unsigned class;
         int64_t owed_ns; /* for so long it should have had the device; 0: nothing is owed */
         int64_t ahead;   /* of the virtual time of its class */
@@ -26,20 +26,12 @@ static int64_t owed_ns(const struct sched_member *member)
 static struct rank rank_of(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
-        int64_t turn_fine = turn_lease_ns(sched, member->device) * FINE;
-        const struct sched_device *device = &sched->device[member->device];
-        struct rank rank = {
-                .member = i,
-                .class = member->terms.class,
-                .owed_ns = owed_ns(member),
-                .ahead = vtime_ahead(member->vtime, device->vtime[member->terms.class]),
-        };
 
-        if (member->floor_fine >= turn_fine)
-                rank.urgency = 2;
-        else if (member->owed_fine >= turn_fine)
-                rank.urgency = 1;
-        return rank;
+        return (struct rank){ .member = i,
+                              .urgency = unit_urgency(sched, i),
+                              .class = member->terms.class,
+                              .owed_ns = owed_ns(member),
+                              .ahead = unit_ahead(sched, i) };
 }
 
 static bool is_before(const struct rank *a, const struct rank *b)
@@ -107,9 +99,10 @@ static bool rank_best(struct step *step, unsigned device, const struct rank *aft
 
 static enum sched_turn turn_of(const struct rank *rank)
 {
-        if (rank->urgency == 2)
+        if (rank->urgency == URGENT_FLOOR)
                 return SCHED_TURN_FLOOR;
-        return rank->owed_ns > 0 ? SCHED_TURN_OWED : SCHED_TURN_FAIR;
+        return rank->urgency == URGENT_OWED || rank->owed_ns > 0 ? SCHED_TURN_OWED
+                                                                 : SCHED_TURN_FAIR;
 }
 
 struct pick pick_next(struct step *step, unsigned device)

@@ -322,6 +322,59 @@ static void a_gang_gets_what_is_fair_where_most_want(void **state)
         assert_true(held_percent(2, 20 * SECOND) > 50);
 }
 
+/* A promise to a gang is kept above class, as to anybody else; and it is no more than that. */
+static void a_gang_of_batch_has_its_floor_and_its_guarantee(void **state)
+{
+        for (uint32_t guarantee_ppm = 0; guarantee_ppm <= 300000; guarantee_ppm += 150000) {
+                const struct sched_terms other = { .cap_ppm = SCHED_WHOLE_PPM,
+                                                   .weight = 10000,
+                                                   .class = SCHED_CLASS_NORMAL };
+                const struct sched_terms gang = { .cap_ppm = SCHED_WHOLE_PPM,
+                                                  .weight = 100,
+                                                  .gang = 1,
+                                                  .class = SCHED_CLASS_BATCH,
+                                                  .guarantee_ppm = guarantee_ppm };
+                int64_t due = 20 * SECOND / 1000000 *
+                              (guarantee_ppm ? guarantee_ppm : SCHED_FLOOR_PPM / 2);
+                int64_t most;
+
+                begin(7, SCHED_MS);
+                join_on(0, &gang);
+                join_on(1, &gang);
+                join_on(0, &other);
+                all_want();
+                pass_time(20 * SECOND, false);
+                /* Of 1 alone on its device all of the floor is its own. */
+                most = guarantee_ppm ? due + due / 10 : 3 * due;
+                for (unsigned i = 0; i < 2; i++) {
+                        assert_true(run.sched.member[i].held_ns > due - due / 20);
+                        assert_true(run.sched.member[i].held_ns < most);
+                }
+        }
+}
+
+/* Members 0 and 1 are a gang on one device. What 0 leaves by pausing is not for 1 alone. */
+static void a_gang_on_one_device_has_no_more_than_who_has_most_of_it(void **state)
+{
+        const struct sched_terms one = { .cap_ppm = SCHED_WHOLE_PPM,
+                                         .weight = 100,
+                                         .class = SCHED_CLASS_NORMAL };
+        struct sched_terms gang = one;
+
+        gang.gang = 1;
+        begin(9, SCHED_MS);
+        join(&gang);
+        join(&gang);
+        join(&one);
+        all_want();
+        for (int64_t at = 0; at < 20 * SECOND; at += SCHED_MS / 2) {
+                pass_time(at, false);
+                step(at / SCHED_MS % 2 ? SCHED_RESTS : SCHED_WANT, 0);
+        }
+        assert_in_range(held_percent(2, 20 * SECOND), held_percent(1, 20 * SECOND) - 2, 50);
+        assert_true(held_percent(0, 20 * SECOND) > 5);
+}
+
 /* Three gangs, each pair of which meets on one device: they never wait in a circle. */
 static void gangs_in_a_circle_all_run(void **state)
 {
@@ -355,6 +408,8 @@ int main(void)
                 cmocka_unit_test(a_cap_that_is_not_used_is_not_saved),
                 cmocka_unit_test(debt_is_never_forgiven),
                 cmocka_unit_test(a_gang_gets_what_is_fair_where_most_want),
+                cmocka_unit_test(a_gang_of_batch_has_its_floor_and_its_guarantee),
+                cmocka_unit_test(a_gang_on_one_device_has_no_more_than_who_has_most_of_it),
                 cmocka_unit_test(gangs_in_a_circle_all_run),
         };
 

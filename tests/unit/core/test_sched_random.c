@@ -57,7 +57,8 @@ static bool is_open(const struct sched_member *member)
 
 static bool is_on(const struct sched_member *member)
 {
-        return member->is_draining || (is_open(member) && member->is_wanting);
+        return member->is_draining || member->mode == SCHED_MODE_OPEN ||
+               (member->mode == SCHED_MODE_FREE && member->is_wanting);
 }
 
 static bool is_in_debt(const struct sched_member *member)
