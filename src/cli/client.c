@@ -128,6 +128,7 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         put(body, "compute", wish->compute);
         put(body, "guarantee", wish->guarantee);
         put(body, "priority", wish->priority);
+        put(body, "gang", wish->gang);
         if (wish->weight)
                 json_object_set_new(body, "weight", json_integer(wish->weight));
         put(body, "on_end", wish->on_end);
@@ -223,6 +224,7 @@ static void read_session(json_t *json, struct client_session *ret)
         text_quote(client_text(json, "state"), ret->state, sizeof(ret->state));
         text_quote(client_text(json, "on_end"), ret->on_end, sizeof(ret->on_end));
         text_quote(client_text(json, "priority"), ret->priority, sizeof(ret->priority));
+        text_quote(client_text(json, "gang"), ret->gang, sizeof(ret->gang));
         text_quote(client_text(json, "expires_at"), ret->expires_at, sizeof(ret->expires_at));
         json_object_foreach(json_object_get(json, "labels"), key, value)
         {

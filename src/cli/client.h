@@ -70,6 +70,7 @@ struct client_wish {
         const char *compute; /* percent, of each of its GPUs */
         const char *guarantee;
         const char *priority;
+        const char *gang; /* "": to be in none */
         uint32_t weight;
         unsigned any_gpus;
         bool has_ttl;
@@ -87,6 +88,7 @@ struct client_session {
         char state[CLIENT_WORD_BYTES];
         char on_end[CLIENT_WORD_BYTES];
         char priority[CLIENT_WORD_BYTES];
+        char gang[PAGE_NAME_BYTES]; /* "": none */
         uint32_t weight;
         char expires_at[CLIENT_WORD_BYTES]; /* ISO 8601; "": never */
         uint32_t owner;

@@ -120,6 +120,7 @@ static int wish_for_time(const struct request *request, struct shares_of_time *r
 
         wish->weight = rank->weight;
         wish->priority = rank->priority[0] ? rank->priority : NULL;
+        wish->gang = rank->has_gang ? rank->gang : NULL;
         if (rank->has_guarantee)
                 wish->guarantee = size_canonical(&guarantee, room->guarantee);
         if (!compute->count)

@@ -20,6 +20,7 @@ enum key {
         KEY_GUARANTEE,
         KEY_WEIGHT,
         KEY_PRIORITY,
+        KEY_GANG,
         KEY_OVERSUBSCRIBE,
         KEY_TTL,
         KEY_CONTEXT,
@@ -40,6 +41,7 @@ static const struct {
         { KEY_GUARANTEE, "ALIQUOT_GUARANTEE", "--guarantee" },
         { KEY_WEIGHT, "ALIQUOT_WEIGHT", "--weight" },
         { KEY_PRIORITY, "ALIQUOT_PRIORITY", "--priority" },
+        { KEY_GANG, "ALIQUOT_GANG", "--gang" },
         { KEY_OVERSUBSCRIBE, "ALIQUOT_OVERSUBSCRIBE", "--oversubscribe" },
         { KEY_TTL, "ALIQUOT_TTL", "--ttl" },
         { KEY_CONTEXT, "ALIQUOT_CONTEXT", "--context" },
@@ -137,7 +139,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 
 static const struct argp_option sim_options[] = {
         { "sim", KEY_SIM, "SPEC", OPTION_ARG_OPTIONAL,
-          "Use simulated GPUs, as in --sim=gpus=2,memory=16GiB,model=h200", 0 },
+          "Simulated GPUs: gpus=2,memory=16GiB,model=h200", 0 },
         { 0 },
 };
 
@@ -150,6 +152,7 @@ static const struct argp_option limits_options[] = {
         { "guarantee", KEY_GUARANTEE, "PCT", 0, "As much is certain (with a daemon)", 0 },
         { "weight", KEY_WEIGHT, "N", 0, "Of its share among equals (100 is usual)", 0 },
         { "priority", KEY_PRIORITY, "WORD", 0, "Who goes first: rt, normal or batch", 0 },
+        { "gang", KEY_GANG, "NAME", 0, "Turns together with the others of it, or none", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, NULL, OPTION_HIDDEN, "", 0 },
         { 0 },
 };
@@ -192,7 +195,9 @@ static const char *rank_wish(const struct settings_rank *rank)
                 return "--guarantee";
         if (rank->weight)
                 return "--weight";
-        return rank->priority[0] ? "--priority" : NULL;
+        if (rank->priority[0])
+                return "--priority";
+        return rank->has_gang ? "--gang" : NULL;
 }
 
 const char *request_daemon_wish(const struct request_flags *flags, const struct request *request)
@@ -206,10 +211,11 @@ const char *request_daemon_wish(const struct request_flags *flags, const struct 
 
 const char *request_daemon_asked(const struct request_flags *flags, const struct request *request)
 {
-        static const char *const asked[] = { "--ttl", "--guarantee", "--weight", "--priority" };
+        static const char *const asked[] = { "--ttl", "--guarantee", "--weight", "--priority",
+                                             "--gang" };
 
         for (unsigned i = 0; flags->flag[i].variable; i++) {
-                for (unsigned j = request->settings.ttl_ns ? 0 : 1; j < 4; j++) {
+                for (unsigned j = request->settings.ttl_ns ? 0 : 1; j < 5; j++) {
                         if (strcmp(flags->flag[i].flag, asked[j]) == 0)
                                 return asked[j];
                 }

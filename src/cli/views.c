@@ -118,6 +118,8 @@ static void print_rank(const struct client_session *terms)
                 printf("weight     %u\n", terms->weight);
         if (terms->priority[0] && strcmp(terms->priority, "normal") != 0)
                 printf("priority   %s\n", terms->priority);
+        if (terms->gang[0])
+                printf("gang       %s\n", terms->gang);
 }
 
 /* Of another user perhaps: whether no terminal does anything but show it. U+0080 to U+009F are
@@ -199,6 +201,7 @@ static void json_terms(struct json_out *out, const struct client_session *terms)
                 json_out_null(out, "ttl_seconds");
         json_out_text(out, "on_end", terms ? terms->on_end : NULL);
         json_out_text(out, "priority", terms ? terms->priority : NULL);
+        json_out_text(out, "gang", terms && terms->gang[0] ? terms->gang : NULL);
         if (!terms) {
                 json_out_null(out, "clamped");
                 json_out_null(out, "weight");

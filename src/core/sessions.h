@@ -114,6 +114,7 @@ struct sessions_one {
         uint64_t ended_ns;   /* when it left OPEN */
         uint64_t version;    /* raised by every change but a renewal with its own TTL; never 0 */
         struct sessions_share share[SESSIONS_GPUS];
+        char gang[SESSIONS_NAME_BYTES]; /* those of one owner have their turns together; "": none */
         char labels[SESSIONS_LABELS_BYTES];
 };
 
@@ -148,8 +149,8 @@ enum sessions_event_type {
         /* .session: as it was saved. Before everything else; no actions before the next TICK. */
         SESSIONS_RESTORE,
         /*
-         * .session: name, id, owner, shares, weight, priority, context, labels as they are; ttl_ns
-         * and ending if .change_bits have them, else by the policy. And .wish.
+         * .session: name, id, owner, shares, weight, priority, gang, context, labels as they are;
+         * ttl_ns and ending if .change_bits have them, else by the policy. And .wish.
          */
         SESSIONS_CREATE,
         /*
@@ -190,6 +191,7 @@ enum sessions_change {
         SESSIONS_HAS_LABELS = 1 << 4,
         SESSIONS_HAS_WEIGHT = 1 << 5,
         SESSIONS_HAS_PRIORITY = 1 << 6,
+        SESSIONS_HAS_GANG = 1 << 7,
 };
 
 /* For who names no GPU: the shares' UUIDs are chosen here, each another GPU. */
@@ -242,17 +244,14 @@ enum sessions_answer {
  * By the event:
  *
  *      CREATE           SAVE TELL(created) MAKE
- *      CHANGE           SAVE TELL(changed), LIMIT if memory, compute, weight or priority was said
- *      RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none
- *      RELEASE, or TICK at the end of the TTL (TELL(expired)), by the session's ending:
- *        deny-new       SAVE TELL(released) SHUT
- *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
- *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
- *      TICK when the grace is over, or RELEASE forced of one that is ending
- *                       SAVE TELL(killed) SHUT SIGKILL
- *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
- *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
- *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
+ *      CHANGE           SAVE TELL(changed), LIMIT if memory, compute, weight, priority or gang was
+ * said RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none RELEASE, or
+ * TICK at the end of the TTL (TELL(expired)), by the session's ending: deny-new       SAVE
+ * TELL(released) SHUT term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM kill SAVE
+ * TELL(released) TELL(killed) SHUT SIGKILL TICK when the grace is over, or RELEASE forced of one
+ * that is ending SAVE TELL(killed) SHUT SIGKILL EMPTY            REMOVE FORGET TELL(gone), of one
+ * that is ending; nothing of an open one TICK, what is owed after RESTORE and FAILED, and each
+ * second while KILLING, by the state MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
  *      GPU_HERE, _GONE  TELL, if it is news
  */
 enum sessions_action_type {

@@ -128,7 +128,7 @@ void ask_create(const struct step *step)
 /* -- CHANGE ----------------------------------------------------------------------------------- */
 
 #define SHARE_BITS (SESSIONS_HAS_MEMORY | SESSIONS_HAS_COMPUTE)
-#define LIMIT_BITS (SHARE_BITS | SESSIONS_HAS_WEIGHT | SESSIONS_HAS_PRIORITY)
+#define LIMIT_BITS (SHARE_BITS | SESSIONS_HAS_WEIGHT | SESSIONS_HAS_PRIORITY | SESSIONS_HAS_GANG)
 
 /* Which of the session's shares has the UUID; share_count: none. */
 static unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16])
@@ -190,6 +190,8 @@ static void change_fields(const struct step *step, struct sessions_one *wanted)
                 wanted->weight = said->weight;
         if (bits & SESSIONS_HAS_PRIORITY)
                 wanted->priority = said->priority;
+        if (bits & SESSIONS_HAS_GANG)
+                memcpy(wanted->gang, said->gang, sizeof(wanted->gang));
         raise_version(wanted);
 }
 

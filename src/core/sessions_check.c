@@ -77,6 +77,8 @@ static const char *check_fields(const struct sessions_one *one)
 {
         if (one->name[0] == '\0' || !is_text(one->name, sizeof(one->name)))
                 return "name";
+        if (!is_text(one->gang, sizeof(one->gang)))
+                return "gang";
         if (!is_text(one->labels, sizeof(one->labels)))
                 return "labels";
         if (one->weight == 0 || one->weight > WEIGHT_MOST)

@@ -150,6 +150,24 @@ static bool read_priority(struct reading *reading, json_t *value)
         return true;
 }
 
+/* As on the command line, "none" is none. */
+static bool read_gang(struct reading *reading, json_t *value)
+{
+        const char *gang = json_is_null(value) ? "" : json_string_value(value);
+
+        if (gang && text_is_same(gang, "none"))
+                gang = "";
+        if (!gang || (gang[0] && settings_check_name("", gang, NULL) < 0))
+                return reading_refuse(reading, "gang",
+                                      "a name as sessions have, or null or \"none\": none");
+        if (gang[0] && !can_weigh(reading))
+                return reading_refuse(reading, "gang", NO_LEASES);
+        memset(reading->one->gang, 0, sizeof(reading->one->gang));
+        memcpy(reading->one->gang, gang, strlen(gang));
+        reading->event->change_bits |= SESSIONS_HAS_GANG;
+        return true;
+}
+
 static bool read_ending(struct reading *reading, json_t *value)
 {
         int word = word_of(value, (const char *const[]){ "deny-new", "term", "kill", NULL });
@@ -266,17 +284,12 @@ static const struct field {
         bool (*read)(struct reading *reading, json_t *value);
         bool is_changeable;
 } fields[] = {
-        { "name", read_name, false },
-        { "gpus", skip_gpus, false },
-        { "memory", reading_memory, true },
-        { "compute", read_compute, true },
-        { "guarantee", read_guarantee, true },
-        { "weight", read_weight, true },
-        { "priority", read_priority, true },
-        { "context", read_context, false },
-        { "ttl", read_ttl, true },
-        { "on_end", read_ending, true },
-        { "labels", read_labels, true },
+        { "name", read_name, false },          { "gpus", skip_gpus, false },
+        { "memory", reading_memory, true },    { "compute", read_compute, true },
+        { "guarantee", read_guarantee, true }, { "weight", read_weight, true },
+        { "priority", read_priority, true },   { "gang", read_gang, true },
+        { "context", read_context, false },    { "ttl", read_ttl, true },
+        { "on_end", read_ending, true },       { "labels", read_labels, true },
         { "owner", read_owner, false },
 };
 

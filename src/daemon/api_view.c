@@ -210,6 +210,10 @@ void api_put_session(struct json_text *out, const struct api *api,
         json_text_string(out, "on_end", ending_names[session->ending % 3]);
         json_text_whole(out, "weight", session->weight);
         json_text_string(out, "priority", priority_names[session->priority % 3]);
+        if (session->gang[0])
+                json_text_string(out, "gang", session->gang);
+        else
+                json_text_null(out, "gang");
         json_text_string(out, "context", session->is_context_free ? "free" : "charge");
         put_labels(out, session);
         json_text_whole(out, "processes", use->count);

@@ -92,6 +92,9 @@ static const char *bad_field(const struct sessions_one *session)
             !text_is_plain(session->labels) ||
             (session->labels[0] && !is_object(session->labels, true)))
                 return "labels";
+        if (!memchr(session->gang, '\0', sizeof(session->gang)) ||
+            (session->gang[0] && settings_check_name("", session->gang, NULL) < 0))
+                return "gang";
         if (session->share_count == 0 || session->share_count > SESSIONS_GPUS)
                 return "count of GPUs";
         for (unsigned i = 0; i < session->share_count && !bad; i++)

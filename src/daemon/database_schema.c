@@ -42,6 +42,9 @@ const char *const schema_steps[] = {
         "  detail TEXT NOT NULL"
         ") STRICT;"
         "CREATE INDEX event_session ON event (session, id);",
+
+        /* 3: gangs; "" is none. */
+        "ALTER TABLE session ADD COLUMN gang TEXT NOT NULL DEFAULT '';",
 };
 
 const int schema_version = sizeof(schema_steps) / sizeof(schema_steps[0]);

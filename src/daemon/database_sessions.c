@@ -20,6 +20,7 @@ enum {
         SESSION_ENDED,
         SESSION_VERSION,
         SESSION_LABELS,
+        SESSION_GANG,
         SESSION_COLUMNS,
 };
 
@@ -49,6 +50,7 @@ static int put_session(struct database *database, const struct sessions_one *ses
         sqlite3_bind_blob(put, SESSION_ID + 1, session->id, sizeof(session->id), SQLITE_STATIC);
         sqlite3_bind_text(put, SESSION_NAME + 1, session->name, -1, SQLITE_STATIC);
         sqlite3_bind_text(put, SESSION_LABELS + 1, session->labels, -1, SQLITE_STATIC);
+        sqlite3_bind_text(put, SESSION_GANG + 1, session->gang, -1, SQLITE_STATIC);
         return database_run(database, put, err);
 }
 
@@ -180,7 +182,8 @@ static int get_session(struct database *database, sqlite3_stmt *row, struct sess
         memset(ret, 0, sizeof(*ret));
         if (!database_get_id(row, SESSION_ID, ret->id) || !get_numbers(row, ret) ||
             !database_get_text(row, SESSION_NAME, ret->name, sizeof(ret->name)) ||
-            !database_get_text(row, SESSION_LABELS, ret->labels, sizeof(ret->labels)))
+            !database_get_text(row, SESSION_LABELS, ret->labels, sizeof(ret->labels)) ||
+            !database_get_text(row, SESSION_GANG, ret->gang, sizeof(ret->gang)))
                 return database_bad_row(database, "a session", err);
         rc = get_shares(database, ret, err);
         if (rc == 0 && database_check_session(ret, &why) < 0)

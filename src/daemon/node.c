@@ -59,6 +59,8 @@ static void describe_time(const struct sessions_one *session, struct text *text)
                 text_add(text, ",\"weight\":%u", session->weight);
         if (session->priority != 1)
                 text_add(text, ",\"priority\":\"%s\"", priorities[session->priority % 3]);
+        if (session->gang[0])
+                text_add(text, ",\"gang\":\"%s\"", session->gang);
 }
 
 static void describe_session(const struct sessions_one *session, struct text *text)

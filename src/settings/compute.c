@@ -5,7 +5,8 @@
  *      ALIQUOT_COMPUTE, --compute      percent, or GPU=percent, ...; 0.1 to 100
  *      TENSOR_FUSION_CUDA_UP_LIMIT     {"GPU-...": percent, "0": percent}; 100 and more: no cap
  *      CUDA_DEVICE_SM_LIMIT[_i]        percent; 0, and 100 and more: no cap
- *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, and their flags: where a session stands among others
+ *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, _GANG, and their flags: where a session stands among
+ *                                      others
  *
  * A wish for nothing but the whole of the time is none, unless a flag says it: that may be there to
  * raise a cap.
@@ -135,10 +136,25 @@ static int read_priority(const struct said *said, struct settings_rank *ret, str
         return ret->priority[0] ? 0 : fail(err, -EINVAL, "expected rt, normal or batch");
 }
 
+/* "none" leaves the one that it was in. */
+static int read_gang(const struct said *said, struct settings_rank *ret, struct error *err)
+{
+        ret->has_gang = true;
+        if (text_is_same(said->value, "none"))
+                return 0;
+        if (settings_check_name("", said->value, NULL) < 0)
+                return fail(err, -EINVAL,
+                            "expected a name as sessions have, or none: 1 to %u letters, digits, "
+                            "dots, dashes or underscores, no dot or dash first",
+                            PAGE_NAME_BYTES - 1);
+        memcpy(ret->gang, said->value, strlen(said->value) + 1);
+        return 0;
+}
+
 static bool is_usual(const struct settings_rank *rank)
 {
         return !rank->guarantee_micro_percent && (!rank->weight || rank->weight == WEIGHT_USUAL) &&
-               (!rank->priority[0] || strcmp(rank->priority, "normal") == 0);
+               (!rank->priority[0] || strcmp(rank->priority, "normal") == 0) && !rank->gang[0];
 }
 
 int rank_read(const struct reading *reading, struct settings_rank *ret, struct error *err)
@@ -148,10 +164,11 @@ int rank_read(const struct reading *reading, struct settings_rank *ret, struct e
                 int (*read)(const struct said *said, struct settings_rank *ret, struct error *err);
         } words[] = { { "ALIQUOT_GUARANTEE", read_guarantee },
                       { "ALIQUOT_WEIGHT", read_weight },
-                      { "ALIQUOT_PRIORITY", read_priority } };
+                      { "ALIQUOT_PRIORITY", read_priority },
+                      { "ALIQUOT_GANG", read_gang } };
         struct settings_rank rank = { 0 };
 
-        for (unsigned i = 0; i < 3; i++) {
+        for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 struct said said;
                 int rc;
 

@@ -92,8 +92,8 @@ int features_check(const struct reading *reading, struct error *err)
 
 /* The variables that limit, without ALIQUOT_: what a slip of the pen must not lose. */
 static const char *const limiting[] = {
-        "MEMORY",   "SESSION",       "GPU", "COMPUTE", "GUARANTEE",   "WEIGHT",
-        "PRIORITY", "OVERSUBSCRIBE", "TTL", "CONTEXT", "DEVICE_NAME", "SESSION_SOCKET",
+        "MEMORY", "SESSION",       "GPU", "COMPUTE", "GUARANTEE",   "WEIGHT",         "PRIORITY",
+        "GANG",   "OVERSUBSCRIBE", "TTL", "CONTEXT", "DEVICE_NAME", "SESSION_SOCKET",
 };
 
 #define LIMITING_COUNT (sizeof(limiting) / sizeof(limiting[0]))

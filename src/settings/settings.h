@@ -58,6 +58,8 @@ struct settings_rank {
         uint32_t guarantee_micro_percent; /* at least so much of a GPU's time, if it is wanted */
         uint32_t weight;                  /* 1..10000; 0: not said; 100 is usual */
         char priority[8];                 /* "rt", "normal", "batch"; "": not said */
+        bool has_gang;
+        char gang[PAGE_NAME_BYTES]; /* "" with has_gang: asked for none */
 };
 
 struct settings {

@@ -80,7 +80,8 @@ bool snapshot_has_rank(const struct snapshot_session *session)
                         return true;
         }
         return (session->weight && session->weight != SNAPSHOT_USUAL_WEIGHT) ||
-               (session->priority[0] && strcmp(session->priority, "normal") != 0);
+               (session->priority[0] && strcmp(session->priority, "normal") != 0) ||
+               session->gang[0];
 }
 
 /* How many sessions are on a GPU, and how many of them were seen at work. */

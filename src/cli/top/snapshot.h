@@ -89,6 +89,7 @@ struct snapshot_session {
         char on_end[16];
         unsigned weight; /* 0: not known */
         char priority[16];
+        char gang[PAGE_NAME_BYTES];         /* "": none */
         char labels[SNAPSHOT_LABELS_BYTES]; /* "key=value key=value" */
 };
 

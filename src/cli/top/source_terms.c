@@ -178,6 +178,7 @@ void source_terms_fill(const struct source_terms *terms, const struct client_ses
         ret->is_clamped = clamps_has_any(told);
         ret->weight = told->weight;
         text_put(ret->priority, sizeof(ret->priority), NULL, "%s", told->priority);
+        text_put(ret->gang, sizeof(ret->gang), NULL, "%s", told->gang);
         ret->left_seconds = ret->is_ending ? -1 : seconds_until(told->expires_at);
         text_put(ret->on_end, sizeof(ret->on_end), NULL, "%s", told->on_end);
         text_begin(&text, ret->labels, sizeof(ret->labels));

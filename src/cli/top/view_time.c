@@ -162,4 +162,6 @@ void time_tell(struct text *text, const struct model *model, size_t at)
                 add_reasons(text,
                             &model_pace(model, at, (unsigned)(share - session->share))->figures);
         text_add(text, " accuracy=%s", is_degraded ? "degraded" : "exact");
+        if (session->gang[0])
+                text_add(text, ", gang %s", session->gang);
 }

@@ -147,6 +147,7 @@ static struct sched_terms terms_of(const struct seated *seated, unsigned share)
 {
         struct sched_terms terms = seated->seat->share[share].terms;
 
+        terms.gang = seated->gang;
         terms.is_clamped = seated->is_clamped[share];
         return terms;
 }
@@ -277,8 +278,10 @@ static bool is_wanting(const struct members *self, uint16_t at, const struct sea
         *ret_until_ns = claim->wanted_ns + holds_ns;
         if (claim->wanted_ns && !is_answered && now_ns - claim->wanted_ns < holds_ns)
                 return true;
+        /* Whose gate opened with its gang's wanted nothing, and need not begin. */
         *ret_until_ns = member->open_ns + BEGIN_NS;
-        return is_open && !member->is_begun && now_ns < *ret_until_ns;
+        return is_open && self->sched.member[at].is_wanting && !member->is_begun &&
+               now_ns < *ret_until_ns;
 }
 
 /* WANT or RESTS: whose gate is closed and stays so is told, too. */
@@ -344,7 +347,7 @@ static void hear_claim(struct members *self, uint16_t at, const struct seat_clai
         else if (core->is_wanting && now_ns - member->active_ns > IDLE_NS)
                 note(self, at, SCHED_RESTS, now_ns);
         if (!core->is_wanting)
-                member->look_ns = CLOCK_NEVER;
+                member->look_ns = core->mode == SCHED_MODE_OPEN ? now_ns + IDLE_NS : CLOCK_NEVER;
         if (doubted_ns && doubted_ns < member->look_ns)
                 member->look_ns = doubted_ns;
 }
@@ -469,13 +472,23 @@ static bool is_alone(const struct members *self, uint16_t at)
         return true;
 }
 
+/* Whoever has turns with one that needs them. */
+static bool needs_turns(const struct members *self, uint16_t member)
+{
+        uint16_t at = member;
+
+        do {
+                if (has_terms(&self->sched.member[at].terms) || !is_alone(self, at))
+                        return true;
+                at = self->sched.member[at].mate;
+        } while (at != member);
+        return false;
+}
+
 static bool must_watch(const struct members *self, const struct seated *seated)
 {
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
-                struct sched_terms terms = terms_of(seated, i);
-                uint16_t at = seated->member[i];
-
-                if (at != NO_MEMBER && (has_terms(&terms) || !is_alone(self, at)))
+                if (seated->member[i] != NO_MEMBER && needs_turns(self, seated->member[i]))
                         return true;
         }
         return false;
@@ -556,9 +569,15 @@ static void tell_terms(struct members *self, struct seated *seated, unsigned sha
 }
 
 void members_change(struct members *self, struct seated *seated, const struct seat_share *share,
-                    uint64_t now_ns)
+                    const char *gang, uint64_t now_ns)
 {
-        memcpy(seated->seat->share, share, seated->seat->share_count * sizeof(*share));
+        struct seat *seat = seated->seat;
+
+        memcpy(seat->share, share, seat->share_count * sizeof(*share));
+        if (strcmp(seat->gang, gang) != 0) {
+                memcpy(seat->gang, gang, strlen(gang) + 1);
+                seated->gang = gangs_number(self, seat);
+        }
         for (unsigned i = 0; i < seated->seat->share_count; i++)
                 tell_terms(self, seated, i, now_ns);
 }
@@ -590,7 +609,7 @@ void members_seat(struct members *self, struct seat *take_seat)
 {
         struct seated *seated = free_place(self);
 
-        *seated = (struct seated){ .seat = take_seat };
+        *seated = (struct seated){ .seat = take_seat, .gang = gangs_number(self, take_seat) };
         memcpy(self->id[seated - self->seated], take_seat->id, sizeof(take_seat->id));
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)
                 seated->member[i] = NO_MEMBER;

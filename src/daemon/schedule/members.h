@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of the scheduler share, and nobody else: members.c speaks with the core and
- * with the sessions' pages, scheduler.c has the thread and what the loop asks.
+ * What the files of the scheduler share, and nobody else: members.c speaks with the core and with
+ * the sessions' pages, gangs.c says who has turns together, scheduler.c has the thread and what the
+ * loop asks.
  *
  * Everything here is guarded by the scheduler's lock. `now_ns` is of clock_now_ns().
  */
@@ -20,6 +21,7 @@
 struct seated {
         struct seat *seat; /* NULL: the place is free */
         uint32_t bell;     /* as it was last read */
+        uint32_t gang;     /* the core's number of it; 0: none */
         bool is_watched;   /* its page says that it has a scheduler */
         uint64_t beat_ns;
         uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
@@ -50,6 +52,7 @@ struct members {
         uint64_t now_ns; /* the last that was told */
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
+        uint32_t gangs;                 /* the last number that was given to one */
         uint64_t totals[SEAT_COUNTERS]; /* also of sessions that are gone */
         struct sched sched;
         struct sched_actions actions;
@@ -69,9 +72,9 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
 
 /* A session that is not seated yet; `seat` is taken over. */
 void members_seat(struct members *self, struct seat *take_seat);
-/* One that is: its terms from now on, as many as it has shares. */
+/* One that is: its terms from now on, as many as it has shares, and its gang. */
 void members_change(struct members *self, struct seated *seated, const struct seat_share *share,
-                    uint64_t now_ns);
+                    const char *gang, uint64_t now_ns);
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
 struct seated *members_find(struct members *self, const uint8_t id[16]);
 
@@ -89,5 +92,11 @@ void members_count(struct members *self);
 
 /* It has launched on some GPU. */
 bool members_has(const struct seated *seated);
+
+/* -- gangs.c ---------------------------------------------------------------------------------- */
+
+/* The number of the gang that the seat is in, whoever else is: that of another session of its owner
+ * with the same name, or a new one; 0: it has its turns by itself. */
+uint32_t gangs_number(struct members *self, const struct seat *seat);
 
 #endif

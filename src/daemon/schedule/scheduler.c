@@ -155,7 +155,7 @@ static bool change(struct scheduler *self, const struct sessions_one *session)
         pthread_mutex_lock(&self->lock);
         seated = members_find(&self->members, session->id);
         if (seated)
-                members_change(&self->members, seated, share, clock_now_ns());
+                members_change(&self->members, seated, share, session->gang, clock_now_ns());
         pthread_mutex_unlock(&self->lock);
         return seated != NULL;
 }

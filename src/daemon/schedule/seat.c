@@ -53,14 +53,8 @@ static uint32_t cap_of(const struct sessions_share *share)
                                             : SCHED_WHOLE_PPM;
 }
 
-/* Several GPUs are one gang: a program of them waits for all. */
 void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIONS_GPUS])
 {
-        uint32_t gang = 0;
-
-        if (session->share_count > 1)
-                memcpy(&gang, session->id, sizeof(gang));
-        gang |= session->share_count > 1;
         for (unsigned i = 0; i < session->share_count; i++) {
                 const struct sessions_share *share = &session->share[i];
 
@@ -69,7 +63,6 @@ void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIO
                         .cap_ppm = cap_of(share),
                         .guarantee_ppm = share->guarantee_milli_percent * PPM_A_MILLI_PERCENT,
                         .weight = session->weight,
-                        .gang = gang,
                         .class = session->priority,
                 };
         }
@@ -90,6 +83,8 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
                 return fail(err, -ENOMEM, "out of memory");
         }
         memcpy(seat->id, session->id, sizeof(seat->id));
+        seat->owner_uid = session->owner_uid;
+        memcpy(seat->gang, session->gang, sizeof(seat->gang));
         seat->share_count = session->share_count;
         seat_terms(session, seat->share);
         seat->limits = joined.limits;

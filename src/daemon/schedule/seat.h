@@ -28,6 +28,8 @@ struct seat_share {
 
 struct seat {
         uint8_t id[16];
+        uint32_t owner_uid;
+        char gang[SESSIONS_NAME_BYTES]; /* as the session has it */
         unsigned share_count;
         struct seat_share share[SESSIONS_GPUS];
         struct limits_page *limits;
@@ -41,7 +43,7 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
               struct error *err);
 void seat_close(struct seat *seat);
 
-/* What was promised to a session on each of its GPUs. */
+/* What was promised to a session on each of its GPUs; of its gang nothing is said (members.h). */
 void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIONS_GPUS]);
 
 /* What the session's processes say of a GPU. */

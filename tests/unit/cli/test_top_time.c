@@ -116,6 +116,37 @@ static void the_other_view_tells_more_of_time(void **state)
         scene_end(&scene);
 }
 
+static void with_whom_it_has_its_turns_is_told_last(void **state)
+{
+        struct scene scene;
+        struct snapshot_session *idle;
+
+        scene_begin(&scene);
+        idle = &scene.node.session[0];
+        idle->has_daemon = true;
+        idle->weight = 100;
+        snprintf(idle->priority, sizeof(idle->priority), "normal");
+        snprintf(idle->gang, sizeof(idle->gang), "ranks");
+        pass(&scene, 0);
+        scene_press(&scene, 'a');
+        scene_draw(&scene, 18, 80);
+        scene_expect(
+                &scene, SCENE_HEAD_80
+                "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
+                ">- serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
+                "        200 carol           2 GiB server\n"
+                " - train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
+                "      GPU 0              1.50 GiB      4 GiB [###....]   37%\n"
+                "      GPU 1               512 MiB      4 GiB [#......]   12%\n"
+                "        100 alice           2 GiB python3  GPU 0 1.50 GiB, GPU 1 512 MiB\n"
+                "        101 bob               0 B loader\n"
+                " - idle              0        0 B          - [.......]    0%      _ -\n"
+                "      GPU time: weight 100, normal, accuracy=exact, gang ranks\n"
+                "\n"
+                "\n" SCENE_KEYS);
+        scene_end(&scene);
+}
+
 /* What a kernel of an hour leaves still fits, with its unit. */
 static void a_long_debt_is_told_in_whole_seconds(void **state)
 {
@@ -312,6 +343,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(on_a_usual_terminal_what_was_had_is_beside_memory),
                 cmocka_unit_test(the_other_view_tells_more_of_time),
+                cmocka_unit_test(with_whom_it_has_its_turns_is_told_last),
                 cmocka_unit_test(a_long_debt_is_told_in_whole_seconds),
                 cmocka_unit_test(a_wide_terminal_has_room_for_both),
                 cmocka_unit_test(every_size_is_drawn_within_its_grid),

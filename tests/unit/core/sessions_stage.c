@@ -235,11 +235,9 @@ static void read_fields(const struct story_line *line, struct sessions_event *ev
         static const struct {
                 const char *word;
                 uint32_t bit;
-        } fields[] = { { "ttl", SESSIONS_HAS_TTL },
-                       { "end", SESSIONS_HAS_ENDING },
-                       { "labels", SESSIONS_HAS_LABELS },
-                       { "weight", SESSIONS_HAS_WEIGHT },
-                       { "priority", SESSIONS_HAS_PRIORITY } };
+        } fields[] = { { "ttl", SESSIONS_HAS_TTL },           { "end", SESSIONS_HAS_ENDING },
+                       { "labels", SESSIONS_HAS_LABELS },     { "weight", SESSIONS_HAS_WEIGHT },
+                       { "priority", SESSIONS_HAS_PRIORITY }, { "gang", SESSIONS_HAS_GANG } };
 
         for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
                 if (value_of(line, fields[i].word))
@@ -249,6 +247,8 @@ static void read_fields(const struct story_line *line, struct sessions_event *ev
         one->ending = (uint8_t)chosen(line, "end", endings);
         one->weight = (uint32_t)number_of(line, "weight", 100);
         one->priority = (uint8_t)number_of(line, "priority", 1);
+        if (value_of(line, "gang") && strcmp(value_of(line, "gang"), "none") != 0)
+                strcpy(one->gang, value_of(line, "gang"));
         if (value_of(line, "labels"))
                 strcpy(one->labels, value_of(line, "labels"));
 }

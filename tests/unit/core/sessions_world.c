@@ -175,6 +175,8 @@ const char *world_describe(const struct sessions_one *one, char ret[WORLD_TEXT_B
         }
         add(ret, " weight %u priority %u on-end %s", one->weight, one->priority,
             endings[one->ending]);
+        if (one->gang[0])
+                add(ret, " gang %s", one->gang);
         if (one->labels[0])
                 add(ret, " labels %s", one->labels);
         add_time(ret, "ttl", one->ttl_ns);

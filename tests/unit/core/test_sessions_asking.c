@@ -127,13 +127,18 @@ static void only_what_was_said_is_changed(void **state)
              "  yes, one: save tell(changed) limit(A=4G)\n"
              "change one weight=9\n"
              "  yes, one: save tell(changed) limit(A=4G)\n"
+             "change one gang=ranks\n"
+             "  yes, one: save tell(changed) limit(A=4G)\n"
              "show one\n"
-             "  open uid 1000 v5 A=4G/50000/25000 weight 9 priority 0 on-end term labels "
+             "  open uid 1000 v6 A=4G/50000/25000 weight 9 priority 0 on-end term gang ranks "
+             "labels "
              "{\"a\":\"b\"} ttl 60 until 1060\n"
+             "change one gang=none\n"
+             "  yes, one: save tell(changed) limit(A=4G)\n"
              "change one A=4G/100000/0 ttl=none\n"
              "  yes, one: save tell(changed) limit(A=4G)\n"
              "show one\n"
-             "  open uid 1000 v6 A=4G/100000/0 weight 9 priority 0 on-end term labels "
+             "  open uid 1000 v8 A=4G/100000/0 weight 9 priority 0 on-end term labels "
              "{\"a\":\"b\"}\n");
 }
 

@@ -67,6 +67,8 @@ static inline struct sessions_one session_of(unsigned number)
         };
 
         snprintf(session.name, sizeof(session.name), "job-%u", number);
+        if (number % 2)
+                snprintf(session.gang, sizeof(session.gang), "gang-%u", number);
         snprintf(session.labels, sizeof(session.labels), "{\"team\":\"\xc3\xa9%u\"}", number);
         for (unsigned i = 0; i < session.share_count; i++)
                 session.share[i] = (struct sessions_share){
@@ -125,11 +127,13 @@ static inline int write_session(const struct sessions_one *one, void *context)
 {
         struct text *text = context;
 
-        text_add(text, "%s %02x%02x uid %u weight %u %u%u%u%u times %llu %llu %llu %llu v%llu %s",
+        text_add(text,
+                 "%s %02x%02x uid %u weight %u %u%u%u%u times %llu %llu %llu %llu v%llu %s %s",
                  one->name, one->id[1], one->id[2], one->owner_uid, one->weight, one->priority,
                  one->state, one->ending, one->is_context_free, (unsigned long long)one->created_ns,
                  (unsigned long long)one->expires_ns, (unsigned long long)one->ttl_ns,
-                 (unsigned long long)one->ended_ns, (unsigned long long)one->version, one->labels);
+                 (unsigned long long)one->ended_ns, (unsigned long long)one->version, one->labels,
+                 one->gang);
         for (unsigned i = 0; i < one->share_count; i++)
                 text_add(text, " gpu%u %llu %u %u", one->share[i].uuid[1],
                          (unsigned long long)one->share[i].memory_bytes,

@@ -439,6 +439,57 @@ static void who_says_when_it_will_be_done_is_followed_in_time(void **state)
         pair_leave(&pair);
 }
 
+static void change_gang(struct pair *pair, bool is_two, const char *gang)
+{
+        struct seat_share share[SESSIONS_GPUS];
+
+        seat_terms(is_two ? &pair->two.session : &pair->one.session, share);
+        members_change(pair->members, &pair->members->seated[is_two], share, gang, pair->now_ns);
+}
+
+/* Of one owner; and two gangs that were one are two. */
+static void sessions_that_say_the_same_gang_have_turns_together(void **state)
+{
+        struct pair pair;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        change_gang(&pair, false, "ranks");
+        change_gang(&pair, true, "rank");
+        assert_true(mode_of(&pair.one) == PAGE_MODE_CLOSED ||
+                    mode_of(&pair.two) == PAGE_MODE_CLOSED);
+        change_gang(&pair, true, "ranks");
+        assert_true(mode_of(&pair.one) != PAGE_MODE_CLOSED &&
+                    mode_of(&pair.two) != PAGE_MODE_CLOSED);
+        change_gang(&pair, true, "ranks"); /* the same again disturbs nobody */
+        assert_true(mode_of(&pair.one) != PAGE_MODE_CLOSED &&
+                    mode_of(&pair.two) != PAGE_MODE_CLOSED);
+        change_gang(&pair, false, "");
+        assert_true(mode_of(&pair.one) == PAGE_MODE_CLOSED ||
+                    mode_of(&pair.two) == PAGE_MODE_CLOSED);
+        pair.members->seated[1].seat->owner_uid++;
+        change_gang(&pair, false, "ranks");
+        assert_true(mode_of(&pair.one) == PAGE_MODE_CLOSED ||
+                    mode_of(&pair.two) == PAGE_MODE_CLOSED);
+        pair_leave(&pair);
+}
+
+/* Also when the numbers begin anew. */
+static void no_two_gangs_have_one_number(void **state)
+{
+        struct pair pair;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        pair.members->gangs = UINT32_MAX - 1;
+        change_gang(&pair, false, "a");
+        assert_int_equal(pair.members->seated[0].gang, UINT32_MAX);
+        change_gang(&pair, true, "b");
+        assert_int_equal(pair.members->seated[1].gang, 1);
+        pair.members->gangs = UINT32_MAX - 1;
+        change_gang(&pair, true, "c");
+        assert_int_equal(pair.members->seated[1].gang, 2);
+        pair_leave(&pair);
+}
+
 /* Whoever comes in first when the thread was stopped, it is not paid for. */
 static void the_time_that_it_was_away_is_nobodys(void **state)
 {
@@ -451,7 +502,7 @@ static void the_time_that_it_was_away_is_nobodys(void **state)
         held_ns = pair.members->sched.member[0].held_ns;
         pair.now_ns += 3000 * MS;
         seat_terms(&pair.one.session, share);
-        members_change(pair.members, &pair.members->seated[0], share, pair.now_ns);
+        members_change(pair.members, &pair.members->seated[0], share, "", pair.now_ns);
         assert_int_equal(pair.members->sched.member[0].held_ns, held_ns);
         hear(&pair, false);
         assert_int_equal(pair.members->sched.member[0].held_ns, held_ns);
@@ -490,6 +541,8 @@ int main(void)
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
                 cmocka_unit_test(a_want_that_was_answered_is_none),
                 cmocka_unit_test(who_says_when_it_will_be_done_is_followed_in_time),
+                cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
+                cmocka_unit_test(no_two_gangs_have_one_number),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
         };
 

@@ -187,13 +187,16 @@ static void test_what_is_not_built_is_refused_not_ignored(void **state)
                        "ALIQUOT_WEIGHT=100000000001");
         expect_refused("ALIQUOT_PRIORITY=rt", "only a daemon", "ALIQUOT_PRIORITY=rt");
         expect_refused("ALIQUOT_PRIORITY=high", "rt, normal", "ALIQUOT_PRIORITY=high");
+        expect_refused("ALIQUOT_GANG=ranks", "only a daemon", "ALIQUOT_GANG=ranks");
+        expect_refused("ALIQUOT_GANG=a b", "a name as sessions have", "ALIQUOT_GANG=a b");
+        expect_refused("ALIQUOT_GANG=", "a name as sessions have", "ALIQUOT_GANG=");
         expect_refused("ALIQUOT_OVERSUBSCRIBE=1", "not built", "ALIQUOT_OVERSUBSCRIBE=1");
         expect_refused("ALIQUOT_TTL=30m", "only a daemon", "ALIQUOT_TTL=30m");
         expect_refused("ALIQUOT_TTL=soon", "duration", "ALIQUOT_TTL=soon");
         /* What asks for nothing is granted. */
         expect_asked("memory=card", "ALIQUOT_COMPUTE=100", "ALIQUOT_GUARANTEE=0%",
-                     "ALIQUOT_WEIGHT=100", "ALIQUOT_PRIORITY=normal", "ALIQUOT_OVERSUBSCRIBE=no",
-                     "ALIQUOT_TTL=none");
+                     "ALIQUOT_WEIGHT=100", "ALIQUOT_PRIORITY=normal", "ALIQUOT_GANG=none",
+                     "ALIQUOT_OVERSUBSCRIBE=no", "ALIQUOT_TTL=none");
 }
 
 /* A limit that is misspelled must not run unlimited. */

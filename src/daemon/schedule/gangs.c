@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which sessions have their turns together: those of one owner that say the same name; and one of
+ * several GPUs with itself, as a program of them waits for all.
+ *
+ * The core knows gangs by numbers. A gang has one for as long as somebody is in it, and no two have
+ * the same.
+ */
+#include <string.h>
+
+#include "daemon/schedule/members.h"
+
+static bool is_same(const struct seat *a, const struct seat *b)
+{
+        return a->owner_uid == b->owner_uid && strcmp(a->gang, b->gang) == 0;
+}
+
+static bool is_used(const struct members *self, uint32_t number)
+{
+        for (unsigned i = 0; i < self->places; i++) {
+                if (self->seated[i].seat && self->seated[i].gang == number)
+                        return true;
+        }
+        return number == 0;
+}
+
+uint32_t gangs_number(struct members *self, const struct seat *seat)
+{
+        if (!seat->gang[0] && seat->share_count < 2)
+                return 0;
+        for (unsigned i = 0; i < self->places && seat->gang[0]; i++) {
+                const struct seat *other = self->seated[i].seat;
+
+                if (other && other != seat && is_same(seat, other))
+                        return self->seated[i].gang;
+        }
+        do {
+                self->gangs++;
+        } while (is_used(self, self->gangs)); /* after four thousand million, from the beginning */
+        return self->gangs;
+}
