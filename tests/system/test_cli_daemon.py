@@ -321,18 +321,21 @@ def test_other_words_and_names_of_gpu_slice(cli, daemon):
 def test_where_a_session_stands_among_others(cli, daemon):
     """Said at the command, kept by the daemon, changed live; without a daemon it is not promised."""
     assert cli("create", "s", "--memory", "64MiB", "--compute", "60", "--guarantee", "20", "--weight", "300",
-               "--priority", "rt").rc == 0
+               "--priority", "rt", "--gang", "ranks").rc == 0
 
     def stands():
         told = daemon.get("/v1/sessions/s").json
         device, = {(d["compute_percent"], d["guarantee_percent"]) for d in told["devices"]}
-        return *device, told["weight"], told["priority"]
-    assert stands() == (60, 20, 300, "rt")
+        return *device, told["weight"], told["priority"], told["gang"]
+    assert stands() == (60, 20, 300, "rt", "ranks")
     shown = cli("show", "s", "--json").json
-    assert (shown["guarantee_percent"], shown["weight"], shown["priority"]) == (20, 300, "rt"), shown
-    assert re.search(r"guarantee +20%\nweight +300\npriority +rt\n", cli("show", "s").stdout)
-    assert "compute=60 guarantee=20 weight=300 priority=rt" in cli("events", "--last", "1", "--count", "1").stdout
+    assert (shown["guarantee_percent"], shown["weight"], shown["priority"], shown["gang"]) == (20, 300, "rt", "ranks"), shown
+    assert re.search(r"guarantee +20%\nweight +300\npriority +rt\ngang +ranks\n", cli("show", "s").stdout)
+    assert "compute=60 guarantee=20 weight=300 priority=rt gang=ranks" in cli("events", "--last", "1", "--count", "1").stdout
     assert cli("set", "s", "--weight", "50", "--guarantee", "0").rc == 0
-    assert stands() == (60, None, 50, "rt")
+    assert stands() == (60, None, 50, "rt", "ranks")
+    assert cli("set", "s", "--gang", "none").rc == 0
+    assert stands() == (60, None, 50, "rt", None) and cli("show", "s", "--json").json["gang"] is None
+    assert cli("set", "s", "--gang", "a b").rc == 2
     result = cli("set", "s", "--guarantee", "70")
-    assert result.rc != 0 and "guarantee: more than its cap" in result.stderr and stands() == (60, None, 50, "rt"), result
+    assert result.rc != 0 and "guarantee: more than its cap" in result.stderr and stands() == (60, None, 50, "rt", None), result

@@ -102,6 +102,8 @@ FLAGS = [
     (["--guarantee", "101"], ["--guarantee", "101", "0.1 to 100"]),
     (["--weight", "0"], ["--weight", "0", "1 to 10000"]),
     (["--priority", "high"], ["--priority", "high", "rt, normal or batch"]),
+    (["--gang", "a b"], ["--gang", "a b", "a name as sessions have"]),
+    (["--gang", "ranks"], ["--gang", "how much memory"]),
     (["--weight", "2"], ["--weight", "how much memory"]),
     (["--oversubscribe"], ["--oversubscribe", "not built yet"]),
     (["--ttl", "soon"], ["--ttl", "soon", "duration"]),

@@ -52,7 +52,7 @@ SESSION = {
     "name": str, "created_as": str, "folder": str, "owner": str, "device_name": (str, NONE),
     "is_context_free": bool, "default_limit_bytes": (int, NONE), "epoch": int,
     "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
-    "priority": NONE, "weight": NONE, "guarantee_percent": NONE, "clamped": NONE,
+    "priority": NONE, "gang": NONE, "weight": NONE, "guarantee_percent": NONE, "clamped": NONE,
     "devices": [{"uuid": str, "limit_bytes": (int, NONE), "used_bytes": int, "card_bytes": int,
                  "compute_percent": (int, float, NONE), "compute_clamp": NONE}],
     "processes": [PROCESS],

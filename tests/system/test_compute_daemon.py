@@ -134,6 +134,6 @@ def test_a_node_may_have_no_leases(sim, build):
     out, err = program.communicate(timeout=HANG_SECONDS)
     assert program.returncode == 0 and abs(json.loads(out)["own"] - 0.3) < POINT, (out, err)
     assert "aliquot_gate_waits_total" in daemon.get("/metrics").text
-    for field, value in (("guarantee", 10), ("weight", 200), ("priority", "rt")):
+    for field, value in (("guarantee", 10), ("weight", 200), ("priority", "rt"), ("gang", "ranks")):
         refused = daemon.patch("/v1/sessions/s0", {field: value})
         assert refused.status == 400 and refused.json["field"] == field and "leases" in refused.json["detail"], refused

@@ -46,6 +46,7 @@ BAD_FIELDS = [
     ("compute", 101), ("compute", -1), ("compute", "0"), ("compute", "101%"), ("compute", "fast"), ("compute", "NaN"), ("compute", True),
     ("compute", []), ("guarantee", True), ("guarantee", 101), ("guarantee", 0.01), ("guarantee", "nan"),
     ("weight", 0), ("weight", 10001), ("weight", "1"), ("priority", "high"), ("priority", 1), ("context", "none"),
+    ("gang", 1), ("gang", ["a"]), ("gang", "a b"), ("gang", ".a"), ("gang", "x" * 64),
     ("ttl", 0), ("ttl", -5), ("ttl", "soon"), ("ttl", []), ("ttl", 1e300), ("ttl", 3.2e9), ("ttl", "99999999h"), ("on_end", "explode"), ("on_end", None),
     ("labels", []), ("labels", {"a": 1}), ("labels", {"": "x"}), ("labels", {"a": "x" * 64}), ("labels", {"a": "two\nlines"}),
     ("labels", {str(i): "x" for i in range(17)}), ("labels", {str(i): "x" * 60 for i in range(10)}),
@@ -183,6 +184,11 @@ def test_everything_that_can_be_said_of_a_session(daemon):
     assert changed["expires_at"] is None and changed["labels"] == {} and changed["on_end"] == "term"
     freed = daemon.patch("/v1/sessions/full", {"compute": None, "guarantee": None}).json
     assert {(d["compute_percent"], d["guarantee_percent"]) for d in freed["devices"]} == {(None, None)}
+    assert session["gang"] is None
+    for said, told in (("ranks", "ranks"), ("x" * 63, "x" * 63), (None, None), ("ranks", "ranks"), ("", None), ("none", None)):
+        assert daemon.patch("/v1/sessions/full", {"gang": said}).json["gang"] == told
+    assert daemon.post("/v1/sessions", {"name": "rank", "memory": "1MiB", "gang": "ranks"}).json["gang"] == "ranks"
+    assert next(event for event in daemon.events() if event["session"] == "rank")["detail"]["gang"] == "ranks"
     unnamed = daemon.post("/v1/sessions", {"memory": "1MiB"})
     assert re.fullmatch(r"s-[0-9a-f]{16}", unnamed.json["name"])
 

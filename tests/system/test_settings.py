@@ -188,6 +188,7 @@ REFUSED = [
     ({"ALIQUOT_SESSION": "nobody-made-it"}, "no such session"),
     ({"ALIQUOT_COMPUTE": "101"}, "0.1 to 100"),
     ({"ALIQUOT_WEIGHT": "2"}, "only a daemon"),
+    ({"ALIQUOT_GANG": "ranks"}, "only a daemon"),
     ({"ALIQUOT_OVERSUBSCRIBE": "1"}, "not built"),
     ({"ALIQUOT_CONTEXT": "maybe"}, "charge or free"),
     ({"ALIQUOT_GPU": "1"}, "CUDA_VISIBLE_DEVICES"),
