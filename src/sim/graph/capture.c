@@ -331,6 +331,27 @@ CUresult capture_begin(CUstream stream, CUgraph into, const struct graph_edge *e
         return rc;
 }
 
+CUresult capture_begin_again(CUstream stream, CUgraph graph, CUstreamCaptureMode mode)
+{
+        struct capture *capture;
+        CUresult rc = CUDA_ERROR_INVALID_VALUE;
+
+        if (stream->kind == STREAM_LEGACY)
+                return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        pthread_mutex_lock(&graph_lock);
+        if (graph_check(graph) == CUDA_SUCCESS && !graph->is_captured_into)
+                rc = graph_has_memory(graph) ? CUDA_ERROR_NOT_SUPPORTED
+                                             : begin_locked(stream, NULL, mode, &capture);
+        if (rc == CUDA_SUCCESS) {
+                capture->again = graph;
+                graph->is_captured_into = true;
+                graph_users_release(graph);
+        }
+        pthread_mutex_unlock(&graph_lock);
+        graph_users_bury();
+        return rc;
+}
+
 /* Everything that the other streams added must lie before the origin's tips. */
 static bool is_joined(const struct capture *capture)
 {
@@ -360,6 +381,8 @@ static void finish(struct capture *capture)
         for (size_t i = 0; i < capture->stream_count; i++)
                 leave(capture->streams[i]);
         capture->graph->is_captured_into = false;
+        if (capture->again)
+                capture->again->is_captured_into = false;
         add_acq_rel(&capture_count, (uint32_t)-1);
         free(capture->streams);
         free(capture);
@@ -368,7 +391,7 @@ static void finish(struct capture *capture)
 static CUresult end_locked(CUstream stream, CUgraph *ret_graph)
 {
         struct capture *capture = load_relaxed(&stream->capture);
-        CUgraph graph;
+        CUgraph graph, again;
         CUresult rc = CUDA_SUCCESS;
         bool is_into;
 
@@ -386,10 +409,15 @@ static CUresult end_locked(CUstream stream, CUgraph *ret_graph)
         else if (!is_joined(capture))
                 rc = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
         graph = capture->graph;
+        again = capture->again;
         is_into = capture->is_into;
         finish(capture);
-        if (rc != CUDA_SUCCESS && !is_into)
+        if (rc == CUDA_SUCCESS && again)
+                rc = graph_retake(again, graph);
+        if (again || (rc != CUDA_SUCCESS && !is_into))
                 graph_free(graph);
+        if (again)
+                graph = again;
         *ret_graph = rc == CUDA_SUCCESS ? graph : NULL;
         return rc;
 }

@@ -46,6 +46,7 @@ CUresult capture_check_unsafe(void);
 /* What the calls of the driver need. */
 CUresult capture_begin(CUstream stream, CUgraph into, const struct graph_edge *edges, size_t count,
                        CUstreamCaptureMode mode);
+CUresult capture_begin_again(CUstream stream, CUgraph graph, CUstreamCaptureMode mode);
 CUresult capture_end(CUstream stream, CUgraph *ret_graph);
 CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode);
 
@@ -56,6 +57,7 @@ struct capture {
         bool is_invalid;
         bool is_into; /* the graph is the program's own */
         CUgraph graph;
+        CUgraph again; /* a graph of the program's that `graph` is to be put into, or NULL */
         CUstream origin;
         pthread_t thread;
         CUstream *streams; /* origin first */
@@ -64,6 +66,10 @@ struct capture {
 };
 CUresult capture_set_tips(CUstream stream, const struct graph_edge *edges, size_t count,
                           bool is_replacing);
+
+/* The nodes of `graph` do what those of `fresh` did, which is left for graph_free(). graph_lock
+ * held. */
+CUresult graph_retake(CUgraph graph, CUgraph fresh);
 
 /* A stream is destroyed in the midst of a capture: that invalidates it. */
 void capture_stream_gone(CUstream stream);

@@ -78,6 +78,25 @@ ENTRY_PAIR(cuStreamBeginCaptureToGraph, _ptsz, begin_into,
             size_t count, CUstreamCaptureMode mode),
            stream, graph, nodes, data, count, mode)
 
+/* Nobody is told of parameters that differ: they are taken. */
+static CUresult begin_again(bool is_per_thread, CUstream handle, CUstreamCaptureMode mode,
+                            CUgraph graph, CUgraphRecaptureCallback differs)
+{
+        CUstream stream;
+        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+                return CUDA_ERROR_INVALID_VALUE;
+        return differs ? CUDA_ERROR_NOT_SUPPORTED : capture_begin_again(stream, graph, mode);
+}
+
+ENTRY_PAIR(cuStreamBeginRecaptureToGraph, _ptsz, begin_again,
+           (CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+            CUgraphRecaptureCallback differs, void *data),
+           stream, mode, graph, differs)
+
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
         API_ENTER(cuThreadExchangeStreamCaptureMode);

@@ -169,7 +169,7 @@ static void *launch_always(void *unused)
         return unused;
 }
 
-/* The graph has what was captured and nothing of ours, in whatever mode. */
+/* The graph has what was captured and nothing of ours, in whatever mode, also the second time. */
 static void capture(void)
 {
         pthread_t other;
@@ -187,6 +187,11 @@ static void capture(void)
                 OK(cuStreamEndCapture(waits, &graph));
                 OK(cuGraphGetNodes(graph, NULL, &nodes));
                 EXPECT((CUresult)nodes, (CUresult)CAPTURED);
+                OK(cuStreamBeginRecaptureToGraph(waits, (CUstreamCaptureMode)mode, graph, NULL,
+                                                 NULL));
+                for (unsigned i = 0; i < CAPTURED; i++)
+                        launch_work(waits);
+                OK(cuStreamEndCapture(waits, &graph));
                 OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
                 OK(cuGraphLaunch(exec, waits));
                 OK(cuStreamSynchronize(waits));

@@ -367,6 +367,39 @@ static void a_graph_can_be_captured_into(void **state)
         ok(cuGraphDestroy(graph));
 }
 
+/* The nodes stay, what they do is new; a capture of another shape fails. */
+static void a_graph_can_be_captured_again(void **state)
+{
+        CUdeviceptr to = stage_alloc(64);
+        CUgraphNode before[2], after[2];
+        CUgraph graph, same;
+        CUgraphExec exec;
+        size_t count = 2;
+
+        begin(a);
+        stage_fill(a, to, 1, 16);
+        stage_spin(a, 1);
+        ok(cuStreamEndCapture(a, &graph));
+        ok(cuGraphGetNodes(graph, before, &count));
+        ok(cuStreamBeginRecaptureToGraph(a, CU_STREAM_CAPTURE_MODE_GLOBAL, graph, NULL, NULL));
+        stage_fill(a, to, 7, 16);
+        stage_spin(a, 2);
+        ok(cuStreamEndCapture(a, &same));
+        assert_ptr_equal(graph, same);
+        ok(cuGraphGetNodes(graph, after, &count));
+        assert_memory_equal(before, after, sizeof(before));
+        ok(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        ok(cuGraphLaunch(exec, a));
+        ok(cuStreamSynchronize(a));
+        assert_int_equal(stage_word(to, 15), 7);
+        ok(cuStreamBeginRecaptureToGraph(a, CU_STREAM_CAPTURE_MODE_GLOBAL, graph, NULL, NULL));
+        stage_spin(a, 1);
+        assert_int_equal(cuStreamEndCapture(a, &same), CUDA_ERROR_GRAPH_RECAPTURE_FAILURE);
+        ok(cuGraphExecDestroy(exec));
+        ok(cuGraphDestroy(graph));
+        ok(cuMemFree_v2(to));
+}
+
 /* Allocation in a capture becomes a node; the memory is there while the graph runs. */
 static void captured_allocation_is_a_node(void **state)
 {
@@ -424,6 +457,7 @@ int main(void)
                 story(callbacks_cannot_be_captured),
                 story(dependencies_are_shown_and_changed),
                 story(a_graph_can_be_captured_into),
+                story(a_graph_can_be_captured_again),
                 story(captured_allocation_is_a_node),
                 story(a_capture_ends_with_its_context),
         };
