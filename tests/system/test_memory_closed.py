@@ -7,11 +7,16 @@ card ever holds more than is charged for it.
 """
 import pytest
 
+from hang import IS_SLOW
 from script import INVALID_CONTEXT, MIB, NOT_PERMITTED, SUCCESS, Script
 
 GPUS = 2
 CONTEXT = 16 * MIB
 FAR = 1000000
+
+# Some 4,600 programs; a build in which each takes seven times as long looks at what fails, not at when.
+MOMENTS = ((1, FAR), (3, 1)) if IS_SLOW else ((1, FAR), (2, FAR), (5, FAR), (1, 1), (2, 1), (3, 1))
+CODES = (1, 201) if IS_SLOW else (1, 2, 3, 101, 201, 400, 709, 801)
 
 QUERIES = """cuDeviceGetUuid cuDeviceTotalMem cuDeviceGetCount cuDeviceGetName cuCtxGetCurrent
     cuCtxGetDevice cuCtxPushCurrent cuCtxPopCurrent cuCtxGetApiVersion cuStreamGetCtx
@@ -74,11 +79,11 @@ def test_what_is_told_is_granted(sim, family):
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_is_not_told_is_not_free(sim, query, family):
     """From the first time on, from some later one on, and just once."""
-    for first, times in ((1, FAR), (2, FAR), (5, FAR), (1, 1), (2, 1), (3, 1)):
+    for first, times in MOMENTS:
         answers(sim, f"{query}:{first}:999:{times}", family)
 
 
-@pytest.mark.parametrize("code", (1, 2, 3, 101, 201, 400, 709, 801))
+@pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("query", QUERIES)
 def test_whatever_the_driver_says_instead(sim, query, code):
     """Not even an answer that would be true of another device, context or stream."""
