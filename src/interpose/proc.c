@@ -101,3 +101,14 @@ void *proc_settle(const struct proc_query *q, const struct proc_row *row, void *
         row = row ? newest_present(q, row) : NULL;
         return row ? answer_of(q->api, row->entry, address) : address;
 }
+
+void *proc_exported(const struct proc_query *q, const struct proc_row *row)
+{
+        row = row ? newest_present(q, row) : NULL;
+        return row ? answer_of(q->api, row->entry, q->api->table->slot[row->entry]) : NULL;
+}
+
+bool proc_is_name(const struct proc_query *q)
+{
+        return find_name(q->api->table, q->name) != NULL;
+}

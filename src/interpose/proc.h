@@ -39,4 +39,11 @@ void *proc_known(const struct proc_query *query, const struct proc_row *row);
 /* What to answer, where the driver answered `address`. */
 void *proc_settle(const struct proc_query *query, const struct proc_row *row, void *address);
 
+/* What to answer where the driver has no such lookup: of what it exports, the newest ABI up to the
+ * version. NULL if there is none. */
+void *proc_exported(const struct proc_query *query, const struct proc_row *row);
+
+/* Whether the table has the name, with whatever version. */
+bool proc_is_name(const struct proc_query *query);
+
 #endif

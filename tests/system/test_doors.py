@@ -25,7 +25,7 @@ def machine(build, tmp_path):
     return Machine(build, tmp_path)
 
 
-FLAGS = (0, 1, 2)  # default, legacy stream, per-thread stream
+FLAGS = (0, 1, 2, 3)  # default, legacy stream, per-thread stream, both: the driver takes the latter for it
 
 
 # --- C1: by name and version ------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_lookup_is_right_even_if_the_driver_answers_private_functions(machine):
     ours = 0
     for command, answer in zip(asked, answers):
         _, _, name, version, flags = command.split()
-        fits = [r for r in ranked[name] if r[0] <= int(version) and (not r[1] or flags == "2")]
+        fits = [r for r in ranked[name] if r[0] <= int(version) and (not r[1] or int(flags) & 2)]
         if name == "cuGraphInstantiate" and int(version) >= 12000:
             fits.append((12000, "", "cuGraphInstantiateWithFlags"))
         expected = max(fits, key=lambda r: (r[0], r[1]))[2] if fits else None

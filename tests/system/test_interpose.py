@@ -106,6 +106,22 @@ def test_facades_by_library_path(machine):
         assert all(name in own or name.startswith("aliquot_") for name in exported)
 
 
+@pytest.mark.parametrize("fake", ["cuda-11", "cuda-10"])
+def test_a_facade_answers_lookups_that_its_driver_lacks(machine, fake):
+    """It exports cuGetProcAddress in both forms, so a runtime of CUDA 12 or 13 finds them where the driver
+    alone has the older form only (before 12.0), or none (before 11.3)."""
+    machine.install(fake)
+    asked = ["proc 2 cuMemAlloc 13000 0", "proc 1 cuMemAlloc 13000 0", "proc 2 cuMemAlloc 2000 0",
+             "proc 2 cuStreamSynchronize 12000 2", "proc 2 cuMemAllocAsync 11020 0", "proc 2 cuNoSuch 13000 0",
+             "proc 2 cuGetProcAddress 12000 0", "proc 2 cuGetProcAddress 11030 0", "proc 2 cuCtxGetId 13000 0"]
+    answers = machine.probe(["open libcuda.so.1"] + asked, us=False, path=f"{machine.build.shims}:{machine.drivers}")
+    has_async = fake == "cuda-11"
+    assert answers[1:] == [
+        "0 0 libcuda.so.1 cuMemAlloc_v2", "0 -1 libcuda.so.1 cuMemAlloc_v2", "0 0 libcuda.so.1 cuMemAlloc",
+        "0 0 libcuda.so.1 cuStreamSynchronize_ptsz", "0 0 libcuda.so.1 cuMemAllocAsync" if has_async else "0 2 - -",
+        "0 1 - -", "0 0 libcuda.so.1 cuGetProcAddress_v2", "0 0 libcuda.so.1 cuGetProcAddress", "0 2 - -"]
+
+
 def test_facades_by_the_name_without_a_version(machine):
     """Some programs load libcuda.so; with no such name of ours they would meet the bare driver. It
     is the same object as by the other name."""

@@ -7,6 +7,7 @@
  * behave alike: what was asked before is answered at once, all else goes to the driver with the
  * program's own arguments, and only the address in a good answer is replaced.
  */
+#include "interpose/library.h"
 #include "interpose/proc.h"
 #include "shim/apis.h"
 #include "shim/cuda/hooks.h"
@@ -57,7 +58,7 @@ static struct proc_query query_of(const struct request *r)
                 .name = r->name,
                 .version = r->version,
                 .is_per_thread = (r->flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
-                .trusted_version = trusted_version(),
+                .trusted_version = r->flags & ~KNOWN_FLAGS ? 0 : trusted_version(),
                 .ask = ask_again,
         };
 }
@@ -76,17 +77,57 @@ static bool is_answered(const struct request *r, const struct proc_query *query,
         return true;
 }
 
-/* Requests that only the driver can judge: nonsense, and flags of a later day. */
-static bool is_strange(const struct request *r)
+static bool is_there(const char *symbol)
 {
-        return !r->name || !r->address || (r->flags & ~KNOWN_FLAGS) || r->flags == KNOWN_FLAGS;
+        return library_has(&cuda_api, (unsigned)api_find(&cuda_api, symbol));
+}
+
+/*
+ * A facade exports both forms whatever driver is behind it, so that a program finds what the driver
+ * alone has not (the newer one comes with CUDA 12, the older with 11.3): then it is answered by
+ * what there is. Sources: the exports of drivers 418, 470 and 535.
+ */
+static void *find_without(const struct request *r, const struct proc_query *query,
+                          const struct proc_row *row)
+{
+        void *address = NULL;
+
+        if (row && text_equals(r->name, "cuGetProcAddress"))
+                return entry_thunk(&cuda_api, row->entry);
+        if (!is_there("cuGetProcAddress"))
+                return proc_exported(query, row);
+        if (real.cuGetProcAddress(r->name, &address, r->version, r->flags) != CUDA_SUCCESS ||
+            !address)
+                return NULL;
+        return proc_settle(query, row, address);
+}
+
+/* As the newer form answers, which tells why there is none. */
+static CUresult answer_without(const struct request *r, const struct proc_query *query,
+                               const struct proc_row *row)
+{
+        CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+
+        *r->address = find_without(r, query, row);
+        if (!*r->address)
+                status = proc_is_name(query) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                             : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+        if (r->status)
+                *r->status = status;
+        return CUDA_SUCCESS;
+}
+
+/* The driver is there and has no such form. */
+static bool lacks(const char *form)
+{
+        return library_get(&cuda_api) && !is_there(form);
 }
 
 CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags)
 {
         struct request r = { name, address, version, flags, NULL };
 
-        if (is_strange(&r))
+        if (!name || !address)
                 return real.cuGetProcAddress(name, address, version, flags);
 
         struct proc_query query = query_of(&r);
@@ -94,6 +135,11 @@ CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cu
 
         if (is_answered(&r, &query, row))
                 return CUDA_SUCCESS;
+
+        if (lacks("cuGetProcAddress")) {
+                *address = find_without(&r, &query, row);
+                return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+        }
 
         CUresult rc = real.cuGetProcAddress(name, address, version, flags);
 
@@ -107,7 +153,7 @@ CUresult hook_cuGetProcAddress_v2(const char *name, void **address, int version,
 {
         struct request r = { name, address, version, flags, status };
 
-        if (is_strange(&r))
+        if (!name || !address)
                 return real.cuGetProcAddress_v2(name, address, version, flags, status);
 
         struct proc_query query = query_of(&r);
@@ -115,6 +161,9 @@ CUresult hook_cuGetProcAddress_v2(const char *name, void **address, int version,
 
         if (is_answered(&r, &query, row))
                 return CUDA_SUCCESS;
+
+        if (lacks("cuGetProcAddress_v2"))
+                return answer_without(&r, &query, row);
 
         CUresult rc = real.cuGetProcAddress_v2(name, address, version, flags, status);
 

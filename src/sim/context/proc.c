@@ -4,7 +4,8 @@
  *
  * The answer is the newest form that is not newer than the version asked for, nor than the driver
  * that the configuration plays. Never simply the newest: the caller's prototype follows from the
- * version it asked for.
+ * version it asked for. How refusals look, and that a negative version is the newest and both flags
+ * at once are the per-thread one, is what libcuda.so of the drivers 535 to 595 does (2026-11-21).
  */
 #include "sim/context/proc.h"
 
@@ -13,6 +14,10 @@
 
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
+
+#define KNOWN_FLAGS                                      \
+        ((cuuint64_t)CU_GET_PROC_ADDRESS_LEGACY_STREAM | \
+         (cuuint64_t)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
 /* First row of the name, or proc_count. */
 static unsigned name_find(const char *name)
@@ -30,6 +35,13 @@ static unsigned name_find(const char *name)
         return low < proc_count && strcmp(procs[low].name, name) == 0 ? low : proc_count;
 }
 
+/* The drivers 535 to 555 take a version above their own for theirs; 580 and 595 refuse it. */
+static bool is_refused(const char *name, void *const *ret, int version, cuuint64_t flags,
+                       int newest)
+{
+        return !name || !ret || (flags & ~KNOWN_FLAGS) || (newest >= 13000 && version > newest);
+}
+
 static CUresult lookup(const char *name, void **ret, int version, cuuint64_t flags,
                        CUdriverProcAddressQueryResult *ret_status)
 {
@@ -37,9 +49,9 @@ static CUresult lookup(const char *name, void **ret, int version, cuuint64_t fla
         int newest = config ? config->driver_version : CONFIG_DRIVER_VERSION;
         const struct proc *plain = NULL, *per_thread = NULL;
 
-        if (!name || !ret || flags > 2 || version < 0)
+        if (is_refused(name, ret, version, flags, newest))
                 return CUDA_ERROR_INVALID_VALUE;
-        if (version < newest)
+        if (version >= 0 && version < newest)
                 newest = version;
         unsigned first = name_find(name);
         for (unsigned i = first; i < proc_count && strcmp(procs[i].name, name) == 0; i++) {
@@ -53,27 +65,39 @@ static CUresult lookup(const char *name, void **ret, int version, cuuint64_t fla
         const struct proc *found = plain;
         if ((flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) && per_thread)
                 found = per_thread;
-        *ret = found ? found->address : NULL;
-        if (ret_status) {
-                if (found)
-                        *ret_status = CU_GET_PROC_ADDRESS_SUCCESS;
-                else if (first < proc_count)
-                        *ret_status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-                else
-                        *ret_status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+        if (found) {
+                *ret = found->address;
+                *ret_status = CU_GET_PROC_ADDRESS_SUCCESS;
+        } else {
+                *ret_status = first < proc_count ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                                 : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
         }
-        return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+        return CUDA_SUCCESS;
 }
 
 CUresult cuGetProcAddress(const char *name, void **ret, int version, cuuint64_t flags)
 {
-        return lookup(name, ret, version, flags, NULL);
+        CUdriverProcAddressQueryResult status;
+        CUresult rc = lookup(name, ret, version, flags, &status);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return status == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuGetProcAddress_v2(const char *name, void **ret, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *ret_status)
 {
-        return lookup(name, ret, version, flags, ret_status);
+        CUdriverProcAddressQueryResult status;
+        CUresult rc = lookup(name, ret, version, flags, &status);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (status != CU_GET_PROC_ADDRESS_SUCCESS)
+                *ret = NULL;
+        if (ret_status)
+                *ret_status = status;
+        return CUDA_SUCCESS;
 }
 
 CUresult cuGetExportTable(const void **ret, const CUuuid *id)

@@ -40,8 +40,9 @@ static void *proc(const char *name, int version, cuuint64_t flags)
         void *address = (void *)1;
         CUdriverProcAddressQueryResult status = 77;
 
-        if (cuGetProcAddress_v2(name, &address, version, flags, &status) != CUDA_SUCCESS)
-                assert_null(address);
+        assert_int_equal(cuGetProcAddress_v2(name, &address, version, flags, &status),
+                         CUDA_SUCCESS);
+        assert_int_equal(status == CU_GET_PROC_ADDRESS_SUCCESS, address != NULL);
         return address;
 }
 
@@ -54,26 +55,35 @@ static void an_entry_point_follows_name_version_and_flags(void **state)
         assert_ptr_equal(proc("cuMemcpyHtoD", 12000, 0), cuMemcpyHtoD_v2);
         assert_ptr_equal(proc("cuMemcpyHtoD", 12000, 2), cuMemcpyHtoD_v2_ptds);
         assert_ptr_equal(proc("cuMemAllocAsync", 12000, 2), cuMemAllocAsync_ptsz);
+        assert_ptr_equal(proc("cuMemAllocAsync", 12000, 3), cuMemAllocAsync_ptsz);
         assert_ptr_equal(proc("cuMemAlloc", 12000, 2), cuMemAlloc_v2);
+        assert_ptr_equal(proc("cuMemAlloc", -1, 0), cuMemAlloc_v2);
         assert_ptr_equal(proc("cuGraphInstantiate", 11040, 0), cuGraphInstantiate_v2);
         assert_ptr_equal(proc("cuGraphInstantiate", 12000, 0), cuGraphInstantiateWithFlags);
 }
 
+/* As libcuda.so of the drivers 535 to 595 says it: the newer form tells why, and answers well. */
 static void what_is_not_there_is_said_to_be_so(void **state)
 {
-        void *address;
+        void *untouched = &untouched, *address = untouched;
         CUdriverProcAddressQueryResult status;
         CUuuid table = { { 0 } };
         const void *found;
 
         assert_int_equal(cuGetProcAddress_v2("cuNoSuch", &address, 13000, 0, &status),
-                         CUDA_ERROR_NOT_FOUND);
+                         CUDA_SUCCESS);
+        assert_null(address);
         assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
         assert_int_equal(cuGetProcAddress_v2("cuMemAllocAsync", &address, 11010, 0, &status),
-                         CUDA_ERROR_NOT_FOUND);
+                         CUDA_SUCCESS);
         assert_int_equal(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+        address = untouched;
         assert_int_equal(cuGetProcAddress("", &address, 13000, 0), CUDA_ERROR_NOT_FOUND);
+        assert_int_equal(cuGetProcAddress_v2("cuInit", &address, 13001, 0, &status),
+                         CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuGetProcAddress("cuInit", &address, 13000, 4), CUDA_ERROR_INVALID_VALUE);
         assert_int_equal(cuGetProcAddress(NULL, &address, 13000, 0), CUDA_ERROR_INVALID_VALUE);
+        assert_ptr_equal(address, untouched);
         assert_int_equal(cuGetExportTable(&found, &table), CUDA_ERROR_NOT_FOUND);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the fake driver that do something: versions, and lookup by name, both ABIs.
+ * The functions of the fake driver that do something: versions, and lookup by name, as many of its
+ * two ABIs as FORMS says. Refusals are those of the drivers 535 and 580.
  */
 #include "fake.h"
 
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define PER_THREAD 2u
+#define INVALID_VALUE 1
 #define NOT_FOUND 500
 
 int cuDriverGetVersion(int *ret);
@@ -22,13 +24,13 @@ int cuDriverGetVersion(int *ret)
         return 0;
 }
 
+#if FORMS >= 1
+/* The status that the newer ABI tells. */
 static int look_up(const char *name, void **ret, int version, unsigned long flags)
 {
         int status = 1;
 
         *ret = NULL;
-        if (fake_is_strict && version > fake_version)
-                return status;
         for (const struct fake_proc *p = fake_procs; p->name; p++) {
                 if (strcmp(p->name, name) != 0)
                         continue;
@@ -44,18 +46,26 @@ static int look_up(const char *name, void **ret, int version, unsigned long flag
 
 int cuGetProcAddress(const char *name, void **ret, int version, unsigned long flags)
 {
+        if (fake_is_strict && version > fake_version)
+                return INVALID_VALUE;
         return look_up(name, ret, version, flags) == 0 ? 0 : NOT_FOUND;
 }
+#endif
 
+#if FORMS >= 2
 int cuGetProcAddress_v2(const char *name, void **ret, int version, unsigned long flags,
                         int *ret_status)
 {
-        int status = look_up(name, ret, version, flags);
+        int status;
 
+        if (fake_is_strict && version > fake_version)
+                return INVALID_VALUE;
+        status = look_up(name, ret, version, flags);
         if (ret_status)
                 *ret_status = status;
-        return status == 0 ? 0 : NOT_FOUND;
+        return 0;
 }
+#endif
 
 const char *nvmlErrorString(int code)
 {
