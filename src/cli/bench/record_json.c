@@ -220,9 +220,8 @@ static int check(const struct record *record, struct error *err)
         return 0;
 }
 
-static int read_file(const char *path, char **ret, size_t *ret_length, struct error *err)
+static int read_file(FILE *file, char **ret, size_t *ret_length, struct error *err)
 {
-        scoped_file FILE *file = fopen(path, "re");
         long length = -1;
 
         if (file && fseek(file, 0, SEEK_END) == 0)
@@ -241,10 +240,11 @@ static int read_file(const char *path, char **ret, size_t *ret_length, struct er
 int record_read(const char *path, struct record *ret, struct error *err)
 {
         struct reader reader = { .record = ret };
+        scoped_file FILE *file = fopen(path, "re");
         scoped_free char *text = NULL;
         struct json_walk walk;
         size_t length = 0;
-        int rc = read_file(path, &text, &length, err);
+        int rc = read_file(file, &text, &length, err);
 
         *ret = (struct record){ .judge = LOAD_JUDGE_NONE };
         if (rc == 0)
