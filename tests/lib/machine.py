@@ -14,6 +14,7 @@ from build import SOURCE
 
 VERSIONS = SOURCE / "src/abi/cuda.versions"
 OURS = "libaliquot.so"
+FLAGS = (0, 1, 2, 3)  # default, legacy stream, per-thread stream, both: the driver takes the latter for it
 
 
 def rows(api):
@@ -74,3 +75,18 @@ def expect_as_without_us(command, alone, answer, driver="libcuda.so.1"):
     if not alone.startswith("!") and words[-2] == driver and is_ours(words[-1]):
         words[-2] = OURS
     assert answer == " ".join(words), f"{command}: {alone!r} without us"
+
+
+def lookups():
+    """The probe's commands for every name at, and just below, every version, with every flag, in both ABIs."""
+    versions = {11030, 11040, 11080, 12000, 12080, 12999, 13000, 13060, 13070}
+    names = set()
+    for line in VERSIONS.read_text().splitlines():
+        if line and line[0] != "#":
+            name, version, *_ = line.split()
+            names.add(name)
+            if int(version) >= 11030:
+                versions |= {int(version), int(version) - 1}
+    names |= {"cuNoSuchFunction", "cuMemAlloc_v2", "cublasCreate"}
+    return [f"proc {abi} {name} {version} {flags}" for name in sorted(names)
+            for version in sorted(versions) for flags in FLAGS for abi in (1, 2)]

@@ -12,7 +12,7 @@ import shutil
 import pytest
 
 from build import SOURCE
-from machine import CUDA, NVML, OURS, VERSIONS, Machine, expect_as_without_us, is_ours
+from machine import CUDA, NVML, OURS, VERSIONS, Machine, expect_as_without_us, is_ours, lookups
 
 # What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
 if "ALIQUOT_SANITIZER" in os.environ:
@@ -25,31 +25,14 @@ def machine(build, tmp_path):
     return Machine(build, tmp_path)
 
 
-FLAGS = (0, 1, 2, 3)  # default, legacy stream, per-thread stream, both: the driver takes the latter for it
-
-
 # --- C1: by name and version ------------------------------------------------------------------
-
-def requests():
-    versions = {11030, 11040, 11080, 12000, 12080, 12999, 13000, 13060, 13070}
-    names = set()
-    for line in VERSIONS.read_text().splitlines():
-        if line and line[0] != "#":
-            name, version, *_ = line.split()
-            names.add(name)
-            if int(version) >= 11030:
-                versions |= {int(version), int(version) - 1}
-    names |= {"cuNoSuchFunction", "cuMemAlloc_v2", "cublasCreate"}
-    return [f"proc {abi} {name} {version} {flags}" for name in sorted(names)
-            for version in sorted(versions) for flags in FLAGS for abi in (1, 2)]
-
 
 @pytest.mark.parametrize("fake", ["cuda-same", "cuda-old", "cuda-new", "cuda-strict"])
 def test_lookup_by_version_answers_the_same_abi_as_the_driver(machine, fake):
     """C1: every name, version, flag and both ABIs; twice, in different orders, since answers are
     remembered."""
     machine.install(fake)
-    asked = requests()
+    asked = lookups()
     alone = dict(zip(asked, machine.probe(["open libcuda.so.1"] + asked, us=False)[1:]))
     random.Random(7).shuffle(asked)
     asked += random.Random(8).sample(asked, 5000)
@@ -72,7 +55,7 @@ def test_lookup_is_right_even_if_the_driver_answers_private_functions(machine):
         for version in versions:
             rank = max(1, sum(v <= version for v in plain))
             ranked[name].append((version, suffix, name + (f"_v{rank}" if rank > 1 else "") + suffix))
-    asked = [r for r in requests() if r.split()[2] in ranked]
+    asked = [r for r in lookups() if r.split()[2] in ranked]
     answers = machine.probe(["open libcuda.so.1"] + asked)[1:]
     ours = 0
     for command, answer in zip(asked, answers):
