@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cli import AWAY, Command
+from cli import AWAY, UNSET, Command
 from daemon import Daemon
 
 MIB = 1 << 20
@@ -79,5 +79,10 @@ def test_programs_in_another_users_session_are_told_to_root(cli, hold):
     assert cli("show", "theirs", "--json").json["devices"][0]["card_bytes"] == 1024 * MIB
     on_card, = cli("gpus", "--json").json[0]["sessions"]
     assert on_card["name"] == "theirs" and on_card["limit_bytes"] == 256 * MIB and on_card["used_bytes"] >= 64 * MIB
+    top = [*as_tenant, cli.sim.build.aliquot, "top", "--once", f"--sim={cli.sim.spec}"]
+    shown = cli.sim.run(top, **UNSET)
+    assert "1 session, " in shown.stdout and re.search(r"^ [+] theirs +1 ", shown.stdout, re.MULTILINE), shown
     served.kill()
+    result = cli.sim.run(top, **UNSET)
+    assert result.rc == AWAY and result.stdout == "" and "and none answers" in result.stderr, result
     assert cli("ps", "--json").json == [] and cli("ps", "theirs").rc == 1

@@ -296,11 +296,15 @@ static int keep_entries(struct source *source, const struct names *names, struct
         return 0;
 }
 
-/* Where only the daemon can list them it has been asked already; of one look it is asked here. */
+/* Where only the daemon can list them it has been asked already. */
 static int read_names(struct source *source, struct names *names, struct error *err)
 {
-        if (source->terms.waits_long || names_can_be_listed(&source->store))
+        if (names_can_be_listed(&source->store))
                 return names_read(&source->store, names, err);
+        if (source->terms.waits_long && source->terms.is_away)
+                return fail(err, CLIENT_AWAY,
+                            "only a daemon can list the sessions of %s, and none answers",
+                            source->store.path);
         return source_terms_names(&source->terms, names) < 0 ? fail(err, -ENOMEM, "out of memory")
                                                              : 0;
 }
