@@ -7,25 +7,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/pidfd.h"
 #include "cli/top/spawn.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 
 #define HASTE_NS CLOCK_SECOND_NS
 #define NS_A_MS UINT64_C(1000000)
-
-/* Both are younger than the oldest glibc that we run with; the numbers are the same on every
- * architecture. */
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 
 /* True: there is no more. What has no room pushes out what came before it. */
 static bool has_said_all(struct act *act)
