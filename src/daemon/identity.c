@@ -2,8 +2,10 @@
 #include "daemon/identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +20,73 @@
 #define FLAG_EXITING 0x4u                /* PF_EXITING, include/linux/sched.h */
 #define TICK_NS(per_second) (UINT64_C(1000000000) / (uint64_t)(per_second))
 
+/* -- Holding ---------------------------------------------------------------------------------- */
+
+static bool is_missing(int code)
+{
+        return code == ENOSYS || code == EPERM;
+}
+
 int identity_hold(uint32_t pid)
 {
-        int fd = pid && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+        char path[32];
+        int fd;
 
+        if (!pid || pid > INT32_MAX)
+                return -EINVAL;
+        fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (fd < 0 && is_missing(errno)) {
+                snprintf(path, sizeof(path), "/proc/%u", pid);
+                fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        }
         return fd < 0 ? -errno : fd;
 }
 
-/* Its descriptor becomes readable when it dies, and stays so. */
+bool identity_is_pidfd(int held)
+{
+        struct stat st;
+
+        return fstat(held, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+/* By its folder: whose parent has not fetched it is at its end as well. */
+static bool has_stat(int folder)
+{
+        scoped_fd int fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
+        char text[512];
+        ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        const char *state;
+
+        if (length <= 0)
+                return false;
+        text[length] = '\0';
+        state = strrchr(text, ')');
+        return state && strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0;
+}
+
+/* A pidfd becomes readable when its process dies, and stays so. */
 bool identity_is_there(int held)
 {
         struct pollfd poll_it = { .fd = held, .events = POLLIN };
 
-        return poll(&poll_it, 1, 0) == 0;
+        return identity_is_pidfd(held) ? poll(&poll_it, 1, 0) == 0 : has_stat(held);
 }
+
+bool identity_signal(int held, uint32_t pid, int number)
+{
+        if (syscall(SYS_pidfd_send_signal, held, number, NULL, 0) == 0)
+                return true;
+        return is_missing(errno) && identity_is_there(held) && kill((pid_t)pid, number) == 0;
+}
+
+bool identity_has_pidfds(void)
+{
+        scoped_fd int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+        return fd >= 0;
+}
+
+/* -- Reading ---------------------------------------------------------------------------------- */
 
 static FILE *open_of(uint32_t pid, const char *name)
 {

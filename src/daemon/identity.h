@@ -40,9 +40,18 @@ struct identity {
         char cgroup[IDENTITY_CGROUP_BYTES]; /* of version 2; "": none, or too long */
 };
 
-/* A pidfd, or a negative errno. */
+/* A pidfd; where there are none (Linux before 5.3, or a filter bars them), its folder in /proc,
+ * which is never another's either; or a negative errno. */
 int identity_hold(uint32_t pid);
 bool identity_is_there(int held);
+bool identity_is_pidfd(int held); /* one that can be waited for: it becomes readable at the end */
+
+/* Whether it was sent. Without pidfd_send_signal() (Linux 5.1) by the pid, right after it was seen
+ * to live: in between it could end, and its pid be given to another. */
+bool identity_signal(int held, uint32_t pid, int number);
+
+/* Whether processes are held by pidfds here; errno says why not. */
+bool identity_has_pidfds(void);
 
 /* False: there is no such process (any more). */
 bool identity_read(uint32_t pid, struct identity *ret);

@@ -23,6 +23,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/identity.h"
 #include "daemon/tenant_parts.h"
 
 #define BACKLOG 512
@@ -277,6 +278,19 @@ int tenants_reload(struct tenants *tenants, struct error *err)
         return rc;
 }
 
+/* Once, as it stays so. */
+static void say_what_is_missing(const struct tenants *tenants)
+{
+        if (!tenants->uses_mounts)
+                log_line(LOG_INFO,
+                         "no read-only mounts here: root in a container can write the limits that "
+                         "it is handed");
+        if (!identity_has_pidfds())
+                log_line(LOG_WARN,
+                         "pidfd_open: %m: processes are held by their folders in /proc, and "
+                         "their end is looked for, not told");
+}
+
 int tenants_start(struct tenants **ret, const struct tenants_options *options, struct error *err)
 {
         const struct timeval every = { .tv_usec = CLOCK_USEC };
@@ -298,6 +312,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
                 return rc;
         }
         tenants->uses_mounts = tenant_can_mount(node_store(options->node)->path);
+        say_what_is_missing(tenants);
         node_watch_folders(options->node, on_folder, tenants);
         open_missing(tenants);
         *ret = tenants;

@@ -5,19 +5,19 @@
  * The kernel keeps user and pid of whoever connected. The process is held by a descriptor before
  * anything is read under its pid: by SO_PEERPIDFD where there is one (Linux 6.5), which is that
  * very process; else by its pid, which could be another's by then. Such a one started after it was
- * connected from.
+ * connected from. Without any pidfd (identity_hold()) nobody is told of its death, and looks for
+ * it.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/text.h"
+#include "daemon/identity.h"
 #include "daemon/tenant_parts.h"
 
 #ifndef SO_PEERPIDFD
@@ -48,15 +48,7 @@ static int hold(int socket, int32_t pid, bool *ret_is_sure)
         if (*ret_is_sure)
                 return held;
         /* -ESRCH and -EINVAL: it is gone. Only an option that is unknown is asked for otherwise. */
-        return errno == ENOPROTOOPT && pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-}
-
-/* Its descriptor can be read once it is dead, and stays so. */
-static bool is_gone(int held)
-{
-        struct pollfd look = { .fd = held, .events = POLLIN };
-
-        return poll(&look, 1, 0) != 0;
+        return errno == ENOPROTOOPT && pid > 0 ? identity_hold((uint32_t)pid) : -1;
 }
 
 bool tenant_peer_read(int socket, struct tenant_peer *ret)
@@ -81,7 +73,7 @@ void tenant_peer_identify(struct tenant_peer *peer)
         usage_cgroup((uint32_t)peer->pid, peer->cgroup);
         if (!peer->is_sure && peer->start_ticks > peer->connected_ticks)
                 tenant_peer_end(peer);
-        if (peer->held >= 0 && !is_gone(peer->held))
+        if (peer->held >= 0 && identity_is_there(peer->held))
                 return;
         /* What was read is of the next one with its pid. */
         peer->start_ticks = 0;
@@ -140,8 +132,9 @@ void tenant_watch(struct tenant_visit *visit)
         struct tenants *tenants = visit->tenants;
         struct tenant_resident *resident;
 
-        if (visit->peer.held < 0 || tenants->counts.watched >= WATCHED_MOST ||
-            is_watched(visit->listener, &visit->peer))
+        /* Whoever cannot be waited for is seen to be gone by its lock. */
+        if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
+            tenants->counts.watched >= WATCHED_MOST || is_watched(visit->listener, &visit->peer))
                 return;
         resident = calloc(1, sizeof(*resident));
         if (!resident)

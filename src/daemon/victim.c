@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -71,12 +70,7 @@ static bool holds_slot(const struct usage_process *process, const struct livenes
 
 static int hold(uint32_t pid)
 {
-        return pid < 2 || pid == (uint32_t)getpid() ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-static bool send_to(int held, int number)
-{
-        return syscall(SYS_pidfd_send_signal, held, number, NULL, 0) == 0;
+        return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
 }
 
 bool victim_signal(const struct usage_process *process, const struct liveness_file *slots,
@@ -94,7 +88,7 @@ bool victim_signal(const struct usage_process *process, const struct liveness_fi
                          text_shown(process->command));
                 return false;
         }
-        return send_to(held, number);
+        return identity_signal(held, pid, number);
 }
 
 unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number)
@@ -108,7 +102,7 @@ unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid
                 scoped_fd int held = hold(pid);
 
                 if (held >= 0 && is_users(pid, owner_uid) && has_mapped(pid, slots))
-                        sent += send_to(held, number);
+                        sent += identity_signal(held, pid, number);
         }
         return sent;
 }
@@ -118,5 +112,6 @@ bool victim_signal_identity(const struct identity *identity, int number)
         scoped_fd int held = hold(identity->pid);
 
         /* The start is read when the pid can be nobody else's any more. */
-        return held >= 0 && identity_is_same(identity) && send_to(held, number);
+        return held >= 0 && identity_is_same(identity) &&
+               identity_signal(held, identity->pid, number);
 }
