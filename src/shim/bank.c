@@ -6,6 +6,7 @@
 #include "shim/bank.h"
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "common/swap128.h"
 
 /* Readers of the clock in several processes differ by less than this; a time further ahead is
@@ -29,6 +30,18 @@ int64_t bank_top_ns(uint32_t cap_ppm)
         int64_t top_ns = BANK_PERIOD_NS * (int64_t)cap_ppm / (int64_t)PAGE_WHOLE_PPM;
 
         return top_ns > 0 ? top_ns : 1;
+}
+
+/* Who was stopped since it read the clock finds that others have filled the bucket until much
+ * later: that is now, unless nobody could have written it. */
+static uint64_t now_again(uint64_t filled_at_ns, uint64_t now_ns)
+{
+        uint64_t later_ns;
+
+        if (filled_at_ns <= now_ns || filled_at_ns - now_ns < AHEAD_NS)
+                return now_ns;
+        later_ns = clock_now_ns();
+        return filled_at_ns <= later_ns ? later_ns : now_ns;
 }
 
 /* The clock must not go back: time that was filled is not filled again. */
@@ -84,6 +97,7 @@ void bank_charge_down_to(struct page_meter *meter, uint32_t cap_ppm, uint64_t no
                 int64_t level_ns, least_ns;
 
                 read_words(meter, words);
+                now_ns = now_again(words[1], now_ns);
                 level_ns = level_at(words, cap_ppm, now_ns);
                 least_ns = level_ns < floor_ns ? level_ns : floor_ns;
                 next[0] = (uint64_t)clamp(level_ns - charge_ns, least_ns, bank_top_ns(cap_ppm));

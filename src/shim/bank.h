@@ -10,7 +10,8 @@
  * lives, and it is paid back at the rate of the cap that holds. (BANK_FLOOR_NS, two and a half
  * hours of work, only keeps the sums from overflowing.)
  *
- * Pure given `now_ns` (CLOCK_MONOTONIC). Any thread of any process; no lock: both words are swapped
+ * Pure given `now_ns` (clock_now_ns()), which is read again only where the page is far ahead of it.
+ * Any thread of any process; no lock: both words are swapped
  * together. The page is hostile input: whatever it holds, the level is between the floor and the
  * top, a clock in the far future is taken for now, and nothing loops without end.
  */

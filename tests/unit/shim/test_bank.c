@@ -11,6 +11,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
+
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
 #define HALF (PAGE_WHOLE_PPM / 2)
@@ -104,6 +106,17 @@ static void a_time_nobody_could_have_written_is_taken_for_now(void **state)
         assert_int_equal(level(2 * MS), 1 * MS);
 }
 
+/* A debt is not forgiven to who is stopped between its look at the clock and the bucket. */
+static void who_was_stopped_with_a_time_in_its_hand_fills_nothing_twice(void **state)
+{
+        uint64_t now_ns = clock_now_ns();
+
+        bank_charge(&meter, HALF, now_ns, 60 * SECOND);
+        bank_charge(&meter, HALF, now_ns - 10 * (uint64_t)SECOND, 0);
+        assert_true(bank_level_ns(&meter, HALF, now_ns) < -59 * SECOND);
+        assert_true(meter.filled_at_ns >= now_ns);
+}
+
 static void whatever_the_page_says_the_level_has_its_bounds(void **state)
 {
         static const uint64_t words[] = { 0, 1, INT64_MAX, (uint64_t)INT64_MIN, UINT64_MAX, START };
@@ -169,6 +182,8 @@ int main(void)
                 cmocka_unit_test_setup(what_was_taken_in_excess_is_put_back, full),
                 cmocka_unit_test_setup(a_clock_that_goes_back_fills_nothing, full),
                 cmocka_unit_test_setup(a_time_nobody_could_have_written_is_taken_for_now, full),
+                cmocka_unit_test_setup(who_was_stopped_with_a_time_in_its_hand_fills_nothing_twice,
+                                       full),
                 cmocka_unit_test_setup(whatever_the_page_says_the_level_has_its_bounds, full),
                 cmocka_unit_test_setup(who_waits_until_it_is_due_finds_what_it_waited_for, full),
                 cmocka_unit_test_setup(over_time_no_more_is_used_than_the_cap_gives, full),
