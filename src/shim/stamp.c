@@ -31,7 +31,8 @@ bool anchor_place(struct anchor *anchor, int64_t apart_ns, int64_t asked_ns, int
         else if (at_ns < asked_ns - NEAR_NS && asked_ns <= now_ns)
                 off_ns = asked_ns - at_ns;
         anchor->base_ns += off_ns;
-        *ret = (struct stamp){ at_ns + off_ns, off_ns > FAR_NS || off_ns < -FAR_NS };
+        *ret = (struct stamp){ .at_ns = at_ns + off_ns,
+                               .is_moved = off_ns > FAR_NS || off_ns < -FAR_NS };
         if (ret->is_moved)
                 anchor->moves += 3;
         else if (anchor->moves)
@@ -57,8 +58,8 @@ uint64_t sample_took_ns(const struct sample *sample, uint32_t *doubts, bool *ret
 {
         uint64_t most_ns = sample->apart_ns - lead_of(sample);
         uint64_t unseen_ns = clamp(sample->unseen_ns, 0, sample->apart_ns);
-        bool is_nothing = !sample->apart_ns;
-        bool is_doubtful = is_nothing || unseen_ns > sample->apart_ns / UNSEEN_PARTS;
+        bool is_unlikely = !sample->apart_ns || sample->is_early;
+        bool is_doubtful = is_unlikely || unseen_ns > sample->apart_ns / UNSEEN_PARTS;
 
         *ret_is_sure = false;
         if (sample->is_moved)
@@ -67,6 +68,6 @@ uint64_t sample_took_ns(const struct sample *sample, uint32_t *doubts, bool *ret
         *doubts = *ret_is_sure ? 0 : *doubts + 1;
         if (*ret_is_sure)
                 return most_ns;
-        return is_nothing ? sample->paid_ns
-                          : clamp(sample->paid_ns, sample->apart_ns - unseen_ns, most_ns);
+        return is_unlikely ? sample->paid_ns
+                           : clamp(sample->paid_ns, sample->apart_ns - unseen_ns, most_ns);
 }

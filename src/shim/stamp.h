@@ -7,8 +7,9 @@
  * An *anchor* is a moment of the driver's time and when it was by the host's clock. A stamp that
  * would lie before its event was asked for, or after now, shows that the anchor is wrong by so
  * much, and moves it: so it is right as soon as a stamp shows it, however late it was taken. What
- * lies before or after such a stamp is what was expected. A driver whose stamps show it again and
- * again tells no times.
+ * lies before or after such a stamp is what was expected; so is what ended, by its stamp, when it
+ * was seen not to have ended, since that may be a driver which tells late. A driver whose stamps
+ * show it again and again tells no times.
  *
  * Work is taken for shorter than the time between its two markers by half of it at most, however
  * long the host took to launch it: who returns late from a launch may be told of its end. Where the
@@ -48,6 +49,7 @@ bool stamp_ns(float ms, int64_t *ret_ns);
 struct stamp {
         int64_t at_ns;
         bool is_moved; /* far: nothing is learned from it */
+        bool is_early; /* the caller's: its event was seen to be to come even later */
 };
 
 /* An event `apart_ns` after the anchor that was not passed before asked_ns and found so at now_ns,
@@ -63,6 +65,7 @@ struct sample {
         uint64_t unseen_ns; /* the host was away so long and the stream may have been idle */
         uint64_t paid_ns;   /* was expected */
         bool is_moved;      /* one of the stamps */
+        bool is_early;      /* the later one */
 };
 
 /* What it took. `doubts`: of the stream, 0 at first. *ret_is_sure: worth learning from. */

@@ -19,6 +19,8 @@
 #define LATE_NS UINT64_C(100000000)
 /* The host is away between two lines of ours no longer than this if nothing holds it up. */
 #define AWAY_NS UINT64_C(100000)
+/* What is passed is seen to be so much later, at most. */
+#define EARLY_NS 20000
 /* Without events for so long, then they are tried again; so long an anchor may be to come. */
 #define RETIME_NS UINT64_C(1000000000)
 
@@ -125,6 +127,7 @@ static uint64_t judged(struct lane *lane, const struct marker *marker, const str
                 .unseen_ns = marker->unseen_ns,
                 .paid_ns = marker->paid_ns,
                 .is_moved = lane->is_last_moved || to->is_moved,
+                .is_early = to->is_early,
         };
 
         return sample_took_ns(&sample, &lane->doubts, is_sure);
@@ -270,16 +273,15 @@ static CUresult read_oldest(struct lane *lane, uint64_t now_ns, struct stamp *re
 {
         const struct marker *marker = &lane->marker[lane->first];
         CUevent event = lane->event[lane->first];
-        uint64_t least_ns = marker->asked_ns;
         CUresult rc = real.cuEventQuery(event);
 
         if (rc == CUDA_ERROR_NOT_READY)
                 lane->busy_ns = lane->unpassed_ns = now_ns;
         if (rc != CUDA_SUCCESS)
                 return rc;
-        if (least_ns < lane->unpassed_ns)
-                least_ns = lane->unpassed_ns;
-        rc = timeline_read(lane->timeline, event, least_ns, ret);
+        rc = timeline_read(lane->timeline, event, marker->asked_ns, ret);
+        if (rc == CUDA_SUCCESS)
+                ret->is_early = ret->at_ns + EARLY_NS < (int64_t)lane->unpassed_ns;
         /* Then it is the anchor that is to come. */
         return rc == CUDA_ERROR_NOT_READY && now_ns - marker->placed_ns > RETIME_NS
                        ? CUDA_ERROR_UNKNOWN
