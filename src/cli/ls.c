@@ -132,7 +132,8 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_u64(&listing->out, "used_bytes", usage->total_bytes);
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session);
-                if (listing->has_clamped)
+                /* Nobody clamps what is not a daemon's. */
+                if (listing->has_clamped || session->limits->owner != PAGE_OWNER_DAEMON)
                         json_out_bool(&listing->out, "clamped", names_has(&listing->clamped, name));
                 else
                         json_out_null(&listing->out, "clamped");
