@@ -97,9 +97,22 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
-/* `given` is what we gave a new row: a change that crossed it may not have found the row. */
-static void follow_default_cap(const struct limits_page *page, struct limits_device *row,
-                               uint32_t given)
+static void wake(uint32_t *word)
+{
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* After a change, whoever waits for one looks again. */
+static void publish(struct limits_page *page)
+{
+        add_acq_rel(shared_half(&page->epoch), 1);
+        wake(&page->epoch);
+        wake(&page->gate);
+}
+
+/* `given` is what we gave a new row: a change that crossed it may not have found the row. It was
+ * published before the row had it, and somebody may go by what he read in between. */
+static void follow_default_cap(struct limits_page *page, struct limits_device *row, uint32_t given)
 {
         uint32_t now;
 
@@ -108,6 +121,7 @@ static void follow_default_cap(const struct limits_page *page, struct limits_dev
                 now = rows_default_cap(page);
                 if (now == given || !cas_acq_rel(shared_half(&row->cap_ppm), &given, now))
                         return;
+                publish(page);
                 given = now;
         }
 }
@@ -205,11 +219,6 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         return rc;
 }
 
-static void wake(uint32_t *word)
-{
-        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* The new limit of a row, or 0 where it stays: free, or still its claimer's to complete. */
 static int plan_row(const struct limits_device *row, const struct settings_limits *limits,
                     uint64_t *ret, struct error *err)
@@ -246,14 +255,6 @@ static uint32_t plan_cap(const struct limits_device *row, const struct settings_
                         return device->cap_ppm;
         }
         return limits->has_default_cap ? limits->default_cap_ppm : 0;
-}
-
-/* After a change, whoever waits for one looks again. */
-static void publish(struct limits_page *page)
-{
-        add_acq_rel(shared_half(&page->epoch), 1);
-        wake(&page->epoch);
-        wake(&page->gate);
 }
 
 static void set_row(struct limits_device *row, const struct settings_limits *limits)

@@ -195,8 +195,10 @@ static void change_while_rows_are_claimed(const struct settings_limits *from,
         pthread_join(claimer, &failed);
         assert_null(failed);
         assert_int_equal(settings_resolve_default(to, 16 * GIB, &expected, NULL), 0);
-        for (unsigned i = 0; i < meeting.rows; i++)
+        for (unsigned i = 0; i < meeting.rows; i++) {
                 assert_int_equal(meeting.session.limits->device[i].limit_bytes, expected);
+                assert_int_equal(meeting.session.limits->device[i].cap_ppm, to->default_cap_ppm);
+        }
         store_close(&meeting.session);
         assert_int_equal(store_remove(&store, "meet", false, NULL), 0);
 }
@@ -205,9 +207,13 @@ static void test_no_row_keeps_a_default_that_is_over(void **state)
 {
         static const struct settings_limits half = { .has_default = true,
                                                      .default_bytes = PAGE_UNLIMITED,
-                                                     .default_micro_percent = 50000000 };
+                                                     .default_micro_percent = 50000000,
+                                                     .has_default_cap = true,
+                                                     .default_cap_ppm = 300000 };
         static const struct settings_limits four = { .has_default = true,
-                                                     .default_bytes = 4 * GIB };
+                                                     .default_bytes = 4 * GIB,
+                                                     .has_default_cap = true,
+                                                     .default_cap_ppm = 500000 };
 
         for (unsigned round = 0; round < MEETINGS; round++) {
                 change_while_rows_are_claimed(&half, &four);
