@@ -221,14 +221,25 @@ static bool lane_wait(struct lane *lane)
         return false;
 }
 
-/* Nobody finds it any more. Who holds it may be about to let it go. */
-static void lane_leave(struct lane *lane)
+/* Nobody finds it any more. Who holds it may be about to let it go, or has let it go for another
+ * context by now: then it is nothing of ours. */
+static void lane_leave(struct lane *lane, uint64_t context)
 {
-        store_release(&lane->context, LANE_GONE);
-        if (!lane_try(lane))
+        if (!cas_acq_rel(&lane->context, &context, LANE_GONE) || !lane_try(lane))
                 return;
-        lane_bury(lane);
+        if (lane_is_gone(lane))
+                lane_bury(lane);
         lane_drop(lane);
+}
+
+/* The lane is held: what was passed is settled, and the rest is what was paid. */
+static void lane_end(struct lane *lane)
+{
+        lane_reap(lane);
+        lane_give_up(lane);
+        lane_settle_since(lane);
+        lane_empty(lane);
+        store_relaxed(&lane->used_at_ns, 0);
 }
 
 void lanes_forget(CUcontext context)
@@ -241,14 +252,11 @@ void lanes_forget(CUcontext context)
                 if (load_acquire(&lane->context) != key_of(context))
                         continue;
                 if (!lane_wait(lane)) {
-                        lane_leave(lane);
+                        lane_leave(lane, key_of(context));
                         continue;
                 }
-                lane_reap(lane);
-                lane_give_up(lane);
-                lane_settle_since(lane);
-                lane_empty(lane);
-                store_relaxed(&lane->used_at_ns, 0);
+                if (load_acquire(&lane->context) == key_of(context))
+                        lane_end(lane);
                 lane_drop(lane);
         }
         timeline_forget(context);

@@ -292,21 +292,19 @@ void lane_reap(struct lane *lane)
 {
         struct stamp stamp;
 
-        if (lane_is_gone(lane)) {
-                lane_bury(lane);
-                return;
-        }
-        while (lane_is_pending(lane) && lane->timeline) {
+        while (!lane_is_gone(lane) && lane_is_pending(lane) && lane->timeline) {
                 uint64_t now_ns = clock_now_ns();
                 CUresult rc = read_oldest(lane, now_ns, &stamp);
 
                 if (rc == CUDA_ERROR_NOT_READY)
-                        return;
+                        break;
                 if (rc == CUDA_SUCCESS)
                         passed(lane, &stamp);
                 else
                         disbelieve(lane);
         }
+        if (lane_is_gone(lane))
+                lane_bury(lane);
 }
 
 /* -- Without events --------------------------------------------------------------------------- */
@@ -434,7 +432,7 @@ bool lane_mark(struct lane *lane, const struct marker *end)
         uint64_t asked_ns = clock_now_ns();
         CUevent event;
 
-        if (!lane->timeline || load_relaxed(&lane->count) == LANE_MARKERS)
+        if (!lane->timeline || lane_is_gone(lane) || load_relaxed(&lane->count) == LANE_MARKERS)
                 return false;
         event = marker_event(lane);
         if (event && real.cuEventRecord(event, lane->stream) == CUDA_SUCCESS) {

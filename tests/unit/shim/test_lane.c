@@ -29,6 +29,7 @@
 #define SECOND (1000 * MS)
 #define START (1000 * SECOND)
 #define CONTEXT ((CUcontext)(uintptr_t)64)
+#define ANOTHER_CONTEXT ((CUcontext)(uintptr_t)96)
 #define STREAM ((CUstream)(uintptr_t)128)
 #define OURS ((CUstream)(uintptr_t)256)
 #define KERNEL_NS (200 * US)
@@ -74,9 +75,17 @@ static uint64_t play_now(void)
         return told_ns;
 }
 
+static struct lane *given_away; /* while somebody sleeps, by who holds it */
+
 static void play_sleep(uint64_t deadline_ns)
 {
         now_ns = now_ns > deadline_ns ? now_ns : deadline_ns;
+        if (!given_away)
+                return;
+        given_away->timeline = NULL;
+        store_release(&given_away->context, key_of(ANOTHER_CONTEXT));
+        lane_drop(given_away);
+        given_away = NULL;
 }
 
 static const struct time_authority played_time = {
@@ -440,6 +449,8 @@ static void a_lane_that_is_held_when_its_context_goes_is_its_holders_to_bury(voi
         lanes_forget(CONTEXT);
         assert_true(lane_is_gone(old));
         assert_int_equal(load_relaxed(&old->count), 2);
+        /* The driver is asked for nothing more in it. */
+        assert_false(lane_mark(old, NULL));
         /* A new context with the same handle has nothing of it. */
         open_lane();
         assert_ptr_not_equal(lane, old);
@@ -450,6 +461,22 @@ static void a_lane_that_is_held_when_its_context_goes_is_its_holders_to_bury(voi
         assert_int_equal(load_relaxed(&work->in_flight_ns), 0);
         assert_true(lanes_are_done(work));
         assert_in_range(percent_billed(launch_and_wait, 50), 95, 105);
+}
+
+/* What was its holder's to give is another context's by the time the first one may look. */
+static void a_lane_that_another_context_has_by_now_is_left_alone(void **state)
+{
+        open_lane();
+        assert_true(lane_try(lane));
+        assert_true(lane_mark(lane, NULL));
+        given_away = lane;
+        lanes_forget(CONTEXT);
+        assert_int_equal(load_relaxed(&lane->context), key_of(ANOTHER_CONTEXT));
+        assert_true(lane_is_pending(lane));
+        assert_true(lane_try(lane));
+        lane_drop(lane);
+        lanes_forget(ANOTHER_CONTEXT);
+        assert_false(lane_is_pending(lane));
 }
 
 int main(void)
@@ -470,6 +497,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(
                         a_lane_that_is_held_when_its_context_goes_is_its_holders_to_bury, begin,
                         end),
+                cmocka_unit_test_setup_teardown(
+                        a_lane_that_another_context_has_by_now_is_left_alone, begin, end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
