@@ -244,14 +244,18 @@ enum sessions_answer {
  * By the event:
  *
  *      CREATE           SAVE TELL(created) MAKE
- *      CHANGE           SAVE TELL(changed), LIMIT if memory, compute, weight, priority or gang was
- * said RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none RELEASE, or
- * TICK at the end of the TTL (TELL(expired)), by the session's ending: deny-new       SAVE
- * TELL(released) SHUT term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM kill SAVE
- * TELL(released) TELL(killed) SHUT SIGKILL TICK when the grace is over, or RELEASE forced of one
- * that is ending SAVE TELL(killed) SHUT SIGKILL EMPTY            REMOVE FORGET TELL(gone), of one
- * that is ending; nothing of an open one TICK, what is owed after RESTORE and FAILED, and each
- * second while KILLING, by the state MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
+ *      CHANGE           SAVE TELL(changed), LIMIT if its programs or turns have to do with it:
+ *                       memory, compute, weight, priority or gang
+ *      RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none
+ *      RELEASE, or TICK at the end of the TTL (TELL(expired)), by the session's ending:
+ *        deny-new       SAVE TELL(released) SHUT
+ *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
+ *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
+ *      TICK when the grace is over, or RELEASE forced of one that is ending
+ *                       SAVE TELL(killed) SHUT SIGKILL
+ *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
+ *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
+ *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
  *      GPU_HERE, _GONE  TELL, if it is news
  */
 enum sessions_action_type {
