@@ -413,13 +413,6 @@ void claims_untold(struct claims *claims, const uint8_t session[16], unsigned sh
                 one->is_told = false;
 }
 
-bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned share)
-{
-        const struct claims_case *one = find((struct claims *)(uintptr_t)claims, session, share);
-
-        return one && one->is_clamped;
-}
-
 bool claims_clamp(const struct claims *claims, const uint8_t session[16], unsigned share,
                   struct claims_clamp *ret)
 {

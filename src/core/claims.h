@@ -150,7 +150,6 @@ bool claims_next(struct claims *claims, const struct claims_policy *policy, uint
 
 /* What could not be told: the next look does. */
 void claims_untold(struct claims *claims, const uint8_t session[16], unsigned share);
-bool claims_is_clamped(const struct claims *claims, const uint8_t session[16], unsigned share);
 
 /* False: it is not clamped, and *ret is as it was. */
 bool claims_clamp(const struct claims *claims, const uint8_t session[16], unsigned share,

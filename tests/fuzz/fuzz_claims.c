@@ -79,7 +79,8 @@ static void answer(const struct claims_policy *policy)
         unsigned count = 0;
 
         while (claims_next(&claims, policy, now_ns, &action)) {
-                bool is_clamped = claims_is_clamped(&claims, action.session, action.share);
+                struct claims_clamp clamp;
+                bool is_clamped = claims_clamp(&claims, action.session, action.share, &clamp);
 
                 check(++count <= ACTIONS_MOST);
                 check(action.type != CLAIMS_CLAMP || is_clamped);

@@ -40,6 +40,13 @@ static int begin_anew(void **state)
         return 0;
 }
 
+static bool is_clamped_on(unsigned share)
+{
+        struct claims_clamp clamp;
+
+        return claims_clamp(&claims, sight.session, share, &clamp);
+}
+
 static void look_at(bool is_there)
 {
         claims_begin(&claims);
@@ -103,8 +110,8 @@ static void who_claims_nothing_is_told_of_in_a_few_seconds(void **state)
         assert_int_equal(action[0].shown_ns, 50 * PERCENT);
         assert_int_equal(action[0].claimed_ns, 0);
         assert_true(did(CLAIMS_CLAMP) && did(CLAIMS_CHARGE));
-        assert_true(claims_is_clamped(&claims, sight.session, 0));
-        assert_false(claims_is_clamped(&claims, sight.session, 1));
+        assert_true(is_clamped_on(0));
+        assert_false(is_clamped_on(1));
 }
 
 static void two_windows_convict_nobody(void **state)
@@ -305,7 +312,7 @@ static void ten_honest_windows_end_a_clamp(void **state)
         look(0, 0);
         look_until(CLAIMS_CLAMP, 50, 0);
         assert_int_equal(look_until(CLAIMS_RELEASE, 30, 30), 10);
-        assert_false(claims_is_clamped(&claims, sight.session, 0));
+        assert_false(is_clamped_on(0));
         /* Again, and told of again. */
         assert_in_range(look_until(CLAIMS_TELL, 50, 0), 3, 4);
 }
@@ -329,7 +336,7 @@ static void each_further_clamp_lasts_twice_as_long_up_to_640_seconds(void **stat
                 assert_int_equal(clamp.left_ns, seconds[i] * SECOND);
                 assert_int_equal(clamp.times, i < 7 ? i + 1 : 7);
                 assert_int_equal(look_until(CLAIMS_RELEASE, 30, 30), seconds[i]);
-                assert_false(claims_clamp(&claims, sight.session, 0, &clamp));
+                assert_false(is_clamped_on(0));
         }
 }
 
@@ -391,7 +398,7 @@ static void a_clamp_says_why_and_when_it_ends_at_the_earliest(void **state)
                 look(50, 0);
         assert_true(claims_clamp(&claims, sight.session, 0, &clamp));
         assert_int_equal(clamp.left_ns, 10 * SECOND);
-        assert_false(claims_clamp(&claims, sight.session, 1, &clamp));
+        assert_false(is_clamped_on(1));
         begin_anew(state);
         look(0, 0);
         look_until(CLAIMS_CLAMP, 100, 100);
@@ -417,7 +424,7 @@ static void who_is_gone_for_good_is_forgotten(void **state)
         look(0, 0);
         look_until(CLAIMS_CLAMP, 50, 0);
         claims_forget(&claims, sight.session);
-        assert_false(claims_is_clamped(&claims, sight.session, 0));
+        assert_false(is_clamped_on(0));
         look_at(false);
         assert_int_equal(claims.places, 0);
 }
