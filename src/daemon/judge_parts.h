@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What node_judge.c and node_answer.c share, and nobody else: what is remembered from look to look,
- * and the look that is being judged.
+ * What node_judge.c, node_answer.c, node_claims.c and node_told.c share, and nobody else: what is
+ * remembered from look to look, and the look that is being judged.
  */
 #ifndef ALIQUOT_DAEMON_JUDGE_PARTS_H
 #define ALIQUOT_DAEMON_JUDGE_PARTS_H

@@ -20,6 +20,7 @@
 #include "daemon/schedule/scheduler.h"
 
 #define PPM_A_MILLI_PERCENT 10u
+
 /* One GPU of the look. */
 struct shown {
         bool is_known;     /* by process, or of the whole */

@@ -37,8 +37,8 @@ struct node_compute_clamp {
         uint64_t since_ns, until_ns; /* when it ends at the earliest, if it is honest from now on */
         enum claims_why why;
         unsigned times; /* see core/claims.h */
-        unsigned shown_tenths,
-                claimed_tenths; /* of a percent, of the second in which it was found */
+        /* Of a percent, of the second in which it was found. */
+        unsigned shown_tenths, claimed_tenths;
 };
 
 /* False: it is believed. */
