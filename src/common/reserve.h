@@ -3,7 +3,7 @@
  * Room in a file that is going to be mapped: a tmpfs that is full tells whoever asks beforehand,
  * and ends whoever touches a hole with SIGBUS.
  *
- *      rc = reserve_bytes(fd, offset, bytes);  // 0, or -ENOSPC; then nobody should touch it
+ *      rc = reserve_bytes(fd, offset, bytes);  // 0; -ENOSPC or such: nobody should touch it
  *
  * What is reserved stays so, and may be reserved again. A file system that cannot reserve is taken
  * to have room. A cancellation point; errno is not kept.

@@ -11,9 +11,9 @@
  * hours of work, only keeps the sums from overflowing.)
  *
  * Pure given `now_ns` (clock_now_ns()), which is read again only where the page is far ahead of it.
- * Any thread of any process; no lock: both words are swapped
- * together. The page is hostile input: whatever it holds, the level is between the floor and the
- * top, a clock in the far future is taken for now, and nothing loops without end.
+ * Any thread of any process; no lock: both words are swapped together. The page is hostile input:
+ * whatever it holds, the level is between the floor and the top, a clock in the far future is taken
+ * for now, and nothing loops without end.
  */
 #ifndef ALIQUOT_SHIM_BANK_H
 #define ALIQUOT_SHIM_BANK_H
