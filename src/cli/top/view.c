@@ -153,7 +153,7 @@ static void draw_silence(struct grid *grid, const struct snapshot *now, int row)
         struct grid_place place = { row, 0, grid->columns, GRID_BOLD | GRID_RED };
 
         if (now->is_silent && now->silent_seconds)
-                grid_text(grid, &place, "no answer from the daemon since %llu s",
+                grid_text(grid, &place, "no answer from the daemon for %llu s",
                           (unsigned long long)now->silent_seconds);
         else if (now->is_silent)
                 grid_text(grid, &place, "no answer from the daemon");

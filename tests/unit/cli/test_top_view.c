@@ -85,7 +85,7 @@ static void a_daemon_that_does_not_answer(void **state)
                              "GPU   MEMORY                   USED BUSY\n"
                              "0     [###====.........]   7.50 GiB  37%\n"
                              "1     [#...............]    512 MiB    -\n"
-                             "no answer from the daemon since 12345 s\n"
+                             "no answer from the daemon for 12345 s\n"
                              "   SESSION              USEDv      LIMIT\n"
                              ">+ serve                2 GiB      2 GiB\n"
                              " + train                2 GiB      4 GiB\n"
