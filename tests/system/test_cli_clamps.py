@@ -85,7 +85,7 @@ def test_ls_does_not_wait_for_that(made):
 
 
 def test_doctor_names_it(cli):
-    with FakeDaemon(cli.sim, [(200, {"limits_protection": "file"}), listed(OF_TIME, {**OF_MEMORY, "name": "t"})]):
+    with FakeDaemon(cli.sim, [(200, {"limits_protection": "mode"}), listed(OF_TIME, {**OF_MEMORY, "name": "t"})]):
         said = cli("doctor").stdout
     assert re.search(r"clamped +2, seen to use what is not said: s, t; aliquot show says why", said), said
 
