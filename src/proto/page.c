@@ -71,7 +71,8 @@ AT(page_meter, window, 60);
 AT(page_meter, waits, 64);
 AT(page_meter, waited_ns, 72);
 AT(page_meter, escapes, 80);
-AT(page_meter, reserved, 88);
+AT(page_meter, began_at_ns, 88);
+AT(page_meter, reserved, 96);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);

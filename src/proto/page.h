@@ -58,7 +58,9 @@ struct page_lease {
         /* CLOCK_MONOTONIC. Of an open lease: nothing begins after it. Of a closed one, since
            when the scheduler takes it that nobody wants it: who does rings. 0: it knows. */
         uint64_t end_ns;
-        uint64_t target_ns; /* GPU time that may be in flight; 0: as much as one likes */
+        /* GPU time that may be in flight; 0: as much as one likes. Of a closed lease: not 0 when
+           nobody waits to hear that what was launched under it is done. */
+        uint64_t target_ns;
         uint8_t reserved[40];
 };
 
@@ -161,11 +163,12 @@ struct page_meter {
         uint32_t turn_bell; /* futex word: raised when a turn is given up while others wait */
         uint32_t window;    /* pieces of work that may be in flight, by the length of the last */
         /* Counters, for views. Only ever raised. */
-        uint64_t waits;     /* launches that had to wait */
-        uint64_t waited_ns; /* for how long, all together */
-        uint64_t escapes;   /* times that a gate was opened because what ran waited for what stood
-                               before it */
-        uint64_t reserved[5];
+        uint64_t waits;       /* launches that had to wait */
+        uint64_t waited_ns;   /* for how long, all together */
+        uint64_t escapes;     /* times that a gate was opened because what ran waited for what stood
+                                 before it */
+        uint64_t began_at_ns; /* when a turn was last taken after others had the device */
+        uint64_t reserved[4];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */

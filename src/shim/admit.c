@@ -33,6 +33,8 @@
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
+/* Others had the device for at least so long. */
+#define BEGIN_PAUSE_NS UINT64_C(1000000)
 /* The most that is owed for work under leases alone. */
 #define LEASED_FLOOR_NS INT64_C(-10000000000)
 
@@ -108,6 +110,7 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
 
         if (terms.is_watched && !read_lease(lease, &terms))
                 terms.mode = PAGE_MODE_CLOSED;
+        terms.is_excused = terms.mode == PAGE_MODE_CLOSED && terms.target_ns;
         if (!terms.is_watched || terms.mode > PAGE_MODE_CLOSED)
                 terms.mode = PAGE_MODE_FREE;
         if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
@@ -184,6 +187,15 @@ static uint64_t stand_back(const struct admit *admit, const struct admit_ask *as
         return now_ns + STAND_BACK_NS;
 }
 
+/* A turn was taken. One that follows another of the session at once is of the same lease. */
+static void note_begin(const struct admit *admit, bool was_taken, uint64_t now_ns)
+{
+        uint64_t active_ns = load_relaxed(shared_word(&admit->meter->active_at_ns));
+
+        if (!was_taken && !is_recent(active_ns, BEGIN_PAUSE_NS, now_ns))
+                store_release(shared_word(&admit->meter->began_at_ns), now_ns);
+}
+
 /* Until when it is ours; 0: it is another's, or is left to others, until *ret_until_ns. */
 static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns,
                           uint64_t *ret_until_ns)
@@ -209,8 +221,10 @@ static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask
                         return 0;
                 }
                 until_ns = now_ns + length_ns;
-                if (cas_acq_rel(word, &turn, turn_word(admit, until_ns + TURN_SLACK_NS)))
+                if (cas_acq_rel(word, &turn, turn_word(admit, until_ns + TURN_SLACK_NS))) {
+                        note_begin(admit, is_on, now_ns);
                         return until_ns;
+                }
         }
 }
 
@@ -222,8 +236,12 @@ void admit_yield(const struct admit *admit, uint64_t now_ns)
 
         if (is_mine)
                 give_up_turn(admit, turn);
-        if ((is_mine || admit->slot >= PAGE_SLOTS) && admit_terms(admit, now_ns).is_watched)
-                ring(admit);
+        if (is_mine || admit->slot >= PAGE_SLOTS) {
+                struct terms terms = admit_terms(admit, now_ns);
+
+                if (terms.is_watched && !terms.is_excused)
+                        ring(admit);
+        }
 }
 
 /* -- Asking ----------------------------------------------------------------------------------- */

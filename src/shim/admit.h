@@ -50,6 +50,7 @@ struct terms {
         uint32_t mode;    /* enum page_mode; FREE unless a scheduler speaks */
         bool is_watched;  /* a scheduler speaks */
         bool is_daemons;  /* or may at any time: the session is a daemon's */
+        bool is_excused;  /* closed, and nobody waits to hear that all is done */
         uint32_t turn;    /* of the lease; even */
         uint64_t end_ns;
         uint64_t target_ns; /* never 0 */
