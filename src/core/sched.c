@@ -177,7 +177,7 @@ static void idle(const struct step *step)
                 return;
         member->is_wanting = false;
         member->idle_ns = step->now_ns;
-        member->untold_ns = member->silent_ns = 0;
+        account_forget(member);
         rt_leaves(step, i);
 }
 
@@ -196,63 +196,20 @@ static void began(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
         struct sched_device *device = &step->sched->device[member->device];
-        int64_t gap_ns = 0;
+        int64_t ago_ns = least_of(most_of(step->event->ns, 0), step->now_ns - member->open_ns);
+        int64_t at_ns = step->now_ns - ago_ns, gap_ns = 0;
 
         if (!is_open(member) || member->is_begun)
                 return;
         member->is_begun = true;
-        member->wake_ns = smoothed(member->wake_ns, step->now_ns - member->open_ns);
+        member->wake_ns = smoothed(member->wake_ns, at_ns - member->open_ns);
         if (!is_anybody_draining(step->sched, member->device)) {
-                if (device->drained_ns < member->open_ns)
+                if (device->drained_ns < member->open_ns - SCHED_DRAIN_SLACK_NS)
                         return;
-                gap_ns = step->now_ns - device->drained_ns;
+                gap_ns = most_of(at_ns - device->drained_ns, 0);
         }
         device->gap_ns = smoothed(device->gap_ns, gap_ns);
         histogram_add(&device->times.handover, gap_ns);
-}
-
-static void drained(const struct step *step)
-{
-        struct sched_member *member = &step->sched->member[step->event->member];
-        struct sched_device *device = &step->sched->device[member->device];
-
-        if (!member->is_draining)
-                return;
-        member->is_draining = false;
-        member->untold_ns = member->silent_ns = 0;
-        member->overrun_ns += step->now_ns - member->close_ns;
-        device->drained_ns = step->now_ns;
-        if (member->is_cut)
-                histogram_add(&device->times.yield, step->now_ns - member->close_ns);
-}
-
-bool sched_is_beside(const struct sched *sched, uint16_t place)
-{
-        const struct sched_member *member = &sched->member[place];
-
-        if (member->shared_ns > 2 * SCHED_WAKE_MOST_NS)
-                return true;
-        for (unsigned i = sched->device[member->device].first; i != NOBODY;
-             i = sched->member[i].next) {
-                if (&sched->member[i] != member && is_on(&sched->member[i]))
-                        return true;
-        }
-        return false;
-}
-
-static void residual(const struct step *step)
-{
-        struct sched_member *member = &step->sched->member[step->event->member];
-
-        if (!member->is_draining)
-                return;
-        if (!sched_is_beside(step->sched, step->event->member)) {
-                member->empty_ns = time_after(step->now_ns, most_of(step->event->ns, 0));
-                return;
-        }
-        /* They hold it up: when it will be done is unknown, but not what is its own. */
-        member->left_ns = least_of(most_of(step->event->ns, 0), SCHED_ALARM_NS);
-        member->lends_ns = SCHED_LENDS_NS;
 }
 
 /* -- A step ----------------------------------------------------------------------------------- */
@@ -315,10 +272,10 @@ static void take(struct step *step)
                 alarm_raise(step, step->event->member);
                 break;
         case SCHED_RESIDUAL:
-                residual(step);
+                drain_residual(step, step->event->member);
                 break;
         case SCHED_DRAINED:
-                drained(step);
+                drain_end(step, step->event->member);
                 break;
         case SCHED_FOUND:
                 account_found(step, step->event->member);
@@ -377,7 +334,7 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
         pass(sched, now_ns);
         step.now_ns = sched->now_ns;
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
-                account_settle(sched, d, step.now_ns);
+                drain_settle(sched, d, step.now_ns);
         take(&step);
         decide(&step);
 }

@@ -14,8 +14,8 @@
  *      FREE      open without an end: nobody else wants the device. The member keeps its hard cap
  *                itself, from .rate_ppm and .bank_ns; told again whenever one of its words changes
  *      OPEN      open until .end_ns; also what turns FREE into a lease, and prolongs one
- *      CLOSE     closed. To be answered with RESIDUAL, if that is known, and with DRAINED as soon
- *                as nothing is submitted any more: at once if nothing is
+ *      CLOSE     closed. To be answered with RESIDUAL, if that is known: then it is done by that
+ *                time; and with DRAINED where nothing is submitted any more before that
  *      ALARM     its debt has passed SCHED_ALARM_NS, once; it is carried all the same
  *
  * A new member is closed until told otherwise. An action may be repeated; the last one holds.
@@ -58,6 +58,8 @@
 
 /* The constants of the policy; docs/scheduling.md has the reasons. */
 #define SCHED_LEASE_LEAST_NS (2 * SCHED_MS)
+#define SCHED_LEASE_FEW 4                  /* where more than so many want the device, */
+#define SCHED_LEASE_EACH_NS (1 * SCHED_MS) /* it is so much longer for each */
 #define SCHED_LEASE_MOST_NS (10 * SCHED_MS)
 #define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device */
 #define SCHED_LEASE_GAPS 64              /* a lease is at least so many hand-over gaps */
@@ -74,6 +76,7 @@
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_WAKE_MOST_NS (100 * SCHED_US) /* so much earlier a gate opens, at most */
+#define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS) /* the clock ends a drain so much later, at most */
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
 /* In the order of rank; the numbers of sessions_one.priority. */
@@ -115,12 +118,16 @@ struct sched_member {
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
         bool is_cut;       /* its turn was taken from it: it wanted more when it closed */
+        bool is_after;     /* it opened when the device was no longer at anybody else's work */
+        bool is_over;      /* its drain ended by the clock, and it has told nothing since */
+        bool is_lending;   /* draining: it has said what is left of it, and others hold it up */
         uint32_t told_rate_ppm;
         int64_t told_target_ns;
         int64_t open_ns;       /* when it last opened */
         int64_t end_ns;        /* of its lease */
         int64_t close_ns;      /* when it last closed */
-        int64_t empty_ns;      /* draining: when it is believed to be done; SCHED_NEVER: unknown */
+        int64_t empty_ns;      /* draining: done then, if alone; SCHED_NEVER: unknown */
+        int64_t done_ns;       /* the same, without the clock's slack */
         int64_t idle_ns;       /* since when it wants nothing */
         int64_t wait_since_ns; /* it wants, and is not open */
         int64_t wake_ns;       /* from OPEN to its first launch, smoothed */
@@ -130,6 +137,7 @@ struct sched_member {
         int64_t floor_fine; /* the same of the floor */
         int64_t untold_ns;  /* on the device, not yet told as busy: so much can still be */
         int64_t silent_ns;  /* on the device since anything was told */
+        int64_t late_ns;    /* untold when its drain ended by the clock, and the time since */
         int64_t shared_ns;  /* on the device since it opened, beside others */
         int64_t left_ns;    /* draining: that the device has still to do for it */
         int64_t lends_ns;   /* and while others are there, so long it may wait for them */
@@ -157,7 +165,7 @@ struct sched_device {
         uint64_t vtime[3];  /* by class: of who is next; never back */
         int64_t at_ns;      /* accounts are settled until then */
         int64_t gap_ns;     /* from DRAINED to the next one's first launch, smoothed */
-        int64_t drained_ns; /* when it was last told that somebody has */
+        int64_t drained_ns; /* when somebody last has, as far as is known */
         int64_t rt_idle_ns; /* since when no rt member wants it; SCHED_NEVER: one does */
         int64_t rt_gap_ns;  /* how long that usually lasts; SCHED_NEVER: not known */
         int64_t hold_ns;    /* kept for rt until then */
@@ -179,13 +187,13 @@ enum sched_event_type {
         SCHED_REMOVE, /* it has ended, or died: nothing of it runs */
         SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
         SCHED_RESTS,  /* nothing submitted, nothing blocked; for long enough, says who watches */
-        SCHED_BEGAN,  /* its first launch since OPEN has gone out */
+        SCHED_BEGAN,  /* its first launch since OPEN has gone out, .ns ago */
         /* Before DRAINED and RESTS: after those nothing is left to be told.
          * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
          * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
         SCHED_USED,
-        SCHED_RESIDUAL, /* closed: what it submitted will take .ns more of the device, it is
-                           believed */
+        SCHED_RESIDUAL, /* closed: what it submitted is done in .ns if nobody holds it up, it is
+                           believed; .slack_ns of that the device is no longer at it */
         SCHED_DRAINED,  /* closed: nothing submitted runs any more */
         /* The device shows that it was busy for .ns that nobody has told; .beyond_ns: of that, so
          * much it did not even hold. Both are charged, up to SCHED_ALARM_NS. */
@@ -200,6 +208,7 @@ struct sched_event {
         int64_t ns;
         int64_t bank_ns;
         int64_t beyond_ns;
+        int64_t slack_ns;
         struct sched_terms terms;
 };
 
@@ -238,9 +247,9 @@ void sched_skip(struct sched *sched, int64_t now_ns);
 /* Always later than the last step; SCHED_NEVER: nothing is due. */
 int64_t sched_next_ns(const struct sched *sched);
 
-/* On the device it is, or was in this turn, beside others, who hold it up; not merely one that
- * opened a wake-up early. */
-bool sched_is_beside(const struct sched *sched, uint16_t member);
+/* When a member that drains is taken for done, if nothing is told meanwhile: who is not alone is
+ * held up by the others' slices. SCHED_NEVER: unknown, it is clamped, or it does not drain. */
+int64_t sched_drain_ns(const struct sched *sched, uint16_t member);
 
 /* What the member may still use under its cap, now; less than 0: debt. */
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member);

@@ -114,6 +114,15 @@ static void untold_add(struct sched_member *member, int64_t ns)
         member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
 }
 
+/* Its drain ended by the clock: it may have taken longer, or was held up by who came next. */
+static void late_add(struct sched_member *member, int64_t ns, bool is_held_up)
+{
+        int64_t lent_ns = is_held_up ? least_of(ns, member->lends_ns) : 0;
+
+        member->lends_ns -= lent_ns;
+        member->late_ns = least_of(member->late_ns + ns - lent_ns, NS_MOST);
+}
+
 /* -- Who used an overlap ---------------------------------------------------------------------- */
 
 /* A member that drains beside another one, of which it is known what it has left to do: that much
@@ -212,6 +221,8 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 /* In FREE one may work before anybody has noticed that it wants to. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
                         untold_add(member, usable_ns(&overlap, member, ns));
+                else if (member->is_over)
+                        late_add(member, ns, on > 0);
         }
 }
 
@@ -237,16 +248,23 @@ int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
 void account_use(const struct step *step, unsigned place)
 {
         struct sched_member *member = &step->sched->member[place];
-        int64_t ns = least_of(most_of(step->event->ns, 0), member->untold_ns);
+        int64_t ns = least_of(most_of(step->event->ns, 0), member->late_ns + member->untold_ns);
         int64_t said = step->event->bank_ns;
 
-        member->untold_ns -= ns;
-        member->silent_ns = 0;
+        member->untold_ns -= most_of(ns - member->late_ns, 0);
+        member->silent_ns = member->late_ns = 0;
+        member->is_over = false;
         member->billed_ns += ns;
         bank_take(member, ns);
         if (member->mode == SCHED_MODE_FREE && said < member->bank_fine / FINE)
                 member->bank_fine =
                         least_of(member->bank_fine, most_of(said, -SCHED_ALARM_NS) * FINE);
+}
+
+void account_forget(struct sched_member *member)
+{
+        member->untold_ns = member->silent_ns = member->late_ns = 0;
+        member->is_over = false;
 }
 
 void account_found(const struct step *step, unsigned place)

@@ -6,12 +6,14 @@
  *      sched_account.c     what each has used, is owed, and may still use
  *      sched_pick.c        whose turn is next
  *      sched_turn.c        turns begin and end; when something is due
+ *      sched_drain.c       what was launched in a turn comes to its end after it
  *      sched_gang.c        units: members that open and close together
  *      sched_check.c       what makes sense at all
  *
  * A *unit* is a gang, or a member that is in none; any of its members stands for it. Each event
- * first settles every device's accounts up to now, then changes what it is about, then lets each
- * device decide anew from what is; so no decision is ever planned and overtaken.
+ * first settles every device's accounts up to now (and ends the drains that are over by the clock,
+ * each at its time), then changes what it is about, then lets each device decide anew from what is;
+ * so no decision is ever planned and overtaken.
  */
 #ifndef ALIQUOT_CORE_SCHED_PARTS_H
 #define ALIQUOT_CORE_SCHED_PARTS_H
@@ -74,6 +76,8 @@ static inline bool is_on(const struct sched_member *member)
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
 void account_use(const struct step *step, unsigned member);
+/* Nothing is left to be told. */
+void account_forget(struct sched_member *member);
 void account_found(const struct step *step, unsigned member);
 /* The virtual times of a device: that of each class moves up to who has had least, and nobody who
  * wants lags behind it by more than two leases. */
@@ -82,6 +86,21 @@ void account_level(struct sched *sched, unsigned device);
 bool account_may(const struct sched_member *member);
 /* When it will, if nothing is told meanwhile. */
 int64_t account_may_ns(const struct sched_member *member, int64_t now_ns);
+
+/* -- sched_drain.c ---------------------------------------------------------------------------- */
+
+/* Its gate has just closed. */
+void drain_begin(struct sched_member *member, int64_t now_ns);
+void drain_residual(const struct step *step, unsigned member);
+/* Nothing of it runs any more; it says so. */
+void drain_end(const struct step *step, unsigned member);
+/* The drains of a device that are over by the clock, and its accounts up to now. */
+void drain_settle(struct sched *sched, unsigned device, int64_t now_ns);
+/* A member opens: whether nobody else's work is left on its device. Who still drains there lends it
+ * time, if it is rt. */
+bool drain_meet(const struct step *step, unsigned member);
+/* Others on the device hold it up. */
+bool drain_is_beside(const struct sched *sched, unsigned member);
 
 /* -- sched_pick.c ----------------------------------------------------------------------------- */
 

@@ -46,13 +46,19 @@ bool turn_has_rt(const struct sched *sched, unsigned device)
         return false;
 }
 
+/* Where many want it turns are longer, for each costs the scheduler as much. */
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
-        int64_t gaps_ns = SCHED_LEASE_GAPS * sched->device[device].gap_ns;
+        int64_t least_ns = SCHED_LEASE_LEAST_NS, wanting = 0;
 
-        if (turn_has_rt(sched, device))
-                return SCHED_LEASE_RT_NS;
-        return least_of(most_of(gaps_ns, SCHED_LEASE_LEAST_NS), SCHED_LEASE_MOST_NS);
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (sched->member[i].terms.class == SCHED_CLASS_RT)
+                        return SCHED_LEASE_RT_NS;
+                wanting += sched->member[i].is_wanting;
+        }
+        least_ns += most_of(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
+        least_ns = most_of(least_ns, SCHED_LEASE_GAPS * sched->device[device].gap_ns);
+        return least_of(least_ns, SCHED_LEASE_MOST_NS);
 }
 
 static int64_t target_of(const struct sched *sched, const struct sched_member *member)
@@ -69,15 +75,7 @@ static int64_t target_of(const struct sched *sched, const struct sched_member *m
 
 static void close_one(struct step *step, unsigned i)
 {
-        struct sched_member *member = &step->sched->member[i];
-
-        member->close_ns = step->now_ns;
-        member->is_draining = true;
-        member->is_cut = member->is_wanting;
-        member->wait_since_ns = step->now_ns;
-        member->left_ns = SCHED_WAKE_MOST_NS; /* until it has woken up and says it */
-        member->lends_ns = 0;
-        member->empty_ns = member->is_wanting ? SCHED_NEVER : step->now_ns;
+        drain_begin(&step->sched->member[i], step->now_ns);
         act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = (uint16_t)i });
 }
 
@@ -98,9 +96,10 @@ void turn_close(struct step *step, unsigned member)
 /* -- Opening ---------------------------------------------------------------------------------- */
 
 /* When `next` need not wait for `other` any more, which is on the device. */
-static int64_t past_ns(const struct sched_member *other, const struct sched_member *next)
+static int64_t past_ns(const struct sched *sched, unsigned place, const struct sched_member *next)
 {
-        int64_t wake_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS), early_ns;
+        const struct sched_member *other = &sched->member[place];
+        int64_t wake_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS), end_ns;
 
         if (is_open(other))
                 return SCHED_NEVER;
@@ -108,8 +107,9 @@ static int64_t past_ns(const struct sched_member *other, const struct sched_memb
                 return 0;
         if (next->terms.class == SCHED_CLASS_RT)
                 return 0;
-        early_ns = other->empty_ns == SCHED_NEVER ? SCHED_NEVER : other->empty_ns - wake_ns;
-        return least_of(early_ns, time_after(other->close_ns, SCHED_PATIENCE_NS));
+        end_ns = other->terms.is_clamped ? other->empty_ns : sched_drain_ns(sched, (uint16_t)place);
+        return least_of(end_ns == SCHED_NEVER ? SCHED_NEVER : end_ns - wake_ns,
+                        time_after(other->close_ns, SCHED_PATIENCE_NS));
 }
 
 static int64_t may_open_ns(const struct sched *sched, unsigned unit)
@@ -123,7 +123,7 @@ static int64_t may_open_ns(const struct sched *sched, unsigned unit)
                 for (unsigned j = sched->device[one->device].first; j != NOBODY;
                      j = sched->member[j].next) {
                         if (!unit_is_same(sched, i, j))
-                                at_ns = most_of(at_ns, past_ns(&sched->member[j], one));
+                                at_ns = most_of(at_ns, past_ns(sched, j, one));
                 }
                 i = one->mate;
         } while (i != unit);
@@ -138,6 +138,7 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
         if (!is_open(member)) {
                 member->open_ns = step->now_ns;
                 member->is_begun = false;
+                member->is_after = drain_meet(step, i);
                 member->shared_ns = 0;
                 member->leases++;
                 if (member->is_wanting)
@@ -322,6 +323,25 @@ static void due_waiting(const struct step *step, unsigned device)
         }
 }
 
+/* A drain that ends by the clock is of interest where somebody may wait for it. Who is held up has
+ * a look at what was its end, too: it may be done. */
+static void due_draining(const struct step *step, unsigned device)
+{
+        struct sched_device *here = &step->sched->device[device];
+        bool is_free = holder_of(step->sched, device) == NOBODY;
+
+        for (unsigned i = here->first; i != NOBODY; i = step->sched->member[i].next) {
+                bool is_beside = drain_is_beside(step->sched, i);
+
+                if (!step->sched->member[i].is_draining)
+                        continue;
+                if (is_beside)
+                        due_at(here, step, step->sched->member[i].empty_ns);
+                if (is_beside || is_free)
+                        due_at(here, step, sched_drain_ns(step->sched, (uint16_t)i));
+        }
+}
+
 static void turn_pass(struct step *step, unsigned device, unsigned holder)
 {
         struct sched *sched = step->sched;
@@ -359,4 +379,5 @@ void turn_decide(struct step *step, unsigned device)
         else
                 due_at(here, step, step->sched->member[holder].end_ns);
         due_waiting(step, device);
+        due_draining(step, device);
 }

@@ -151,6 +151,10 @@ static void one_event(void)
                 event.device = next_byte();
         if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL || event.type == SCHED_FOUND)
                 event.ns = next_ns();
+        if (event.type == SCHED_BEGAN)
+                event.ns = next_ns();
+        if (event.type == SCHED_RESIDUAL)
+                event.slack_ns = next_ns();
         if (event.type == SCHED_FOUND)
                 event.beyond_ns = next_ns();
         if (event.type == SCHED_USED)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the scheduler share, and nobody else: members.c speaks with the core and with
- * the sessions' pages, gangs.c says who has turns together, scheduler.c has the thread and what the
- * loop asks.
+ * What the files of the scheduler share, and nobody else.
+ *
+ *      scheduler.c     the thread, and what the loop asks
+ *      members.c       who is there, with which terms, and who is watched; when something is due
+ *      gangs.c         who has turns together
+ *      hear.c          what the sessions' pages say, told to the core
+ *      carry.c         what the core says, written into their leases
  *
  * Everything here is guarded by the scheduler's lock. `now_ns` is of clock_now_ns().
  */
@@ -16,6 +20,8 @@
 #include "daemon/schedule/seat.h"
 
 #define NO_MEMBER SCHED_MEMBERS
+/* A member whose gate is open and of which nothing is seen for so long rests. */
+#define MEMBER_IDLE_NS UINT64_C(200000)
 
 /* A session that is there. */
 struct seated {
@@ -33,14 +39,14 @@ struct seated {
 struct member {
         struct seated *seated;
         unsigned share;
-        uint64_t busy_ns;   /* as last read */
-        uint64_t open_ns;   /* when its gate was last opened, */
-        uint64_t close_ns;  /* and closed */
-        uint64_t active_ns; /* when it last ran or wanted */
-        uint64_t look_ns;   /* what it said holds until then, if it says nothing new */
-        bool is_begun;      /* since its gate opened */
-        bool is_left_told;  /* since it closed: what is left of its work */
-        bool is_doubted;    /* clamped, and seen to use what it did not hold */
+        uint64_t busy_ns;       /* as last read */
+        uint64_t open_ns;       /* when its gate was last opened, */
+        uint64_t close_ns;      /* and closed */
+        uint64_t active_ns;     /* when it last ran or wanted */
+        uint64_t look_ns;       /* what it said holds until then, if it says nothing new */
+        uint64_t told_until_ns; /* since its gate closed: when its turn ends; 0: not told */
+        bool is_begun;          /* since its gate opened */
+        bool is_doubted;        /* clamped, and seen to use what it did not hold */
 };
 
 /* All sessions, and those of them that have launched. */
@@ -50,6 +56,7 @@ struct members {
         uint8_t id[SESSIONS_MOST][16]; /* of who was last there: apart, so that one is found soon */
         struct member member[SCHED_MEMBERS];
         uint64_t now_ns; /* the last that was told */
+        bool has_closed; /* some gate, since this was cleared: its session may have more to say */
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
         uint32_t gangs;                 /* the last number that was given to one */
@@ -69,6 +76,9 @@ void members_tick(struct members *self, uint64_t now_ns);
 
 /* When to look again although nobody says anything. `ret_is_busy`: somebody is watched. */
 uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy);
+
+/* Its processes may ring: not while all of them are known to wait for turns. */
+bool members_may_ring(const struct members *self, const struct seated *seated);
 
 /* A session that is not seated yet; `seat` is taken over. */
 void members_seat(struct members *self, struct seat *take_seat);
@@ -98,5 +108,32 @@ bool members_has(const struct seated *seated);
 /* The number of the gang that the seat is in, whoever else is: that of another session of its owner
  * with the same name, or a new one; 0: it has its turns by itself. */
 uint32_t gangs_number(struct members *self, const struct seat *seat);
+
+/* -- members.c, for hear.c -------------------------------------------------------------------- */
+
+/* It launched on a GPU: closed until the core says otherwise. Where that refuses, nothing. */
+void members_add(struct members *self, struct seated *seated, unsigned share,
+                 const struct seat_claim *claim, uint64_t now_ns);
+/* Its gates are left open, and it goes by its own cap. */
+void members_dismiss(struct members *self, struct seated *seated, uint64_t now_ns);
+
+/* -- hear.c ----------------------------------------------------------------------------------- */
+
+/* What a claim of so many nanoseconds counts. */
+int64_t members_measured(uint64_t ns);
+
+/* -- carry.c ---------------------------------------------------------------------------------- */
+
+/* False: refused; self->actions says why. */
+bool members_step(struct members *self, const struct sched_event *event, uint64_t now_ns);
+void members_tell(struct members *self, uint16_t member, enum sched_event_type type, int64_t ns,
+                  uint64_t now_ns);
+/* A gate that is closed. Who is not known to want anything is not looked at: it has to ring. */
+void members_tell_closed(struct members *self, uint16_t at, uint64_t now_ns);
+/* From here on what it says counts; what it measured before does not. */
+void members_begin_watch(struct members *self, struct seated *seated, uint64_t now_ns);
+/* Who was away for so long that no gate was obeyed begins anew: every session went by its own cap
+ * meanwhile. It may have been stopped anywhere, so this is asked before every step. */
+void members_pass_time(struct members *self, uint64_t now_ns);
 
 #endif

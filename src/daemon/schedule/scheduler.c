@@ -30,36 +30,51 @@ struct scheduler {
 
 /* -- The thread ------------------------------------------------------------------------------- */
 
-/* Who launches is listened to before who does not yet. */
+/* Who launches is listened to before who does not yet. What each bell held was read before what it
+ * is about. */
 static void add_bells(const struct members *members, bool are_members, struct bells *bells)
 {
         for (unsigned i = 0; i < members->places; i++) {
                 const struct seated *seated = &members->seated[i];
 
-                if (seated->seat && members_has(seated) == are_members)
-                        bells_add(bells, shared_half(seat_bell(seated->seat)));
+                if (!seated->seat || members_has(seated) != are_members)
+                        continue;
+                if (members_may_ring(members, seated))
+                        bells_add(bells, shared_half(seat_bell(seated->seat)), seated->bell);
+                else
+                        bells_pass(bells);
         }
 }
 
-static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_busy)
+/* Each at its own time: what is heard of one may let another in. */
+static void hear_all(struct members *members)
 {
-        struct members *members = &self->members;
-        uint64_t now_ns;
-
-        bells_begin(bells, &self->bell);
-        add_bells(members, true, bells);
-        add_bells(members, false, bells);
-        /* Each at its own time: what is heard of one may let another in. */
         for (unsigned i = 0; i < members->places; i++) {
                 if (members->seated[i].seat)
                         members_hear(members, &members->seated[i], clock_now_ns());
         }
-        now_ns = clock_now_ns();
-        members_tick(members, now_ns);
+}
+
+/* Whose gate was closed is heard once more: it may have said by now when it will be done. */
+static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_busy)
+{
+        struct members *members = &self->members;
+        unsigned is_again = 0;
+        uint64_t now_ns;
+
+        bells_begin(bells, &self->bell);
+        do {
+                members->has_closed = false;
+                hear_all(members);
+                now_ns = clock_now_ns();
+                members_tick(members, now_ns);
+        } while (members->has_closed && !is_again++);
         for (unsigned i = 0; i < members->places; i++) {
                 if (members->seated[i].seat)
                         members_watch(members, &members->seated[i], now_ns);
         }
+        add_bells(members, true, bells);
+        add_bells(members, false, bells);
         return members_due_ns(members, now_ns, ret_is_busy);
 }
 

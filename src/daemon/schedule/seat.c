@@ -114,11 +114,13 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
         uint64_t turn = load_acquire(shared_word(&meter->turn));
         uint64_t wanted_ns = load_acquire(shared_word(&meter->wanted_at_ns));
         uint64_t active_ns = load_acquire(shared_word(&meter->active_at_ns));
+        uint64_t began_ns = load_acquire(shared_word(&meter->began_at_ns));
 
         *ret = (struct seat_claim){
                 .busy_ns = load_relaxed(shared_word(&meter->busy_ns)),
                 .wanted_ns = wanted_ns < now_ns ? wanted_ns : now_ns,
                 .active_ns = active_ns < now_ns ? active_ns : now_ns,
+                .began_ns = began_ns < now_ns ? began_ns : now_ns,
                 .has_turn = turn & PAGE_TURN_TAKEN,
                 .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bank_ns)),
         };
@@ -159,7 +161,14 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         store_relaxed(shared_word(&lease->end_ns), end_ns);
         store_relaxed(shared_word(&lease->target_ns), target_ns);
         store_release(turn, odd + 1);
-        clock_wake(turn, UINT32_MAX);
+        /* Who waits for a gate that is closed waits on, unless it is to ring. */
+        if (mode != PAGE_MODE_CLOSED || end_ns)
+                clock_wake(turn, UINT32_MAX);
+}
+
+void seat_excuse(struct seat *seat, unsigned share)
+{
+        store_release(shared_word(&seat->limits->device[share].lease.target_ns), 1);
 }
 
 void seat_nudge(struct seat *seat, unsigned share)

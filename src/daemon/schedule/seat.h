@@ -52,6 +52,7 @@ struct seat_claim {
         /* When somebody last stood before the gate, and when work was last in flight; never in the
            future. */
         uint64_t wanted_ns, active_ns;
+        uint64_t began_ns; /* when it last began after others had the device; never in the future */
         /* Until then some process has the session's turn, and work may be in flight; perhaps over.
            0: none. */
         uint64_t running_until_ns;
@@ -78,10 +79,13 @@ void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNT
 /* The word that is raised when something is wanted; NULL never. */
 const uint32_t *seat_bell(const struct seat *seat);
 
-/* Writes the lease of a GPU and wakes who waits for it. `target_ns` may be in flight; 0: as much as
- * is usual. */
+/* Writes the lease of a GPU and wakes who waits for it: not for one that stays closed. `target_ns`
+ * may be in flight; 0: as much as is usual. */
 void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,
                uint64_t target_ns);
+
+/* Of a closed one: nobody waits to hear that its work is done. */
+void seat_excuse(struct seat *seat, unsigned share);
 
 /* The same lease again, so that who runs without looking at it looks. */
 void seat_nudge(struct seat *seat, unsigned share);

@@ -6,25 +6,30 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 
-static void put(struct bells *bells, const _Atomic uint32_t *word)
+static void put(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen)
 {
         bells->word[bells->count] = word;
-        bells->seen[bells->count++] = load_acquire(word);
+        bells->seen[bells->count++] = seen;
 }
 
 void bells_begin(struct bells *ret, const _Atomic uint32_t *own)
 {
         ret->count = 0;
         ret->has_more = false;
-        put(ret, own);
+        put(ret, own, load_acquire(own));
 }
 
-void bells_add(struct bells *bells, const _Atomic uint32_t *word)
+void bells_add(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen)
 {
         if (bells->count < BELLS_MOST)
-                put(bells, word);
+                put(bells, word, seen);
         else
                 bells->has_more = true;
+}
+
+void bells_pass(struct bells *bells)
+{
+        bells->has_more = true;
 }
 
 static uint64_t sooner(uint64_t deadline_ns, uint64_t in_ns)

@@ -177,8 +177,10 @@ static bool read_event(const struct story_line *line, struct sched_event *event)
                 *event = (struct sched_event){ .type = i, .bank_ns = SCHED_NEVER };
                 event->member = (uint16_t)(line->word[1][0] - 'a');
                 if (event->type == SCHED_USED || event->type == SCHED_RESIDUAL ||
-                    event->type == SCHED_FOUND)
+                    event->type == SCHED_FOUND || event->type == SCHED_BEGAN)
                         event->ns = time_of(line->word[2]);
+                if (event->type == SCHED_RESIDUAL && line->word[3][0])
+                        event->slack_ns = time_of(line->word[3]);
                 if (event->type == SCHED_FOUND && line->word[3][0])
                         event->beyond_ns = time_of(line->word[3]);
                 else if (line->word[3][0])

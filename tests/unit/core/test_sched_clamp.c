@@ -75,11 +75,29 @@ static void what_is_found_is_charged_to_bank_and_turn(void **state)
                    "  held 2ms, billed 0, bank -9999ms, waited 24ms, throttled 20ms, overran 0\n");
 }
 
+/* It may be lying: its drain is over when who watches it says so. */
+static void what_a_clamped_member_says_ends_no_drain(void **state)
+{
+        play_sched("add a clamped\n"
+                   "add b\n"
+                   "want a\n"
+                   "  open a until 2ms\n"
+                   "want b\n"
+                   "to 1ms\n"
+                   "idle a\n"
+                   "  close a, open b until 3ms\n"
+                   "to 2ms\n"
+                   "drained a\n"
+                   "show a\n"
+                   "  held 1500us, billed 0, bank 500us, waited 0, throttled 0, overran 1ms\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_is_clamped_is_never_free_and_pays_what_it_holds),
                 cmocka_unit_test(what_is_found_is_charged_to_bank_and_turn),
+                cmocka_unit_test(what_a_clamped_member_says_ends_no_drain),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void what_overlaps_is_halved(void **state)
                    "  open a until 2ms\n"
                    "to 2ms\n"
                    "  2ms: close a\n"
-                   "residual a 0\n"
+                   "residual a 20us\n"
                    "  open b until 4ms\n"
                    "to 3ms\n"
                    "drained a\n"
@@ -125,6 +125,54 @@ static void what_overlaps_is_halved(void **state)
                    "  held 2500us, billed 0, bank 3ms, waited 1ms, throttled 0, overran 1ms\n"
                    "show b\n"
                    "  held 500us, billed 0, bank 3ms, waited 2ms, throttled 0, overran 0\n");
+}
+
+/* Each costs the scheduler as much, whoever has it. */
+static void where_many_want_it_turns_are_longer(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "add c\n"
+                   "add d\n"
+                   "add e\n"
+                   "add f\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "want c\n"
+                   "want d\n"
+                   "want e\n"
+                   "want f\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "drained a\n"
+                   "  open b until 6ms\n");
+}
+
+/* What the clock adds to it keeps nobody busy. Nothing is due for it when somebody else is there.
+ */
+static void a_drain_is_over_by_the_clock(void **state)
+{
+        play_sched("add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "residual a 700us 100us\n"
+                   "to 3ms\n"
+                   "  2650000ns: open b until 4650us\n"
+                   "next\n"
+                   "  4650us\n"
+                   "used a 2600us\n"
+                   "show a\n"
+                   "  held 2675us, billed 2600us, bank 400us, waited 1ms, throttled 0, overran "
+                   "700us\n"
+                   "show b\n"
+                   "  held 325us, billed 0, bank 3ms, waited 2650us, throttled 0, overran 0\n");
 }
 
 static void patience_ends(void **state)
@@ -387,6 +435,8 @@ int main(void)
                 cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
                 cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
                 cmocka_unit_test(what_overlaps_is_halved),
+                cmocka_unit_test(a_drain_is_over_by_the_clock),
+                cmocka_unit_test(where_many_want_it_turns_are_longer),
                 cmocka_unit_test(patience_ends),
                 cmocka_unit_test(one_that_dies_gives_way_at_once),
                 cmocka_unit_test(who_rests_has_told_all_of_it),

@@ -490,6 +490,40 @@ static void no_two_gangs_have_one_number(void **state)
         pair_leave(&pair);
 }
 
+/* It is let in by the clock, so who was before it need not wake us for being done; and nobody is
+ * listened to who waits for its turn. */
+static void who_said_when_it_will_be_done_need_not_say_it_again(void **state)
+{
+        struct pair pair;
+        struct seated *seated;
+        struct page_meter *meter;
+        uint64_t done_ns;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        seated = pair.members->seated;
+        meter = &pair.one.pages.slots->meter[0];
+        assert_true(members_may_ring(pair.members, &seated[0]));
+        assert_false(members_may_ring(pair.members, &seated[1]));
+        pair.now_ns += 4 * MS; /* the lease is over */
+        done_ns = (pair.now_ns + 2 * MS) / 1000 * 1000;
+        store_release(shared_word(&meter->turn),
+                      PAGE_TURN_TAKEN | done_ns / 1000 << PAGE_TURN_TIME_SHIFT);
+        hear(&pair, false);
+        members_tick(pair.members, pair.now_ns);
+        hear(&pair, false);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
+        assert_int_equal(lease_of(&pair.one)->target_ns, 0);
+        pair.now_ns = done_ns - 1000;
+        members_tick(pair.members, pair.now_ns);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        assert_int_equal(lease_of(&pair.one)->target_ns, 1);
+        pair.now_ns = done_ns + MS; /* nobody has looked at it since */
+        members_tick(pair.members, pair.now_ns);
+        assert_false(pair.members->sched.member[0].is_draining);
+        assert_false(members_may_ring(pair.members, &seated[0]));
+        pair_leave(&pair);
+}
+
 /* Whoever comes in first when the thread was stopped, it is not paid for. */
 static void the_time_that_it_was_away_is_nobodys(void **state)
 {
@@ -543,6 +577,7 @@ int main(void)
                 cmocka_unit_test(who_says_when_it_will_be_done_is_followed_in_time),
                 cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
                 cmocka_unit_test(no_two_gangs_have_one_number),
+                cmocka_unit_test(who_said_when_it_will_be_done_need_not_say_it_again),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
         };
 

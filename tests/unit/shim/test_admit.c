@@ -366,6 +366,40 @@ static void whose_lease_is_over_says_when_it_will_be_done(void **state)
         assert_int_equal(page_turn_until_ns(first.meter->turn), START + 3800 * US);
 }
 
+static void who_is_done_rings_unless_nobody_waits_for_it(void **state)
+{
+        uint32_t bell;
+
+        limits.device[0].cap_ppm = 0;
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 2 * MS);
+        asked(&first, 10 * US, START);
+        leased(PAGE_MODE_CLOSED, 0, 0);
+        bell = slots->bell;
+        admit_yield(&first, START + 3 * MS);
+        assert_int_equal(slots->bell, bell + 1);
+        leased(PAGE_MODE_OPEN, START + 9 * MS, 2 * MS);
+        asked(&first, 10 * US, START + 7 * MS);
+        leased(PAGE_MODE_CLOSED, 0, 1);
+        admit_yield(&first, START + 9 * MS);
+        assert_int_equal(slots->bell, bell + 1);
+        assert_false(first.meter->turn & PAGE_TURN_TAKEN);
+}
+
+/* Not when it goes on after a moment, or another process of the session does. */
+static void a_turn_says_when_it_began_after_others(void **state)
+{
+        asked(&first, 10 * US, START);
+        assert_int_equal(first.meter->began_at_ns, START);
+        admit_note_active(&first, START + 1 * MS);
+        asked(&first, 10 * US, START + 1 * MS);
+        admit_yield(&first, START + 1 * MS);
+        asked(&second, 10 * US, START + 1 * MS + 500 * US);
+        assert_int_equal(first.meter->began_at_ns, START);
+        admit_yield(&second, START + 2 * MS);
+        asked(&first, 10 * US, START + 6 * MS);
+        assert_int_equal(first.meter->began_at_ns, START + 6 * MS);
+}
+
 static void an_open_lease_bounds_what_begins(void **state)
 {
         leased(PAGE_MODE_OPEN, START + 2 * MS, 4 * MS);
@@ -430,6 +464,8 @@ int main(void)
                 RULE(a_turn_that_nobody_could_have_taken_is_not_waited_for),
                 RULE(a_closed_lease_is_waited_for_and_rung_for),
                 RULE(whose_lease_is_over_says_when_it_will_be_done),
+                RULE(who_is_done_rings_unless_nobody_waits_for_it),
+                RULE(a_turn_says_when_it_began_after_others),
                 RULE(an_open_lease_bounds_what_begins),
                 RULE(a_silent_scheduler_is_not_obeyed),
                 RULE(a_lease_that_is_being_written_is_looked_at_again_soon),
