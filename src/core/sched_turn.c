@@ -160,17 +160,20 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
                   });
 }
 
-/* The shortest lease of its devices, so that rt on one of them is served. */
+/* The longest lease of its devices, as a hand-over loses a gap on all; the shortest where rt is on
+ * one of them, so that it is served. */
 static int64_t unit_lease_ns(const struct sched *sched, unsigned unit)
 {
-        int64_t lease_ns = SCHED_NEVER;
+        int64_t longest_ns = 0;
         unsigned i = unit;
 
         do {
-                lease_ns = least_of(lease_ns, turn_lease_ns(sched, sched->member[i].device));
+                if (turn_has_rt(sched, sched->member[i].device))
+                        return SCHED_LEASE_RT_NS;
+                longest_ns = most_of(longest_ns, turn_lease_ns(sched, sched->member[i].device));
                 i = sched->member[i].mate;
         } while (i != unit);
-        return lease_ns;
+        return longest_ns;
 }
 
 static void open_unit(struct step *step, const struct pick *pick)
