@@ -60,6 +60,7 @@
 #define SCHED_LEASE_LEAST_NS (2 * SCHED_MS)
 #define SCHED_LEASE_FEW 4                  /* where more than so many want the device, */
 #define SCHED_LEASE_EACH_NS (1 * SCHED_MS) /* it is so much longer for each */
+#define SCHED_LEASE_GANG_NS (6 * SCHED_MS) /* of several devices, at least */
 #define SCHED_LEASE_MOST_NS (10 * SCHED_MS)
 #define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device */
 #define SCHED_LEASE_GAPS 64              /* a lease is at least so many hand-over gaps */

@@ -160,11 +160,11 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
                   });
 }
 
-/* The longest lease of its devices, as a hand-over loses a gap on all; the shortest where rt is on
- * one of them, so that it is served. */
+/* A gang's is long, as its turn begins when the last of its devices is free, and the others wait; the
+ * shortest where rt is on one of them, so that it is served. */
 static int64_t unit_lease_ns(const struct sched *sched, unsigned unit)
 {
-        int64_t longest_ns = 0;
+        int64_t longest_ns = sched->member[unit].mate != unit ? SCHED_LEASE_GANG_NS : 0;
         unsigned i = unit;
 
         do {
