@@ -229,7 +229,7 @@ static void check_folder(struct visit *visit)
 
 static void report_clamped(struct report *report, const struct store *store)
 {
-        struct names clamped;
+        struct names clamped = { 0 };
         char line[256];
         struct text text;
 

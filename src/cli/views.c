@@ -128,7 +128,7 @@ static bool is_harmless(const char *text)
 {
         const char *at = text;
 
-        while ((at = strchr(at, '\xc2')) && (unsigned char)at[1] >= 0xa0)
+        while ((at = strstr(at, "\xc2")) && (unsigned char)at[1] >= 0xa0)
                 at++;
         return !at && text_is_plain(text);
 }
