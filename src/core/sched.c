@@ -203,6 +203,8 @@ static void began(const struct step *step)
                 return;
         member->is_begun = true;
         member->wake_ns = smoothed(member->wake_ns, at_ns - member->open_ns);
+        member->missed_ns =
+                least_of(member->missed_ns, smoothed(member->missed_ns, at_ns - member->open_ns));
         if (!is_anybody_draining(step->sched, member->device)) {
                 if (device->drained_ns < member->open_ns - SCHED_DRAIN_SLACK_NS)
                         return;
@@ -210,6 +212,14 @@ static void began(const struct step *step)
         }
         device->gap_ns = smoothed(device->gap_ns, gap_ns);
         histogram_add(&device->times.handover, gap_ns);
+}
+
+static void missed(const struct step *step)
+{
+        struct sched_member *member = &step->sched->member[step->event->member];
+
+        member->missed_ns =
+                least_of(most_of(step->event->ns, member->missed_ns), SCHED_LATE_MOST_NS);
 }
 
 /* -- A step ----------------------------------------------------------------------------------- */
@@ -266,6 +276,9 @@ static void take(struct step *step)
                 break;
         case SCHED_BEGAN:
                 began(step);
+                break;
+        case SCHED_MISSED:
+                missed(step);
                 break;
         case SCHED_USED:
                 account_use(step, step->event->member);

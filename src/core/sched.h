@@ -77,6 +77,7 @@
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_WAKE_MOST_NS (100 * SCHED_US) /* so much earlier a gate opens, at most */
+#define SCHED_LATE_MOST_NS (20 * SCHED_MS)  /* who wakes up late is expected so late, at most */
 #define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS) /* the clock ends a drain so much later, at most */
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
@@ -132,6 +133,7 @@ struct sched_member {
         int64_t idle_ns;       /* since when it wants nothing */
         int64_t wait_since_ns; /* it wants, and is not open */
         int64_t wake_ns;       /* from OPEN to its first launch, smoothed */
+        int64_t missed_ns; /* it missed a turn, by so much; less with each that it did not miss */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
         int64_t bank_fine;  /* what its cap lets it use; below 0: debt */
         int64_t owed_fine;  /* what its guarantee is behind */
@@ -189,6 +191,7 @@ enum sched_event_type {
         SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
         SCHED_RESTS,  /* nothing submitted, nothing blocked; for long enough, says who watches */
         SCHED_BEGAN,  /* its first launch since OPEN has gone out, .ns ago */
+        SCHED_MISSED, /* it came to its gate .ns after OPEN, and found it closed again */
         /* Before DRAINED and RESTS: after those nothing is left to be told.
          * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
          * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */

@@ -11,6 +11,9 @@
  * that its gate is better opened now, since waking up takes as long. An rt member does not wait.
  * Nobody waits longer than SCHED_PATIENCE_NS. Whatever is told wrongly or never, the next one opens
  * then at the latest.
+ *
+ * Who is let in wakes up late where processors are short, and could miss every turn: after one that
+ * was missed, leases count from when their holder is expected to come.
  */
 #include "core/sched_parts.h"
 
@@ -160,25 +163,32 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
                   });
 }
 
-/* A gang's is long, as its turn begins when the last of its devices is free, and the others wait; the
- * shortest where rt is on one of them, so that it is served. */
-static int64_t unit_lease_ns(const struct sched *sched, unsigned unit)
+/* A gang's is long, as its turn begins when the last of its devices is free, and the others wait;
+ * the shortest where rt is on one of them, so that it is served. */
+static int64_t unit_lease_ns(const struct sched *sched, const struct pick *pick)
 {
-        int64_t longest_ns = sched->member[unit].mate != unit ? SCHED_LEASE_GANG_NS : 0;
-        unsigned i = unit;
+        const struct sched_member *first = &sched->member[pick->member];
+        int64_t longest_ns = 0, missed_ns = 0;
+        bool has_rt = false, is_wide = false;
+        unsigned i = pick->member;
 
         do {
-                if (turn_has_rt(sched, sched->member[i].device))
-                        return SCHED_LEASE_RT_NS;
-                longest_ns = most_of(longest_ns, turn_lease_ns(sched, sched->member[i].device));
-                i = sched->member[i].mate;
-        } while (i != unit);
-        return longest_ns;
+                const struct sched_member *member = &sched->member[i];
+
+                has_rt |= turn_has_rt(sched, member->device);
+                longest_ns = most_of(longest_ns, turn_lease_ns(sched, member->device));
+                missed_ns = most_of(missed_ns, member->missed_ns);
+                is_wide |= member->device != first->device;
+                i = member->mate;
+        } while (i != pick->member);
+        if (is_wide && pick->turn == SCHED_TURN_FAIR && first->terms.class > SCHED_CLASS_BATCH)
+                longest_ns = most_of(longest_ns, SCHED_LEASE_GANG_NS);
+        return missed_ns + (has_rt ? SCHED_LEASE_RT_NS : longest_ns);
 }
 
 static void open_unit(struct step *step, const struct pick *pick)
 {
-        int64_t end_ns = time_after(step->now_ns, unit_lease_ns(step->sched, pick->member));
+        int64_t end_ns = time_after(step->now_ns, unit_lease_ns(step->sched, pick));
         unsigned i = pick->member;
 
         do {

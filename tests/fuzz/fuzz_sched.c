@@ -151,7 +151,7 @@ static void one_event(void)
                 event.device = next_byte();
         if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL || event.type == SCHED_FOUND)
                 event.ns = next_ns();
-        if (event.type == SCHED_BEGAN)
+        if (event.type == SCHED_BEGAN || event.type == SCHED_MISSED)
                 event.ns = next_ns();
         if (event.type == SCHED_RESIDUAL)
                 event.slack_ns = next_ns();

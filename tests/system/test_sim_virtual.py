@@ -252,6 +252,17 @@ def test_a_hand_over_is_late_by_the_wake_ups_in_it(sim, wake):
     assert first + second > 8 * MS / (8 * MS + 2 * wake) - 0.01, (first, second)
 
 
+@pytest.mark.parametrize("terms", [({}, {}), ({"compute": 30}, {"compute": 60})], ids=["no caps", "30 and 60"])
+@pytest.mark.parametrize("wake_ms, least", [(2, 0.25), (3, 0.15), (5, 0.08)])
+def test_who_wakes_up_later_than_a_turn_lasts_has_turns_all_the_same(sim, wake_ms, least, terms):
+    """It is expected later the next time; it would else find its gate closed again for ever."""
+    company = Company(sim, list(terms), wake=f"{wake_ms}ms")
+    for at in range(2):
+        company.load(at, kind="kernel", ns=200 * US, seconds=2)
+    seen = company.observe(2)
+    assert min(seen.share(f"s{at}", 0.5, 1.9) for at in range(2)) > least
+
+
 @pytest.mark.parametrize("door", ["preload", "shims"])
 def test_behind_the_library_time_is_the_same(company, door):
     session = {"ALIQUOT_MEMORY": "512MiB", door: True}

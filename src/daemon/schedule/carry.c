@@ -46,6 +46,7 @@ static void carry_out(struct members *self, const struct sched_action *action, u
         else if (action->type == SCHED_OPEN)
                 mode = PAGE_MODE_OPEN;
         if (mode == PAGE_MODE_CLOSED) {
+                member->missed_ns = member->is_begun ? 0 : member->leased_ns;
                 member->is_begun = false;
                 member->told_until_ns = 0;
                 member->close_ns = now_ns;
@@ -54,6 +55,7 @@ static void carry_out(struct members *self, const struct sched_action *action, u
                 return;
         }
         member->open_ns = now_ns;
+        member->leased_ns = mode == PAGE_MODE_OPEN ? now_ns : 0;
         seat_tell(seated->seat, member->share, mode,
                   mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
                   (uint64_t)action->target_ns);

@@ -15,8 +15,8 @@
 /* A claim of one before a closed gate, who renews it each 10 ms. One from before the gate last
  * closed was answered. */
 #define WANT_NS UINT64_C(30000000)
-/* Who was let in has so long to begin; who said just before that it stands there does, and nobody
- * wakes up to see it. */
+/* Who was let in has so long to begin, and what it missed turns by; who said just before that it
+ * stands there does, and nobody wakes up to see it. */
 #define BEGIN_NS UINT64_C(1000000)
 #define STANDS_NS UINT64_C(15000000)
 /* Of one claim; what is above that is no measurement. */
@@ -65,7 +65,7 @@ static uint64_t wanting_until_ns(const struct members *self, uint16_t at,
         /* Whose gate opened with its gang's wanted nothing, and need not begin. */
         if (!is_open(core) || !core->is_wanting || member->is_begun)
                 return until_ns;
-        return later(until_ns, member->open_ns + BEGIN_NS);
+        return later(until_ns, member->open_ns + BEGIN_NS + (uint64_t)core->missed_ns);
 }
 
 /* WANT or RESTS: whose gate is closed and stays so is told, too. */
@@ -112,8 +112,28 @@ static void note_begin(struct members *self, uint16_t at, const struct seat_clai
         if (!is_open(core))
                 return;
         self->member[at].is_begun |= has_begun || claim->running_until_ns > now_ns;
+        if (self->member[at].is_begun)
+                self->member[at].misses = 0;
         if (has_begun && !core->is_begun)
                 members_tell(self, at, SCHED_BEGAN, (int64_t)(now_ns - claim->began_ns), now_ns);
+}
+
+/* It stands before its gate again, which was open meanwhile, and has not launched in between. Once
+ * may be its own cap. */
+static void note_missed(struct members *self, uint16_t at, const struct seat_claim *claim,
+                        uint64_t now_ns)
+{
+        struct member *member = &self->member[at];
+        uint64_t open_ns = member->missed_ns;
+
+        if (!open_ns || claim->wanted_ns <= member->close_ns)
+                return;
+        member->missed_ns = 0;
+        if (claim->began_ns >= open_ns || claim->wanted_ns > now_ns)
+                return;
+        if (member->misses++ > 0)
+                members_tell(self, at, SCHED_MISSED, members_measured(claim->wanted_ns - open_ns),
+                             now_ns);
 }
 
 /* Until when a member that was seen to use what it did not hold is taken for running after its gate
@@ -173,6 +193,7 @@ static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
                 return false;
         note_use(self, at, &claim, now_ns);
         note_begin(self, at, &claim, now_ns);
+        note_missed(self, at, &claim, now_ns);
         if (self->sched.member[at].is_draining)
                 note_drain(self, at, &claim, now_ns);
         note_want(self, at, &claim, running_until_ns(self, at, &claim, now_ns), now_ns);

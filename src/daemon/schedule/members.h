@@ -42,9 +42,12 @@ struct member {
         uint64_t busy_ns;       /* as last read */
         uint64_t open_ns;       /* when its gate was last opened, */
         uint64_t close_ns;      /* and closed */
+        uint64_t leased_ns;     /* when it last got the lease that it has; 0: it has none to miss */
         uint64_t active_ns;     /* when it last ran or wanted */
         uint64_t look_ns;       /* what it said holds until then, if it says nothing new */
         uint64_t told_until_ns; /* since its gate closed: when its turn ends; 0: not told */
+        uint64_t missed_ns;     /* its gate was opened then, and closed before it began; 0: not */
+        uint32_t misses;        /* turns on end that were over before it began */
         bool is_begun;          /* since its gate opened */
         bool is_doubted;        /* clamped, and seen to use what it did not hold */
 };

@@ -167,9 +167,9 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
 
 static bool read_event(const struct story_line *line, struct sched_event *event)
 {
-        static const char *const words[] = { "add",     "change", "remove", "want",
-                                             "idle",    "began",  "used",   "residual",
-                                             "drained", "found",  "tick" };
+        static const char *const words[] = { "add",      "change",  "remove", "want",
+                                             "idle",     "began",   "missed", "used",
+                                             "residual", "drained", "found",  "tick" };
 
         for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 if (strcmp(line->word[0], words[i]) != 0)
@@ -177,7 +177,8 @@ static bool read_event(const struct story_line *line, struct sched_event *event)
                 *event = (struct sched_event){ .type = i, .bank_ns = SCHED_NEVER };
                 event->member = (uint16_t)(line->word[1][0] - 'a');
                 if (event->type == SCHED_USED || event->type == SCHED_RESIDUAL ||
-                    event->type == SCHED_FOUND || event->type == SCHED_BEGAN)
+                    event->type == SCHED_FOUND || event->type == SCHED_BEGAN ||
+                    event->type == SCHED_MISSED)
                         event->ns = time_of(line->word[2]);
                 if (event->type == SCHED_RESIDUAL && line->word[3][0])
                         event->slack_ns = time_of(line->word[3]);

@@ -26,15 +26,17 @@ static void a_gang_opens_on_all_devices_or_none(void **state)
                    "to 1ms\n"
                    "want a\n"
                    "  close c\n"
-                   "  then open a until 3ms, open b until 3ms\n"
-                   "want b\n"
-                   "to 7ms\n"
-                   "  3ms: close b, close a\n"
-                   "  then open c until 5ms\n"
-                   "  5ms: close c\n"
                    "  then open a until 7ms, open b until 7ms\n"
+                   "want b\n"
+                   "to 19ms\n"
                    "  7ms: close b, close a\n"
-                   "  then open c until 9ms\n");
+                   "  then open c until 9ms\n"
+                   "  9ms: open c until 11ms\n"
+                   "  11ms: open c until 13ms\n"
+                   "  13ms: close c\n"
+                   "  then open a until 19ms, open b until 19ms\n"
+                   "  19ms: close b, close a\n"
+                   "  then open c until 21ms\n");
 }
 
 static void a_gang_waits_for_the_last_drain(void **state)
@@ -56,7 +58,7 @@ static void a_gang_waits_for_the_last_drain(void **state)
                    "drained c\n"
                    "to 3ms\n"
                    "drained d\n"
-                   "  open a until 5ms, open b until 5ms\n");
+                   "  open a until 9ms, open b until 9ms\n");
 }
 
 static void two_gangs_never_wait_for_each_other(void **state)
@@ -74,15 +76,15 @@ static void two_gangs_never_wait_for_each_other(void **state)
                    "want a\n"
                    "want b\n"
                    "want c\n"
-                   "  open a until 2ms, open b until 2ms\n"
+                   "  open a until 6ms, open b until 6ms\n"
                    "want d\n"
-                   "to 7ms\n"
-                   "  2ms: close a, close b\n"
-                   "  then open c until 4ms, open d until 4ms\n"
-                   "  4ms: close d, close c\n"
-                   "  then open a until 6ms, open b until 6ms\n"
+                   "to 19ms\n"
                    "  6ms: close a, close b\n"
-                   "  then open c until 8ms, open d until 8ms\n");
+                   "  then open c until 12ms, open d until 12ms\n"
+                   "  12ms: close d, close c\n"
+                   "  then open a until 18ms, open b until 18ms\n"
+                   "  18ms: close a, close b\n"
+                   "  then open c until 24ms, open d until 24ms\n");
 }
 
 static void rt_on_one_device_revokes_the_whole_gang(void **state)
@@ -153,11 +155,10 @@ static void whoever_joins_a_gang_opens_with_it(void **state)
                    "  2ms: close a\n"
                    "  then open c until 4ms\n"
                    "  4ms: close c\n"
-                   "  then open a until 6ms, open b until 6ms\n"
-                   "  6ms: close a, close b\n"
-                   "  then open c until 8ms\n"
+                   "  then open a until 10ms, open b until 10ms\n"
                    "change b gang=0\n"
-                   "  free b\n"
+                   "  close a, free b\n"
+                   "  then open c until 8ms\n"
                    "remove a\n"
                    "  free c\n");
 }

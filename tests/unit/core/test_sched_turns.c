@@ -425,6 +425,32 @@ static void time_in_which_nobody_looked_is_nobodys(void **state)
                    "  held 0, billed 0, bank 1ms, waited 1ms, throttled 0, overran 0\n");
 }
 
+/* Its next lease counts from when it is expected; less so with each turn that it begins. */
+static void who_missed_a_turn_for_it_woke_up_late_gets_longer_ones(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "  then open b until 4ms\n"
+                   "missed a 3ms\n"
+                   "to 5ms\n"
+                   "  4ms: close b\n"
+                   "  then open a until 9ms\n"
+                   "began a\n"
+                   "to 22ms\n"
+                   "  9ms: close a\n"
+                   "  then open b until 17ms\n"
+                   "  17ms: close b\n"
+                   "  then open a until 27750us\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -450,6 +476,7 @@ int main(void)
                 cmocka_unit_test(what_was_not_told_before_the_drain_cannot_be_told_later),
                 cmocka_unit_test(a_gate_that_is_open_for_nobody_is_closed_before_another_opens),
                 cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
+                cmocka_unit_test(who_missed_a_turn_for_it_woke_up_late_gets_longer_ones),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
