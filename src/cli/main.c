@@ -84,6 +84,16 @@ static void print_list(FILE *stream)
               stream);
 }
 
+/* Under its whole name, which it says in its messages. */
+static int start(const struct command *command, int argc, char **argv)
+{
+        static char name[64];
+
+        snprintf(name, sizeof(name), "aliquot %s", command->name);
+        argv[0] = name;
+        return command->run(argc, argv);
+}
+
 int command_help(int argc, char **argv)
 {
         const struct command *command;
@@ -102,7 +112,7 @@ int command_help(int argc, char **argv)
                         argv[1]);
                 return STATUS_WRONG;
         }
-        return command->run(2, (char *[]){ argv[0], (char *)"--help", NULL });
+        return start(command, 2, (char *[]){ NULL, (char *)"--help", NULL });
 }
 
 int command_version(int argc, char **argv)
@@ -121,7 +131,6 @@ int command_version(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        static char name[64];
         const struct command *command;
 
         output_watch("aliquot");
@@ -138,7 +147,5 @@ int main(int argc, char **argv)
                 fprintf(stderr, "aliquot: there is no command %s; see aliquot help\n", argv[1]);
                 return STATUS_WRONG;
         }
-        snprintf(name, sizeof(name), "aliquot %s", command->name);
-        argv[1] = name;
-        return command->run(argc - 1, argv + 1);
+        return start(command, argc - 1, argv + 1);
 }

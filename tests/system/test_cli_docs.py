@@ -56,6 +56,13 @@ def test_every_flag_is_in_the_manual_and_every_flag_there_is_one(cli, page, comm
     assert documented == listed - {"help", "usage"}
 
 
+@pytest.mark.parametrize("command", ("run", "top", "ls"))
+def test_help_of_a_command_is_what_it_says_itself(cli, command):
+    told = cli("help", command, sim=False)
+    assert told.rc == 0 and told.stdout.startswith(f"Usage: aliquot {command} ")
+    assert told.stdout == cli(command, "--help", sim=False).stdout
+
+
 def test_every_command_is_in_the_manual(cli, page):
     documented = re.findall(r"^\.It Cm (\w+)", page("aliquot.1"), re.MULTILINE)
     assert documented == [command["name"] for command in cli("help", "--json").json]
