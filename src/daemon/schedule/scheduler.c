@@ -60,7 +60,7 @@ static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_b
 {
         struct members *members = &self->members;
         unsigned is_again = 0;
-        uint64_t now_ns;
+        uint64_t now_ns = 0;
 
         bells_begin(bells, &self->bell);
         do {
