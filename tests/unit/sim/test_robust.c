@@ -8,9 +8,11 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,15 +35,27 @@ static pthread_mutex_t *mutex_make(void)
         return mutex;
 }
 
+/* An emulator may not tell the kernel what its program's threads hold. */
+static bool is_death_noticed(void)
+{
+        size_t bytes;
+        void *held;
+
+        return syscall(SYS_get_robust_list, 0, &held, &bytes) == 0;
+}
+
 /* Rule: the death of an owner is told to the waiter that it left the mutex to, and to it alone; the
  * waiter then owns it like any other. (The thread sanitizer has to know that, too.) */
 static void a_waiter_inherits_from_an_owner_that_dies(void **state)
 {
-        pthread_mutex_t *mutex = mutex_make();
+        pthread_mutex_t *mutex;
         int is_held[2];
         pid_t owner;
         char told;
 
+        if (!is_death_noticed())
+                skip();
+        mutex = mutex_make();
         assert_int_equal(pipe(is_held), 0);
         owner = fork();
         if (owner == 0) {
