@@ -22,11 +22,11 @@
 #include "cli/client.h"
 #include "cli/inspect.h"
 #include "cli/options.h"
-#include "cli/pidfd.h"
 #include "cli/presence.h"
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "cli/request.h"
+#include "common/pidfd.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "interpose/us.h"
@@ -309,13 +309,6 @@ static bool has_wide_swap(const char *machine)
         return has;
 }
 
-static bool has_pidfds(void)
-{
-        scoped_fd int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-
-        return fd >= 0;
-}
-
 static void check_machine(struct visit *visit)
 {
         struct utsname name;
@@ -325,7 +318,7 @@ static void check_machine(struct visit *visit)
                    "machine", "%s, 16-byte compare and swap", name.machine);
         report_add(&visit->report, has_ofd_locks() ? VERDICT_GOOD : VERDICT_BAD, "machine",
                    "Linux %s, open file description locks", name.release);
-        if (!has_pidfds())
+        if (!pidfd_is_there())
                 report_add(&visit->report, VERDICT_NOTE, "machine",
                            "no pidfd_open (Linux before 5.3, or a filter): a daemon looks for the "
                            "end of programs instead of being told, and aliquot top can end none");

@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/pidfd.h"
 #include "common/scoped.h"
 
 #define HOST_PID_NS UINT64_C(0xeffffffc) /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -77,13 +78,6 @@ bool identity_signal(int held, uint32_t pid, int number)
         if (syscall(SYS_pidfd_send_signal, held, number, NULL, 0) == 0)
                 return true;
         return is_missing(errno) && identity_is_there(held) && kill((pid_t)pid, number) == 0;
-}
-
-bool identity_has_pidfds(void)
-{
-        scoped_fd int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-
-        return fd >= 0;
 }
 
 /* -- Reading ---------------------------------------------------------------------------------- */

@@ -50,9 +50,6 @@ bool identity_is_pidfd(int held); /* one that can be waited for: it becomes read
  * to live: in between it could end, and its pid be given to another. */
 bool identity_signal(int held, uint32_t pid, int number);
 
-/* Whether processes are held by pidfds here; errno says why not. */
-bool identity_has_pidfds(void);
-
 /* False: there is no such process (any more). */
 bool identity_read(uint32_t pid, struct identity *ret);
 

@@ -21,6 +21,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/pidfd.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/identity.h"
@@ -285,7 +286,7 @@ static void say_what_is_missing(const struct tenants *tenants)
                 log_line(LOG_INFO,
                          "no read-only mounts here: root in a container can write the limits that "
                          "it is handed");
-        if (!identity_has_pidfds())
+        if (!pidfd_is_there())
                 log_line(LOG_WARN,
                          "pidfd_open: %m: processes are held by their folders in /proc, and "
                          "their end is looked for, not told");

@@ -263,15 +263,20 @@ print(sorted(seen))
 """
 
 
-@needs_root
-def test_a_list_that_is_kept_is_kept_for_who_may_see_it(sim, daemon):
-    """Both ask the same at the same time."""
+def serve_all_users(sim, daemon):
+    """It goes on for whoever comes, and has a session of root's and one of nobody's."""
     os.chmod(sim.folder, 0o711)
     daemon.stop()
     daemon.config.write_text("[socket]\nmode = 0666\n")
     daemon.start()
     daemon.create("roots")
     daemon.create("theirs", owner=NOBODY)
+
+
+@needs_root
+def test_a_list_that_is_kept_is_kept_for_who_may_see_it(sim, daemon):
+    """Both ask the same at the same time."""
+    serve_all_users(sim, daemon)
     with subprocess.Popen(["/usr/bin/python3", "-c", LIST_OFTEN, daemon.socket], stdout=subprocess.PIPE, text=True) as mine:
         theirs = as_nobody(["/usr/bin/python3", "-c", LIST_OFTEN, daemon.socket])
         assert theirs.stdout == "[('theirs',)]\n", theirs
@@ -281,12 +286,7 @@ def test_a_list_that_is_kept_is_kept_for_who_may_see_it(sim, daemon):
 @needs_root
 def test_another_users_session_cannot_be_read_changed_or_joined(sim, daemon):
     """The daemon is root's; a session of nobody's is nobody's alone, and root's sessions are root's."""
-    os.chmod(sim.folder, 0o711)
-    daemon.stop()
-    daemon.config.write_text("[socket]\nmode = 0666\n")
-    daemon.start()
-    daemon.create("roots")
-    daemon.create("theirs", owner=NOBODY)
+    serve_all_users(sim, daemon)
     _, listed = ask_as_nobody(daemon, "GET", "/v1/sessions")
     assert '"theirs"' in listed and '"roots"' not in listed, listed
     for method, path, body in (("GET", "", ""), ("GET", "/processes", ""), ("DELETE", "?force=true", ""),

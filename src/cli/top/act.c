@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/pidfd.h"
 #include "cli/top/spawn.h"
 #include "common/machine_clock.h"
+#include "common/pidfd.h"
 #include "common/scoped.h"
 
 #define HASTE_NS CLOCK_SECOND_NS
