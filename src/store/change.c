@@ -260,11 +260,12 @@ static uint32_t plan_cap(const struct limits_device *row, const struct settings_
 static void set_row(struct limits_device *row, const struct settings_limits *limits)
 {
         uint32_t cap_ppm = plan_cap(row, limits);
+        bool is_complete = load_acquire(shared_word(&row->limit_bytes));
         uint64_t limit_bytes;
 
-        if (!load_acquire(shared_word(&row->limit_bytes)))
-                return;
-        if (cap_ppm)
+        /* A row's cap comes before its limit, and its claimer looks for a change only behind the
+         * cap: from there on the change is ours to bring. */
+        if (cap_ppm && (is_complete || load_acquire(shared_half(&row->cap_ppm))))
                 store_release(shared_half(&row->cap_ppm), cap_ppm);
         if (plan_row(row, limits, &limit_bytes, NULL) == 0 && limit_bytes)
                 store_release(shared_word(&row->limit_bytes), limit_bytes);

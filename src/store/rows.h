@@ -23,9 +23,15 @@ void rows_default(const struct limits_page *page, struct settings_limits *ret);
 int rows_default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
                        struct error *err);
 
+/* A cap as it is said, where 0 says none. */
+static inline uint32_t rows_cap(uint32_t cap_ppm)
+{
+        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
+}
+
 static inline uint32_t rows_default_cap(const struct limits_page *page)
 {
-        return load_acquire(shared_half(&page->default_cap_ppm));
+        return rows_cap(load_acquire(shared_half(&page->default_cap_ppm)));
 }
 
 #endif

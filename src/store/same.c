@@ -25,11 +25,6 @@ static uint64_t current_limit(struct limits_page *page, const struct settings_li
         return bytes;
 }
 
-static uint32_t as_cap(uint32_t cap_ppm)
-{
-        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
-}
-
 static uint32_t current_cap(struct limits_page *page, const struct settings_limit *device)
 {
         struct limits_device *row;
@@ -37,7 +32,7 @@ static uint32_t current_cap(struct limits_page *page, const struct settings_limi
 
         memcpy(words, device->uuid, sizeof(words));
         row = rows_find(page, words);
-        return as_cap(row ? load_acquire(shared_half(&row->cap_ppm)) : rows_default_cap(page));
+        return row ? rows_cap(load_acquire(shared_half(&row->cap_ppm))) : rows_default_cap(page);
 }
 
 /* What no GPU here has of its own: for those that are not known, which a daemon's session never
@@ -51,7 +46,7 @@ static bool is_same_default(struct limits_page *page, const struct settings_limi
         rows_default(page, &defaults);
         return defaults.default_bytes == limits->default_bytes &&
                defaults.default_micro_percent == limits->default_micro_percent &&
-               as_cap(rows_default_cap(page)) == as_cap(limits->default_cap_ppm);
+               rows_default_cap(page) == rows_cap(limits->default_cap_ppm);
 }
 
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
@@ -65,7 +60,7 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
                 return false;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes ||
-                    current_cap(page, &limits->device[i]) != as_cap(limits->device[i].cap_ppm))
+                    current_cap(page, &limits->device[i]) != rows_cap(limits->device[i].cap_ppm))
                         return false;
         }
         return true;
@@ -102,14 +97,14 @@ static void describe_caps(struct limits_page *page, struct text *text)
 {
         const uint32_t *of_all =
                 page->owner == PAGE_OWNER_USER ? &page->default_cap_ppm : &page->device[0].cap_ppm;
-        uint32_t usual = as_cap(load_acquire(shared_half(of_all)));
+        uint32_t usual = rows_cap(load_acquire(shared_half(of_all)));
         bool is_said = usual != PAGE_WHOLE_PPM;
 
         if (is_said)
                 add_cap(text, ";compute", usual);
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 struct limits_device *row = &page->device[i];
-                uint32_t cap_ppm = as_cap(load_acquire(shared_half(&row->cap_ppm)));
+                uint32_t cap_ppm = rows_cap(load_acquire(shared_half(&row->cap_ppm)));
                 char shown[UUID_TEXT_BYTES];
                 uint8_t uuid[16];
 

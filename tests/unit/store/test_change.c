@@ -215,7 +215,11 @@ static void test_no_row_keeps_a_default_that_is_over(void **state)
                                                      .has_default_cap = true,
                                                      .default_cap_ppm = 500000 };
 
+        static const struct settings_limits uncapped = { .has_default = true,
+                                                         .default_bytes = 16 * GIB };
+
         for (unsigned round = 0; round < MEETINGS; round++) {
+                change_while_rows_are_claimed(&uncapped, &four);
                 change_while_rows_are_claimed(&half, &four);
                 change_while_rows_are_claimed(&four, &half);
         }
@@ -234,6 +238,24 @@ static void test_a_row_without_its_limit(void **state)
         store_close(&owner);
 }
 
+/* A change that comes while a row has its cap and not its limit yet reaches it: the claimer has
+ * looked for changes of the cap by then. */
+static void test_a_row_whose_cap_changes_before_it_has_its_limit(void **state)
+{
+        static const struct settings_limits half = { .has_default_cap = true,
+                                                     .default_cap_ppm = 500000 };
+        struct store_session owner;
+
+        make("crossed");
+        assert_int_equal(store_join(&store, "crossed", true, &owner, NULL), 0);
+        memcpy(owner.limits->device[2].uuid, (uint8_t[16]){ 5, 5 }, 16);
+        owner.limits->device[2].cap_ppm = 300000;
+        assert_int_equal(store_set(&owner, &half, NULL), 0);
+        assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), 2);
+        assert_int_equal(owner.limits->device[2].cap_ppm, 500000);
+        store_close(&owner);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -243,6 +265,7 @@ int main(void)
                 story(test_rows_for_gpus_that_show_up),
                 story(test_no_row_keeps_a_default_that_is_over),
                 story(test_a_row_without_its_limit),
+                story(test_a_row_whose_cap_changes_before_it_has_its_limit),
         };
 
         return cmocka_run_group_tests_name("change", tests, NULL, NULL);
