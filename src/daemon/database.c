@@ -62,6 +62,9 @@ static const char *const sql[DATABASE_STATEMENTS] = {
                           " SELECT id FROM (SELECT id, time_ns FROM event ORDER BY id LIMIT ?1)"
                           " WHERE time_ns < ?2 OR id <= coalesce("
                           "  (SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?3), 0))",
+        [DATABASE_GET_HOME] = "SELECT runtime_dir FROM home WHERE one = 1",
+        [DATABASE_PUT_HOME] = "INSERT INTO home (one, runtime_dir) VALUES (1, ?1)"
+                              " ON CONFLICT (one) DO UPDATE SET runtime_dir = ?1",
 };
 
 /* What the system said under SQLite's result. */
@@ -114,7 +117,8 @@ static const char *advice(int code)
         case -EBADMSG:
                 return "it is damaged; restore a copy of it, or start with " RESET;
         case -EBUSY:
-                return "another process has it open; one aliquotd a database";
+                return "another process has it open; each aliquotd has a database of its own, see "
+                       "--state-dir";
         case -EEXIST:
                 return "another session has that name";
         default:
@@ -125,8 +129,12 @@ static const char *advice(int code)
 int database_fail(sqlite3 *handle, const char *path, int result, struct error *err)
 {
         int code = code_of(handle, result);
+        pid_t holder = code == -EBUSY ? files_holder(path) : 0;
+        char by[32] = "";
 
-        return fail(err, code, "%s: %s (%s)", path, advice(code),
+        if (holder)
+                snprintf(by, sizeof(by), "pid %d: ", holder);
+        return fail(err, code, "%s: %s (%s%s)", path, advice(code), by,
                     handle ? sqlite3_errmsg(handle) : sqlite3_errstr(result));
 }
 

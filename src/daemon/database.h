@@ -51,6 +51,10 @@ struct database_event {
  */
 int database_open(const char *path, bool make, struct database **ret, struct error *err);
 
+/* Its sessions are in this runtime folder from now on. -EBUSY while there are folders of them in
+ * another one, which a daemon of that one serves. */
+int database_settle(struct database *database, const char *runtime_dir, struct error *err);
+
 /* NULL is fine. */
 void database_close(struct database *database);
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -141,6 +142,28 @@ int files_check(const char *path, bool make, struct error *err)
                                     path, suffixes[i]);
         }
         return make ? make_file(path, err) : fail(err, -ENOENT, "there is no database %s", path);
+}
+
+pid_t files_holder(const char *path)
+{
+        scoped_file FILE *locks = fopen("/proc/locks", "re");
+        char line[256];
+        struct stat st;
+
+        if (!locks || lstat(path, &st) < 0)
+                return 0;
+        while (fgets(line, sizeof(line), locks)) {
+                unsigned from_major, from_minor;
+                unsigned long long inode;
+                int pid;
+
+                if (sscanf(line, "%*s POSIX %*s %*s %d %x:%x:%llu", &pid, &from_major, &from_minor,
+                           &inode) == 4 &&
+                    inode == st.st_ino && from_major == major(st.st_dev) &&
+                    from_minor == minor(st.st_dev) && pid > 0)
+                        return pid;
+        }
+        return 0;
 }
 
 /* Whether another process has it open; its own open files are not for us to tell. */

@@ -6,11 +6,16 @@
 #define ALIQUOT_DAEMON_DATABASE_FILES_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "common/error.h"
 
 /* The folder and each file that is there: ours, and nobody else's to write. `make`: what is missing
  * of the folder (0700), and an empty file (0600). */
 int files_check(const char *path, bool make, struct error *err);
+
+/* Who has a lock on it, by the kernel's list; 0: nobody that can be told. Touches no lock: to open
+ * and close a file ends those that the process itself has on it. */
+pid_t files_holder(const char *path);
 
 #endif

@@ -24,6 +24,8 @@ enum database_statement {
         DATABASE_GET_EVENTS_OF,
         DATABASE_GET_RANGE,
         DATABASE_TRIM,
+        DATABASE_GET_HOME,
+        DATABASE_PUT_HOME,
         DATABASE_STATEMENTS,
 };
 

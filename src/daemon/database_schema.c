@@ -45,6 +45,12 @@ const char *const schema_steps[] = {
 
         /* 3: gangs; "" is none. */
         "ALTER TABLE session ADD COLUMN gang TEXT NOT NULL DEFAULT '';",
+
+        /* 4: the runtime folder in which the sessions are; no row: not known yet. */
+        "CREATE TABLE home ("
+        "  one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),"
+        "  runtime_dir TEXT NOT NULL"
+        ") STRICT;",
 };
 
 const int schema_version = sizeof(schema_steps) / sizeof(schema_steps[0]);

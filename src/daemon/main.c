@@ -244,7 +244,9 @@ static int open_database(struct error *err)
                 if (rc == 0 && aside[0])
                         log_tell("aliquotd: the database is kept as %s", aside);
         }
-        return rc < 0 ? rc : database_open(path, true, &self.database, err);
+        if (rc == 0)
+                rc = database_open(path, true, &self.database, err);
+        return rc < 0 ? rc : database_settle(self.database, self.store.path, err);
 }
 
 /* -- Start and end ---------------------------------------------------------------------------- */

@@ -116,6 +116,25 @@ def test_a_second_daemon_is_refused_with_the_pid_of_the_first(daemon, sim):
     daemon.kill().start()
 
 
+def test_two_runtime_folders_do_not_share_a_database(daemon, sim):
+    """Root's daemons have the same one by default: the second would make the first's sessions again, and
+    promise their memory twice."""
+    other = sim.folder / "other"
+    other.mkdir(mode=0o700)
+    words = [*daemon.words(), "--runtime-dir", other]
+    words.remove("--runtime-dir")
+    words.remove(sim.runtime)
+    beside = sim.run(words, ALIQUOT_SIM=None)
+    assert beside.rc == 1 and f"(pid {daemon.process.pid}: " in beside.stderr, beside
+    assert "another process has it open" in beside.stderr and "--state-dir" in beside.stderr, beside
+    daemon.create("a")
+    daemon.stop()
+    after = sim.run(words, ALIQUOT_SIM=None)
+    assert after.rc == 1 and f"holds the sessions of {sim.runtime}, where a is" in after.stderr, after
+    assert not (other / "sessions/a").exists()
+    assert daemon.start().names() == ["a"]
+
+
 def test_a_folder_that_is_not_its_sessions_is_kept_aside(daemon, sim):
     daemon.create("a")
     daemon.kill()

@@ -312,11 +312,14 @@ static void test_another_programs_database_is_left_alone(void **state)
 static void test_there_is_one_opener_at_a_time(void **state)
 {
         struct database *first = open_good();
+        char who[32];
         pid_t child;
         int status;
 
         save(first, 1);
         expect_refused(-EBUSY, "another process has it open");
+        snprintf(who, sizeof(who), "(pid %d: ", getpid());
+        expect_refused(-EBUSY, who);
         child = fork();
         if (child == 0) {
                 struct database *second;
@@ -329,6 +332,52 @@ static void test_there_is_one_opener_at_a_time(void **state)
         save(first, 2); /* undisturbed */
         database_close(first);
         database_close(open_good());
+}
+
+/* In the folder of the database, which the story's end removes. */
+static const char *make_runtime(const char *name, const char *session)
+{
+        static char made[2][160];
+        static unsigned at;
+        char sessions[256];
+        char *runtime = made[at++ % 2];
+
+        snprintf(runtime, sizeof(made[0]), "%s/%s", folder, name);
+        snprintf(sessions, sizeof(sessions), "%s/sessions", runtime);
+        mkdir(runtime, 0700);
+        mkdir(sessions, 0700);
+        if (session) {
+                text_put(sessions, sizeof(sessions), NULL, "%s/sessions/%s", runtime, session);
+                assert_int_equal(mkdir(sessions, 0700), 0);
+        }
+        return runtime;
+}
+
+static void test_sessions_that_are_in_one_folder_are_not_made_in_another(void **state)
+{
+        struct database *database = open_good();
+        const char *first = make_runtime("one", "job-1"), *second = make_runtime("two", NULL);
+        char path_of_session[256], other_way[256];
+        struct error err = { 0 };
+
+        assert_int_equal(database_settle(database, first, NULL), 0);
+        save(database, 1);
+        database_close(database);
+
+        database = open_good();
+        assert_int_equal(database_settle(database, second, &err), -EBUSY);
+        assert_non_null(strstr(err.text, first));
+        assert_non_null(strstr(err.text, "job-1"));
+        assert_non_null(strstr(err.text, "--state-dir"));
+        snprintf(other_way, sizeof(other_way), "%s/./one", folder);
+        assert_int_equal(database_settle(database, other_way, NULL), 0);
+        assert_int_equal(database_settle(database, first, NULL), 0);
+
+        /* As a reboot leaves it. */
+        snprintf(path_of_session, sizeof(path_of_session), "%s/sessions/job-1", first);
+        assert_int_equal(rmdir(path_of_session), 0);
+        assert_int_equal(database_settle(database, second, NULL), 0);
+        database_close(database);
 }
 
 /* A row that no aliquotd would write, put there by this edit. */
@@ -436,6 +485,7 @@ int main(void)
                 story(test_a_newer_database_is_left_alone),
                 story(test_another_programs_database_is_left_alone),
                 story(test_there_is_one_opener_at_a_time),
+                story(test_sessions_that_are_in_one_folder_are_not_made_in_another),
                 story(test_rows_that_nobody_could_have_written_are_not_believed),
                 story(test_a_trigger_that_somebody_planted_does_not_run),
                 story(test_a_thousand_sessions_come_back),
