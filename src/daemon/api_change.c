@@ -158,7 +158,7 @@ static bool step(struct api_call *call, struct sessions_event *event, struct ses
         event->is_admin = call->caller.is_admin;
         rc = node_step(call->api->options.node, event, call->caller.who, ret, &err);
         if (rc < 0)
-                api_refuse(call, 503, "unavailable", NULL, "nothing was changed: %s", err.text);
+                api_refuse(call, 503, "unavailable", NULL, "%s", err.text);
         else if (ret->answer != SESSIONS_YES)
                 refuse_answer(call, ret);
         return rc == 0 && ret->answer == SESSIONS_YES;

@@ -139,21 +139,30 @@ static int create(const struct store *store, const struct sessions_one *session,
         return rc;
 }
 
-/* -ENOENT: there is none; -EEXIST: one of that name, with another id. */
+/* -ENOENT: there is none of that name; FOLDER_USERS and FOLDER_NOBODYS: not this session's. */
 static int join(const struct store *store, const struct sessions_one *session,
                 struct store_session *ret, struct error *err)
 {
         int rc = store_join_owned(store, session->name, ret, err);
 
-        if (rc == -ENOENT)
+        if (rc == -EPERM)
+                return fail(err, FOLDER_USERS,
+                            "%s/sessions/%s is its user's own session and left alone; this one "
+                            "has its place when that is removed",
+                            store->path, session->name);
+        if (rc == -EPROTO)
+                return fail(err, FOLDER_NOBODYS, "%s/sessions/%s is damaged", store->path,
+                            session->name);
+        if (rc < 0 || memcmp(ret->limits->session_id, session->id, sizeof(session->id)) == 0)
                 return rc;
-        if (rc < 0)
-                return fail(err, -EEXIST, "a folder of this name is there and not this session's");
-        if (memcmp(ret->limits->session_id, session->id, sizeof(session->id)) == 0)
-                return 0;
         store_close(ret);
-        return fail(err, -EEXIST, "session %s in %s carries another id", session->name,
+        return fail(err, FOLDER_NOBODYS, "session %s in %s carries another id", session->name,
                     store->path);
+}
+
+static bool is_absent(int rc)
+{
+        return rc == -ENOENT || rc == FOLDER_USERS || rc == FOLDER_NOBODYS;
 }
 
 int folder_find(const struct store *store, const char *name, const uint8_t id[16],
@@ -198,10 +207,8 @@ int folder_shut(const struct store *store, const struct sessions_one *session, s
         struct store_session joined;
         int rc = join(store, session, &joined, err);
 
-        if (rc == -ENOENT)
-                return 0;
         if (rc < 0)
-                return rc;
+                return is_absent(rc) ? 0 : rc;
         store_shut(&joined);
         store_close(&joined);
         return 0;
@@ -209,10 +216,14 @@ int folder_shut(const struct store *store, const struct sessions_one *session, s
 
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err)
 {
-        int rc = folder_shut(store, session, err);
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
 
-        if (rc == 0)
-                rc = store_remove(store, session->name, true, err);
+        if (rc < 0)
+                return is_absent(rc) ? 0 : rc;
+        store_shut(&joined);
+        store_close(&joined);
+        rc = store_remove(store, session->name, true, err);
         return rc == -ENOENT ? 0 : rc;
 }
 
@@ -230,10 +241,8 @@ int folder_is_live(const struct store *store, const struct sessions_one *session
         struct store_session joined;
         int rc = join(store, session, &joined, err);
 
-        if (rc == -ENOENT || rc == -EEXIST)
-                return 0;
         if (rc < 0)
-                return rc;
+                return is_absent(rc) ? 0 : rc;
         rc = store_is_live(&joined, err);
         store_close(&joined);
         return rc;
@@ -339,7 +348,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         int rc = join(store, session, &joined, err);
 
         if (rc < 0)
-                return rc == -ENOENT ? 0 : rc;
+                return is_absent(rc) ? 0 : rc;
         slots_of(&joined, path, &file, NULL);
         rc = folder_read(store, session, &use, NULL);
         for (unsigned i = 0; rc == 0 && i < use.count; i++)

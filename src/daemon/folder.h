@@ -5,15 +5,21 @@
  * Everything may be asked for again: who carries actions out can have died after any of them. What
  * lies in `slots` is the tenant's and may be anything: it is read, never mapped, bounded, and used
  * for showing alone; whether somebody lives, and who is sent a signal, is the kernel's word.
- * A folder that carries another id than the session's is somebody else's: -EEXIST.
+ * A folder of that name which is not the session's is never changed: to shut or to remove it is to
+ * do nothing, as where there is none.
  */
 #ifndef ALIQUOT_DAEMON_FOLDER_H
 #define ALIQUOT_DAEMON_FOLDER_H
+
+#include <errno.h>
 
 #include "core/sessions.h"
 #include "machine/cards.h"
 #include "store/store.h"
 #include "store/usage.h"
+
+#define FOLDER_USERS (-EEXIST)   /* it is a session that its user made, or another user's */
+#define FOLDER_NOBODYS (-ESTALE) /* a daemon's of another id, or damaged */
 
 /* What a session's processes hold now. */
 struct folder_use {
@@ -54,8 +60,8 @@ int folder_read(const struct store *store, const struct sessions_one *session,
 /* What all processes hold of a GPU. */
 uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16]);
 
-/* Whether a folder has this name, and whose it is: 1 the session's, 0 there is none, -EEXIST
- * another's. */
+/* Whether a folder has this name, and whose it is: 1 the session's, 0 there is none, FOLDER_USERS
+ * or FOLDER_NOBODYS. */
 int folder_find(const struct store *store, const char *name, const uint8_t id[16],
                 struct error *err);
 

@@ -169,8 +169,8 @@ int node_limit(struct node *node, const struct sessions_one *session, struct err
         return folder_limit(&node->store, as_allowed(node, session, &room), err);
 }
 
-/* Somebody else's folder under a name that is one of ours by the database: out of the way, whole.
- */
+/* A folder that is nobody's under a name that is one of ours by the database: out of the way,
+ * whole. Where a user has made a session of that name, ours waits for its end. */
 static int make(struct node *node, const struct work *work, const struct sessions_one *session,
                 struct error *err)
 {
@@ -182,7 +182,7 @@ static int make(struct node *node, const struct work *work, const struct session
         session = as_allowed(node, session, &room);
         node->folder_changes++;
         rc = folder_make(&node->store, session, &node->cards.cards, err);
-        if (rc != -EEXIST || work->is_creation)
+        if (rc != FOLDER_NOBODYS || work->is_creation)
                 return rc;
         rc = store_set_aside(&node->store, session->name, kept, err);
         if (rc < 0)
@@ -246,6 +246,26 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         }
 }
 
+/* What fails is tried again each second, or ten times in one: said when it is something else. */
+static void tell_failure(struct node *node, const struct sessions_one *session,
+                         const struct error *err)
+{
+        int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
+        bool is_news = !told || *told != err->code;
+
+        node->counts.failed++;
+        if (told)
+                *told = err->code;
+        if (is_news)
+                log_line(LOG_ERROR, "session %s: %s", session ? session->name : "-", err->text);
+}
+
+static void forget_failure(struct node *node, const struct sessions_one *session)
+{
+        if (session)
+                node->told_failure[session - node->sessions->session] = 0;
+}
+
 static int carry_out(struct node *node, struct work *work, struct error *err)
 {
         unsigned at = 0;
@@ -256,13 +276,13 @@ static int carry_out(struct node *node, struct work *work, struct error *err)
                 int rc = is_kept ? keep(node, work, at, err) : act(node, work, action, err);
 
                 if (rc < 0) {
-                        node->counts.failed++;
-                        log_line(LOG_ERROR, "session %s: %s",
-                                 action->session ? action->session->name : "-", err->text);
+                        tell_failure(node, action->session, err);
                         return rc;
                 }
                 at += is_kept ? (unsigned)rc : 1;
         }
+        if (at > 0)
+                forget_failure(node, work->actions->action[0].session);
         return 0;
 }
 

@@ -20,6 +20,8 @@ struct node {
         struct database *database;
         struct sessions *sessions;
         struct node_counts counts;
+        int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well
+                                          */
         uint64_t steps;
         node_listener *listener;
         void *listener_context;

@@ -135,11 +135,50 @@ def test_two_runtime_folders_do_not_share_a_database(daemon, sim):
     assert daemon.start().names() == ["a"]
 
 
-def test_a_folder_that_is_not_its_sessions_is_kept_aside(daemon, sim):
+def replace_by_a_users_own(sim, name):
+    """As after a reboot, when its user was faster than the daemon."""
+    shutil.rmtree(sim.runtime / "sessions" / name, ignore_errors=True)
+    elsewhere = sim.folder / "elsewhere"
+    made = sim.aliquot("create", name, "--memory", "64MiB", ALIQUOT_RUNTIME_DIR=elsewhere)
+    assert made.rc == 0, made
+    (elsewhere / "sessions" / name).rename(sim.runtime / "sessions" / name)
+
+
+def test_a_session_that_a_user_made_is_left_alone_and_ours_waits_for_its_end(daemon, sim):
     daemon.create("a")
     daemon.kill()
-    shutil.rmtree(sim.runtime / "sessions/a")
-    assert sim.aliquot("create", "a", "--memory", "64MiB").rc == 0
+    replace_by_a_users_own(sim, "a")
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.ready()
+        daemon.start()
+        assert daemon.patch("/v1/sessions/a", {"memory": "128MiB"}).status == 503
+        gpu.do("alloc 1 1048576")
+        shown = sim.aliquot("show", "a", "--json").json
+        assert shown["owner"] == "user" and shown["devices"][0]["limit_bytes"] == 64 * MIB, shown
+    failed = int(daemon.get("/metrics").text.split("\naliquot_actions_failed_total ")[1].split()[0])
+    wait_for(lambda: f"\naliquot_actions_failed_total {failed + 3}\n" in daemon.get("/metrics").text)
+    assert daemon.said().count("its user's own session") == 1, daemon.said()
+    assert sim.aliquot("rm", "a").rc == 0
+    wait_for(lambda: daemon.folders() == ["a"], daemon.said)
+    assert sim.aliquot("show", "a", "--json").json["owner"] == "daemon"
+
+
+def test_a_session_whose_folder_is_a_users_ends_without_it(daemon, sim):
+    daemon.create("a")
+    replace_by_a_users_own(sim, "a")
+    answer = daemon.delete("/v1/sessions/a")
+    assert answer.status == 204, answer
+    assert daemon.names() == [] and daemon.folders() == ["a"]
+    assert "error:" not in daemon.said(), daemon.said()
+    assert sim.aliquot("show", "a", "--json").json["owner"] == "user"
+    assert sim.aliquot("set", "a", "--memory", "96MiB").rc == 0
+
+
+def test_a_folder_that_is_nobodys_is_kept_aside(daemon, sim):
+    daemon.create("a")
+    daemon.kill()
+    with open(sim.runtime / "sessions/a/limits", "r+b") as limits:
+        limits.write(bytes(64))
     daemon.start()
     assert "is kept as" in daemon.said()
     kept = [p for p in (sim.runtime / "sessions").iterdir() if p.name.startswith(".kept-")]
