@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/presence.h"
+#include "cli/promises.h"
 #include "cli/starter.h"
 #include "common/text.h"
 
@@ -86,8 +87,12 @@ static int find_daemon(const struct attempt *attempt, const struct entrance *ent
 
 static int create_here(const struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
-        int rc = store_create(&entrance->store, &attempt->wish, &entrance->session, err);
+        int rc = 0;
 
+        if (enter_has_wishes(&attempt->request->settings))
+                rc = promises_check(&entrance->store, attempt->request, err);
+        if (rc == 0)
+                rc = store_create(&entrance->store, &attempt->wish, &entrance->session, err);
         entrance->is_created = rc == 0;
         return rc;
 }

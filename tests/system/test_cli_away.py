@@ -53,6 +53,25 @@ def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, 
     assert cli("rm", "t").rc == 0
 
 
+def test_what_its_sessions_hold_is_not_given_away_a_second_time(cli, daemon, hold):
+    """A session of one's own that fits is made, and it is said that nobody counts it."""
+    assert cli("create", "s", "--memory", "0=768MiB,1=256MiB").rc == 0
+    assert cli("create", "u", "--gpu", "0", "--memory", "128MiB").rc == 0
+    daemon.kill()
+    for words in (["create", "t", "--memory", "256MiB"], ["create", "t", "--memory", "0=256MiB,1=64MiB"]):
+        expect_away(cli(*words), "256 MiB asked for of GPU-", "hold 896 MiB of that (s, u)", "start aliquotd")
+    refused = cli.run("--gpu", "0", "--memory", "256MiB", "--", hold, 0, MIB)
+    assert refused.rc == 125 and "start aliquotd" in refused.stderr, refused
+    for words in (["create", "t", "--memory", "128MiB"], ["run", "--gpu", "1", "--memory", "768MiB", "--", "true"]):
+        made = cli(*words)
+        assert made.rc == 0 and made.stdout == "" and made.stderr.count("\n") == 1, made
+        assert "hold 896 MiB of GPU-" in made.stderr and "(s, u)" in made.stderr, made
+    own = cli("create", "t", "--memory", "128MiB")
+    assert own.rc == 1 and "exists already" in own.stderr, own
+    daemon.start()
+    assert cli("create", "v", "--gpu", "0", "--memory", "128MiB").stderr == ""
+
+
 @pytest.mark.parametrize("answer", [CLOSE, (200, "not JSON"), (200, "[1"), HANG],
                          ids=["closes", "no json", "half", "silent"])
 def test_a_daemon_that_makes_no_sense_is_away(cli, answer):

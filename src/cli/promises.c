@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/promises.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/names.h"
+#include "cli/presence.h"
+#include "common/atomic.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "common/uuid.h"
+
+#define UUID_SHOWN 12 /* as much as tells cards apart */
+#define NOT_GRANTED 1u
+#define NAMED 3u /* sessions that are named */
+
+struct promises {
+        const struct store *store;
+        unsigned sessions;
+        char names[NAMED * PAGE_NAME_BYTES + 8];
+        struct text text; /* in names */
+        unsigned count;
+        struct promise {
+                uint8_t uuid[16];
+                uint64_t bytes;
+        } gpu[PAGE_DEVICES];
+};
+
+/* No daemon has ever served it. */
+static bool was_never_served(const struct store *store)
+{
+        char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];
+
+        return text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) < 0 ||
+               access(path, F_OK) < 0;
+}
+
+static void add_bytes(struct promises *promises, const uint8_t uuid[16], uint64_t bytes)
+{
+        unsigned at = 0;
+
+        while (at < promises->count && memcmp(promises->gpu[at].uuid, uuid, 16) != 0)
+                at++;
+        if (at == PAGE_DEVICES)
+                return;
+        if (at == promises->count)
+                memcpy(promises->gpu[promises->count++].uuid, uuid, 16);
+        promises->gpu[at].bytes += bytes;
+}
+
+static void add_session(struct promises *promises, const struct limits_page *limits)
+{
+        if (promises->sessions < NAMED)
+                text_add(&promises->text, "%s%s", promises->sessions ? ", " : "", limits->name);
+        if (promises->sessions == NAMED)
+                text_add(&promises->text, ", ...");
+        promises->sessions++;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                const struct limits_device *device = &limits->device[i];
+                uint64_t bytes = load_acquire(shared_word(&device->limit_bytes));
+                uint8_t uuid[16];
+
+                memcpy(uuid, device->uuid, sizeof(uuid));
+                if (bytes > NOT_GRANTED && bytes != PAGE_UNLIMITED)
+                        add_bytes(promises, uuid, bytes);
+        }
+}
+
+/* One that cannot be read promises what nobody can tell. */
+static void look(struct promises *promises, const char *name)
+{
+        struct store_session session;
+
+        if (store_join(promises->store, name, false, &session, NULL) < 0 &&
+            store_join_owned(promises->store, name, &session, NULL) < 0)
+                return;
+        if (session.limits->owner == PAGE_OWNER_DAEMON)
+                add_session(promises, session.limits);
+        store_close(&session);
+}
+
+static void look_at_all(struct promises *promises)
+{
+        struct names names;
+
+        if (!names_can_be_listed(promises->store) || names_read(promises->store, &names, NULL) < 0)
+                return;
+        for (size_t i = 0; i < names.count; i++)
+                look(promises, names.at[i]);
+        names_free(&names);
+}
+
+static bool is_meant(const struct request *request, const struct settings_limit *limit)
+{
+        const struct settings_selection *selection = &request->selection;
+
+        for (unsigned i = 0; i < selection->count; i++) {
+                if (memcmp(request->gpus.gpu[selection->at[i]].uuid, limit->uuid, 16) == 0)
+                        return true;
+        }
+        return !selection->count;
+}
+
+static int check_one(const struct promises *promises, const struct promise *promise,
+                     const struct settings_limit *limit, struct error *err)
+{
+        char uuid[UUID_TEXT_BYTES], asked[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES],
+                card[SIZE_TEXT_BYTES];
+
+        if (limit->limit_bytes == PAGE_UNLIMITED || !limit->card_bytes ||
+            (limit->limit_bytes <= limit->card_bytes &&
+             promise->bytes <= limit->card_bytes - limit->limit_bytes))
+                return 0;
+        return fail(err, CLIENT_AWAY,
+                    "memory: %s asked for of %.*s, which has %s, and sessions of a daemon that is "
+                    "away hold %s of that (%s); start aliquotd",
+                    size_format(limit->limit_bytes, asked), UUID_SHOWN,
+                    uuid_format(promise->uuid, false, uuid), size_format(limit->card_bytes, card),
+                    size_format(promise->bytes, held), promises->names);
+}
+
+static void tell(const struct promises *promises)
+{
+        char uuid[UUID_TEXT_BYTES], held[SIZE_TEXT_BYTES];
+
+        fprintf(stderr, "aliquot: no daemon serves %s, and sessions of one hold",
+                promises->store->path);
+        for (unsigned i = 0; i < promises->count; i++)
+                fprintf(stderr, "%s %s of %.*s", i ? "," : "",
+                        size_format(promises->gpu[i].bytes, held), UUID_SHOWN,
+                        uuid_format(promises->gpu[i].uuid, false, uuid));
+        fprintf(stderr, " (%s); the new session is counted by none\n", promises->names);
+}
+
+int promises_check(const struct store *store, const struct request *request, struct error *err)
+{
+        struct promises promises = { .store = store };
+        int rc = 0;
+
+        if (was_never_served(store))
+                return 0;
+        text_begin(&promises.text, promises.names, sizeof(promises.names));
+        look_at_all(&promises);
+        for (unsigned i = 0; i < promises.count && rc == 0; i++) {
+                for (unsigned j = 0; j < request->limits.count && rc == 0; j++) {
+                        const struct settings_limit *limit = &request->limits.device[j];
+
+                        if (memcmp(promises.gpu[i].uuid, limit->uuid, 16) == 0 &&
+                            is_meant(request, limit))
+                                rc = check_one(&promises, &promises.gpu[i], limit, err);
+                }
+        }
+        if (rc == 0 && promises.count)
+                tell(&promises);
+        return rc;
+}
