@@ -47,9 +47,7 @@ static uint64_t limit_of(const struct store_session *session, unsigned row)
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)
 {
-        uint32_t cap_ppm = load_acquire(shared_half(&session->limits->device[row].cap_ppm));
-
-        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
+        return page_cap_ppm(session->limits, &session->limits->device[row]);
 }
 
 #define CLAMPED ", clamped"

@@ -9,10 +9,7 @@
 
 bool usage_has_row(const struct store_session *session, unsigned row)
 {
-        const struct limits_device *device = &session->limits->device[row];
-
-        return load_acquire(shared_word(&device->uuid[0])) ||
-               load_acquire(shared_word(&device->uuid[1]));
+        return load_acquire(shared_word(&session->limits->device[row].limit_bytes)) != 0;
 }
 
 int usage_read(const struct store_session *session, struct usage *ret, struct error *err)

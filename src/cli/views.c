@@ -153,9 +153,7 @@ static void print_terms(const struct client_session *terms)
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)
 {
-        uint32_t cap_ppm = load_acquire(shared_half(&session->limits->device[row].cap_ppm));
-
-        return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;
+        return page_cap_ppm(session->limits, &session->limits->device[row]);
 }
 
 static void print_caps(const struct store_session *session)

@@ -166,6 +166,15 @@ int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error
         return rc;
 }
 
+uint32_t page_cap_ppm(const struct limits_page *page, const struct limits_device *device)
+{
+        uint32_t cap_ppm = load_acquire(shared_half(&device->cap_ppm));
+
+        if (!cap_ppm)
+                cap_ppm = load_acquire(shared_half(&page->default_cap_ppm));
+        return cap_ppm && cap_ppm < PAGE_WHOLE_PPM ? cap_ppm : PAGE_WHOLE_PPM;
+}
+
 uint64_t page_row_bytes(const struct slots_page *page, uint32_t slot, unsigned device)
 {
         const struct page_row *row = &page->row[slot % PAGE_SLOTS][device % PAGE_DEVICES];

@@ -74,11 +74,13 @@ struct page_lease {
 struct limits_device {
         _Alignas(16) uint64_t uuid[2]; /* the driver's 16 bytes; 0,0 = free row */
         /* Owner writes, every shim reads (acquire), live. 0 only between the claim of a row and its
-           first limit, which whoever wants the row may write (a swap from 0). */
-        _Alignas(8) uint64_t limit_bytes;
-        uint64_t card_bytes; /* the card's own total when the row was claimed; 0 unknown */
-        /* The hard cap: GPU time per million, 1..PAGE_WHOLE_PPM; 0 is PAGE_WHOLE_PPM too (nobody
-           asked). Owner writes, live. */
+           first limit, which whoever wants the row may write, both words in one 16-byte swap. */
+        _Alignas(16) uint64_t limit_bytes;
+        /* The card's own total when the row was claimed; 0 unknown. While there is no limit: how
+           often limits were changed meanwhile, so that no claimer's swap brings an old one. */
+        uint64_t card_bytes;
+        /* The hard cap: GPU time per million, 1..PAGE_WHOLE_PPM; 0: as the default. Owner writes,
+           live; page_cap_ppm() reads. */
         uint32_t cap_ppm;
         uint8_t reserved[28];
         struct page_lease lease;
@@ -107,7 +109,7 @@ struct limits_page {
            and ever after. Whoever has just locked a slot reads it (acquire) and, if it is set,
            lets go again: nothing is charged to a session that can no longer be joined. */
         uint32_t removed;
-        uint32_t default_cap_ppm; /* for a device that no rule names; as limits_device.cap_ppm */
+        uint32_t default_cap_ppm; /* for a row without a cap of its own; 0 is PAGE_WHOLE_PPM */
         /* The scheduler writes, ten times a second while it leases a device of this session or
            watches it: CLOCK_MONOTONIC, ns. 0: the session has none. */
         uint64_t scheduler_at_ns;
@@ -276,6 +278,10 @@ _Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");
  */
 int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err);
 int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err);
+
+/* The cap that holds on a device of the page, one without a row too: 1..PAGE_WHOLE_PPM, which is
+ * none. */
+uint32_t page_cap_ppm(const struct limits_page *page, const struct limits_device *device);
 
 /* Bytes a slot holds on a device, as its row says: for views, bounded, never trusted. */
 uint64_t page_row_bytes(const struct slots_page *page, uint32_t slot, unsigned device);

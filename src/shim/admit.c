@@ -63,13 +63,6 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 
 /* -- What holds ------------------------------------------------------------------------------- */
 
-static uint32_t cap_of(const struct admit *admit)
-{
-        uint32_t cap_ppm = load_acquire(shared_half(&admit->device->cap_ppm));
-
-        return cap_ppm && cap_ppm < PAGE_WHOLE_PPM ? cap_ppm : PAGE_WHOLE_PPM;
-}
-
 /* False: it is being written. */
 static bool read_lease(const struct page_lease *lease, struct terms *ret)
 {
@@ -102,7 +95,7 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
         const struct page_lease *lease = &admit->device->lease;
         uint64_t spoke_ns = load_acquire(shared_word(&admit->limits->scheduler_at_ns));
         struct terms terms = {
-                .cap_ppm = cap_of(admit),
+                .cap_ppm = page_cap_ppm(admit->limits, admit->device),
                 .is_watched = is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns),
                 .is_daemons = admit->limits->owner == PAGE_OWNER_DAEMON,
                 .turn = load_acquire(shared_half(&lease->turn)),

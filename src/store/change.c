@@ -6,8 +6,11 @@
  * UUID, and is of use once its limit is not 0; whoever finds it claimed but without one writes
  * the same value that the claimer would have.
  *
- * A claim and a change of the default may cross. The changer writes the default and then looks at
- * the rows; the claimer makes its row and then looks at the default: one of them sees the other.
+ * A claim and a change of the default may cross. The changer writes the default and then each row:
+ * one that has a limit gets the new one, of any other the count is raised that stands beside the
+ * limit. The claimer reads that count, then the default, and writes the first limit by a swap of
+ * both: it is of the default that holds, or fails. A limit that is there is the owner's alone. A
+ * cap needs no more than that: a row that was not given one follows the default.
  */
 #include "store/store.h"
 
@@ -110,43 +113,29 @@ static void publish(struct limits_page *page)
         wake(&page->gate);
 }
 
-/* `given` is what we gave a new row: a change that crossed it may not have found the row. It was
- * published before the row had it, and somebody may go by what he read in between. */
-static void follow_default_cap(struct limits_page *page, struct limits_device *row, uint32_t given)
+/* The first limit of a row, with the size of its card. */
+static int complete(const struct limits_page *page, struct limits_device *row, uint64_t card_bytes,
+                    struct error *err)
 {
-        uint32_t now;
-
-        fence_seq_cst();
         for (unsigned look = 0; look < LOOKS; look++) {
-                now = rows_default_cap(page);
-                if (now == given || !cas_acq_rel(shared_half(&row->cap_ppm), &given, now))
-                        return;
-                publish(page);
-                given = now;
-        }
-}
+                const uint64_t none[2] = { 0, load_acquire(shared_word(&row->card_bytes)) };
+                uint64_t first[2] = { 0, card_bytes };
+                int rc = rows_default_limit(page, card_bytes, &first[0], err);
 
-static void follow_default(const struct limits_page *page, struct limits_device *row,
-                           uint64_t given)
-{
-        uint64_t card_bytes = load_relaxed(shared_word(&row->card_bytes));
-        uint64_t now;
-
-        fence_seq_cst();
-        for (unsigned look = 0; look < LOOKS; look++) {
-                if (rows_default_limit(page, card_bytes, &now, NULL) < 0 || now == given ||
-                    !cas_acq_rel(shared_word(&row->limit_bytes), &given, now))
-                        return;
-                given = now;
+                if (rc < 0)
+                        return rc;
+                if (load_acquire(shared_word(&row->limit_bytes)) ||
+                    swap128(&row->limit_bytes, none, first))
+                        return 0;
         }
+        return fail(err, -EBUSY, "the session's limits change all the time");
 }
 
 static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card_bytes,
                  struct error *err)
 {
         struct limits_device *row;
-        uint64_t limit_bytes, none = 0;
-        uint32_t cap_ppm = rows_default_cap(page), no_cap = 0;
+        uint64_t limit_bytes;
         int rc = rows_default_limit(page, card_bytes, &limit_bytes, err);
 
         if (rc < 0)
@@ -154,12 +143,8 @@ static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card
         row = take_row(page, uuid);
         if (!row)
                 return fail(err, -ENOSPC, "all %u places for GPUs are taken", PAGE_DEVICES);
-        store_relaxed(shared_word(&row->card_bytes), card_bytes);
-        if (cas_acq_rel(shared_half(&row->cap_ppm), &no_cap, cap_ppm))
-                follow_default_cap(page, row, cap_ppm);
-        if (cas_acq_rel(shared_word(&row->limit_bytes), &none, limit_bytes))
-                follow_default(page, row, limit_bytes);
-        return (int)(row - page->device);
+        rc = complete(page, row, card_bytes, err);
+        return rc < 0 ? rc : (int)(row - page->device);
 }
 
 /* The same file again, writable: the shim keeps only a read-only mapping. */
@@ -257,15 +242,28 @@ static uint32_t plan_cap(const struct limits_device *row, const struct settings_
         return limits->has_default_cap ? limits->default_cap_ppm : 0;
 }
 
+/* False: the row has a limit. Else who is about to give it one reads anew what holds. */
+static bool outdate_claims(struct limits_device *row)
+{
+        uint64_t seen[2] = { 0 }, next[2] = { 0 };
+
+        do {
+                seen[1] = load_acquire(shared_word(&row->card_bytes));
+                next[1] = seen[1] + 1;
+                if (load_acquire(shared_word(&row->limit_bytes)))
+                        return false;
+        } while (!swap128(&row->limit_bytes, seen, next));
+        return true;
+}
+
 static void set_row(struct limits_device *row, const struct settings_limits *limits)
 {
         uint32_t cap_ppm = plan_cap(row, limits);
-        bool is_complete = load_acquire(shared_word(&row->limit_bytes));
         uint64_t limit_bytes;
 
-        /* A row's cap comes before its limit, and its claimer looks for a change only behind the
-         * cap: from there on the change is ours to bring. */
-        if (cap_ppm && (is_complete || load_acquire(shared_half(&row->cap_ppm))))
+        if (outdate_claims(row))
+                return;
+        if (cap_ppm)
                 store_release(shared_half(&row->cap_ppm), cap_ppm);
         if (plan_row(row, limits, &limit_bytes, NULL) == 0 && limit_bytes)
                 store_release(shared_word(&row->limit_bytes), limit_bytes);

@@ -32,7 +32,7 @@ static uint32_t current_cap(struct limits_page *page, const struct settings_limi
 
         memcpy(words, device->uuid, sizeof(words));
         row = rows_find(page, words);
-        return row ? rows_cap(load_acquire(shared_half(&row->cap_ppm))) : rows_default_cap(page);
+        return row ? page_cap_ppm(page, row) : rows_default_cap(page);
 }
 
 /* What no GPU here has of its own: for those that are not known, which a daemon's session never
@@ -95,16 +95,15 @@ static void add_cap(struct text *text, const char *gpu, uint32_t cap_ppm)
 
 static void describe_caps(struct limits_page *page, struct text *text)
 {
-        const uint32_t *of_all =
-                page->owner == PAGE_OWNER_USER ? &page->default_cap_ppm : &page->device[0].cap_ppm;
-        uint32_t usual = rows_cap(load_acquire(shared_half(of_all)));
+        uint32_t usual = page->owner == PAGE_OWNER_USER ? rows_default_cap(page)
+                                                        : page_cap_ppm(page, &page->device[0]);
         bool is_said = usual != PAGE_WHOLE_PPM;
 
         if (is_said)
                 add_cap(text, ";compute", usual);
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 struct limits_device *row = &page->device[i];
-                uint32_t cap_ppm = rows_cap(load_acquire(shared_half(&row->cap_ppm)));
+                uint32_t cap_ppm = page_cap_ppm(page, row);
                 char shown[UUID_TEXT_BYTES];
                 uint8_t uuid[16];
 

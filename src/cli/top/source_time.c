@@ -51,7 +51,7 @@ void source_time_read(const struct store_session *session, unsigned row, struct 
         uint64_t spoke_ns = load_acquire(shared_word(&limits->scheduler_at_ns));
 
         *ret = (struct snapshot_time){
-                .cap_ppm = load_acquire(shared_half(&limits->device[row].cap_ppm)),
+                .cap_ppm = page_cap_ppm(limits, &limits->device[row]),
                 .is_leased = is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns),
                 .is_at_work = is_recent(word(&meter->active_at_ns), SECOND_NS, now_ns) ||
                               is_recent(word(&meter->wanted_at_ns), SECOND_NS, now_ns),

@@ -82,12 +82,11 @@ uint64_t credit_gate_seen(const struct limits_page *limits)
         return seen.word;
 }
 
+/* Nor has one that is yet to come. */
 static bool has_no_cap(const struct limits_page *limits)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                uint32_t cap_ppm = load_relaxed(shared_half(&limits->device[i].cap_ppm));
-
-                if (cap_ppm && cap_ppm < PAGE_WHOLE_PPM)
+                if (page_cap_ppm(limits, &limits->device[i]) != PAGE_WHOLE_PPM)
                         return false;
         }
         return true;

@@ -73,6 +73,15 @@ static void without_cap_and_scheduler_nothing_is_counted(void **state)
         assert_true(terms_are_strict(&terms));
 }
 
+static void a_device_without_a_cap_of_its_own_has_the_default(void **state)
+{
+        limits.device[0].cap_ppm = 0;
+        limits.default_cap_ppm = HALF;
+        assert_int_equal(admit_terms(&first, START).cap_ppm, HALF);
+        limits.device[0].cap_ppm = PAGE_WHOLE_PPM;
+        assert_int_equal(admit_terms(&first, START).cap_ppm, PAGE_WHOLE_PPM);
+}
+
 /* Its neighbours may come at any time: they would stand behind what is queued. */
 static void alone_in_a_daemons_session_only_what_is_in_flight_is_bounded(void **state)
 {
@@ -441,6 +450,7 @@ int main(void)
 #define RULE(rule) cmocka_unit_test_setup(rule, capped_at_half)
         const struct CMUnitTest tests[] = {
                 RULE(without_cap_and_scheduler_nothing_is_counted),
+                RULE(a_device_without_a_cap_of_its_own_has_the_default),
                 RULE(alone_in_a_daemons_session_only_what_is_in_flight_is_bounded),
                 RULE(alone_beside_who_may_come_no_more_is_in_flight_than_the_scheduler_says),
                 RULE(without_a_cap_a_turn_is_taken_and_not_waited_for),

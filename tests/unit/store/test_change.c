@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "common/atomic.h"
+#include "common/swap128.h"
 
 #include "fixture.h"
 
@@ -105,7 +106,7 @@ static void test_changing_caps_live(void **state)
         change.default_cap_ppm = 250000;
         assert_int_equal(store_set(&owner, &change, NULL), 0);
         assert_int_equal(store_claim_row(&tenant, (uint8_t[16]){ 9 }, 8 * GIB, NULL), 2);
-        assert_int_equal(tenant.limits->device[2].cap_ppm, 250000);
+        assert_int_equal(page_cap_ppm(tenant.limits, &tenant.limits->device[2]), 250000);
         store_close(&owner);
         store_close(&tenant);
 }
@@ -181,6 +182,7 @@ static void change_while_rows_are_claimed(const struct settings_limits *from,
                                           const struct settings_limits *to)
 {
         struct store_request request = request_of("meet");
+        const struct limits_page *page;
         uint64_t expected;
         pthread_t claimer;
         void *failed;
@@ -195,9 +197,11 @@ static void change_while_rows_are_claimed(const struct settings_limits *from,
         pthread_join(claimer, &failed);
         assert_null(failed);
         assert_int_equal(settings_resolve_default(to, 16 * GIB, &expected, NULL), 0);
+        page = meeting.session.limits;
         for (unsigned i = 0; i < meeting.rows; i++) {
-                assert_int_equal(meeting.session.limits->device[i].limit_bytes, expected);
-                assert_int_equal(meeting.session.limits->device[i].cap_ppm, to->default_cap_ppm);
+                assert_int_equal(page->device[i].limit_bytes, expected);
+                assert_int_equal(page_cap_ppm(page, &page->device[i]),
+                                 to->default_cap_ppm ? to->default_cap_ppm : PAGE_WHOLE_PPM);
         }
         store_close(&meeting.session);
         assert_int_equal(store_remove(&store, "meet", false, NULL), 0);
@@ -238,21 +242,64 @@ static void test_a_row_without_its_limit(void **state)
         store_close(&owner);
 }
 
-/* A change that comes while a row has its cap and not its limit yet reaches it: the claimer has
- * looked for changes of the cap by then. */
-static void test_a_row_whose_cap_changes_before_it_has_its_limit(void **state)
+/* Whoever gives a row its first limit may be stopped between reading what holds and writing it: a
+ * change in between makes his write fail, also where the owner has since named that very limit. */
+static void test_a_claim_that_a_change_overtook_comes_to_nothing(void **state)
 {
-        static const struct settings_limits half = { .has_default_cap = true,
-                                                     .default_cap_ppm = 500000 };
+        static const struct settings_limits half = { .has_default = true,
+                                                     .default_bytes = 2 * GIB };
+        const uint64_t late_limit[2] = { 4 * GIB, 16 * GIB };
+        struct settings_limits named = { .count = 1 };
+        struct limits_device *row;
         struct store_session owner;
+        uint64_t seen[2] = { 0 };
 
         make("crossed");
         assert_int_equal(store_join(&store, "crossed", true, &owner, NULL), 0);
-        memcpy(owner.limits->device[2].uuid, (uint8_t[16]){ 5, 5 }, 16);
-        owner.limits->device[2].cap_ppm = 300000;
+        row = &owner.limits->device[2];
+        memcpy(row->uuid, (uint8_t[16]){ 5, 5 }, 16);
+        seen[1] = row->card_bytes;
         assert_int_equal(store_set(&owner, &half, NULL), 0);
+        assert_false(swap128(&row->limit_bytes, seen, late_limit));
         assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), 2);
-        assert_int_equal(owner.limits->device[2].cap_ppm, 500000);
+        assert_int_equal(row->limit_bytes, 2 * GIB);
+        assert_int_equal(row->card_bytes, 16 * GIB);
+
+        named.device[0] = (struct settings_limit){
+                .uuid = { 5, 5 }, .limit_bytes = 4 * GIB, .card_bytes = 16 * GIB, .is_named = true
+        };
+        assert_int_equal(store_set(&owner, &named, NULL), 0);
+        assert_false(swap128(&row->limit_bytes, seen, late_limit));
+        assert_int_equal(row->limit_bytes, 4 * GIB);
+        store_close(&owner);
+}
+
+/* Nobody has to bring it to a row: there is no moment at which a new GPU has another. */
+static void test_a_gpu_without_a_cap_follows_the_default(void **state)
+{
+        static const struct settings_limits half = { .has_default_cap = true,
+                                                     .default_cap_ppm = 500000 };
+        struct settings_limits named = { .count = 1,
+                                         .device = { { .uuid = { 5, 5 },
+                                                       .card_bytes = 16 * GIB,
+                                                       .is_cap_named = true,
+                                                       .cap_ppm = 300000 } } };
+        struct store_session owner;
+        const struct limits_device *row;
+
+        make("caps");
+        assert_int_equal(store_join(&store, "caps", true, &owner, NULL), 0);
+        row = &owner.limits->device[2];
+        assert_int_equal(page_cap_ppm(owner.limits, row), PAGE_WHOLE_PPM);
+        assert_int_equal(store_set(&owner, &half, NULL), 0);
+        assert_int_equal(page_cap_ppm(owner.limits, row), 500000);
+        memcpy(owner.limits->device[2].uuid, (uint8_t[16]){ 5, 5 }, 16);
+        assert_int_equal(page_cap_ppm(owner.limits, row), 500000);
+
+        assert_int_equal(store_set(&owner, &named, NULL), 0);
+        assert_int_equal(page_cap_ppm(owner.limits, row), 300000);
+        assert_int_equal(store_set(&owner, &half, NULL), 0);
+        assert_int_equal(page_cap_ppm(owner.limits, row), 500000);
         store_close(&owner);
 }
 
@@ -265,7 +312,8 @@ int main(void)
                 story(test_rows_for_gpus_that_show_up),
                 story(test_no_row_keeps_a_default_that_is_over),
                 story(test_a_row_without_its_limit),
-                story(test_a_row_whose_cap_changes_before_it_has_its_limit),
+                story(test_a_claim_that_a_change_overtook_comes_to_nothing),
+                story(test_a_gpu_without_a_cap_follows_the_default),
         };
 
         return cmocka_run_group_tests_name("change", tests, NULL, NULL);
