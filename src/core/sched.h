@@ -21,7 +21,9 @@
  * A new member is closed until told otherwise. An action may be repeated; the last one holds.
  *
  * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED, seen by who calls, so nobody
- * can forge it; where k members are on a device together each gets 1/k. Turns are dealt out by it.
+ * can forge it; where k members are on a device together each gets 1/k, but where one of two drains
+ * that has said what is left of it (RESIDUAL): that is its own, what follows the other's. Turns are
+ * dealt out by it.
  * *Busy*: what the member measured and USED tells; never more than the time it was on the device,
  * alone or not. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
  *
@@ -70,6 +72,7 @@
 #define SCHED_BANK_SPAN_NS (20 * SCHED_MS)  /* what a hard cap lets pile up: so much time of it */
 #define SCHED_BANK_WAIT_NS (100 * SCHED_MS) /* the same while others keep it waiting */
 #define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the same of a guarantee */
+#define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* of a turn that is owed, not paid if not begun */
 #define SCHED_FLOOR_PPM 10000u            /* of a device, for those who would otherwise never run */
 #define SCHED_QUIET_NS (100 * SCHED_MS)   /* others idle for so long: the last one is FREE */
 #define SCHED_PATIENCE_NS (50 * SCHED_MS) /* for a drain; then the next one opens beside it */

@@ -128,20 +128,22 @@ static void late_add(struct sched_member *member, int64_t ns, bool is_held_up)
 /* A member that drains beside another one, of which it is known what it has left to do: that much
  * is its own, and for the rest of the time it waits for the other's slices. */
 struct overlap {
+        int64_t ns, on;                     /* so long, so many */
         const struct sched_member *drainer; /* NULL: each may have used all */
-        int64_t drainer_ns, other_ns;
+        int64_t own_ns, lent_ns;            /* its own, and the other's; of the rest nobody knows */
 };
 
 static struct overlap overlap_of(struct sched *sched, unsigned device, int64_t on, int64_t ns)
 {
-        struct overlap overlap = { .drainer_ns = ns, .other_ns = ns };
+        struct overlap overlap = { .ns = ns, .on = on };
         struct sched_member *drainer = NULL;
-        int64_t own_ns, lent_ns;
+        int64_t own_ns;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 
-                if (member->is_draining && is_on(member) && member->left_ns + member->lends_ns > 0)
+                if (member->is_draining && !member->terms.is_clamped &&
+                    member->left_ns + member->lends_ns > 0)
                         drainer = member;
         }
         if (!drainer)
@@ -150,21 +152,31 @@ static struct overlap overlap_of(struct sched *sched, unsigned device, int64_t o
         drainer->left_ns -= own_ns;
         if (on != 2)
                 return overlap;
-        lent_ns = least_of(ns - own_ns, drainer->lends_ns);
-        drainer->lends_ns -= lent_ns;
         overlap.drainer = drainer;
-        overlap.drainer_ns = ns - lent_ns;
-        overlap.other_ns = ns - own_ns;
+        overlap.own_ns = own_ns;
+        overlap.lent_ns = least_of(ns - own_ns, drainer->lends_ns);
+        drainer->lends_ns -= overlap.lent_ns;
         return overlap;
 }
 
-/* On the device, of the `ns` that passed: what it may have used of them. */
-static int64_t usable_ns(const struct overlap *overlap, const struct sched_member *member,
-                         int64_t ns)
+/* On the device, of the time that passed: what it may have used of it. */
+static int64_t usable_ns(const struct overlap *overlap, const struct sched_member *member)
 {
         if (!overlap->drainer || !is_on(member))
-                return ns;
-        return member == overlap->drainer ? overlap->drainer_ns : overlap->other_ns;
+                return overlap->ns;
+        return overlap->ns - (member == overlap->drainer ? overlap->lent_ns : overlap->own_ns);
+}
+
+/* On the device, the `nth` there: what it held of it. */
+static int64_t held_ns(const struct overlap *overlap, const struct sched_member *member,
+                       int64_t nth)
+{
+        int64_t rest_ns = overlap->ns - overlap->own_ns - overlap->lent_ns;
+        int64_t part_ns = rest_ns / overlap->on + (nth < rest_ns % overlap->on);
+
+        if (!overlap->drainer)
+                return part_ns;
+        return part_ns + (member == overlap->drainer ? overlap->own_ns : overlap->lent_ns);
 }
 
 static void bank_take(struct sched_member *member, int64_t ns)
@@ -215,12 +227,12 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 promises_fill(member, ns, floor_ppm);
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
-                        charge(sched, member, ns / on + (nth++ < ns % on));
+                        charge(sched, member, held_ns(&overlap, member, nth++));
                 if (on > 1 && is_on(member))
                         member->shared_ns = least_of(member->shared_ns + ns, NS_MOST);
                 /* In FREE one may work before anybody has noticed that it wants to. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
-                        untold_add(member, usable_ns(&overlap, member, ns));
+                        untold_add(member, usable_ns(&overlap, member));
                 else if (member->is_over)
                         late_add(member, ns, on > 0);
         }
@@ -274,6 +286,15 @@ void account_found(const struct step *step, unsigned place)
 
         bank_take(member, ns);
         vtime_charge(step->sched, member, least_of(most_of(step->event->beyond_ns, 0), ns));
+}
+
+void account_refund(struct sched_member *member, int64_t late_ns)
+{
+        int64_t ns = least_of(most_of(late_ns, 0), SCHED_REFUND_MOST_NS);
+
+        if (member->turn == SCHED_TURN_OWED && member->terms.guarantee_ppm > 0 &&
+            !member->terms.is_clamped)
+                member->owed_fine += ns * FINE;
 }
 
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member)

@@ -79,6 +79,30 @@ static void floor_of_batch(void)
                "%", 0.9, true);
 }
 
+/* Both are kept, whatever their turns lose to each other. */
+static void guaranteed_beside_rt(void)
+{
+        static const int64_t lengths[] = { 20 * US, 200 * US, 2 * MS };
+        double most = 0;
+
+        for (unsigned n = 0; n < 3 * 3 * WAKES; n++) {
+                for (unsigned percent = 10; percent <= 90; percent += 20) {
+                        struct world_spec spec = { .seed = n, .wake_ns = wakes[n / 9], .count = 2 };
+
+                        spec.program[0] = rival(lengths[n % 3]);
+                        spec.program[0].terms.class = SCHED_CLASS_RT;
+                        spec.program[1] = rival(lengths[n / 3 % 3]);
+                        spec.program[1].terms.class = SCHED_CLASS_NORMAL;
+                        spec.program[1].terms.guarantee_ppm = percent * 10000;
+                        most = greater(most, apart(100 * world_share(run(&spec, 5 * SECOND), 1, 0,
+                                                                     5 * SECOND),
+                                                   percent));
+                }
+        }
+        figure("guarantee 10..90 % beside rt that never pauses: most off", most, "points", 1,
+               false);
+}
+
 /* What drains beside rt is used all the same. */
 static void capped_beside_rt(void)
 {
@@ -108,6 +132,7 @@ void figures_rt(void)
         yields(100 * US, 300);
         yields(500 * US, 700);
         floor_of_batch();
+        guaranteed_beside_rt();
         capped_beside_rt();
 }
 

@@ -27,7 +27,8 @@ static void rt_opens_at_once_and_does_not_wait(void **state)
                    "  close b, open a until 1900us (170us in flight)\n");
 }
 
-/* What drains has its own part of the overlap, the other one the rest, whatever both measured. */
+/* What drains has its own part of the overlap, the other one the rest, whatever both measured: so
+ * is held time, and so is busy time. */
 static void what_overlaps_is_used_by_who_had_that_much_left(void **state)
 {
         play_sched("add a\n"
@@ -44,10 +45,10 @@ static void what_overlaps_is_used_by_who_had_that_much_left(void **state)
                    "used a 1900us\n"
                    "drained a\n"
                    "show a\n"
-                   "  held 1450us, billed 1600us, bank 300us, waited 900us, throttled 0, overran "
+                   "  held 1600us, billed 1600us, bank 300us, waited 900us, throttled 0, overran "
                    "900us\n"
                    "show b\n"
-                   "  held 450us, billed 300us, bank 1600us, waited 0, throttled 0, overran 0\n");
+                   "  held 300us, billed 300us, bank 1600us, waited 0, throttled 0, overran 0\n");
 }
 
 /* Who is held up is waited for a while, no longer; work that took much longer than was said is
@@ -72,10 +73,10 @@ static void a_drain_that_was_told_too_short_is_used_by_both(void **state)
                    "used b 5500us\n"
                    "used a 6500us\n"
                    "show a\n"
-                   "  held 3250us, billed 2500us, bank 4ms, waited 5500us, throttled 0, overran "
+                   "  held 1500us, billed 2500us, bank 4ms, waited 5500us, throttled 0, overran "
                    "4500us\n"
                    "show b\n"
-                   "  held 3250us, billed 5ms, bank 1500us, waited 0, throttled 0, overran 0\n");
+                   "  held 5ms, billed 5ms, bank 1500us, waited 0, throttled 0, overran 0\n");
 }
 
 static void while_rt_is_there_leases_and_flights_are_short(void **state)
@@ -213,6 +214,31 @@ static void a_guarantee_that_is_a_turn_behind_outranks_rt(void **state)
                    "  then open a until 7ms (170us in flight)\n");
 }
 
+/* Turns beside rt are short, and who wakes up for one would pay the promise by waking up. Without
+ * that the turn would end at 3 ms; what it may say is bounded. */
+static void what_is_owed_does_not_pay_for_a_turn_before_it_began(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a batch owed=65\n"
+                   "  free a\n"
+                   "add b rt\n"
+                   "want a\n"
+                   "  free a (170us in flight)\n"
+                   "want b\n"
+                   "  close a, open b until 1ms\n"
+                   "to 2300us\n"
+                   "  1ms: open b until 2ms\n"
+                   "  2ms: close b\n"
+                   "  then open a until 3ms (170us in flight)\n"
+                   "began a 0us\n"
+                   "to 5ms\n"
+                   "  3ms: open a until 4ms (170us in flight)\n"
+                   "  4ms: close a, open b until 5ms\n"
+                   "  5ms: close b\n"
+                   "  then open a until 6ms (170us in flight)\n");
+}
+
 static void nobody_starves_beside_guarantees_of_all_there_is(void **state)
 {
         play_sched("prompt a\n"
@@ -245,6 +271,7 @@ int main(void)
                 cmocka_unit_test(classes_are_strict_below_the_floor),
                 cmocka_unit_test(a_guarantee_comes_before_weight),
                 cmocka_unit_test(a_guarantee_that_is_a_turn_behind_outranks_rt),
+                cmocka_unit_test(what_is_owed_does_not_pay_for_a_turn_before_it_began),
                 cmocka_unit_test(nobody_starves_beside_guarantees_of_all_there_is),
         };
 
