@@ -39,6 +39,8 @@ static CUresult plan_array(const struct box_side *side, const CUDA_MEMCPY3D *box
         ret->address = side->array->data + side->z * ret->slice + side->y * ret->pitch + side->x;
         /* The array's storage answers for itself; its bounds were just checked. */
         ret->context = NULL;
+        ret->is_array = true;
+        ret->device = side->array->context->device;
         return CUDA_SUCCESS;
 }
 
@@ -122,7 +124,7 @@ static bool is_pageable(const struct op_side *side, const struct op_copy *copy)
 {
         struct memory_block block;
 
-        return !side->context && !memory_find(side->address, &block) &&
+        return !side->context && !side->is_array && !memory_find(side->address, &block) &&
                !memory_is_pinned((const void *)side->address, side_bytes(side, copy));
 }
 
@@ -130,8 +132,8 @@ static bool is_host(const struct op_side *side)
 {
         struct memory_block block;
 
-        return !memory_find(side->address, &block) || block.kind == MEMORY_HOST ||
-               block.kind == MEMORY_REGISTERED;
+        return !side->is_array && (!memory_find(side->address, &block) ||
+                                   block.kind == MEMORY_HOST || block.kind == MEMORY_REGISTERED);
 }
 
 /* On the caller's thread, after everything before it in the stream. */

@@ -30,7 +30,7 @@
 #define EXEC_SEATS 192
 #define EXEC_NO_SEAT (-1)
 
-enum exec_link { LINK_TO_DEVICE, LINK_TO_HOST, LINK_PEER, LINK_WITHIN, LINK_COUNT };
+enum exec_link { LINK_TO_DEVICE, LINK_TO_HOST, LINK_PEER, LINK_COUNT };
 
 struct exec_seat {
         uint32_t is_taken;

@@ -59,10 +59,19 @@ static CUdevice home(const struct op_side *side)
 {
         struct memory_block block;
 
+        if (side->is_array)
+                return side->device;
         if (!memory_find(side->address, &block) || block.kind == MEMORY_HOST ||
             block.kind == MEMORY_REGISTERED)
                 return CU_DEVICE_CPU;
         return block.device;
+}
+
+bool op_copy_is_within(const struct op_copy *copy)
+{
+        CUdevice from = home(&copy->from);
+
+        return from != CU_DEVICE_CPU && from == home(&copy->to);
 }
 
 struct route {
@@ -75,15 +84,12 @@ static struct route route_of(const struct op_copy *copy)
         const struct sim_config *config = config_get();
         CUdevice from = home(&copy->from), to = home(&copy->to);
         const struct op_side *host = from == CU_DEVICE_CPU ? &copy->from : &copy->to;
-        struct route route = { LINK_WITHIN, config->device_rate };
+        struct route route = { LINK_PEER, config->peer_rate };
 
-        if (from != CU_DEVICE_CPU && to != CU_DEVICE_CPU) {
-                if (from != to)
-                        route = (struct route){ LINK_PEER, config->peer_rate };
+        if (from != CU_DEVICE_CPU && to != CU_DEVICE_CPU)
                 return route;
-        }
         if (from == CU_DEVICE_CPU && to == CU_DEVICE_CPU)
-                return (struct route){ LINK_WITHIN, 0 };
+                return (struct route){ LINK_PEER, 0 };
         route.link = from == CU_DEVICE_CPU ? LINK_TO_DEVICE : LINK_TO_HOST;
         route.rate = memory_is_pinned((const void *)host->address, extent(host, copy))
                              ? config->host_rate
@@ -109,23 +115,35 @@ static void move_bytes(const struct op_copy *copy)
         }
 }
 
-void op_copy(struct op_run *run, const struct op_copy *copy)
+/* The compute engine is at it from now on, ... */
+static uint64_t engine_begin(struct op_run *run)
 {
         struct exec_place *place = exec_place_of(run->exec);
-        uint64_t bytes = copy->width_bytes * copy->rows * copy->slices;
-        struct route route;
-        uint64_t end_ns = run->ready_ns, began_ns, moved_ns;
 
-        if (op_copy_check(copy) != CUDA_SUCCESS) {
-                context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
-                return;
-        }
-        if (!copy_ensure(copy)) {
-                context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
-                return;
-        }
-        route = route_of(copy);
-        began_ns = sim_now_ns();
+        if (place)
+                place_on(place, run->mark, run->ready_ns);
+        return sim_now_ns();
+}
+
+/* ... for as long as the bytes take it; where the host is slower, the host's time counts. */
+static void engine_end(struct op_run *run, uint64_t began_ns, uint64_t bytes)
+{
+        struct exec_place *place = exec_place_of(run->exec);
+        uint64_t took_ns = sim_now_ns() - began_ns;
+        uint64_t ns = duration_ns(bytes, config_get()->device_rate);
+
+        if (place)
+                place_run(place, run->mark, took_ns > ns ? took_ns : ns);
+        else
+                run->mark->end_ns = sim_now_ns();
+}
+
+static void copy_over_link(struct op_run *run, const struct op_copy *copy, uint64_t bytes)
+{
+        struct exec_place *place = exec_place_of(run->exec);
+        struct route route = route_of(copy);
+        uint64_t end_ns = run->ready_ns, began_ns = sim_now_ns(), moved_ns;
+
         move_bytes(copy);
         moved_ns = sim_now_ns() - began_ns;
         if (place)
@@ -135,6 +153,28 @@ void op_copy(struct op_run *run, const struct op_copy *copy)
         if (end_ns < run->ready_ns + moved_ns)
                 end_ns = run->ready_ns + moved_ns;
         run->mark->end_ns = end_ns;
+}
+
+void op_copy(struct op_run *run, const struct op_copy *copy)
+{
+        uint64_t bytes = copy->width_bytes * copy->rows * copy->slices;
+        uint64_t began_ns;
+
+        if (op_copy_check(copy) != CUDA_SUCCESS) {
+                context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+                return;
+        }
+        if (!copy_ensure(copy)) {
+                context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
+                return;
+        }
+        if (!op_copy_is_within(copy)) {
+                copy_over_link(run, copy, bytes);
+                return;
+        }
+        began_ns = engine_begin(run);
+        move_bytes(copy);
+        engine_end(run, began_ns, bytes);
 }
 
 /* From the first byte to the last. */
@@ -173,9 +213,7 @@ static void set_row(char *row, const struct op_set *set)
 
 void op_set(struct op_run *run, const struct op_set *set)
 {
-        struct exec_place *place = exec_place_of(run->exec);
-        uint64_t bytes = set->width * set->element_bytes * set->rows;
-        uint64_t began_ns, took_ns;
+        uint64_t began_ns;
 
         if (op_set_check(set) != CUDA_SUCCESS) {
                 context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -185,18 +223,10 @@ void op_set(struct op_run *run, const struct op_set *set)
                 context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
                 return;
         }
-        if (place)
-                place_on(place, run->mark, run->ready_ns);
-        began_ns = sim_now_ns();
+        began_ns = engine_begin(run);
         for (uint64_t y = 0; y < set->rows; y++)
                 set_row((char *)set->address + y * set->pitch, set);
-        took_ns = sim_now_ns() - began_ns;
-        if (took_ns < duration_ns(bytes, config_get()->device_rate))
-                took_ns = duration_ns(bytes, config_get()->device_rate);
-        if (place)
-                place_run(place, run->mark, took_ns);
-        else
-                run->mark->end_ns = sim_now_ns();
+        engine_end(run, began_ns, set->width * set->element_bytes * set->rows);
 }
 
 void op_host(struct op_run *run, const struct op_host *host)

@@ -42,6 +42,8 @@ struct op_side {
         CUdeviceptr address;
         uint64_t pitch, slice;
         CUcontext context; /* whose access rights count; NULL for host memory */
+        bool is_array;
+        CUdevice device; /* of an array: its storage is no block that memory_find() knows */
 };
 
 struct op_copy {
@@ -68,6 +70,8 @@ void op_launch(struct op_run *run, const struct op_launch *launch);
  * the parameters do not say. */
 uint64_t op_launch_estimate_ns(const struct op_launch *launch);
 
+/* Within a device the compute engine copies, as it fills; else a link does. */
+bool op_copy_is_within(const struct op_copy *copy);
 void op_copy(struct op_run *run, const struct op_copy *copy);
 void op_set(struct op_run *run, const struct op_set *set);
 void op_host(struct op_run *run, const struct op_host *host);

@@ -121,8 +121,11 @@ static void retire(CUstream stream, uint64_t head)
 
 static bool uses_engine(const struct command *command)
 {
+        const void *payload = command + 1;
+
         return command->kind == COMMAND_LAUNCH || command->kind == COMMAND_SET ||
-               command->kind == COMMAND_RECORD || command->kind == COMMAND_GRAPH;
+               command->kind == COMMAND_RECORD || command->kind == COMMAND_GRAPH ||
+               (command->kind == COMMAND_COPY && op_copy_is_within(payload));
 }
 
 static void leave_engine(CUstream stream, struct exec_mark *mark)

@@ -12,6 +12,8 @@
 
 static uint32_t host[WORDS], result[WORDS];
 
+uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16]); /* node/meter_export.c */
+
 static int number_host(void **state)
 {
         for (uint32_t i = 0; i < WORDS; i++) {
@@ -268,9 +270,45 @@ static void a_link_has_its_speed(void **state)
         ok(cuMemFree_v2(a));
 }
 
+static uint64_t busy_ns(void)
+{
+        CUuuid uuid;
+
+        ok(cuCtxSynchronize());
+        ok(cuDeviceGetUuid(&uuid, 0));
+        return aliquot_sim_busy_ns((const unsigned char *)uuid.bytes);
+}
+
+/* 64 KiB at 1 GB/s are 65.5 us of it; a link takes none, and an array is on the device. */
+static void what_is_copied_within_a_device_is_its_engines_work(void **state)
+{
+        CUDA_ARRAY_DESCRIPTOR words = { .Width = 16384,
+                                        .Format = CU_AD_FORMAT_UNSIGNED_INT32,
+                                        .NumChannels = 1 };
+        size_t bytes = 65536;
+        CUdeviceptr a = stage_alloc(bytes), b = stage_alloc(bytes);
+        uint64_t before_ns = busy_ns();
+        CUarray array;
+        void *pinned;
+
+        ok(cuArrayCreate_v2(&array, &words));
+        ok(cuMemAllocHost_v2(&pinned, bytes));
+        ok(cuMemcpyHtoDAsync_v2(a, pinned, bytes, NULL));
+        ok(cuMemcpyHtoA_v2(array, 0, pinned, bytes));
+        assert_true(busy_ns() == before_ns);
+        ok(cuMemcpyAsync(b, a, bytes, NULL));
+        assert_true(busy_ns() >= before_ns + 65000);
+        ok(cuMemcpyAtoD_v2(a, array, 0, bytes));
+        assert_true(busy_ns() >= before_ns + 130000);
+        ok(cuArrayDestroy(array));
+        ok(cuMemFreeHost(pinned));
+        ok(cuMemFree_v2(a));
+        ok(cuMemFree_v2(b));
+}
+
 static int open_all(void **state)
 {
-        stage_open(",host=1GB/s");
+        stage_open(",host=1GB/s,device=1GB/s");
         return 0;
 }
 
@@ -289,6 +327,7 @@ int main(void)
                 story(pinned_copies_are_asynchronous),
                 story(a_batch_says_which_copy_failed),
                 story(a_link_has_its_speed),
+                story(what_is_copied_within_a_device_is_its_engines_work),
         };
 
         return cmocka_run_group_tests(tests, open_all, stage_close);
