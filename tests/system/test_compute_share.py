@@ -55,15 +55,6 @@ def test_the_way_it_is_launched_does_not_matter(load, kind):
     assert_meter_agrees(got)
 
 
-@pytest.mark.parametrize("kind", ("copied", "copied-3d"))
-def test_copies_with_attributes_are_not_counted(load, sim, kind):
-    """As those without: what a stream copies between two kernels, 150 us here, is no GPU time."""
-    sim.configure(host="1GB/s")
-    got = load(kind, 200 * US, 30 * PERCENT)
-    assert abs(got["share"] - 0.3) < POINTS, got
-    assert_meter_agrees(got)
-
-
 def test_no_tenth_of_a_second_is_far_from_the_cap(load):
     """No oscillation: a cap of 30 % is not three seconds in ten."""
     got = load("kernel", 200 * US, 30 * PERCENT, 3)

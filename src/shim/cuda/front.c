@@ -222,7 +222,7 @@ struct place place_here(void)
         return seat ? seat_read(seat) : place_ask(context);
 }
 
-static struct place place_of_context(CUcontext context)
+struct place place_of_context(CUcontext context)
 {
         struct seat *seat = seat_find(context);
         struct place place;

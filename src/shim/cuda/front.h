@@ -42,7 +42,8 @@ extern const struct place place_nowhere;
 
 struct place place_here(void);
 
-/* Of a stream's context, which need not be current. */
+/* Of a context, which need not be current; and of a stream's. */
+struct place place_of_context(CUcontext context);
 struct place place_of_stream(CUstream stream);
 
 /* Of a device, for what belongs to no context. An ordinal the driver does not know: nowhere. */

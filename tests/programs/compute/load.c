@@ -7,10 +7,9 @@
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
  * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
- * many in y and z as a driver takes), copied and copied-3d (a copy from the host before each
- * kernel, given with attributes). Kernels take NS of device time each. The cap is set once the
- * session is there; without it the session's own holds. With `from` it begins so long after the
- * device began to work for somebody else.
+ * many in y and z as a driver takes), or one of copies.h. Kernels take NS of device time each. The
+ * cap is set once the session is there; without it the session's own holds. With `from` it begins
+ * so long after the device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
@@ -28,6 +27,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "copies.h"
 #include "lie.h"
 #include "load/kinds.h"
 #include "proto/page.h"
@@ -38,7 +38,6 @@
 #define WINDOW_NS (100 * MS_NS)
 #define WINDOWS 4096
 #define SAMPLES 8192
-#define COPIED_BYTES 150000u
 #define ROWS_MOST 65535u /* of a grid, in y and z */
 
 static struct {
@@ -86,34 +85,6 @@ static CUresult launch_grid(struct kinds_work *work)
                               work->params, NULL);
 }
 
-static void *host_bytes;
-static CUdeviceptr device_bytes;
-
-static CUresult launch_copied(struct kinds_work *work)
-{
-        CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
-        CUresult rc = cuMemcpyWithAttributesAsync(device_bytes, (CUdeviceptr)(uintptr_t)host_bytes,
-                                                  COPIED_BYTES, &how, work->stream[0]);
-
-        return rc == CUDA_SUCCESS ? kinds_find("kernel")(work) : rc;
-}
-
-static CUresult launch_copied_box(struct kinds_work *work)
-{
-        CUDA_MEMCPY3D_BATCH_OP op = {
-                .src = { .type = CU_MEMCPY_OPERAND_TYPE_POINTER },
-                .dst = { .type = CU_MEMCPY_OPERAND_TYPE_POINTER },
-                .extent = { COPIED_BYTES, 1, 1 },
-                .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
-        };
-        CUresult rc;
-
-        op.src.op.ptr.ptr = (CUdeviceptr)(uintptr_t)host_bytes;
-        op.dst.op.ptr.ptr = device_bytes;
-        rc = cuMemcpy3DWithAttributesAsync(&op, 0, work->stream[0]);
-        return rc == CUDA_SUCCESS ? kinds_find("kernel")(work) : rc;
-}
-
 static kinds_launch *find_kind(void)
 {
         static const struct {
@@ -121,15 +92,14 @@ static kinds_launch *find_kind(void)
                 kinds_launch *launch;
         } more[] = { { "longer", launch_longer },
                      { "mixed", launch_mixed },
-                     { "grid", launch_grid },
-                     { "copied", launch_copied },
-                     { "copied-3d", launch_copied_box } };
+                     { "grid", launch_grid } };
+        kinds_launch *copy = copies_find(asked.kind);
 
         for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
                 if (strcmp(asked.kind, more[i].name) == 0)
                         return more[i].launch;
         }
-        return kinds_find(asked.kind);
+        return copy ? copy : kinds_find(asked.kind);
 }
 
 static void prepare(void)
@@ -145,8 +115,7 @@ static void prepare(void)
         OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
         OK(cuModuleGetFunction(&other_spin, module, "spin_ns"));
         OK(kinds_prepare(&working, find_kind() == launch_mixed ? "graph" : asked.kind));
-        OK(cuMemHostAlloc(&host_bytes, COPIED_BYTES, 0));
-        OK(cuMemAlloc_v2(&device_bytes, COPIED_BYTES));
+        copies_prepare(&working, asked.kind);
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
 }

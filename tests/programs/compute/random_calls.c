@@ -78,19 +78,53 @@ static CUresult spin(struct side *side, unsigned at)
         return cuLaunchCooperativeKernel(side->spin, 1, 1, 1, 1, 1, 1, 0, side->stream[at], params);
 }
 
+/* Of half its words, by a call that says where it goes or by one that does not; some streams take
+ * no batch. */
+static CUresult copy(CUdeviceptr to, CUdeviceptr from, CUstream stream)
+{
+        CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+        CUDA_MEMCPY2D box = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                              .srcDevice = from,
+                              .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                              .dstDevice = to,
+                              .WidthInBytes = WORDS * 2,
+                              .Height = 1 };
+        size_t bytes = WORDS * 2, first = 0;
+
+        switch (draw(5)) {
+        case 0:
+                return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
+        case 1:
+                return cuMemcpyWithAttributesAsync(to, from, bytes, &how, stream);
+        case 2:
+                return cuMemcpy2DAsync_v2(&box, stream);
+        case 3:
+                return cuMemcpyBatchAsync_v2(&to, &from, &bytes, 1, &how, &first, 1, stream);
+        default:
+                return cuMemcpyAsync(to, from, bytes, stream);
+        }
+}
+
 /* What one stream wrote is read by another only after an event. */
 static CUresult pass_on(struct side *side, unsigned from, unsigned to)
 {
-        CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
-
         note(cuEventRecord(side->event, side->stream[from]));
         note(cuStreamWaitEvent(side->stream[to], side->event, 0));
-        note(draw(2) ? cuMemcpyDtoDAsync_v2(side->memory[to], side->memory[from], WORDS * 2,
-                                            side->stream[to])
-                     : cuMemcpyWithAttributesAsync(side->memory[to], side->memory[from], WORDS * 2,
-                                                   &how, side->stream[to]));
+        note(copy(side->memory[to], side->memory[from], side->stream[to]));
         note(cuEventRecord(side->event, side->stream[to]));
         return cuStreamWaitEvent(side->stream[from], side->event, 0);
+}
+
+/* The default stream's, before the call returns or not, and back by the host. */
+static CUresult copy_now(struct side *side)
+{
+        static uint32_t words[WORDS / 2];
+        CUdeviceptr memory = side->memory[0], host = (CUdeviceptr)(uintptr_t)words;
+
+        note(cuMemcpy(memory + WORDS * 2, memory, WORDS * 2));
+        note(cuMemcpy(host, memory, WORDS * 2));
+        note(words[draw(WORDS / 2)]);
+        return cuMemcpy(memory, host, WORDS * 2);
 }
 
 static CUresult capture(struct side *side)
@@ -102,8 +136,13 @@ static CUresult capture(struct side *side)
         if (side->graph)
                 note(cuGraphExecDestroy(side->graph));
         note(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-        for (uint32_t left = 1 + draw(8); left; left--)
-                note(draw(2) ? fill(side, STREAMS - 1, draw(1000)) : add(side, STREAMS - 1));
+        for (uint32_t left = 1 + draw(8); left; left--) {
+                CUdeviceptr memory = side->memory[STREAMS - 1];
+
+                note(draw(3)   ? fill(side, STREAMS - 1, draw(1000))
+                     : draw(2) ? add(side, STREAMS - 1)
+                               : copy(memory + WORDS * 2, memory, stream));
+        }
         note(cuStreamEndCapture(stream, &graph));
         note(cuGraphGetNodes(graph, NULL, &nodes));
         note(nodes);
@@ -151,6 +190,8 @@ static CUresult rare_call(struct side *side, unsigned at)
                 return renew_stream(side, at);
         case 2:
                 return draw(8) ? CUDA_SUCCESS : renew_context(side);
+        case 3:
+                return copy_now(side);
         default:
                 return cuLaunchHostFunc(side->stream[at], hear, &side->heard[at]);
         }

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies. Those within a device are work of its processors like a launch, whichever call they come
+ * by: a call that leaves open where its ends are has the driver asked, unless nothing of the thread
+ * is counted anyway.
+ *
+ * Copies to and from the host and between devices are not: they wait while the session is held,
+ * and time in which a stream only copies is not counted, see copy_note().
+ */
+#include "interpose/gate.h"
+#include "shim/cuda/copy_ends.h"
+#include "shim/cuda/hooks.h"
+#include "shim/cuda/launch.h"
+#include "shim/cuda/real.h"
+
+/* What stands between two launches is not theirs: the next one begins anew. A copy in another
+ * stream than that of the thread's last launch costs a marker, no more. */
+static void copy_note(void)
+{
+        gate_pass();
+        if (!credit_here.is_any) {
+                credit_stop(&credit_here);
+                credit_here.is_broken = true;
+        }
+}
+
+/* -- Never within a device -------------------------------------------------------------------- */
+
+#define OUTSIDE(symbol, parameters, arguments) \
+        CUresult hook_##symbol parameters      \
+        {                                      \
+                copy_note();                   \
+                return real.symbol arguments;  \
+        }
+#define TO_DEVICE(symbol, address, size)                                             \
+        OUTSIDE(symbol, (address to, const void *from, size count, CUstream stream), \
+                (to, from, count, stream))
+#define FROM_DEVICE(symbol, address, size)                                     \
+        OUTSIDE(symbol, (void *to, address from, size count, CUstream stream), \
+                (to, from, count, stream))
+#define TO_ARRAY(symbol, size)                                                                \
+        OUTSIDE(symbol, (CUarray to, size at, const void *from, size count, CUstream stream), \
+                (to, at, from, count, stream))
+#define FROM_ARRAY(symbol, size)                                                        \
+        OUTSIDE(symbol, (void *to, CUarray from, size at, size count, CUstream stream), \
+                (to, from, at, count, stream))
+
+TO_DEVICE(cuMemcpyHtoDAsync, CUdeviceptr_v1, unsigned)
+TO_DEVICE(cuMemcpyHtoDAsync_v2, CUdeviceptr, size_t)
+TO_DEVICE(cuMemcpyHtoDAsync_v2_ptsz, CUdeviceptr, size_t)
+FROM_DEVICE(cuMemcpyDtoHAsync, CUdeviceptr_v1, unsigned)
+FROM_DEVICE(cuMemcpyDtoHAsync_v2, CUdeviceptr, size_t)
+FROM_DEVICE(cuMemcpyDtoHAsync_v2_ptsz, CUdeviceptr, size_t)
+TO_ARRAY(cuMemcpyHtoAAsync, unsigned)
+TO_ARRAY(cuMemcpyHtoAAsync_v2, size_t)
+TO_ARRAY(cuMemcpyHtoAAsync_v2_ptsz, size_t)
+FROM_ARRAY(cuMemcpyAtoHAsync, unsigned)
+FROM_ARRAY(cuMemcpyAtoHAsync_v2, size_t)
+FROM_ARRAY(cuMemcpyAtoHAsync_v2_ptsz, size_t)
+
+/* -- Always ----------------------------------------------------------------------------------- */
+
+#define WITHIN(symbol, way, address, size) \
+        LAUNCH_HOOK(symbol, way, (address to, address from, size count), (to, from, count))
+#define WITHIN_ASYNC(symbol, way, address, size)                                          \
+        LAUNCH_HOOK(symbol, way, (address to, address from, size count, CUstream stream), \
+                    (to, from, count, stream))
+/* Arrays have no calls with a stream for these. */
+#define INTO_ARRAY(symbol, way, address, size)                                    \
+        LAUNCH_HOOK(symbol, way, (CUarray to, size at, address from, size count), \
+                    (to, at, from, count))
+#define OUT_OF_ARRAY(symbol, way, address, size)                                  \
+        LAUNCH_HOOK(symbol, way, (address to, CUarray from, size at, size count), \
+                    (to, from, at, count))
+#define BETWEEN_ARRAYS(symbol, way, size)                                                     \
+        LAUNCH_HOOK(symbol, way, (CUarray to, size to_at, CUarray from, size at, size count), \
+                    (to, to_at, from, at, count))
+
+WITHIN(cuMemcpyDtoD, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+WITHIN(cuMemcpyDtoD_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+WITHIN(cuMemcpyDtoD_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+WITHIN_ASYNC(cuMemcpyDtoDAsync, way_of(stream, NULL), CUdeviceptr_v1, unsigned)
+WITHIN_ASYNC(cuMemcpyDtoDAsync_v2, way_of(stream, NULL), CUdeviceptr, size_t)
+WITHIN_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUdeviceptr, size_t)
+INTO_ARRAY(cuMemcpyDtoA, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+INTO_ARRAY(cuMemcpyDtoA_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+INTO_ARRAY(cuMemcpyDtoA_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+OUT_OF_ARRAY(cuMemcpyAtoD, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+OUT_OF_ARRAY(cuMemcpyAtoD_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+OUT_OF_ARRAY(cuMemcpyAtoD_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+BETWEEN_ARRAYS(cuMemcpyAtoA, way_of(NULL, NULL), unsigned)
+BETWEEN_ARRAYS(cuMemcpyAtoA_v2, way_of(NULL, NULL), size_t)
+BETWEEN_ARRAYS(cuMemcpyAtoA_v2_ptds, way_of_per_thread(NULL, NULL), size_t)
+
+/* -- As it comes ------------------------------------------------------------------------------ */
+
+/* Nothing of this thread is counted, and it may go on. */
+static inline bool is_free(void)
+{
+        return credit_here.is_any && credit_spend(&credit_here, 0, 0);
+}
+
+static void copy_begin(struct passage *ret, const struct way *way, bool is_within)
+{
+        *ret = (struct passage){ 0 };
+        if (!is_within)
+                copy_note();
+        else if (!credit_spend(&credit_here, way->key, 0))
+                passage_begin(ret, way);
+}
+
+/* `way_expression` and `is_within` as in LAUNCH_HOOK(), but that the latter may ask the driver. */
+#define COPY(symbol, way_expression, is_within, parameters, arguments)    \
+        CUresult hook_##symbol parameters                                 \
+        {                                                                 \
+                struct way way = (way_expression);                        \
+                struct passage passage;                                   \
+                                                                          \
+                if (is_free())                                            \
+                        return real.symbol arguments;                     \
+                copy_begin(&passage, &way, front_is_on() && (is_within)); \
+                return passage_end(&passage, real.symbol arguments);      \
+        }
+
+#define UNIFIED copy_is_within(copy_unified(to), copy_unified(from))
+
+#define COPY_ANY(symbol, way)                                                        \
+        COPY(symbol, way, UNIFIED, (CUdeviceptr to, CUdeviceptr from, size_t count), \
+             (to, from, count))
+#define COPY_ANY_ASYNC(symbol, way)                                             \
+        COPY(symbol, way, UNIFIED,                                              \
+             (CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream), \
+             (to, from, count, stream))
+#define COPY_TOLD(symbol, way)                                                          \
+        COPY(symbol, way, UNIFIED,                                                      \
+             (CUdeviceptr to, CUdeviceptr from, size_t count, CUmemcpyAttributes * how, \
+              CUstream stream),                                                         \
+             (to, from, count, how, stream))
+
+COPY_ANY(cuMemcpy, way_of(NULL, NULL))
+COPY_ANY(cuMemcpy_ptds, way_of_per_thread(NULL, NULL))
+COPY_ANY_ASYNC(cuMemcpyAsync, way_of(stream, NULL))
+COPY_ANY_ASYNC(cuMemcpyAsync_ptsz, way_of_per_thread(stream, NULL))
+COPY_TOLD(cuMemcpyWithAttributesAsync, way_of(stream, NULL))
+COPY_TOLD(cuMemcpyWithAttributesAsync_ptsz, way_of_per_thread(stream, NULL))
+
+#define BOX (copy && copy_is_within(copy_end_of(copy, dst), copy_end_of(copy, src)))
+
+#define COPY_BOX(symbol, way, box) COPY(symbol, way, BOX, (const box *copy), (copy))
+#define COPY_BOX_ASYNC(symbol, way, box) \
+        COPY(symbol, way, BOX, (const box *copy, CUstream stream), (copy, stream))
+
+COPY_BOX(cuMemcpy2D, way_of(NULL, NULL), CUDA_MEMCPY2D_v1)
+COPY_BOX(cuMemcpy2D_v2, way_of(NULL, NULL), CUDA_MEMCPY2D)
+COPY_BOX(cuMemcpy2D_v2_ptds, way_of_per_thread(NULL, NULL), CUDA_MEMCPY2D)
+COPY_BOX(cuMemcpy2DUnaligned, way_of(NULL, NULL), CUDA_MEMCPY2D_v1)
+COPY_BOX(cuMemcpy2DUnaligned_v2, way_of(NULL, NULL), CUDA_MEMCPY2D)
+COPY_BOX(cuMemcpy2DUnaligned_v2_ptds, way_of_per_thread(NULL, NULL), CUDA_MEMCPY2D)
+COPY_BOX(cuMemcpy3D, way_of(NULL, NULL), CUDA_MEMCPY3D_v1)
+COPY_BOX(cuMemcpy3D_v2, way_of(NULL, NULL), CUDA_MEMCPY3D)
+COPY_BOX(cuMemcpy3D_v2_ptds, way_of_per_thread(NULL, NULL), CUDA_MEMCPY3D)
+COPY_BOX_ASYNC(cuMemcpy2DAsync, way_of(stream, NULL), CUDA_MEMCPY2D_v1)
+COPY_BOX_ASYNC(cuMemcpy2DAsync_v2, way_of(stream, NULL), CUDA_MEMCPY2D)
+COPY_BOX_ASYNC(cuMemcpy2DAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUDA_MEMCPY2D)
+COPY_BOX_ASYNC(cuMemcpy3DAsync, way_of(stream, NULL), CUDA_MEMCPY3D_v1)
+COPY_BOX_ASYNC(cuMemcpy3DAsync_v2, way_of(stream, NULL), CUDA_MEMCPY3D)
+COPY_BOX_ASYNC(cuMemcpy3DAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUDA_MEMCPY3D)
+
+/* Between two contexts, which may be of one device. */
+#define PEER copy_is_of_one_device(to_context, from_context)
+#define PEER_BOX (BOX && copy_is_of_one_device(copy->dstContext, copy->srcContext))
+
+#define COPY_PEER(symbol, way)                                                                \
+        COPY(symbol, way, PEER,                                                               \
+             (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, \
+              size_t count),                                                                  \
+             (to, to_context, from, from_context, count))
+#define COPY_PEER_ASYNC(symbol, way)                                                          \
+        COPY(symbol, way, PEER,                                                               \
+             (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, \
+              size_t count, CUstream stream),                                                 \
+             (to, to_context, from, from_context, count, stream))
+#define COPY_PEER_BOX(symbol, way) \
+        COPY(symbol, way, PEER_BOX, (const CUDA_MEMCPY3D_PEER *copy), (copy))
+#define COPY_PEER_BOX_ASYNC(symbol, way)                                               \
+        COPY(symbol, way, PEER_BOX, (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), \
+             (copy, stream))
+
+COPY_PEER(cuMemcpyPeer, way_of(NULL, NULL))
+COPY_PEER(cuMemcpyPeer_ptds, way_of_per_thread(NULL, NULL))
+COPY_PEER_ASYNC(cuMemcpyPeerAsync, way_of(stream, NULL))
+COPY_PEER_ASYNC(cuMemcpyPeerAsync_ptsz, way_of_per_thread(stream, NULL))
+COPY_PEER_BOX(cuMemcpy3DPeer, way_of(NULL, NULL))
+COPY_PEER_BOX(cuMemcpy3DPeer_ptds, way_of_per_thread(NULL, NULL))
+COPY_PEER_BOX_ASYNC(cuMemcpy3DPeerAsync, way_of(stream, NULL))
+COPY_PEER_BOX_ASYNC(cuMemcpy3DPeerAsync_ptsz, way_of_per_thread(stream, NULL))
+
+/* A batch is one piece of work, however long: none is let through ahead of its turn. */
+static inline struct way way_of_batch(struct way way)
+{
+        way.key = KEY_NEVER;
+        return way;
+}
+
+#define BATCH way_of_batch(way_of(stream, NULL))
+#define BATCH_PER_THREAD way_of_batch(way_of_per_thread(stream, NULL))
+
+#define COPY_BATCH(symbol, way)                                                           \
+        COPY(symbol, way, copy_any_is_within(to, from, count),                            \
+             (CUdeviceptr * to, CUdeviceptr * from, size_t * sizes, size_t count,         \
+              CUmemcpyAttributes * how, size_t * first, size_t hows, size_t * ret_failed, \
+              CUstream stream),                                                           \
+             (to, from, sizes, count, how, first, hows, ret_failed, stream))
+#define COPY_BATCH_V2(symbol, way)                                                     \
+        COPY(symbol, way, copy_any_is_within(to, from, count),                         \
+             (CUdeviceptr * to, CUdeviceptr * from, size_t * sizes, size_t count,      \
+              CUmemcpyAttributes * how, size_t * first, size_t hows, CUstream stream), \
+             (to, from, sizes, count, how, first, hows, stream))
+#define COPY_BOXES(symbol, way)                                                 \
+        COPY(symbol, way, copy_any_box_is_within(list, count),                  \
+             (size_t count, CUDA_MEMCPY3D_BATCH_OP * list, size_t * ret_failed, \
+              unsigned long long flags, CUstream stream),                       \
+             (count, list, ret_failed, flags, stream))
+#define COPY_BOXES_V2(symbol, way)                                                   \
+        COPY(symbol, way, copy_any_box_is_within(list, count),                       \
+             (size_t count, CUDA_MEMCPY3D_BATCH_OP * list, unsigned long long flags, \
+              CUstream stream),                                                      \
+             (count, list, flags, stream))
+#define COPY_BOX_TOLD(symbol, way)                                                       \
+        COPY(symbol, way, copy_any_box_is_within(copy, 1),                               \
+             (CUDA_MEMCPY3D_BATCH_OP * copy, unsigned long long flags, CUstream stream), \
+             (copy, flags, stream))
+
+COPY_BATCH(cuMemcpyBatchAsync, BATCH)
+COPY_BATCH(cuMemcpyBatchAsync_ptsz, BATCH_PER_THREAD)
+COPY_BATCH_V2(cuMemcpyBatchAsync_v2, BATCH)
+COPY_BATCH_V2(cuMemcpyBatchAsync_v2_ptsz, BATCH_PER_THREAD)
+COPY_BOXES(cuMemcpy3DBatchAsync, BATCH)
+COPY_BOXES(cuMemcpy3DBatchAsync_ptsz, BATCH_PER_THREAD)
+COPY_BOXES_V2(cuMemcpy3DBatchAsync_v2, BATCH)
+COPY_BOXES_V2(cuMemcpy3DBatchAsync_v2_ptsz, BATCH_PER_THREAD)
+COPY_BOX_TOLD(cuMemcpy3DWithAttributesAsync, way_of(stream, NULL))
+COPY_BOX_TOLD(cuMemcpy3DWithAttributesAsync_ptsz, way_of_per_thread(stream, NULL))

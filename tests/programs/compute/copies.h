@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The copies of a program that load.c runs: 200 kB each, by whichever call of the driver.
+ */
+#pragma once
+
+#include "load/kinds.h"
+
+/* NULL: none has the name. Of a call's own name: a copy within the device, between memory of two
+ * contexts; where the call tells what its ends are, by turns as the device's and as unified.
+ *
+ *      copies         a graph of ten such copies
+ *      both           a kernel, and a copy within the device, by turns
+ *      copied, copied-3d, copied-peer   a copy from the host, or to another device, before each
+ *                     kernel, by a call that does not say so
+ */
+kinds_launch *copies_find(const char *name);
+
+/* Of two contexts of the device, the current one and another; the peer's is made if there is one.
+ */
+void copies_prepare(struct kinds_work *work, const char *name);

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies within a device are GPU time by whichever call they are made (docs/compute.md); those over a link are not.
+
+In the simulator's virtual time; the judge is its engine, which does what is copied within a device."""
+import re
+
+import pytest
+
+from build import SOURCE
+from company import Company, POINT
+
+CAP = 300_000  # 30 %
+US = 10**3
+POINTS = 0.005  # half a point of share
+COPY = {"device": "1GB/s"}  # 200 kB: 200 us
+
+
+def calls_within():
+    """Those of the library's table that may copy within the device; without those of 32-bit addresses."""
+    table = (SOURCE / "src/shim/cuda/cuda.api").read_text()
+    rows = re.findall(r"^(cuMemcpy\S*)\s+\d+\s+hook .*within the device", table, re.M)
+    return [row for row in rows if f"{row}_v2" not in rows or "Batch" in row]
+
+
+@pytest.fixture
+def load(sim, build):
+    """Runs a program that wants the whole device; what it got."""
+    def load_run(kind, ns=200 * US, seconds=1, **more):
+        sim.configure(clock="virtual", **more)
+        result = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={ns}", f"cap={CAP}", f"seconds={seconds}", "settle=300"],
+                         preload=True, ALIQUOT_MEMORY="512MiB")
+        assert result.rc == 0, result
+        return result.json
+    return load_run
+
+
+def assert_at_the_cap(got):
+    assert abs(got["share"] - 0.3) < POINTS, got
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.02, got
+
+
+@pytest.mark.parametrize("call", calls_within())
+def test_a_cap_holds_for_whichever_call_copies_within_the_device(load, call):
+    """Synchronous or in a stream, of a run of bytes, a box or an array, between two contexts, in a batch; whether or not the
+    call says that its ends are on the device."""
+    assert_at_the_cap(load(call, **COPY))
+
+
+def test_a_graph_of_copies_is_counted(load):
+    assert_at_the_cap(load("copies", seconds=2, **COPY))
+
+
+def test_copies_and_kernels_by_turns_are_counted(load):
+    assert_at_the_cap(load("both", ns=50 * US, **COPY))
+
+
+def test_long_copies_are_counted(load):
+    """Of 20 ms each."""
+    assert_at_the_cap(load("cuMemcpyAsync", seconds=10, device="10MB/s"))
+
+
+@pytest.mark.parametrize("kind, link", (("copied", "host"), ("copied-3d", "host"), ("copied-peer", "peer")))
+def test_copies_over_a_link_are_not_counted(load, kind, link):
+    """To or from the host, or another device: 200 us before each kernel are no GPU time, though no call says where they go."""
+    assert_at_the_cap(load(kind, gpus=2, **{link: "1GB/s"}))
+
+
+def test_who_copies_within_the_device_takes_turns_with_who_launches(sim):
+    """Two sessions without caps: half of it each."""
+    company = Company(sim, [{}, {}], **COPY)
+    company.load(0, kind="cuMemcpyAsync", seconds=2).load(1, kind="kernel", ns=200 * US, seconds=2)
+    seen = company.observe(2)
+    assert abs(seen.share("s0", 0.5, 1.9) - 0.5) < POINT, seen
+    assert abs(seen.share("s1", 0.5, 1.9) - 0.5) < POINT, seen
