@@ -177,8 +177,12 @@ int store_create(const struct store *store, const struct store_request *request,
                 wrap(err, "session %s in %s", request->name, store->path);
                 return rc;
         }
-        return request->tenancy ? store_join_owned(store, request->name, ret, err)
-                                : store_join(store, request->name, true, ret, err);
+        rc = request->tenancy ? store_join_owned(store, request->name, ret, err)
+                              : store_join(store, request->name, true, ret, err);
+        if (rc == -ENOENT)
+                rc = fail(err, -EBUSY, "session %s in %s was removed as soon as it was made",
+                          request->name, store->path);
+        return rc;
 }
 
 int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err)

@@ -124,6 +124,8 @@ int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct er
 /* Deeper than this nobody hides anything by mistake. */
 #define DELETE_DEPTH 16u
 
+/* Who else deletes it, a remover or who tidies up after one, may be faster anywhere: what is gone
+ * is deleted. */
 static int delete_entry(int at, const char *name, unsigned depth)
 {
         scoped_dir DIR *entries = NULL;
@@ -141,7 +143,7 @@ static int delete_entry(int at, const char *name, unsigned depth)
                 rc = fd < 0 ? fd : -errno;
                 if (fd >= 0)
                         close(fd);
-                return rc;
+                return rc == -ENOENT ? 0 : rc;
         }
         if (fstat(at, &outside) < 0 || fstat(fd, &inside) < 0)
                 return -errno;
@@ -151,7 +153,7 @@ static int delete_entry(int at, const char *name, unsigned depth)
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                         rc = delete_entry(fd, entry->d_name, depth + 1);
         }
-        if (rc == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0)
+        if (rc == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
                 rc = -errno;
         return rc;
 }

@@ -163,6 +163,17 @@ static int map_owned(int folder, const char *name, struct store_session *session
 typedef int session_mapper(int folder, const char *name, struct store_session *session,
                            struct error *err);
 
+/* A folder that was renamed or deleted since it was opened is somebody's who removes the session.
+ */
+static bool is_in_place(int sessions, const char *name, int folder)
+{
+        struct stat named, opened;
+
+        return fstatat(sessions, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+               fstat(folder, &opened) == 0 && named.st_ino == opened.st_ino &&
+               named.st_dev == opened.st_dev;
+}
+
 static int open_session(const struct store *store, const char *name, session_mapper *map,
                         struct store_session *session, struct error *err)
 {
@@ -184,7 +195,8 @@ static int open_session(const struct store *store, const char *name, session_map
                 store_close(session);
                 wrap(err, "session %s in %s", name, store->path);
                 /* Only a missing folder is a missing session. */
-                return rc == -ENOENT && folder >= 0 ? -EPROTO : rc;
+                return rc == -ENOENT && folder >= 0 && is_in_place(sessions, name, folder) ? -EPROTO
+                                                                                           : rc;
         }
         return 0;
 }

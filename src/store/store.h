@@ -6,6 +6,8 @@
  *      store_join()             -ENOENT: there is none of that name
  *      store_create()           -EEXIST: somebody was faster, join theirs
  *
+ * -EBUSY of either: somebody removes it at this moment, come again.
+ *
  * A folder is made whole under another name and renamed in, so a session that can be seen is
  * complete; of two creators one wins and the other joins. Every file is opened without following
  * links, must be a plain file of ours that nobody else can write, of the right size, and pass its
