@@ -139,6 +139,8 @@ bool helper_kick(helper_task *task)
                 return false;
         /* Rung also while it is at its task: it may have passed by what there is to do now. */
         add_acq_rel(&helper.bell, 1);
+        /* It says that it sleeps, then looks at the bell (in the kernel, behind a barrier). */
+        fence_seq_cst();
         if (load_acquire(&helper.is_asleep))
                 clock_wake(&helper.bell, 1);
         return true;
