@@ -160,10 +160,11 @@ struct client_hearing {
         bool has_since, has_last;
         int64_t since; /* also those after this number */
         int64_t last;  /* also those among the last so many of all */
+        /* About once a second also while nothing happens; NULL: somebody always does. */
+        bool (*is_wanted)(void *context);
 };
 
-/* Follows events until `each` answers false
- * (0) or the daemon ends (CLIENT_AWAY). */
+/* Follows events until `each` or .is_wanted answers false (0), or the daemon ends (CLIENT_AWAY). */
 int client_events(const struct store *store, const struct client_hearing *hearing,
                   bool (*each)(const struct client_event *event, void *context), void *context,
                   struct error *err);

@@ -17,8 +17,9 @@ struct stream {
         struct call call; /* its text: what has come of a line, or a problem */
         CURL *curl;
         bool (*each)(const struct client_event *event, void *context);
+        bool (*is_wanted)(void *context);
         void *context;
-        bool is_over; /* `each` wants no more */
+        bool is_over; /* nobody wants more */
 };
 
 /* "memory=GPU-42d2f742:4 GiB" */
@@ -106,6 +107,15 @@ static size_t take_events(char *bytes, size_t size, size_t count, void *context)
         return stream->is_over ? 0 : taken;
 }
 
+static int on_progress(void *context, curl_off_t down, curl_off_t downloaded, curl_off_t up,
+                       curl_off_t uploaded)
+{
+        struct stream *stream = context;
+
+        stream->is_over |= !stream->is_wanted(stream->context);
+        return stream->is_over;
+}
+
 static int follow(struct stream *stream, struct error *err)
 {
         struct call *call = &stream->call;
@@ -115,6 +125,9 @@ static int follow(struct stream *stream, struct error *err)
         if (stream->curl) {
                 curl_easy_setopt(stream->curl, CURLOPT_WRITEFUNCTION, take_events);
                 curl_easy_setopt(stream->curl, CURLOPT_WRITEDATA, stream);
+                curl_easy_setopt(stream->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+                curl_easy_setopt(stream->curl, CURLOPT_XFERINFODATA, stream);
+                curl_easy_setopt(stream->curl, CURLOPT_NOPROGRESS, stream->is_wanted ? 0L : 1L);
                 rc = curl_easy_perform(stream->curl);
                 curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &call->status);
                 curl_easy_cleanup(stream->curl);
@@ -133,7 +146,10 @@ int client_events(const struct store *store, const struct client_hearing *hearin
                   bool (*each)(const struct client_event *event, void *context), void *context,
                   struct error *err)
 {
-        struct stream stream = { .call = { .store = store }, .each = each, .context = context };
+        struct stream stream = { .call = { .store = store },
+                                 .each = each,
+                                 .is_wanted = hearing->is_wanted,
+                                 .context = context };
         char from[32] = "";
         int rc;
 

@@ -5,9 +5,11 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/client.h"
 #include "cli/options.h"
@@ -89,9 +91,17 @@ static bool print_event(const struct client_event *event, void *context)
         return fflush(stdout) == 0 && following->seen != following->most;
 }
 
+/* Whoever reads us can go while nothing happens, as head does after so many lines. */
+static bool has_reader(void *context)
+{
+        struct pollfd output = { .fd = STDOUT_FILENO };
+
+        return poll(&output, 1, 0) <= 0 || !(output.revents & (POLLERR | POLLHUP));
+}
+
 int command_events(int argc, char **argv)
 {
-        struct following following = { .view.most = 1 };
+        struct following following = { .view.most = 1, .hearing.is_wanted = has_reader };
         struct store store = { 0 };
         struct error err = { 0 };
         const char **session = &following.hearing.session;

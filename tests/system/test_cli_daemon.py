@@ -208,6 +208,15 @@ def test_an_interrupt_ends_the_following(cli, daemon):
     assert follower.wait(60) == -signal.SIGINT
 
 
+def test_the_following_ends_when_nobody_reads_it_any_more(cli, daemon):
+    """Also while nothing happens."""
+    follower = cli.start("events", "--since", "0", sim=False)
+    assert "gpu-here" in follower.stdout.readline() and "gpu-here" in follower.stdout.readline()
+    follower.stdout.close()
+    assert follower.wait(60) == 0 and follower.stderr.read() == ""
+    follower.stdout = None
+
+
 def test_the_end_of_the_daemon_is_told_to_who_follows(cli, daemon):
     follower = cli.start("events", "--since", "0", sim=False)
     assert "gpu-here" in follower.stdout.readline()
