@@ -239,7 +239,7 @@ static void print_row(const struct grid *grid, int row, int end, FILE *stream)
 
         for (int i = 0; i < end; i++) {
                 const struct grid_cell *cell = grid_at(grid, row, i);
-                char bytes[4];
+                char bytes[5];
 
                 if (cell->looks != looks && cell->character != ' ') {
                         looks = cell->looks;

@@ -5,6 +5,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
+
+#include "common/text.h"
 
 #define LEVELS 8u
 
@@ -44,7 +47,7 @@ struct grid_cell *grid_at(const struct grid *grid, int row, int column)
         return &grid->cell[(size_t)row * (size_t)grid->columns + (size_t)column];
 }
 
-static void put(struct grid *grid, const struct grid_place *place, int at, uint16_t character,
+static void put(struct grid *grid, const struct grid_place *place, int at, uint32_t character,
                 uint8_t looks)
 {
         struct grid_cell *cell = grid_at(grid, place->row, place->column + at);
@@ -53,20 +56,89 @@ static void put(struct grid *grid, const struct grid_place *place, int at, uint1
                 *cell = (struct grid_cell){ character, looks };
 }
 
+/* -- Text ------------------------------------------------------------------------------------- */
+
+/* What a text is shown as, cell by cell. */
+struct glyph {
+        uint32_t character;
+        int width;       /* in cells; 0: it is not shown */
+        char escape[12]; /* instead of the character, a cell each; "": none */
+};
+
+/* Of what text_utf8() found to be one. */
+static uint32_t decode(const char *at, unsigned length)
+{
+        const unsigned char *bytes = (const unsigned char *)at;
+        uint32_t point = bytes[0] & (0x7fu >> length);
+
+        for (unsigned i = 1; i < length; i++)
+                point = point << 6 | (bytes[i] & 0x3fu);
+        return point;
+}
+
+/* Returns how many bytes it is. */
+static unsigned read_glyph(const struct grid *grid, const char *at, struct glyph *ret)
+{
+        unsigned length = text_utf8(at);
+
+        *ret = (struct glyph){ .character = '?', .width = 1 };
+        if (!length || text_is_control(*at)) {
+                snprintf(ret->escape, sizeof(ret->escape), "\\x%02x", (unsigned char)*at);
+                length = 1;
+        } else if (length == 1) {
+                ret->character = (unsigned char)*at;
+        } else if (grid->is_utf8) {
+                ret->character = decode(at, length);
+                ret->width = wcwidth((wchar_t)ret->character);
+                if (ret->width < 0)
+                        snprintf(ret->escape, sizeof(ret->escape), "\\u%04x", ret->character);
+        }
+        if (ret->escape[0])
+                ret->width = (int)strlen(ret->escape);
+        return length;
+}
+
+static int width_of(const struct grid *grid, const char *text)
+{
+        struct glyph glyph;
+        int width = 0;
+
+        while (*text) {
+                text += read_glyph(grid, text, &glyph);
+                width += glyph.width;
+        }
+        return width;
+}
+
+static void put_glyph(struct grid *grid, const struct grid_place *place, int at,
+                      const struct glyph *glyph)
+{
+        for (int i = 0; i < glyph->width; i++) {
+                uint32_t character = glyph->escape[0] ? (unsigned char)glyph->escape[i]
+                                     : i == 0         ? glyph->character
+                                                      : 0;
+
+                put(grid, place, at + i, character, place->looks);
+        }
+}
+
+/* Where it is cut, the last cell says so; half of a wide character is never shown. */
 static void put_text(struct grid *grid, const struct grid_place *place, const char *text,
                      int indent)
 {
-        int length = (int)strlen(text);
-        int room = place->width - indent;
+        bool is_cut = width_of(grid, text) > place->width - indent;
+        int end = place->width - (is_cut ? 1 : 0), at = indent;
+        struct glyph glyph;
 
         for (int i = 0; i < place->width; i++)
                 put(grid, place, i, ' ', place->looks);
-        for (int i = 0; i < length && i < room; i++) {
-                bool is_plain = text[i] >= ' ' && text[i] <= '~';
-
-                put(grid, place, indent + i, is_plain ? (uint8_t)text[i] : '?', place->looks);
+        for (; *text && at < end; at += glyph.width) {
+                text += read_glyph(grid, text, &glyph);
+                if (at + glyph.width > end && !glyph.escape[0])
+                        break;
+                put_glyph(grid, place, at, &glyph);
         }
-        if (length > room && room > 0)
+        if (is_cut && place->width > indent)
                 put(grid, place, place->width - 1, grid->is_utf8 ? 0x2026 : '~', place->looks);
 }
 
@@ -83,9 +155,9 @@ void grid_text(struct grid *grid, const struct grid_place *place, const char *fo
 
 void grid_right(struct grid *grid, const struct grid_place *place, const char *text)
 {
-        int length = (int)strlen(text);
+        int width = width_of(grid, text);
 
-        put_text(grid, place, text, length < place->width ? place->width - length : 0);
+        put_text(grid, place, text, width < place->width ? place->width - width : 0);
 }
 
 /* Rounded to the nearest cell; what is there at all has a cell, what is not full has one free. */
@@ -152,22 +224,16 @@ void grid_mark(struct grid *grid, int row, uint8_t looks)
         }
 }
 
-int grid_encode(uint16_t character, char ret[4])
+int grid_encode(uint32_t character, char ret[5])
 {
-        int length = 0;
+        unsigned more = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+        static const unsigned char first[] = { 0, 0xc0, 0xe0, 0xf0 };
 
-        if (character < 0x80) {
-                ret[length++] = (char)character;
-        } else if (character < 0x800) {
-                ret[length++] = (char)(0xc0 | character >> 6);
-                ret[length++] = (char)(0x80 | (character & 0x3f));
-        } else {
-                ret[length++] = (char)(0xe0 | character >> 12);
-                ret[length++] = (char)(0x80 | (character >> 6 & 0x3f));
-                ret[length++] = (char)(0x80 | (character & 0x3f));
-        }
-        ret[length] = '\0';
-        return length;
+        ret[0] = (char)(first[more] | character >> (6 * more));
+        for (unsigned i = 1; i <= more; i++)
+                ret[i] = (char)(0x80 | (character >> (6 * (more - i)) & 0x3f));
+        ret[more + 1] = '\0';
+        return (int)more + 1;
 }
 
 void grid_print(const struct grid *grid, FILE *stream)
@@ -178,9 +244,12 @@ void grid_print(const struct grid *grid, FILE *stream)
                 while (end > 0 && grid_at(grid, row, end - 1)->character == ' ')
                         end--;
                 for (int i = 0; i < end; i++) {
-                        char bytes[4];
+                        uint32_t character = grid_at(grid, row, i)->character;
+                        char bytes[5];
 
-                        grid_encode(grid_at(grid, row, i)->character, bytes);
+                        if (!character)
+                                continue;
+                        grid_encode(character, bytes);
                         fputs(bytes, stream);
                 }
                 fputc('\n', stream);

@@ -2,9 +2,11 @@
 /*
  * A screen as data: cells of one character and its looks, which tests compare and a terminal shows.
  *
- * Everything is clipped to the grid and to the width it was given; of text, what is not printable
- * ASCII is shown as '?', a cell a byte. The characters of bars and lines are chosen by `is_utf8`,
- * so that every screen has an ASCII twin in which nothing is lost.
+ * Everything is clipped to the grid and to the width it was given. Text is UTF-8: control
+ * characters and what is no UTF-8 are shown as escapes such as \x1b, marks that combine are left
+ * out, and where not `is_utf8` what is not ASCII is '?'. By that the characters of bars and lines
+ * are chosen, too, so that every screen has an ASCII twin in which nothing else is lost. Widths are
+ * the locale's.
  */
 #ifndef ALIQUOT_CLI_TOP_GRID_H
 #define ALIQUOT_CLI_TOP_GRID_H
@@ -30,7 +32,7 @@ enum grid_looks {
 };
 
 struct grid_cell {
-        uint16_t character; /* Unicode, of the basic plane */
+        uint32_t character; /* Unicode; 0: the one to the left is as wide as two */
         uint8_t looks;
 };
 
@@ -70,6 +72,6 @@ void grid_mark(struct grid *grid, int row, uint8_t looks);
 void grid_print(const struct grid *grid, FILE *stream);
 
 /* One character as UTF-8, terminated; returns its length. */
-int grid_encode(uint16_t character, char ret[4]);
+int grid_encode(uint32_t character, char ret[5]);
 
 #endif

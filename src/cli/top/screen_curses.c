@@ -162,10 +162,12 @@ void screen_show(const struct grid *grid)
         for (int row = 0; row < grid->rows; row++) {
                 for (int column = 0; column < grid->columns; column++) {
                         const struct grid_cell *cell = grid_at(grid, row, column);
-                        wchar_t text[2] = { cell->character, 0 };
+                        wchar_t text[2] = { (wchar_t)cell->character, 0 };
                         short colour = has_colour ? cell->looks & GRID_COLOUR : 0;
                         cchar_t out;
 
+                        if (!cell->character)
+                                continue;
                         setcchar(&out, text, attributes_of(cell->looks), colour, NULL);
                         mvadd_wch(row, column, &out);
                 }

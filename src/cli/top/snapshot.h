@@ -3,8 +3,9 @@
  * One look at the node: its GPUs, the sessions, and the processes in them, as `aliquot top` reads
  * them at every tick.
  *
- * Text in it is printable ASCII. What is not known is -1, "" or 0, each field says which, and is
- * shown as such: nothing is made up. Sessions are in the order of their names.
+ * Text in it is printable ASCII but for labels, which are as their user wrote them. What is not
+ * known is -1, "" or 0, each field says which, and is shown as such: nothing is made up. Sessions
+ * are in the order of their names.
  */
 #ifndef ALIQUOT_CLI_TOP_SNAPSHOT_H
 #define ALIQUOT_CLI_TOP_SNAPSHOT_H
@@ -90,7 +91,7 @@ struct snapshot_session {
         unsigned weight; /* 0: not known */
         char priority[16];
         char gang[PAGE_NAME_BYTES];         /* "": none */
-        char labels[SNAPSHOT_LABELS_BYTES]; /* "key=value key=value" */
+        char labels[SNAPSHOT_LABELS_BYTES]; /* "key=value key=value"; may be cut */
 };
 
 struct snapshot_device {

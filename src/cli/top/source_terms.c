@@ -170,7 +170,6 @@ static void add_times(const struct source_terms *terms, const struct client_sess
 void source_terms_fill(const struct source_terms *terms, const struct client_session *told,
                        struct snapshot_session *ret)
 {
-        char label[sizeof(told->label[0])];
         struct text text;
 
         ret->is_ending = strcmp(told->state, "open") != 0;
@@ -183,8 +182,7 @@ void source_terms_fill(const struct source_terms *terms, const struct client_ses
         text_put(ret->on_end, sizeof(ret->on_end), NULL, "%s", told->on_end);
         text_begin(&text, ret->labels, sizeof(ret->labels));
         for (unsigned i = 0; i < told->label_count; i++)
-                text_add(&text, "%s%s", i ? " " : "",
-                         text_quote(told->label[i], label, sizeof(label)));
+                text_add(&text, "%s%s", i ? " " : "", told->label[i]);
         add_times(terms, told, ret);
 }
 
