@@ -63,6 +63,51 @@ static int most_had(const struct model_memory *memory, unsigned share_count)
         return most;
 }
 
+#define WHOLE_PERMILLE 1000
+
+/* NULL: it had nothing of that GPU, or that is not known. */
+static int *had_of(const struct snapshot_session *session, int device, struct model_memory *memory)
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                int *had = &memory->share[i].pace.figures.had;
+
+                if (session->share[i].device == device && *had > 0)
+                        return had;
+        }
+        return NULL;
+}
+
+/* Where kernels of several sessions run at once, each is measured with the slices of the others in
+ * it: what they had together is more than there was. It is shown in proportion then. */
+static void share_out(const struct snapshot *snapshot, int device, struct model_memory *memory)
+{
+        int sum = 0;
+
+        for (size_t i = 0; i < snapshot->session_count; i++) {
+                const int *had = had_of(&snapshot->session[i], device, &memory[i]);
+
+                sum += had ? *had : 0;
+        }
+        for (size_t i = 0; sum > WHOLE_PERMILLE && i < snapshot->session_count; i++) {
+                int *had = had_of(&snapshot->session[i], device, &memory[i]);
+
+                if (had)
+                        *had = *had * WHOLE_PERMILLE / sum;
+        }
+}
+
+static void remember_shares(const struct snapshot *snapshot, struct model_memory *memory)
+{
+        for (unsigned i = 0; i < snapshot->device_count; i++)
+                share_out(snapshot, (int)i, memory);
+        for (size_t i = 0; i < snapshot->session_count; i++) {
+                int had = most_had(&memory[i], snapshot->session[i].share_count);
+
+                if (had != PACE_UNKNOWN)
+                        history_add(&memory[i].had, (unsigned)had);
+        }
+}
+
 static int remember_sessions(struct model *model, const struct snapshot *snapshot)
 {
         struct model_memory *kept = calloc(snapshot->session_count + 1, sizeof(*kept));
@@ -84,10 +129,8 @@ static int remember_sessions(struct model *model, const struct snapshot *snapsho
                 remember_paces(before, session, &kept[i]);
                 if (!session->broken[0])
                         history_add(&kept[i].used, snapshot_fill(session));
-                if (most_had(&kept[i], session->share_count) != PACE_UNKNOWN)
-                        history_add(&kept[i].had,
-                                    (unsigned)most_had(&kept[i], session->share_count));
         }
+        remember_shares(snapshot, kept);
         free(model->memory);
         model->memory = kept;
         model->memory_count = snapshot->session_count;

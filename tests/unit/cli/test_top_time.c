@@ -116,6 +116,27 @@ static void the_other_view_tells_more_of_time(void **state)
         scene_end(&scene);
 }
 
+/* Kernels that run at once are each measured with the other's slices in them. */
+static void what_all_had_is_no_more_than_there_was(void **state)
+{
+        struct scene scene;
+
+        begin_at_work(&scene);
+        time_of(&scene, 1, 0)->ran.busy_ns += 500 * MS;
+        time_of(&scene, 2, 0)->ran.busy_ns += 750 * MS;
+        time_of(&scene, 2, 1)->ran.busy_ns += 900 * MS;
+        pass(&scene, 1000);
+        assert_int_equal(model_pace(&scene.model, 1, 0)->figures.had, 400);
+        assert_int_equal(model_pace(&scene.model, 2, 0)->figures.had, 600);
+        assert_int_equal(model_pace(&scene.model, 2, 1)->figures.had, 900); /* another GPU */
+        time_of(&scene, 1, 0)->ran.busy_ns += 500 * MS;
+        time_of(&scene, 2, 0)->ran.busy_ns += 400 * MS;
+        pass(&scene, 1000);
+        assert_int_equal(model_pace(&scene.model, 1, 0)->figures.had, 500);
+        assert_int_equal(model_pace(&scene.model, 2, 0)->figures.had, 400);
+        scene_end(&scene);
+}
+
 static void with_whom_it_has_its_turns_is_told_last(void **state)
 {
         struct scene scene;
@@ -343,6 +364,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(on_a_usual_terminal_what_was_had_is_beside_memory),
                 cmocka_unit_test(the_other_view_tells_more_of_time),
+                cmocka_unit_test(what_all_had_is_no_more_than_there_was),
                 cmocka_unit_test(with_whom_it_has_its_turns_is_told_last),
                 cmocka_unit_test(a_long_debt_is_told_in_whole_seconds),
                 cmocka_unit_test(a_wide_terminal_has_room_for_both),
