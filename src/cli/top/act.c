@@ -48,7 +48,35 @@ static int end(struct act *act)
         return status;
 }
 
-/* Who types faster than the one before is done waits for that a little. */
+/* Its last word: before that it may say that it waits. */
+static const char *last_line(struct act *act)
+{
+        static const char prefix[] = "aliquot set: ";
+        char *line;
+
+        while (act->length && act->said[act->length - 1] == '\n')
+                act->length--;
+        act->said[act->length] = '\0';
+        line = strrchr(act->said, '\n');
+        line = line ? line + 1 : act->said;
+        if (strncmp(line, prefix, strlen(prefix)) == 0)
+                line += strlen(prefix);
+        return line[0] ? line : "aliquot set failed";
+}
+
+/* Whether it went well; if not, why. */
+static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
+{
+        int status = end(act);
+
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+                return true;
+        snprintf(ret_why, bytes, "%.150s", last_line(act));
+        return false;
+}
+
+/* Who types faster than the one before is done waits for that a little. How that ended is kept for
+ * when it can be read. */
 static bool has_ended_soon(struct act *act)
 {
         struct pollfd words = { .fd = act->fd, .events = POLLIN };
@@ -60,7 +88,7 @@ static bool has_ended_soon(struct act *act)
                         return false;
                 poll(&words, 1, (int)((until_ns - now_ns) / NS_A_MS) + 1);
         }
-        end(act);
+        has_gone_well(act, act->before, sizeof(act->before));
         return true;
 }
 
@@ -88,37 +116,20 @@ bool act_set(struct act *act, const char *program, const struct keys *keys,
         snprintf(act->about, sizeof(act->about), "%s of %s: %.40s", keys->term->flag, keys->session,
                  keys->line);
         snprintf(ret_message, KEYS_LINE_BYTES, "setting %s", act->about);
-        return true;
-}
-
-/* Its last word: before that it may say that it waits. */
-static const char *last_line(struct act *act)
-{
-        static const char prefix[] = "aliquot set: ";
-        char *line;
-
-        while (act->length && act->said[act->length - 1] == '\n')
-                act->length--;
-        act->said[act->length] = '\0';
-        line = strrchr(act->said, '\n');
-        line = line ? line + 1 : act->said;
-        if (strncmp(line, prefix, strlen(prefix)) == 0)
-                line += strlen(prefix);
-        return line[0] ? line : "aliquot set failed";
+        return !act->before[0];
 }
 
 bool act_is_set(struct act *act, char ret_message[KEYS_LINE_BYTES], bool *ret_is_bad)
 {
-        int status;
+        char why[160];
 
         if (!act->is_pending || !has_said_all(act))
                 return false;
-        status = end(act);
-        *ret_is_bad = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-        if (*ret_is_bad)
-                snprintf(ret_message, KEYS_LINE_BYTES, "%.150s", last_line(act));
-        else
-                snprintf(ret_message, KEYS_LINE_BYTES, "%s", act->about);
+        snprintf(why, sizeof(why), "%s", act->about);
+        *ret_is_bad = !has_gone_well(act, why, sizeof(why)) || act->before[0];
+        snprintf(ret_message, KEYS_LINE_BYTES, "%.90s%s%s", act->before,
+                 act->before[0] ? "; then " : "", why);
+        act->before[0] = '\0';
         return true;
 }
 

@@ -14,16 +14,18 @@
  * `program` (this one) set SESSION --memory TEXT, or another term: the same checks, the same words.
  * It may wait for a daemon, and nobody waits for it:
  *
- *      act_set(&act, program, keys, message)   begins it; false: the message says why not
+ *      act_set(&act, program, keys, message)   begins it; false: the message says why not, or
+ *                                              that the one before it has failed meanwhile
  *      act_is_set(&act, message, &is_bad)      whether it has ended, and how
  *      act_leave(&act)                         it ends without us
  */
 struct act {
         bool is_pending;
         pid_t pid;
-        int fd;          /* its words */
-        char about[128]; /* "memory of train: 4GiB" */
-        char said[1024]; /* so far; owned by act.c */
+        int fd;           /* its words */
+        char about[128];  /* "memory of train: 4GiB" */
+        char before[160]; /* how the one before it failed, if that was not shown; "": it was */
+        char said[1024];  /* so far; owned by act.c */
         size_t length;
 };
 
