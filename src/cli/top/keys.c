@@ -14,6 +14,7 @@ const struct keys_term keys_terms[KEYS_TERMS] = {
         { 'g', "guarantee", "at least so much GPU time, as 30%; 0% is none" },
         { 'W', "weight", "1 to 10000; 100 is usual" },
         { 'P', "priority", "rt, normal or batch" },
+        { 'G', "gang", "turns together with others of that name, or none" },
 };
 
 __attribute__((format(printf, 2, 3))) static int complain(struct keys *keys, const char *format,

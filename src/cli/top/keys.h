@@ -37,7 +37,7 @@ struct keys_term {
         const char *asked; /* in front of what is typed, after the session's name */
 };
 
-#define KEYS_TERMS 5u
+#define KEYS_TERMS 6u
 extern const struct keys_term keys_terms[KEYS_TERMS];
 
 struct keys {

@@ -7,6 +7,7 @@
 
 #include "cli/top/view_parts.h"
 #include "common/units.h"
+#include "common/uuid.h"
 
 /* Header, a blank line before the sessions, and the last line. */
 #define OTHER_ROWS 3
@@ -19,7 +20,7 @@ static const char *const help[] = {
         "s r                 sort by the next one; reverse the order",
         "/                   filter by session, label, command, user, pid; Esc: all again",
         "v                   where the screen is narrow: more of memory, more of GPU time",
-        "l c g W P           set memory limit, cap, guarantee, weight, priority",
+        "l c g W P G         set memory limit, cap, guarantee, weight, priority, gang",
         "t K                 end the process, or all of the session: SIGTERM, SIGKILL",
         "e                   what the daemon did, as it happens",
         "space               hold the picture still; again: go on",
@@ -86,10 +87,31 @@ static void draw_signal(struct grid *grid, const struct grid_place *place, const
                           keys->target_count, keys->session);
 }
 
+/* Whole UUIDs as their beginnings, so that the line has room for what is said of them. */
+static const char *shorten(const char *text, char ret[KEYS_LINE_BYTES])
+{
+        char uuid[UUID_TEXT_BYTES];
+        uint8_t bytes[16];
+        size_t used = 0;
+
+        while (*text && used + 1 < KEYS_LINE_BYTES) {
+                ret[used++] = *text++;
+                snprintf(uuid, sizeof(uuid), "%.40s", text - 1);
+                if (!uuid_parse(uuid, bytes))
+                        continue;
+                for (unsigned i = 1; i < VIEW_SHORT_UUID && used + 1 < KEYS_LINE_BYTES; i++)
+                        ret[used++] = uuid[i];
+                text += UUID_TEXT_BYTES - 2;
+        }
+        ret[used] = '\0';
+        return ret;
+}
+
 static void draw_last(struct grid *grid, const struct view_frame *frame, const struct keys *keys)
 {
         const struct model *model = frame->model;
         struct grid_place place = { grid->rows - 1, 0, grid->columns, GRID_BOLD };
+        char message[KEYS_LINE_BYTES];
 
         if (keys->question == ASKS_FILTER) {
                 grid_text(grid, &place, "filter: %s_", model->filter);
@@ -101,7 +123,7 @@ static void draw_last(struct grid *grid, const struct view_frame *frame, const s
                 draw_signal(grid, &place, keys);
         } else if (keys->message[0]) {
                 place.looks = GRID_BOLD | (keys->is_bad ? GRID_RED : GRID_GREEN);
-                grid_text(grid, &place, "%s", keys->message);
+                grid_text(grid, &place, "%s", shorten(keys->message, message));
         } else {
                 place.looks = GRID_DIM;
                 grid_text(grid, &place,

@@ -10,6 +10,8 @@
 #include "cli/top/view.h"
 #include "common/text.h"
 
+#define VIEW_SHORT_UUID 12 /* GPU- and 8 digits */
+
 /* A row of a table. */
 struct view_line {
         struct grid *grid;

@@ -8,7 +8,6 @@
 
 #define FULL_PERMILLE 950u
 #define NEAR_PERMILLE 800u
-#define SHORT_UUID 12 /* GPU- and 8 digits */
 #define HOUR_SECONDS 3600u
 #define DAY_SECONDS 86400u
 #define LEFT_BYTES 16
@@ -175,7 +174,7 @@ static const char *gpu_name(const struct view_line *line, const struct snapshot_
                 return ret;
         }
         uuid_format(share->uuid, false, ret);
-        ret[SHORT_UUID] = '\0';
+        ret[VIEW_SHORT_UUID] = '\0';
         return ret;
 }
 

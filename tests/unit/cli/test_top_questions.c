@@ -84,7 +84,7 @@ static void its_help(void **state)
                 "s r                 sort by the next one; reverse the order\n"
                 "/                   filter by session, label, command, user, pid; Esc: all again\n"
                 "v                   where the screen is narrow: more of memory, more of GPU time\n"
-                "l c g W P           set memory limit, cap, guarantee, weight, priority\n"
+                "l c g W P G         set memory limit, cap, guarantee, weight, priority, gang\n"
                 "t K                 end the process, or all of the session: SIGTERM, SIGKILL\n"
                 "e                   what the daemon did, as it happens\n"
                 "space               hold the picture still; again: go on\n"
@@ -93,6 +93,27 @@ static void its_help(void **state)
                 "[######=====.....]  of a GPU: sessions, others, free\n"
                 "[###=====........]  of its time: had, what else is promised, free\n"
                 "\n");
+        scene_end(&scene);
+}
+
+static void a_refusal_has_room_beside_a_gpus_name(void **state)
+{
+        struct scene scene;
+
+        scene_begin(&scene);
+        snprintf(scene.keys.message, sizeof(scene.keys.message),
+                 "memory: 8 GiB asked for, 4 GiB free on GPU-42d2f742-20d1-4256-8ecf-ad092f078235; "
+                 "free: GPU 0 4 GiB");
+        scene_draw(&scene, 12, 80);
+        scene_expect(
+                &scene, SCENE_HEAD_80
+                "   SESSION        PROC      USEDv      LIMIT MEMORY     FULL        GPU   STATE\n"
+                ">+ serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
+                " + train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
+                " + idle              0        0 B          - [.......]    0%      _ -\n"
+                "\n"
+                "\n"
+                "memory: 8 GiB asked for, 4 GiB free on GPU-42d2f742; free: GPU 0 4 GiB\n");
         scene_end(&scene);
 }
 
@@ -203,6 +224,7 @@ int main(void)
                 cmocka_unit_test(a_question_about_a_limit),
                 cmocka_unit_test(a_question_about_a_signal),
                 cmocka_unit_test(its_help),
+                cmocka_unit_test(a_refusal_has_room_beside_a_gpus_name),
                 cmocka_unit_test(the_latest_events),
                 cmocka_unit_test(no_driver_and_no_session),
                 cmocka_unit_test(every_size_is_drawn_within_its_grid),
