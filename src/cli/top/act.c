@@ -71,7 +71,7 @@ static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
 
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
                 return true;
-        snprintf(ret_why, bytes, "%.150s", last_line(act));
+        snprintf(ret_why, bytes, "%.143s", last_line(act));
         return false;
 }
 
@@ -121,7 +121,7 @@ bool act_set(struct act *act, const char *program, const struct keys *keys,
 
 bool act_is_set(struct act *act, char ret_message[KEYS_LINE_BYTES], bool *ret_is_bad)
 {
-        char why[160];
+        char why[144];
 
         if (!act->is_pending || !has_said_all(act))
                 return false;
