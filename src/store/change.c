@@ -16,14 +16,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "common/scoped.h"
 #include "common/swap128.h"
 #include "common/text.h"
@@ -100,17 +97,12 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
-static void wake(uint32_t *word)
-{
-        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* After a change, whoever waits for one looks again. */
 static void publish(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
-        wake(&page->epoch);
-        wake(&page->gate);
+        clock_wake(shared_half(&page->epoch), UINT32_MAX);
+        clock_wake(shared_half(&page->gate), UINT32_MAX);
 }
 
 /* The first limit of a row, with the size of its card. */
