@@ -18,6 +18,9 @@
 
 #define OTHERS_GO_THROUGH 0711
 
+_Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
+               "a session of the node fits its page, and its page it");
+
 int folder_prepare(const struct store *store, struct error *err)
 {
         char path[STORE_PATH_BYTES];

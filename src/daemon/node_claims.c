@@ -18,6 +18,9 @@
 #include "common/scoped.h"
 #include "daemon/judge_parts.h"
 #include "daemon/schedule/scheduler.h"
+#include "proto/page.h"
+
+_Static_assert(CLAIMS_WHOLE_PPM == PAGE_WHOLE_PPM, "no cap is the same word in both");
 
 #define PPM_A_MILLI_PERCENT 10u
 

@@ -103,6 +103,9 @@ _Static_assert(sizeof(struct slots_page) ==
                        128 + 192 * PAGE_DEVICES + 64 * PAGE_SLOTS * (1 + PAGE_DEVICES),
                "layout is protocol");
 
+_Static_assert(PAGE_TURN_TAKEN == PAGE_SLOTS && PAGE_TURN_TIME_SHIFT == 13,
+               "a turn names any slot, then whether it is taken, then until when");
+
 static int check_head(const char *what, uint64_t found, uint64_t expected, struct error *err)
 {
         if (found != expected)

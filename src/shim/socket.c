@@ -8,7 +8,10 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text.h"
+#include "proto/message.h"
 #include "store/ask.h"
+
+_Static_assert(SETTINGS_TOKEN_BYTES == MESSAGE_TOKEN_MOST + 1, "any token can be said");
 
 /* On the machine's clock, whatever that of the GPU: a daemon is waited for in real time. */
 #define RENEW_WAIT_NS UINT64_C(1000000000)

@@ -29,6 +29,9 @@ static int copy_text(char *ret, size_t bytes, const char *text, const char *what
         return 0;
 }
 
+_Static_assert(SETTINGS_CANONICAL_BYTES == sizeof(((struct limits_page *)0)->created_as),
+               "the words of any settings fit the page");
+
 static int fill_limits(const struct store_request *request, struct limits_page *page,
                        struct error *err)
 {

@@ -18,6 +18,9 @@
 #define HEAD_BYTES offsetof(struct slots_page, slot)
 #define PPM_A_MILLI_PERCENT 10u
 
+_Static_assert(SCHED_WHOLE_PPM == PAGE_WHOLE_PPM, "the core's whole is the page's");
+_Static_assert(SCHED_DEVICES == SESSIONS_GPUS, "the core has a place for each GPU of the node");
+
 /* -- Pages ------------------------------------------------------------------------------------ */
 
 static int map_slots(const struct store_session *session, struct seat *seat, struct error *err)

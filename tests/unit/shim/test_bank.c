@@ -12,11 +12,14 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "core/sched.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
 #define HALF (PAGE_WHOLE_PPM / 2)
 #define START UINT64_C(5000000000)
+
+_Static_assert(BANK_PERIOD_NS == SCHED_BANK_SPAN_NS, "under a lease and without, a cap is one cap");
 
 static struct page_meter meter;
 
