@@ -21,6 +21,7 @@
 #include "shim/cuda/lane.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/recorded.h"
 #include "shim/cuda/state.h"
 
 /* A context that is being made. */
@@ -112,6 +113,7 @@ static void owner_gone(uint32_t owner)
 {
         marks_owner_gone(owner);
         import_owner_gone(owner);
+        recorded_owner_gone(owner);
         cost_forget();
         charge_drop_owner(owner);
 }

@@ -24,42 +24,66 @@ static uint64_t id_of_per_thread(CUstream stream)
 }
 
 /* Under recorded_lock. The first place with the id; with 0, a free one. */
-static uint64_t *find(uint64_t id)
+static struct recorded *find(uint64_t id)
 {
-        uint64_t *place = state.recorded;
+        struct recorded *place = state.recorded;
 
-        while (place < state.recorded + STATE_RECORDED && *place != id)
+        while (place < state.recorded + STATE_RECORDED && place->id != id)
                 place++;
         return place < state.recorded + STATE_RECORDED ? place : NULL;
 }
 
-static bool replace(uint64_t id, uint64_t new_id)
+static bool replace(uint64_t id, struct recorded by)
 {
-        uint64_t *place;
+        struct recorded *place;
 
         lock_take(&state.recorded_lock);
         place = find(id);
         if (place)
-                *place = new_id;
+                *place = by;
         lock_drop(&state.recorded_lock);
         return place != NULL;
 }
 
 /* Ahead of the call, so that there is a place. */
-static bool put(uint64_t id)
+static bool put(CUstream stream, uint64_t id)
 {
-        bool is_put = replace(0, id);
+        struct recorded recorded = { .id = id, .owner = place_of_stream(stream).owner };
+        bool is_put = replace(0, recorded);
 
         if (is_put)
                 add_acq_rel(&state.recorded_count, 1u);
         return is_put;
 }
 
+static bool take(uint64_t id)
+{
+        bool is_taken = id && replace(id, (struct recorded){ 0 });
+
+        if (is_taken)
+                add_acq_rel(&state.recorded_count, -1u);
+        return is_taken;
+}
+
 static CUresult take_if(bool is_over, uint64_t id, CUresult rc)
 {
-        if (is_over && id && replace(id, 0))
-                add_acq_rel(&state.recorded_count, -1u);
+        if (is_over)
+                take(id);
         return rc;
+}
+
+void recorded_owner_gone(uint32_t owner)
+{
+        if (!owner || !load_relaxed(&state.recorded_count))
+                return;
+        lock_take(&state.recorded_lock);
+        for (unsigned i = 0; i < STATE_RECORDED; i++) {
+                if (state.recorded[i].owner != owner)
+                        continue;
+                state.recorded[i] = (struct recorded){ 0 };
+                add_acq_rel(&state.recorded_count, -1u);
+        }
+        lock_drop(&state.recorded_lock);
 }
 
 bool stream_is_recorded(CUstream stream)
@@ -81,7 +105,7 @@ CUresult hook_cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParam
         uint64_t id = id_of(stream);
         CUresult rc;
 
-        if (id && !put(id))
+        if (id && !put(stream ? stream : CU_STREAM_LEGACY, id))
                 return CUDA_ERROR_OUT_OF_MEMORY;
         rc = real.cuStreamBeginCaptureToCig(stream, params);
         return take_if(rc != CUDA_SUCCESS, id, rc);
@@ -92,7 +116,7 @@ CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCapture
         uint64_t id = id_of_per_thread(stream);
         CUresult rc;
 
-        if (id && !put(id))
+        if (id && !put(stream ? stream : CU_STREAM_PER_THREAD, id))
                 return CUDA_ERROR_OUT_OF_MEMORY;
         rc = real.cuStreamBeginCaptureToCig_ptsz(stream, params);
         return take_if(rc != CUDA_SUCCESS, id, rc);
@@ -113,3 +137,18 @@ CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
 
         return take_if(rc == CUDA_SUCCESS, id, rc);
 }
+
+/* A stream may end before what it records does. */
+#define ENDS_STREAM(symbol)                                                            \
+        CUresult hook_##symbol(CUstream stream)                                        \
+        {                                                                              \
+                uint64_t id = load_relaxed(&state.recorded_count) ? id_of(stream) : 0; \
+                CUresult rc = real.symbol(stream);                                     \
+                                                                                       \
+                while (rc == CUDA_SUCCESS && take(id))                                 \
+                        ;                                                              \
+                return rc;                                                             \
+        }
+
+ENDS_STREAM(cuStreamDestroy)
+ENDS_STREAM(cuStreamDestroy_v2)

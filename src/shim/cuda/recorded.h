@@ -16,4 +16,7 @@
 /* One load while there are none. */
 bool stream_is_recorded(CUstream stream);
 
+/* The context with this number was destroyed, and its streams with it. */
+void recorded_owner_gone(uint32_t owner);
+
 #endif

@@ -96,6 +96,12 @@ struct mark {
         struct trail trail[RUN_KINDS];
 };
 
+/* A stream that records into a graphics command list: recorded.h. Guarded by recorded_lock. */
+struct recorded {
+        uint64_t id;    /* of the stream; 0 = free */
+        uint32_t owner; /* its context; 0 = unknown */
+};
+
 struct state {
         _Atomic uint32_t is_wiped_at_fork;
 
@@ -130,7 +136,7 @@ struct state {
         struct mark marks[STATE_MARKS];
 
         struct lock recorded_lock;
-        uint64_t recorded[STATE_RECORDED]; /* ids of streams, twice if begun twice: recorded.h */
+        struct recorded recorded[STATE_RECORDED]; /* a stream twice if begun twice */
         _Atomic uint32_t recorded_count;
 
         struct lock primary_lock;

@@ -4,6 +4,7 @@
  * driver answers, and however their handles come and go. The driver is played here.
  */
 #include "shim/credit.h"
+#include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/recorded.h"
@@ -42,11 +43,27 @@ static CUresult end(CUstream stream)
         return answer;
 }
 
+static CUresult destroy(CUstream stream)
+{
+        (void)stream;
+        return answer;
+}
+
 struct real real = { .cuStreamGetId = get_id,
                      .cuStreamBeginCaptureToCig = begin,
                      .cuStreamBeginCaptureToCig_ptsz = begin,
                      .cuStreamEndCaptureToCig = end,
-                     .cuStreamEndCaptureToCig_ptsz = end };
+                     .cuStreamEndCaptureToCig_ptsz = end,
+                     .cuStreamDestroy = destroy,
+                     .cuStreamDestroy_v2 = destroy };
+
+static uint32_t owner;
+
+struct place place_of_stream(CUstream stream)
+{
+        (void)stream;
+        return (struct place){ .owner = owner };
+}
 
 enum session_state session_state(void)
 {
@@ -123,6 +140,48 @@ static void there_is_an_end_to_what_is_remembered(void **unused)
         assert_int_equal(state.recorded_count, 0);
 }
 
+/* As often as it likes, and also one that was begun twice. */
+static void a_stream_that_ends_leaves_its_place(void **unused)
+{
+        (void)unused;
+        answer = CUDA_SUCCESS;
+        for (unsigned i = 1; i <= 2 * STATE_RECORDED; i++) {
+                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
+                assert_int_equal(i % 2 ? hook_cuStreamDestroy(stream_of(i))
+                                       : hook_cuStreamDestroy_v2(stream_of(i)),
+                                 CUDA_SUCCESS);
+        }
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), CUDA_SUCCESS);
+        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(2), NULL), CUDA_SUCCESS);
+        answer = CUDA_ERROR_INVALID_HANDLE;
+        assert_int_equal(hook_cuStreamDestroy_v2(stream_of(2)), answer);
+        assert_true(stream_is_recorded(stream_of(2)));
+        answer = CUDA_SUCCESS;
+        assert_int_equal(hook_cuStreamDestroy_v2(stream_of(1)), CUDA_SUCCESS);
+        assert_int_equal(hook_cuStreamDestroy_v2(stream_of(2)), CUDA_SUCCESS);
+        assert_int_equal(state.recorded_count, 0);
+}
+
+static void a_context_takes_the_places_of_its_streams_along(void **unused)
+{
+        (void)unused;
+        answer = CUDA_SUCCESS;
+        for (unsigned i = 1; i <= STATE_RECORDED; i++) {
+                owner = i % 2;
+                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
+        }
+        recorded_owner_gone(0);
+        assert_int_equal(state.recorded_count, STATE_RECORDED);
+        recorded_owner_gone(1);
+        assert_int_equal(state.recorded_count, STATE_RECORDED / 2);
+        assert_false(stream_is_recorded(stream_of(1)));
+        assert_true(stream_is_recorded(stream_of(2)));
+        for (unsigned i = 2; i <= STATE_RECORDED; i += 2)
+                assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(i)), CUDA_SUCCESS);
+        assert_int_equal(state.recorded_count, 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -130,6 +189,8 @@ int main(void)
                 cmocka_unit_test(a_refusal_changes_nothing),
                 cmocka_unit_test(a_handle_that_comes_again_is_another_stream),
                 cmocka_unit_test(there_is_an_end_to_what_is_remembered),
+                cmocka_unit_test(a_stream_that_ends_leaves_its_place),
+                cmocka_unit_test(a_context_takes_the_places_of_its_streams_along),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
