@@ -9,6 +9,7 @@
 #ifndef ALIQUOT_SHIM_LOCK_H
 #define ALIQUOT_SHIM_LOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/atomic.h"
@@ -20,11 +21,17 @@ struct lock {
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
 
-static inline void lock_take(struct lock *lock)
+/* False: somebody has it. */
+static inline bool lock_try(struct lock *lock)
 {
         uint32_t expected = 0;
 
-        if (!cas_acq_rel(&lock->word, &expected, 1))
+        return cas_acq_rel(&lock->word, &expected, 1);
+}
+
+static inline void lock_take(struct lock *lock)
+{
+        if (!lock_try(lock))
                 lock_wait(lock);
 }
 

@@ -142,7 +142,8 @@ bool lane_mark(struct lane *lane, const struct marker *end);
  * long the stream stayed idle, as far as that is believed (shim/stamp.h). */
 uint64_t lane_lead_ns(struct lane *lane);
 
-/* Nothing that was launched on the device is still to be measured or charged. */
+/* Nothing that was launched on the device is still to be measured; and what is in no measure, such
+ * as the last launches of a stream without events, should be over. */
 bool lanes_are_done(const struct work *work);
 
 /* Launches since the newest marker: all of them are charged at the average and forgotten. */

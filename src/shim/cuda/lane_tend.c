@@ -28,18 +28,29 @@ void lanes_reap(struct work *work)
         }
 }
 
+/* All that was let through, by what it should take. */
+static bool should_be_done(const struct work *work)
+{
+        uint64_t until_ns = load_acquire(&work->busy_until_ns);
+
+        return !until_ns || clock_now_ns() >= until_ns + GRACE_NS;
+}
+
 bool lanes_are_done(const struct work *work)
 {
         uint32_t high = load_acquire(&lanes.high);
+        bool has_tails = false;
 
         for (uint32_t i = 0; i < high; i++) {
                 const struct lane *lane = &lanes.lane[i];
 
-                if (load_relaxed(&lane->work) == work &&
-                    (lane_is_pending(lane) || load_relaxed(&lane->since)))
+                if (load_relaxed(&lane->work) != work)
+                        continue;
+                if (lane_is_pending(lane))
                         return false;
+                has_tails = has_tails || load_relaxed(&lane->since);
         }
-        return true;
+        return !has_tails || should_be_done(work);
 }
 
 /* -- What the helper does --------------------------------------------------------------------- */
@@ -70,7 +81,8 @@ static void settle_tails(struct work *work)
                         continue;
                 if (lane_is_gone(lane))
                         lane_bury(lane);
-                if (load_acquire(&lane->context) && !lane_is_pending(lane) && lane->timeline)
+                /* A thread may have counted what it spent as the lane was left. */
+                if (!load_acquire(&lane->context) || (!lane_is_pending(lane) && lane->timeline))
                         lane_settle_since(lane);
                 lane_drop(lane);
         }

@@ -272,14 +272,16 @@ static void disbelieve(struct lane *lane)
 static CUresult read_oldest(struct lane *lane, uint64_t now_ns, struct stamp *ret)
 {
         const struct marker *marker = &lane->marker[lane->first];
-        CUevent event = lane->event[lane->first];
-        CUresult rc = real.cuEventQuery(event);
+        struct reading reading = { .context = lane_context(lane),
+                                   .event = lane->event[lane->first],
+                                   .asked_ns = marker->asked_ns };
+        CUresult rc = real.cuEventQuery(reading.event);
 
         if (rc == CUDA_ERROR_NOT_READY)
                 lane->busy_ns = lane->unpassed_ns = now_ns;
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = timeline_read(lane->timeline, event, marker->asked_ns, ret);
+        rc = timeline_read(lane->timeline, &reading, ret);
         if (rc == CUDA_SUCCESS)
                 ret->is_early = ret->at_ns + EARLY_NS < (int64_t)lane->unpassed_ns;
         /* Then it is the anchor that is to come. */
@@ -300,7 +302,7 @@ void lane_reap(struct lane *lane)
                         break;
                 if (rc == CUDA_SUCCESS)
                         passed(lane, &stamp);
-                else
+                else if (!lane_is_gone(lane))
                         disbelieve(lane);
         }
         if (lane_is_gone(lane))
@@ -351,6 +353,7 @@ static void settle_untimed(struct lane *lane, uint64_t now_ns)
 
 void lane_look_untimed(struct lane *lane, bool is_idle)
 {
+        CUcontext context;
         uint64_t now_ns;
 
         if (lane->timeline)
@@ -361,8 +364,9 @@ void lane_look_untimed(struct lane *lane, bool is_idle)
                 return;
         }
         settle_untimed(lane, now_ns);
-        if (now_ns >= lane->retime_ns && !lane_is_gone(lane)) {
-                lane->timeline = timeline_of(lane_context(lane));
+        context = lane_context(lane);
+        if (now_ns >= lane->retime_ns && context) {
+                lane->timeline = timeline_of(context);
                 lane->retime_ns = now_ns + RETIME_NS;
         }
 }
@@ -378,11 +382,11 @@ uint64_t lane_oldest_ns(const struct lane *lane)
 static CUevent marker_event(struct lane *lane)
 {
         uint32_t next = (newest(lane) + 1) % LANE_MARKERS;
-        CUcontext popped;
+        CUcontext context = lane_context(lane), popped;
 
         if (lane->event[next])
                 return lane->event[next];
-        if (real.cuCtxPushCurrent_v2(lane_context(lane)) != CUDA_SUCCESS)
+        if (!context || real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
                 return NULL;
         if (real.cuEventCreate(&lane->event[next], CU_EVENT_DEFAULT) != CUDA_SUCCESS)
                 lane->event[next] = NULL;

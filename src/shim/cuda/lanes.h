@@ -26,10 +26,12 @@ static inline bool lane_is_gone(const struct lane *lane)
         return load_acquire(&lane->context) == LANE_GONE;
 }
 
-/* Of one that is not gone. */
+/* NULL: it has none, or that is gone. */
 static inline CUcontext lane_context(const struct lane *lane)
 {
-        return (CUcontext)(uintptr_t)load_relaxed(&lane->context);
+        uint64_t context = load_acquire(&lane->context);
+
+        return context == LANE_GONE ? NULL : (CUcontext)(uintptr_t)context;
 }
 
 /* The lane is held: its markers are not waited for, and what was paid is what it took. */

@@ -21,10 +21,14 @@
 /* The host was held up for longer while it recorded an anchor: once more, a few times. */
 #define ANCHOR_NS UINT64_C(100000)
 #define ANCHOR_TRIES 4u
+/* Its context was destroyed while somebody had the lock: who drops it buries it. */
+#define TIMELINE_GONE UINT64_MAX
+#define FORGET_LOOKS 1000u
+#define FORGET_LOOK_NS 100000
 
 struct timeline {
         struct lock lock;
-        _Atomic uint64_t context; /* 0 = free */
+        _Atomic uint64_t context; /* 0 = free, or TIMELINE_GONE */
         CUstream stream;
         CUevent event[2];
         unsigned base; /* times are told from this one, ... */
@@ -165,31 +169,75 @@ static void renew(struct timeline *timeline)
         }
 }
 
-CUresult timeline_read(struct timeline *timeline, CUevent event, uint64_t asked_ns,
-                       struct stamp *ret)
+/* Under the lock. */
+static CUresult read_stamp(struct timeline *timeline, const struct reading *reading,
+                           struct stamp *ret)
 {
+        uint64_t context = key_of(reading->context);
         int64_t apart_ns;
         CUresult rc;
 
-        lock_take(&timeline->lock);
-        rc = between(timeline->event[timeline->base], event, &apart_ns);
-        if (rc == CUDA_SUCCESS && !anchor_place(&timeline->anchor, apart_ns, (int64_t)asked_ns,
-                                                (int64_t)clock_now_ns(), ret))
+        if (!context || load_acquire(&timeline->context) != context)
+                return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        rc = between(timeline->event[timeline->base], reading->event, &apart_ns);
+        if (load_acquire(&timeline->context) != context)
+                return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        if (rc == CUDA_SUCCESS &&
+            !anchor_place(&timeline->anchor, apart_ns, (int64_t)reading->asked_ns,
+                          (int64_t)clock_now_ns(), ret))
                 rc = CUDA_ERROR_UNKNOWN;
         if (rc == CUDA_SUCCESS && (apart_ns > RENEW_NS || timeline->is_renewing))
                 renew(timeline);
         else if (rc == CUDA_ERROR_UNKNOWN)
                 drop_anchor(timeline, true);
-        lock_drop(&timeline->lock);
         return rc;
+}
+
+/* Under the lock, which is dropped. The events of one that is gone went with its context. */
+static void leave(struct timeline *timeline)
+{
+        for (;;) {
+                lock_drop(&timeline->lock);
+                if (load_acquire(&timeline->context) != TIMELINE_GONE || !lock_try(&timeline->lock))
+                        return;
+                if (load_acquire(&timeline->context) != TIMELINE_GONE)
+                        continue;
+                timeline->event[0] = timeline->event[1] = NULL;
+                timeline->stream = NULL;
+                timeline->is_renewing = false;
+                store_release(&timeline->context, 0);
+        }
+}
+
+CUresult timeline_read(struct timeline *timeline, const struct reading *reading, struct stamp *ret)
+{
+        CUresult rc;
+
+        lock_take(&timeline->lock);
+        rc = read_stamp(timeline, reading, ret);
+        leave(timeline);
+        return rc;
+}
+
+static bool forget_wait(struct timeline *timeline)
+{
+        for (unsigned look = 0; look < FORGET_LOOKS; look++) {
+                if (lock_try(&timeline->lock))
+                        return true;
+                clock_sleep_ns(FORGET_LOOK_NS);
+        }
+        return false;
 }
 
 void timeline_forget(CUcontext context)
 {
         struct timeline *timeline = look(key_of(context));
+        uint64_t expected = key_of(context);
 
-        if (!timeline || !context)
+        if (!timeline || !context || !cas_acq_rel(&timeline->context, &expected, TIMELINE_GONE) ||
+            !forget_wait(timeline))
                 return;
-        end_events(timeline);
-        store_release(&timeline->context, 0);
+        if (load_acquire(&timeline->context) == TIMELINE_GONE)
+                end_events(timeline);
+        leave(timeline);
 }

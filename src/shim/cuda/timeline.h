@@ -20,13 +20,19 @@ struct timeline;
 /* Made at the first call; NULL: no room, or the driver would not. Any thread. */
 struct timeline *timeline_of(CUcontext context);
 
-/* `event` has been passed, by the host's clock not before asked_ns, nor after now: when. The
- * driver's error, CUDA_ERROR_NOT_READY among them, otherwise; CUDA_ERROR_UNKNOWN if what it tells
- * are no times. */
-CUresult timeline_read(struct timeline *timeline, CUevent event, uint64_t asked_ns,
-                       struct stamp *ret);
+struct reading {
+        CUcontext context;
+        CUevent event;
+        uint64_t asked_ns;
+};
 
-/* The context is about to be destroyed, and nobody reads its events any more. */
+/* The event has been passed, by the host's clock not before asked_ns, nor after now: when. The
+ * driver's error, CUDA_ERROR_NOT_READY among them, otherwise; CUDA_ERROR_UNKNOWN if what it tells
+ * are no times; CUDA_ERROR_CONTEXT_IS_DESTROYED if the timeline is no longer the context's. */
+CUresult timeline_read(struct timeline *timeline, const struct reading *reading, struct stamp *ret);
+
+/* The context is about to be destroyed: from here on nobody finds its timeline. Who stands in the
+ * driver with it is waited for, but not for long; then it is that one's to bury. */
 void timeline_forget(CUcontext context);
 
 #endif

@@ -77,6 +77,7 @@ static const struct time_authority played_time = {
 struct CUevent_st {
         bool is_recorded;
         uint64_t at_ns;
+        unsigned life; /* of its context */
 };
 
 static CUresult play_stream(CUstream *ret, unsigned flags)
@@ -95,6 +96,7 @@ static CUresult play_event(CUevent *ret, unsigned flags)
 {
         (void)flags;
         *ret = calloc(1, sizeof(**ret));
+        (*ret)->life = stage.life;
         stage.live_events++;
         return CUDA_SUCCESS;
 }
@@ -108,6 +110,7 @@ static CUresult play_event_end(CUevent event)
 
 static CUresult play_record(CUevent event, CUstream stream)
 {
+        assert_int_equal(event->life, stage.life);
         event->is_recorded = true;
         event->at_ns =
                 stream == STREAM && stage.free_ns > stage.now_ns ? stage.free_ns : stage.now_ns;
@@ -116,14 +119,21 @@ static CUresult play_record(CUevent event, CUstream stream)
 
 static CUresult play_query(CUevent event)
 {
+        assert_int_equal(event->life, stage.life);
         return event->is_recorded && event->at_ns > stage.now_ns ? CUDA_ERROR_NOT_READY
                                                                  : CUDA_SUCCESS;
 }
 
 static CUresult play_elapsed(float *ret, CUevent from, CUevent to)
 {
+        void (*meanwhile)(void) = stage.meanwhile;
         unsigned reading = ++stage.readings;
 
+        assert_int_equal(from->life, stage.life);
+        assert_int_equal(to->life, stage.life);
+        stage.meanwhile = NULL;
+        if (meanwhile)
+                meanwhile();
         if (reading >= stage.refused_from && reading < stage.refused_to)
                 return stage.refused;
         if (from->at_ns > stage.now_ns || to->at_ns > stage.now_ns)
@@ -145,6 +155,12 @@ static CUresult play_pop(CUcontext *ret)
         return CUDA_SUCCESS;
 }
 
+static CUresult play_exchange(CUstreamCaptureMode *mode)
+{
+        (void)mode;
+        return CUDA_SUCCESS;
+}
+
 struct real real = {
         .cuStreamCreate = play_stream,
         .cuStreamDestroy_v2 = play_stream_end,
@@ -155,6 +171,7 @@ struct real real = {
         .cuEventElapsedTime = play_elapsed,
         .cuCtxPushCurrent_v2 = play_push,
         .cuCtxPopCurrent_v2 = play_pop,
+        .cuThreadExchangeStreamCaptureMode = play_exchange,
 };
 
 /* -- A story ---------------------------------------------------------------------------------- */

@@ -34,6 +34,8 @@ struct lane_stage {
         float wrong_ms;
         unsigned wrong_from, wrong_to;
         unsigned live_events;
+        unsigned life;           /* of the context, which may have gone and been made again */
+        void (*meanwhile)(void); /* as somebody stands in the driver, once */
 
         uint64_t return_ns; /* from when the device has a launch until it returns */
         struct work *work;

@@ -276,6 +276,64 @@ static void a_lane_that_another_context_has_by_now_is_left_alone(void **state)
         assert_false(lane_is_pending(stage.lane));
 }
 
+static void destroy_context(void)
+{
+        lanes_forget(CONTEXT);
+        stage.life++;
+        stage.live_events = 0;
+}
+
+/* And another one is made that has its handle. */
+static void renew_context(void)
+{
+        destroy_context();
+        assert_non_null(lane_find(CONTEXT, STREAM, stage.work));
+}
+
+/* The helper stands in the driver for longer than who destroys the context waits. It asks nothing
+ * more of what was the context's, touches nothing of the next one's, and leaves no place taken. */
+static void a_context_may_go_while_its_time_is_being_told(void **state)
+{
+        struct marker after = one_piece(77);
+
+        for (unsigned i = 0; i < 200; i++) {
+                open_lane();
+                assert_true(lane_try(stage.lane));
+                assert_true(lane_mark(stage.lane, NULL));
+                give_work();
+                assert_true(lane_mark(stage.lane, &after));
+                /* A new anchor is due. */
+                stage_sleep_until(stage.free_ns + 2 * SECOND);
+                stage.meanwhile = i % 2 ? renew_context : destroy_context;
+                lane_reap(stage.lane);
+                assert_null(stage.meanwhile);
+                assert_int_equal(load_relaxed(&stage.lane->context), 0);
+                lane_drop(stage.lane);
+                assert_int_equal(load_relaxed(&stage.work->in_flight_ns), 0);
+                assert_true(lanes_are_done(stage.work));
+        }
+        open_lane();
+        assert_non_null(stage.lane->timeline);
+        assert_in_range(percent_billed(launch_and_wait, 50), 95, 105);
+}
+
+/* Nobody looks at a stream without events but its next launch, which may never come. */
+static void a_stream_without_events_that_is_left_is_done_by_its_time(void **state)
+{
+        open_lane();
+        assert_true(lane_try(stage.lane));
+        lane_give_up(stage.lane);
+        lane_drop(stage.lane);
+        add_relaxed(&stage.lane->since, 1);
+        add_relaxed(&stage.lane->since_ns, KERNEL_NS);
+        store_release(&stage.work->busy_until_ns, stage.now_ns + KERNEL_NS);
+        assert_false(lanes_are_done(stage.work));
+        stage.now_ns += KERNEL_NS + MS;
+        assert_true(lanes_are_done(stage.work));
+        lanes_tend(stage.now_ns);
+        assert_true(lanes_are_done(stage.work));
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, stage_begin, stage_end)
 
 int main(void)
@@ -290,6 +348,8 @@ int main(void)
                 STORY(two_contexts_do_not_cover_each_other),
                 STORY(a_lane_that_is_held_when_its_context_goes_is_its_holders_to_bury),
                 STORY(a_lane_that_another_context_has_by_now_is_left_alone),
+                STORY(a_context_may_go_while_its_time_is_being_told),
+                STORY(a_stream_without_events_that_is_left_is_done_by_its_time),
         };
 
         return cmocka_run_group_tests_name("lane", tests, NULL, NULL);
