@@ -29,7 +29,8 @@ AT(page_lease, turn, 0);
 AT(page_lease, mode, 4);
 AT(page_lease, end_ns, 8);
 AT(page_lease, target_ns, 16);
-AT(page_lease, reserved, 24);
+AT(page_lease, shared_until_ns, 24);
+AT(page_lease, reserved, 32);
 
 AT(limits_page, magic, 0);
 AT(limits_page, version, 8);
@@ -72,7 +73,8 @@ AT(page_meter, waits, 64);
 AT(page_meter, waited_ns, 72);
 AT(page_meter, escapes, 80);
 AT(page_meter, began_at_ns, 88);
-AT(page_meter, reserved, 96);
+AT(page_meter, done_at_ns, 96);
+AT(page_meter, reserved, 104);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);

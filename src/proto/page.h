@@ -61,7 +61,11 @@ struct page_lease {
         /* GPU time that may be in flight; 0: as much as one likes. Of a closed lease: not 0 when
            nobody waits to hear that what was launched under it is done. */
         uint64_t target_ns;
-        uint8_t reserved[40];
+        /* CLOCK_MONOTONIC: what began before may have shared the device with others' work, so it
+           tells nothing of how long it takes; all ones: while they are there. Written at any time,
+           whatever `turn` is. */
+        uint64_t shared_until_ns;
+        uint8_t reserved[32];
 };
 
 #define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
@@ -170,7 +174,9 @@ struct page_meter {
         uint64_t escapes;     /* times that a gate was opened because what ran waited for what stood
                                  before it */
         uint64_t began_at_ns; /* when a turn was last taken after others had the device */
-        uint64_t reserved[4];
+        uint64_t done_at_ns;  /* when all that may be launched now should be done, by who has the
+                                 turn; 0, or over: it cannot tell */
+        uint64_t reserved[3];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */
