@@ -97,15 +97,20 @@ bool drain_meet(const struct step *step, unsigned place)
         return is_after;
 }
 
+/* Within the clock's slack and a wake-up it was done when it had said that it would be: only the
+ * news of it are late, and who comes next has opened by then. */
 static void finish(struct sched *sched, struct sched_member *member, int64_t at_ns)
 {
         struct sched_device *device = &sched->device[member->device];
+        int64_t yielded_ns = at_ns;
 
         member->is_draining = false;
         member->overrun_ns += at_ns - member->close_ns;
         device->drained_ns = least_of(at_ns, most_of(member->done_ns, member->close_ns));
+        if (at_ns <= time_after(member->empty_ns, SCHED_WAKE_MOST_NS))
+                yielded_ns = device->drained_ns;
         if (member->is_cut)
-                histogram_add(&device->times.yield, at_ns - member->close_ns);
+                histogram_add(&device->times.yield, yielded_ns - member->close_ns);
 }
 
 void drain_end(const struct step *step, unsigned place)
