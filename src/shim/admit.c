@@ -63,6 +63,14 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 
 /* -- What holds ------------------------------------------------------------------------------- */
 
+/* A scheduler speaks. */
+static bool is_watched(const struct admit *admit, uint64_t now_ns)
+{
+        uint64_t spoke_ns = load_acquire(shared_word(&admit->limits->scheduler_at_ns));
+
+        return is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns);
+}
+
 /* False: it is being written. */
 static bool read_lease(const struct page_lease *lease, struct terms *ret)
 {
@@ -93,10 +101,9 @@ static uint64_t free_target(const struct terms *terms)
 struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
 {
         const struct page_lease *lease = &admit->device->lease;
-        uint64_t spoke_ns = load_acquire(shared_word(&admit->limits->scheduler_at_ns));
         struct terms terms = {
                 .cap_ppm = page_cap_ppm(admit->limits, admit->device),
-                .is_watched = is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns),
+                .is_watched = is_watched(admit, now_ns),
                 .is_daemons = admit->limits->owner == PAGE_OWNER_DAEMON,
                 .turn = load_acquire(shared_half(&lease->turn)),
         };
@@ -109,6 +116,12 @@ struct terms admit_terms(const struct admit *admit, uint64_t now_ns)
         if (terms.mode == PAGE_MODE_FREE || !terms.target_ns)
                 terms.target_ns = free_target(&terms);
         return terms;
+}
+
+bool admit_is_shared(const struct admit *admit, uint64_t began_ns, uint64_t now_ns)
+{
+        return began_ns < load_acquire(shared_word(&admit->device->lease.shared_until_ns)) &&
+               is_watched(admit, now_ns);
 }
 
 /* -- Ringing ---------------------------------------------------------------------------------- */
@@ -143,6 +156,11 @@ void admit_note_active(const struct admit *admit, uint64_t now_ns)
         store_release(active, now_ns);
         if (!is_recent(at_ns, ACTIVE_PAUSE_NS, now_ns))
                 ring(admit);
+}
+
+void admit_note_done(const struct admit *admit, uint64_t done_ns)
+{
+        store_release(shared_word(&admit->meter->done_at_ns), done_ns);
 }
 
 /* -- Turns of the session's processes --------------------------------------------------------- */

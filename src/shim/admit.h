@@ -115,6 +115,12 @@ void admit_note_wait(const struct admit *admit, uint64_t waited_ns);
 /* Work is in flight: for the scheduler. Rings for it when this is the first for some time. */
 void admit_note_active(const struct admit *admit, uint64_t now_ns);
 
+/* Others' work may have been on the device at the same time as some that began then. */
+bool admit_is_shared(const struct admit *admit, uint64_t began_ns, uint64_t now_ns);
+
+/* All that was granted should be done then; 0: that is not known. For the scheduler. */
+void admit_note_done(const struct admit *admit, uint64_t done_ns);
+
 /* This process has nothing more in flight and launches nothing: its turn is another's, and its
  * lease too. */
 void admit_yield(const struct admit *admit, uint64_t now_ns);

@@ -93,7 +93,7 @@ void cost_end(uint64_t what, uint32_t age)
 }
 
 /* Under the lock: what was forgotten meanwhile is not trusted again. */
-void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns)
+void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns, bool is_beside)
 {
         struct cost *cost = take(what);
 
@@ -103,7 +103,10 @@ void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns)
         }
         if (cost->what != what)
                 *cost = (struct cost){ .what = what };
-        estimate_add(&cost->estimate, sample_ns);
+        if (is_beside)
+                estimate_add_beside(&cost->estimate, sample_ns);
+        else
+                estimate_add(&cost->estimate, sample_ns);
         if (cost_is_long(cost))
                 distrust(what);
         else

@@ -59,8 +59,9 @@ void cost_trust(uint64_t what);
 uint32_t cost_begin(uint64_t what);
 void cost_end(uint64_t what, uint32_t age);
 
-/* Nothing is learned of a launch from before a cost_forget(). */
-void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns);
+/* Nothing is learned of a launch from before a cost_forget(). `is_beside`: others may have had the
+ * device for a part of it. */
+void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns, bool is_beside);
 
 /* Code is unloaded, or was: its handles may be other kernels' from then on. All are unknown
  * again, since nobody tells which were its. */

@@ -6,14 +6,19 @@
 #ifndef ALIQUOT_SHIM_ESTIMATE_H
 #define ALIQUOT_SHIM_ESTIMATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* So many samples count alike; later ones an eighth each. */
 #define ESTIMATE_FULL 8u
 
+/* After so many on end that nobody would believe, they are. */
+#define ESTIMATE_DOUBTS 16u
+
 struct estimate {
         uint64_t mean_ns, stray_ns;
         uint32_t samples;
+        uint32_t doubts;
 };
 
 static inline void estimate_add(struct estimate *estimate, uint64_t sample_ns)
@@ -27,6 +32,22 @@ static inline void estimate_add(struct estimate *estimate, uint64_t sample_ns)
                                         (stray_ns - (int64_t)estimate->stray_ns) / weight);
         if (estimate->samples < ESTIMATE_FULL)
                 estimate->samples++;
+}
+
+/* Others may have had the device for a part of it: what is longer than any of late says nothing of
+ * the piece, unless all are. */
+static inline void estimate_add_beside(struct estimate *estimate, uint64_t sample_ns)
+{
+        uint64_t most_ns = estimate->mean_ns + estimate->mean_ns / 16 + 4 * estimate->stray_ns;
+        bool is_longer = estimate->samples && sample_ns > most_ns;
+
+        if (is_longer && estimate->doubts < ESTIMATE_DOUBTS) {
+                estimate->doubts++;
+                return;
+        }
+        if (!is_longer)
+                estimate->doubts = 0;
+        estimate_add(estimate, sample_ns);
 }
 
 /* What few pieces exceed. */

@@ -51,10 +51,11 @@ def test_batch_yields_within_a_kernel_and_a_fifth_of_a_millisecond(requests, riv
     assert percentile(took, 0.99) - 20 * KERNEL < rival_ns + 200 * US, took
 
 
-def test_metrics_tell_how_long_turns_are_waited_for_and_given_up(sim):
-    """Kernels of 0.5 ms yield to requests that are too short to hold them up: what runs, what was launched before
-    its end, the request itself and a look. Each histogram adds up."""
-    company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}], config="[metrics]\nsessions = yes\n")
+@pytest.mark.parametrize("wake", ("0us", "50us"))
+def test_metrics_tell_how_long_turns_are_waited_for_and_given_up(sim, wake):
+    """Kernels of 0.5 ms yield to requests that are too short to hold them up: what runs, and what was launched
+    before its end, however late whoever wakes up. Each histogram adds up."""
+    company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}], config="[metrics]\nsessions = yes\n", wake=wake)
     company.request(0, kernels=1, ns=20 * US, pause=8 * MS, count=200)
     company.load(1, kind="kernel", ns=500 * US, seconds=2)
     company.observe(2)
@@ -66,8 +67,7 @@ def test_metrics_tell_how_long_turns_are_waited_for_and_given_up(sim):
         assert value("count") == value("bucket", ',le="+Inf"') > 50, name
         assert 0 <= value("sum") < 2 and value("bucket", ',le="0.5"') == value("count")
         if name == "yield":
-            assert value("bucket", ',le="0.0007"') >= 0.97 * value("count"), metrics
-            assert value("bucket", ',le="0.001"') >= 0.99 * value("count"), metrics
+            assert value("bucket", ',le="0.0007"') >= 0.99 * value("count"), metrics
     one = f'{{session="s1",gpu="{uuid}"}}'
     assert metrics[f"aliquot_session_gpu_time_limit_ratio{one}"] == 1
     assert metrics[f"aliquot_session_gpu_time_guarantee_ratio{one}"] == 0
@@ -101,6 +101,17 @@ def test_a_cap_of_rt_holds_though_it_begins_beside_what_still_runs(sim, cap, riv
     company.load(0, kind="kernel", ns=MS, seconds=8).load(1, kind="kernel", ns=rival_ns, seconds=8)
     seen = company.observe(8)
     assert abs(seen.share("s0", 0.5, 8) - cap / 100) < 0.5 * POINT, seen.share("s0", 0.5, 8)
+
+
+@pytest.mark.parametrize(("least", "ns"), ((10, 2 * MS), (40, MS), (40, 20 * US), (70, 200 * US), (90, 2 * MS)))
+def test_a_guarantee_is_kept_beside_rt_that_never_pauses(sim, least, ns):
+    """Its turns are of 1 ms and end in the middle of kernels: what it loses by that is not taken for used, what it
+    uses beyond their end is, and neither learns from slices of the other how long its kernels are."""
+    company = Company(sim, [{"priority": "rt"}, {"guarantee": least}])
+    company.load(0, kind="kernel", ns=ns, seconds=5).load(1, kind="kernel", ns=ns, seconds=5)
+    seen = company.observe(5)
+    assert abs(seen.share("s1", 0.5, 5) - least / 100) < POINT, seen.share("s1", 0.5, 5)
+    assert seen.share("s0", 0.5, 5) + seen.share("s1", 0.5, 5) > 0.985
 
 
 def test_batch_does_not_starve(sim):

@@ -28,6 +28,50 @@ static void excuse_others(struct members *self, uint16_t opened)
         }
 }
 
+static void share(struct members *self, uint16_t at)
+{
+        const struct member *member = &self->member[at];
+
+        self->member[at].is_shared = self->is_shared[self->sched.member[at].device] = true;
+        seat_share_until(member->seated->seat, member->share, SEAT_SHARED);
+}
+
+/* Who opens beside what still runs measures both, and so does who runs on: they are told so. */
+static void share_with_others(struct members *self, uint16_t opened, uint64_t now_ns)
+{
+        const struct sched *sched = &self->sched;
+
+        for (uint16_t i = sched->device[sched->member[opened].device].first; i != NO_MEMBER;
+             i = sched->member[i].next) {
+                const struct sched_member *core = &sched->member[i];
+
+                if (i == opened || !core->is_draining || !self->member[i].seated ||
+                    core->done_ns - (int64_t)now_ns <= SCHED_WAKE_MOST_NS)
+                        continue;
+                share(self, i);
+                share(self, opened);
+        }
+}
+
+/* Nobody drains there any more. */
+static void share_no_more(struct members *self, unsigned device, uint64_t now_ns)
+{
+        const struct sched *sched = &self->sched;
+
+        for (uint16_t i = sched->device[device].first; i != NO_MEMBER; i = sched->member[i].next) {
+                if (sched->member[i].is_draining)
+                        return;
+        }
+        for (uint16_t i = sched->device[device].first; i != NO_MEMBER; i = sched->member[i].next) {
+                struct member *member = &self->member[i];
+
+                if (member->is_shared && member->seated)
+                        seat_share_until(member->seated->seat, member->share, now_ns);
+                member->is_shared = false;
+        }
+        self->is_shared[device] = false;
+}
+
 static void carry_out(struct members *self, const struct sched_action *action, uint64_t now_ns)
 {
         struct member *member = &self->member[action->member];
@@ -61,6 +105,8 @@ static void carry_out(struct members *self, const struct sched_action *action, u
                   (uint64_t)action->target_ns);
         if (self->sched.member[action->member].is_after)
                 excuse_others(self, action->member);
+        else
+                share_with_others(self, action->member, now_ns);
 }
 
 void members_begin_watch(struct members *self, struct seated *seated, uint64_t now_ns)
@@ -104,6 +150,10 @@ bool members_step(struct members *self, const struct sched_event *event, uint64_
                 return false;
         for (unsigned i = 0; i < self->actions.count; i++)
                 carry_out(self, &self->actions.action[i], now_ns);
+        for (unsigned d = 0; d < self->device_count; d++) {
+                if (self->is_shared[d])
+                        share_no_more(self, d, now_ns);
+        }
         return true;
 }
 

@@ -19,6 +19,8 @@
  * stands there does, and nobody wakes up to see it. */
 #define BEGIN_NS UINT64_C(1000000)
 #define STANDS_NS UINT64_C(15000000)
+/* Turns end by the clock so much later than what was launched, or more. */
+#define TURN_SPARE_NS UINT64_C(2500000)
 /* Of one claim; what is above that is no measurement. */
 #define MOST_NS UINT64_C(10000000000)
 /* A member that wanted nothing for so long is none any more. */
@@ -147,13 +149,25 @@ static uint64_t doubted_until_ns(const struct members *self, uint16_t at, uint64
                                                                                           : 0;
 }
 
+/* Until when it runs, by its own word: that of the turn, once it was shortened for good; before,
+ * who has the turn has said when it should be done. */
+static uint64_t done_until_ns(const struct seat_claim *claim, uint64_t close_ns)
+{
+        uint64_t until_ns = claim->running_until_ns;
+
+        if (claim->done_ns <= close_ns || claim->done_ns > until_ns ||
+            until_ns - claim->done_ns < TURN_SPARE_NS)
+                return until_ns;
+        return close_ns + page_turn_rest_ns(claim->done_ns - close_ns);
+}
+
 /* Done, or done by then: what that means beside others is the core's. Who is not believed has no
  * say in how long it is waited for. */
 static void note_drain(struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
         bool is_clamped = self->sched.member[at].terms.is_clamped;
-        uint64_t until_ns = claim->running_until_ns;
+        uint64_t until_ns = done_until_ns(claim, self->member[at].close_ns);
         uint64_t rest_ns = until_ns > now_ns ? until_ns - now_ns : 0;
         const struct sched_event residual = { .type = SCHED_RESIDUAL,
                                               .member = at,

@@ -62,6 +62,7 @@ void members_add(struct members *self, struct seated *seated, unsigned share,
                                             .look_ns = CLOCK_NEVER };
         seated->member[share] = at;
         seat_tell(seated->seat, share, PAGE_MODE_CLOSED, 0, 0);
+        seat_share_until(seated->seat, share, 0);
         if (members_step(self, &event, now_ns))
                 return;
         log_line(LOG_WARN, "session %s gets no turns: its %s makes no sense beside the others'",
@@ -77,6 +78,7 @@ static void remove_member(struct members *self, struct seated *seated, unsigned 
 
         if (at == NO_MEMBER)
                 return;
+        seat_share_until(seated->seat, share, 0);
         members_tell(self, at, SCHED_REMOVE, 0, now_ns);
         seated->member[share] = NO_MEMBER;
         self->member[at].seated = NULL;

@@ -49,6 +49,7 @@ struct member {
         uint64_t missed_ns;     /* its gate was opened then, and closed before it began; 0: not */
         uint32_t misses;        /* turns on end that were over before it began */
         bool is_begun;          /* since its gate opened */
+        bool is_shared;         /* its work is on the device beside others' */
         bool is_doubted;        /* clamped, and seen to use what it did not hold */
 };
 
@@ -62,6 +63,7 @@ struct members {
         bool has_closed; /* some gate, since this was cleared: its session may have more to say */
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
+        bool is_shared[SCHED_DEVICES];  /* a member of it is */
         uint32_t gangs;                 /* the last number that was given to one */
         uint64_t totals[SEAT_COUNTERS]; /* also of sessions that are gone */
         struct sched sched;

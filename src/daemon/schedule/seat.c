@@ -125,6 +125,7 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
                 .active_ns = active_ns < now_ns ? active_ns : now_ns,
                 .began_ns = began_ns < now_ns ? began_ns : now_ns,
                 .has_turn = turn & PAGE_TURN_TAKEN,
+                .done_ns = load_acquire(shared_word(&meter->done_at_ns)),
                 .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bank_ns)),
         };
         if (turn & PAGE_TURN_TAKEN)
@@ -167,6 +168,11 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         /* Who waits for a gate that is closed waits on, unless it is to ring. */
         if (mode != PAGE_MODE_CLOSED || end_ns)
                 clock_wake(turn, UINT32_MAX);
+}
+
+void seat_share_until(struct seat *seat, unsigned share, uint64_t until_ns)
+{
+        store_release(shared_word(&seat->limits->device[share].lease.shared_until_ns), until_ns);
 }
 
 void seat_excuse(struct seat *seat, unsigned share)

@@ -56,7 +56,8 @@ struct seat_claim {
         /* Until then some process has the session's turn, and work may be in flight; perhaps over.
            0: none. */
         uint64_t running_until_ns;
-        bool has_turn; /* or had one that ended by the clock: what it launched may still run */
+        uint64_t done_ns; /* what was launched should be done then; 0, or over: unknown */
+        bool has_turn;    /* or had one that ended by the clock: what it launched may still run */
         /* What its own bucket still allows, as of when it was last filled; below 0: debt. */
         int64_t bank_ns;
 };
@@ -83,6 +84,10 @@ const uint32_t *seat_bell(const struct seat *seat);
  * may be in flight; 0: as much as is usual. */
 void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,
                uint64_t target_ns);
+
+/* What began until then may have shared the GPU with others' work; SEAT_SHARED: it does now. */
+#define SEAT_SHARED UINT64_MAX
+void seat_share_until(struct seat *seat, unsigned share, uint64_t until_ns);
 
 /* Of a closed one: nobody waits to hear that its work is done. */
 void seat_excuse(struct seat *seat, unsigned share);

@@ -147,6 +147,14 @@ static uint64_t cover(struct work *work, int64_t from_ns, int64_t to_ns)
         return took_ns;
 }
 
+static void learn(struct estimate *estimate, uint64_t ns, bool is_beside)
+{
+        if (is_beside)
+                estimate_add_beside(estimate, ns);
+        else
+                estimate_add(estimate, ns);
+}
+
 static void measured(struct lane *lane, const struct marker *marker, const struct stamp *to)
 {
         struct work *work = load_relaxed(&lane->work);
@@ -154,15 +162,17 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         uint64_t length_ns = judged(lane, marker, to, &is_sure);
         bool is_one_of_many = is_sure && !marker->is_graph && marker->pieces &&
                               (!marker->what || length_ns <= COST_LONG_NS);
+        bool is_beside =
+                admit_is_shared(&work->admit, (uint64_t)to->at_ns - length_ns, clock_now_ns());
         uint64_t took_ns;
 
         if (marker->what && is_sure)
-                cost_learn(marker->what, marker->age, length_ns);
+                cost_learn(marker->what, marker->age, length_ns, is_beside);
         lock_take(&work->lock);
         took_ns = cover(work, to->at_ns - (int64_t)length_ns, to->at_ns);
         if (is_one_of_many) {
-                estimate_add(&lane->piece, length_ns / marker->pieces);
-                estimate_add(&work->piece, length_ns / marker->pieces);
+                learn(&lane->piece, length_ns / marker->pieces, is_beside);
+                learn(&work->piece, length_ns / marker->pieces, is_beside);
         }
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());

@@ -311,11 +311,14 @@ static uint64_t scene_look_ns(const struct scene *scene, uint64_t now_ns)
         return left_ns ? left_ns : (now_ns - begun_ns - in_flight_ns) / 4;
 }
 
-/* What is in flight takes what it usually does. */
-static bool is_sure(const struct scene *scene)
+/* What may be in flight takes what it usually does. */
+static bool is_known(const struct scene *scene)
 {
-        return scene->is_held && scene->is_pending && scene->lane->piece.samples &&
-               !scene->is_mixed && !scene->is_blocked && !lane_unknown(scene->lane);
+        const struct expected *expected = &scene->expected;
+
+        return scene->is_held && !scene->is_mixed && !scene->is_blocked &&
+               (scene->lane->piece.samples || (expected->is_own && !expected->is_unknown)) &&
+               !lane_unknown(scene->lane);
 }
 
 static struct admit_answer scene_pass(struct scene *scene, const struct way *way)
@@ -334,7 +337,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                         .in_flight_ns = scene_in_flight_ns(scene),
                         .left_ns = scene_left_ns(scene, now_ns),
                         .look_ns = scene_look_ns(scene, now_ns),
-                        .is_sure = is_sure(scene),
+                        .is_sure = scene->is_pending && is_known(scene),
                         .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
                         .waited_ns = scene->began_ns ? now_ns - scene->began_ns + 1 : 0,
                         .has_stood_back = scene->began_ns && answer.reason == ADMIT_TURN,
@@ -391,12 +394,17 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         passage->ends = passage->is_first || must_end(passage, scene);
 }
 
-static void note_granted(struct work *work, uint64_t granted_ns)
+static void note_granted(const struct scene *scene, uint64_t granted_ns)
 {
+        struct work *work = scene->work;
         uint64_t now_ns = clock_now_ns();
 
         store_release(&work->busy_until_ns,
                       now_ns + load_relaxed(&work->in_flight_ns) + granted_ns);
+        admit_note_done(&work->admit,
+                        is_known(scene) && !scene->expected.is_unknown && !scene->is_busy
+                                ? now_ns + scene_left_ns(scene, now_ns) + granted_ns
+                                : 0);
         admit_note_active(&work->admit, now_ns);
         helper_kick(lanes_tend);
 }
@@ -424,7 +432,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, CUcont
         passage->turn = answer.terms.turn;
         if (scene.is_held)
                 place_markers(passage, &scene);
-        note_granted(work, answer.pieces * scene.expected.estimate.mean_ns);
+        note_granted(&scene, answer.pieces * scene.expected.estimate.mean_ns);
 }
 
 void passage_begin(struct passage *ret, const struct way *way)

@@ -524,6 +524,41 @@ static void who_said_when_it_will_be_done_need_not_say_it_again(void **state)
         pair_leave(&pair);
 }
 
+/* rt opens beside what still runs, of which it is known at once how long it does: and both hear
+ * until when what they measure holds the other's work. */
+static void who_opens_beside_others_is_told_until_when_they_were_there(void **state)
+{
+        struct pair pair;
+        struct page_meter *meter;
+        uint64_t done_ns;
+
+        pair_up(&pair, SCHED_CLASS_RT);
+        meter = &pair.two.pages.slots->meter[0];
+        pair.now_ns += 2 * MS; /* it does not begin */
+        hear(&pair, false);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        assert_int_equal(lease_of(&pair.two)->shared_until_ns, 0);
+        done_ns = pair.now_ns + MS;
+        store_release(shared_word(&meter->turn),
+                      PAGE_TURN_TAKEN | (done_ns + 9 * MS) / 1000 << PAGE_TURN_TIME_SHIFT);
+        store_release(shared_word(&meter->done_at_ns), done_ns);
+        hear(&pair, true);
+        pair.now_ns += MS / 2;
+        store_release(shared_word(&pair.one.pages.slots->meter[0].wanted_at_ns), pair.now_ns);
+        hear(&pair, false);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
+        hear(&pair, true);
+        assert_int_equal(pair.members->sched.member[1].done_ns, done_ns);
+        assert_int_equal(lease_of(&pair.one)->shared_until_ns, SEAT_SHARED);
+        assert_int_equal(lease_of(&pair.two)->shared_until_ns, SEAT_SHARED);
+        pair.now_ns += MS;
+        store_release(shared_word(&meter->turn), 0);
+        hear(&pair, true);
+        assert_int_equal(lease_of(&pair.one)->shared_until_ns, pair.now_ns);
+        assert_int_equal(lease_of(&pair.two)->shared_until_ns, pair.now_ns);
+        pair_leave(&pair);
+}
+
 /* Whoever comes in first when the thread was stopped, it is not paid for. */
 static void the_time_that_it_was_away_is_nobodys(void **state)
 {
@@ -578,6 +613,7 @@ int main(void)
                 cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
                 cmocka_unit_test(no_two_gangs_have_one_number),
                 cmocka_unit_test(who_said_when_it_will_be_done_need_not_say_it_again),
+                cmocka_unit_test(who_opens_beside_others_is_told_until_when_they_were_there),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
         };
 

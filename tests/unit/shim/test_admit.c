@@ -409,6 +409,19 @@ static void a_turn_says_when_it_began_after_others(void **state)
         assert_int_equal(first.meter->began_at_ns, START + 6 * MS);
 }
 
+/* As long as there is a scheduler to say so. */
+static void what_began_before_others_were_gone_may_be_theirs(void **state)
+{
+        leased(PAGE_MODE_OPEN, START + 2 * MS, 2 * MS);
+        assert_false(admit_is_shared(&first, START, START + 1 * MS));
+        limits.device[0].lease.shared_until_ns = UINT64_MAX;
+        assert_true(admit_is_shared(&first, START, START + 1 * MS));
+        limits.device[0].lease.shared_until_ns = START + 1 * MS;
+        assert_true(admit_is_shared(&first, START, START + 2 * MS));
+        assert_false(admit_is_shared(&first, START + 1 * MS, START + 2 * MS));
+        assert_false(admit_is_shared(&first, START, START + PAGE_SCHEDULER_SILENT_NS));
+}
+
 static void an_open_lease_bounds_what_begins(void **state)
 {
         leased(PAGE_MODE_OPEN, START + 2 * MS, 4 * MS);
@@ -476,6 +489,7 @@ int main(void)
                 RULE(whose_lease_is_over_says_when_it_will_be_done),
                 RULE(who_is_done_rings_unless_nobody_waits_for_it),
                 RULE(a_turn_says_when_it_began_after_others),
+                RULE(what_began_before_others_were_gone_may_be_theirs),
                 RULE(an_open_lease_bounds_what_begins),
                 RULE(a_silent_scheduler_is_not_obeyed),
                 RULE(a_lease_that_is_being_written_is_looked_at_again_soon),

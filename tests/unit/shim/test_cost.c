@@ -29,7 +29,7 @@ static void learn(uint64_t what, uint64_t ns)
 {
         uint32_t age = cost_begin(what);
 
-        cost_learn(what, age, ns);
+        cost_learn(what, age, ns, false);
         cost_end(what, age);
 }
 
@@ -90,7 +90,7 @@ static void launches_that_are_to_be_measured_are_counted(void **state)
         cost_begin(what);
         cost_end(what, age);
         assert_int_equal(cost_of(what).pending, 1);
-        cost_learn(what, age, 20 * US);
+        cost_learn(what, age, 20 * US, false);
         cost_end(what, age);
         cost_end(what, age);
         assert_int_equal(cost_of(what).pending, 0);
@@ -135,12 +135,32 @@ static void what_is_measured_after_it_was_unloaded_teaches_nothing(void **state)
 
         cost_forget();
         after = cost_begin(what);
-        cost_learn(what, before, 20 * US);
+        cost_learn(what, before, 20 * US, false);
         cost_end(what, before);
         assert_true(cost_doubt(what) != 0);
         assert_int_equal(cost_of(what).estimate.samples, 0);
         assert_int_equal(cost_of(what).pending, 1);
         cost_end(what, after);
+}
+
+/* Slices of others make it look longer; but what is longer every time is longer. */
+static void what_ran_beside_others_teaches_nothing_but_that_it_is_shorter(void **state)
+{
+        uint64_t what = name();
+        uint32_t age;
+
+        for (unsigned i = 0; i < 8; i++)
+                learn(what, 500 * US);
+        age = cost_begin(what);
+        for (unsigned i = 0; i < ESTIMATE_DOUBTS; i++)
+                cost_learn(what, age, 2500 * US, true);
+        assert_int_equal(cost_of(what).estimate.mean_ns, 500 * US);
+        cost_learn(what, age, 400 * US, true);
+        assert_int_equal(cost_of(what).estimate.mean_ns, 500 * US - 100 * US / 8);
+        for (unsigned i = 0; i < 10 * ESTIMATE_DOUBTS; i++)
+                cost_learn(what, age, 2500 * US, true);
+        assert_true(cost_of(what).estimate.mean_ns > 2400 * US);
+        cost_end(what, age);
 }
 
 static void a_forked_child_knows_nothing(void **state)
@@ -172,6 +192,7 @@ int main(void)
                 cmocka_unit_test(two_on_one_place_are_told_apart),
                 cmocka_unit_test(nothing_is_known_of_who_bears_the_handle_of_what_was_unloaded),
                 cmocka_unit_test(what_is_measured_after_it_was_unloaded_teaches_nothing),
+                cmocka_unit_test(what_ran_beside_others_teaches_nothing_but_that_it_is_shorter),
                 cmocka_unit_test(a_forked_child_knows_nothing),
         };
 
