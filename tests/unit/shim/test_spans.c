@@ -51,6 +51,8 @@ static void neighbours_become_one(void **state)
         spans_add(&spans, 10, 20);
         assert_int_equal(spans_add(&spans, 20, 30), 10);
         assert_int_equal(spans.count, 1);
+        assert_int_equal(spans_add(&spans, 5, 10), 5);
+        assert_int_equal(spans.count, 1);
 }
 
 static void an_interval_that_ends_before_it_begins_is_none(void **state)
@@ -64,19 +66,28 @@ static void what_is_forgotten_is_what_ended_before(void **state)
 {
         spans_add(&spans, 10, 20);
         spans_add(&spans, 30, 40);
+        spans_forget(&spans, 20); /* the next one may begin where this ends */
+        assert_int_equal(spans.count, 2);
         spans_forget(&spans, 30);
         assert_int_equal(spans.count, 1);
         assert_int_equal(spans_add(&spans, 30, 40), 0);
 }
 
+/* Wherever it is, the first and the last of them too. */
 static void too_many_gaps_cost_the_smallest(void **state)
 {
-        for (int64_t i = 0; i <= (int64_t)SPANS; i++)
-                assert_int_equal(spans_add(&spans, i * 100, i * 100 + (i == 7 ? 99 : 50)),
-                                 i == 7 ? 99 : 50);
-        assert_int_equal(spans.count, SPANS);
-        assert_int_equal(spans_add(&spans, 799, 800), 0);
-        assert_int_equal(spans_add(&spans, 450, 500), 50);
+        for (int64_t small = 0; small < (int64_t)SPANS; small++) {
+                int64_t at_ns = 100 * small, other_ns = small == 4 ? 550 : 450;
+
+                spans = (struct spans){ 0 };
+                for (int64_t i = 0; i <= (int64_t)SPANS; i++)
+                        assert_int_equal(
+                                spans_add(&spans, i * 100, i * 100 + (i == small ? 99 : 50)),
+                                i == small ? 99 : 50);
+                assert_int_equal(spans.count, SPANS);
+                assert_int_equal(spans_add(&spans, at_ns + 99, at_ns + 100), 0);
+                assert_int_equal(spans_add(&spans, other_ns, other_ns + 50), 50);
+        }
 }
 
 /* Against a field of cells, each ticked once. */

@@ -83,6 +83,54 @@ static void one_wrong_value_is_wrong_once(void **state)
         }
 }
 
+/* Where an event is believed to be that lies so long after the anchor, which is at 1 s, was asked
+ * for at 2 s, and found passed at 3 s. */
+static struct stamp believed(struct anchor *anchor, int64_t apart_ns)
+{
+        struct stamp stamp;
+
+        *anchor = (struct anchor){ .base_ns = S };
+        assert_true(anchor_place(anchor, apart_ns, 2 * S, 3 * S, &stamp));
+        return stamp;
+}
+
+static void what_milliseconds_are_rounded_by_moves_nothing(void **state)
+{
+        struct anchor anchor;
+
+        assert_int_equal(believed(&anchor, 2 * S + NEAR).at_ns, 3 * S + NEAR);
+        assert_int_equal(anchor.base_ns, S);
+        assert_int_equal(believed(&anchor, S - NEAR).at_ns, 2 * S - NEAR);
+        assert_int_equal(anchor.base_ns, S);
+        assert_int_equal(believed(&anchor, 2 * S + NEAR + 1).at_ns, 3 * S);
+        assert_int_equal(anchor.base_ns, S - NEAR - 1);
+        assert_int_equal(believed(&anchor, S - NEAR - 1).at_ns, 2 * S);
+        assert_int_equal(anchor.base_ns, S + NEAR + 1);
+}
+
+/* What clocks that drift come to moves the anchor all the same, and is learned from. */
+static void only_what_is_far_off_teaches_nothing(void **state)
+{
+        struct anchor anchor;
+
+        assert_false(believed(&anchor, 2 * S + 20 * US).is_moved);
+        assert_false(believed(&anchor, S - 20 * US).is_moved);
+        assert_int_equal(anchor.moves, 0);
+        assert_true(believed(&anchor, 2 * S + 20 * US + 1).is_moved);
+        assert_true(believed(&anchor, S - 20 * US - 1).is_moved);
+}
+
+/* Then nothing is known of when it was passed. */
+static void an_event_that_was_asked_for_after_now_is_where_it_says(void **state)
+{
+        struct anchor anchor = { .base_ns = S };
+        struct stamp stamp;
+
+        assert_true(anchor_place(&anchor, S, 3 * S, 2 * S, &stamp));
+        assert_int_equal(stamp.at_ns, 2 * S);
+        assert_int_equal(anchor.base_ns, S);
+}
+
 /* Two clocks that drift apart by 100 millionths: a day later as on the first second. */
 static void clocks_that_drift_are_followed(void **state)
 {
@@ -97,19 +145,34 @@ static void a_driver_that_always_says_the_same_tells_no_times(void **state)
 {
         struct anchor anchor = { .base_ns = 100 * S };
         struct stamp stamp;
-        unsigned believed = 0;
+        unsigned stamps = 0;
 
         for (now_ns = 101 * S; anchor_place(&anchor, 0, now_ns, now_ns + MS, &stamp);
              now_ns += 2 * MS)
-                assert_true(++believed < STAMP_MOVES);
+                assert_true(++stamps < 8);
+        assert_int_equal(stamps, 7);
         anchor = anchor_again(now_ns);
-        for (believed = 0; anchor_place(&anchor, 0, now_ns, now_ns + MS, &stamp); now_ns += 2 * MS)
-                assert_true(++believed < 4);
+        for (stamps = 0; anchor_place(&anchor, 0, now_ns, now_ns + MS, &stamp); now_ns += 2 * MS)
+                assert_true(++stamps < 4);
+        assert_int_equal(stamps, 3); /* the first of them is right */
+}
+
+static void one_that_is_right_every_second_time_tells_no_times_either(void **state)
+{
+        struct anchor anchor = { .base_ns = 0 };
+        struct stamp stamp;
+        unsigned stamps = 0;
+
+        for (now_ns = S; anchor_place(&anchor, now_ns - anchor.base_ns + (stamps % 2 ? 0 : -MS),
+                                      now_ns, now_ns + US, &stamp);
+             now_ns += S)
+                assert_true(++stamps < 24);
+        assert_int_equal(stamps, 22);
 }
 
 static void what_is_no_time_is_refused(void **state)
 {
-        static const float wrong[] = { NAN, INFINITY, -INFINITY, 3e38F, -3e38F };
+        static const float wrong[] = { NAN, INFINITY, -INFINITY, 3e38F, -3e38F, 2e12F, -2e12F };
         int64_t ns;
 
         for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -168,6 +231,39 @@ static void who_was_held_up_is_not_charged_for_it(void **state)
         assert_true(is_sure);
 }
 
+/* A sixteenth of an interval is no doubt yet. */
+static void who_was_held_up_for_a_moment_is_believed(void **state)
+{
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        assert_int_equal(took(1600, 0, 100, 50, &doubts, &is_sure), 1600);
+        assert_true(is_sure);
+        assert_int_equal(took(1600, 0, 101, 50, &doubts, &is_sure), 1499);
+        assert_false(is_sure);
+}
+
+/* Nor for more than lies between the markers, less what it had not begun. */
+static void who_was_held_up_is_charged_no_more_than_there_was(void **state)
+{
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        assert_int_equal(took(1000, 4, 500, 5000, &doubts, &is_sure), 996);
+        assert_false(is_sure);
+}
+
+/* The driver told late that it had ended: by its own stamp it was over before. */
+static void a_stamp_that_comes_too_early_is_what_was_expected(void **state)
+{
+        const struct sample sample = { .apart_ns = 20 * US, .paid_ns = 70 * US, .is_early = true };
+        uint32_t doubts = 0;
+        bool is_sure;
+
+        assert_int_equal(sample_took_ns(&sample, &doubts, &is_sure), 70 * US);
+        assert_false(is_sure);
+}
+
 static void who_is_always_held_up_is_believed_now_and_then(void **state)
 {
         uint32_t doubts = 0, sure = 0;
@@ -209,12 +305,19 @@ int main(void)
                 cmocka_unit_test(a_right_anchor_stays),
                 cmocka_unit_test(an_anchor_that_is_off_is_right_with_the_first_stamp_that_shows_it),
                 cmocka_unit_test(one_wrong_value_is_wrong_once),
+                cmocka_unit_test(what_milliseconds_are_rounded_by_moves_nothing),
+                cmocka_unit_test(only_what_is_far_off_teaches_nothing),
+                cmocka_unit_test(an_event_that_was_asked_for_after_now_is_where_it_says),
                 cmocka_unit_test(clocks_that_drift_are_followed),
                 cmocka_unit_test(a_driver_that_always_says_the_same_tells_no_times),
+                cmocka_unit_test(one_that_is_right_every_second_time_tells_no_times_either),
                 cmocka_unit_test(what_is_no_time_is_refused),
                 cmocka_unit_test(work_that_waited_for_its_launch_takes_that_less),
                 cmocka_unit_test(no_launch_takes_so_long_that_its_work_is_free),
                 cmocka_unit_test(who_was_held_up_is_not_charged_for_it),
+                cmocka_unit_test(who_was_held_up_for_a_moment_is_believed),
+                cmocka_unit_test(who_was_held_up_is_charged_no_more_than_there_was),
+                cmocka_unit_test(a_stamp_that_comes_too_early_is_what_was_expected),
                 cmocka_unit_test(who_is_always_held_up_is_believed_now_and_then),
                 cmocka_unit_test(a_stamp_that_was_far_off_teaches_nothing),
                 cmocka_unit_test(work_that_took_no_time_is_what_was_expected),
