@@ -10,6 +10,7 @@ import pytest
 from cli import Command
 from daemon import Daemon
 from hang import HANG_SECONDS
+from node import Node
 from terminal import Tops, names
 
 TENANT = 1234
@@ -40,6 +41,27 @@ def silence(terminal):
     return int(re.search(SILENT, terminal.wait(SILENT), re.MULTILINE).group(1))
 
 
+@pytest.fixture
+def until_told(build, tmp_path):
+    """Waits for as long as it takes until a screen beside this one, whose daemon is killed now, says so:
+    what is not said here by then is not said."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    node = Node(build, folder)
+    node.configure(memory="1GiB")
+    killed = Daemon(node).start()
+    tops = Tops(Command(node))
+    beside = tops("--all", columns=120)
+    beside.wait("no session")
+
+    def wait():
+        killed.kill()
+        silence(beside)
+    yield wait
+    tops.close()
+    node.close()
+
+
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "vt100"}], ids=["colours", "NO_COLOR", "vt100"])
 def test_a_daemon_that_hangs_is_told_and_since_when(daemon, top, variables):
     """What it alone knows is not shown meanwhile; all of it is when it answers again."""
@@ -63,7 +85,7 @@ def test_a_daemon_that_is_killed_is_told_until_there_is_one_again(daemon, top):
     assert "no answer" not in terminal.wait("owner=ann")
 
 
-def test_a_killed_daemon_without_sessions_is_told_and_one_that_ended_is_not(daemon, top):
+def test_a_killed_daemon_without_sessions_is_told_and_one_that_ended_is_not(daemon, top, until_told):
     """It says good-bye by taking its socket with it."""
     assert daemon.delete("/v1/sessions/s").status == 204
     terminal = top(columns=120)
@@ -73,7 +95,7 @@ def test_a_killed_daemon_without_sessions_is_told_and_one_that_ended_is_not(daem
     daemon.start()
     terminal.wait(r"CARD.*\n.*\n\n")
     assert daemon.stop() == 0
-    time.sleep(3)  # long enough to be told
+    until_told()
     assert "no answer" not in terminal.screen()
 
 
@@ -141,10 +163,9 @@ def test_a_narrow_screen_has_room_for_it(daemon, top):
     silence(top(columns=40, rows=10))
 
 
-def test_without_a_daemon_nothing_is_missed(cli, top):
-    Daemon(cli.sim)
+def test_without_a_daemon_nothing_is_missed(cli, top, until_told):
     assert cli("create", "own", "--memory", "1GiB").rc == 0
     terminal = top(columns=120)
     terminal.wait(r"^>[+] own ")
-    time.sleep(3)
+    until_told()
     assert "no answer" not in terminal.screen()
