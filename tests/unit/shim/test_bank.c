@@ -40,6 +40,7 @@ static void a_page_never_used_is_full(void **state)
 {
         meter = (struct page_meter){ 0 };
         assert_int_equal(bank_level_ns(&meter, HALF, START), 10 * MS);
+        assert_int_equal(bank_level_ns(&meter, HALF, 1), 10 * MS); /* a machine that just began */
 }
 
 static void it_fills_at_the_cap_and_no_higher_than_its_period(void **state)
@@ -49,6 +50,13 @@ static void it_fills_at_the_cap_and_no_higher_than_its_period(void **state)
         assert_int_equal(level(4 * MS), 2 * MS);
         assert_int_equal(level(20 * MS), 10 * MS);
         assert_int_equal(level(3600 * SECOND), 10 * MS);
+}
+
+/* Ten hours at half a card: the product is above 2^64. */
+static void a_long_idle_time_fills_it_as_a_short_one_does(void **state)
+{
+        bank_charge(&meter, HALF, START, 1 * SECOND);
+        assert_int_equal(level((UINT64_MAX / HALF) + 1), 10 * MS);
 }
 
 static void a_debt_is_paid_back_to_the_last_nanosecond(void **state)
@@ -102,11 +110,16 @@ static void a_clock_that_goes_back_fills_nothing(void **state)
 
 static void a_time_nobody_could_have_written_is_taken_for_now(void **state)
 {
+        uint64_t now_ns = clock_now_ns();
+
         meter.filled_at_ns = UINT64_MAX;
         meter.bank_ns = 0;
         assert_int_equal(level(0), 0);
         bank_charge(&meter, HALF, START, 0);
         assert_int_equal(level(2 * MS), 1 * MS);
+        meter.filled_at_ns = now_ns + 60 * SECOND;
+        bank_charge(&meter, HALF, now_ns, 0);
+        assert_int_equal(meter.filled_at_ns, now_ns);
 }
 
 /* A debt is not forgiven to who is stopped between its look at the clock and the bucket. */
@@ -179,6 +192,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(a_page_never_used_is_full, full),
                 cmocka_unit_test_setup(it_fills_at_the_cap_and_no_higher_than_its_period, full),
+                cmocka_unit_test_setup(a_long_idle_time_fills_it_as_a_short_one_does, full),
                 cmocka_unit_test_setup(a_debt_is_paid_back_to_the_last_nanosecond, full),
                 cmocka_unit_test_setup(no_debt_is_too_large_to_be_owed, full),
                 cmocka_unit_test_setup(a_floor_of_one_charge_forgives_nothing_that_was_owed, full),
