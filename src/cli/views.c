@@ -172,9 +172,10 @@ static void print_people(const struct store_session *session, const struct usage
 {
         const struct limits_page *page = session->limits;
         struct table table = { .titles = VIEWS_TITLES };
+        char made[SETTINGS_CANONICAL_BYTES];
 
         printf("session    %s\n", page->name);
-        printf("made as    %s\n", page->created_as);
+        printf("made as    %s\n", settings_shown(page->created_as, made, sizeof(made)));
         printf("folder     %s\n", session->path);
         printf("processes  %u\n", usage->count);
         if (page->device_name[0])

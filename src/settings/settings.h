@@ -105,6 +105,9 @@ bool settings_is_limit_variable(const char *name);
 int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONICAL_BYTES],
                        struct error *err);
 
+/* The same for people: "memory=4GiB" for "memory=4294967296". Cut where it does not fit. */
+const char *settings_shown(const char *canonical, char *ret, size_t bytes);
+
 /* Rules as they are given: "8589934592,0=25%". */
 void settings_spell(const struct settings_rules *rules, struct text *text);
 

@@ -147,7 +147,7 @@ int store_check_same(const struct store_session *session, const struct store_req
                      struct error *err)
 {
         struct limits_page *page = session->limits;
-        char now[SETTINGS_CANONICAL_BYTES], has[160], asked[160];
+        char now[SETTINGS_CANONICAL_BYTES], shown[SETTINGS_CANONICAL_BYTES], has[160], asked[160];
 
         if (strncmp(page->created_as, request->created_as, sizeof(page->created_as)) == 0 ||
             is_same_now(page, request))
@@ -156,10 +156,11 @@ int store_check_same(const struct store_session *session, const struct store_req
                 describe_now(page, now, sizeof(now));
         else
                 memcpy(now, page->created_as, sizeof(now));
+        text_quote(settings_shown(now, shown, sizeof(shown)), has, sizeof(has));
+        settings_shown(request->created_as, shown, sizeof(shown));
         return fail(
                 err, -EEXIST,
                 "session %s exists with other limits: it has %s, asked was %s; leave the limits "
                 "out to join it, change it with aliquot set, or name another with --session",
-                request->name, text_quote(now, has, sizeof(has)),
-                text_quote(request->created_as, asked, sizeof(asked)));
+                request->name, has, text_quote(shown, asked, sizeof(asked)));
 }

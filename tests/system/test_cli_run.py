@@ -319,8 +319,8 @@ def test_the_refusal_says_what_the_session_has_now(cli):
     assert cli("create", "s", "--memory", "256MiB").rc == 0
     assert cli("set", "s", "--memory", "512MiB").rc == 0
     result = cli.run("--session", "s", "--memory", "128MiB", "--", "true")
-    assert result.rc == 125 and f"it has memory={512 * MIB}," in result.stderr, result
-    assert f"asked was memory={128 * MIB};" in result.stderr, result
+    assert result.rc == 125 and "it has memory=512MiB," in result.stderr, result
+    assert "asked was memory=128MiB;" in result.stderr, result
 
 
 def test_children_are_in_the_session(cli, hold):

@@ -312,6 +312,28 @@ static void test_limits_that_take_too_much_room(void **state)
         assert_string_equal(text, "before");
 }
 
+/* The same words, in units that say them exactly. */
+static void test_limits_for_people(void **state)
+{
+        static const struct {
+                const char *canonical, *shown;
+        } cases[] = {
+                { "", "" },
+                { "memory=4294967296", "memory=4GiB" },
+                { "memory=1610612736;compute=30%;context=free",
+                  "memory=1536MiB;compute=30%;context=free" },
+                { "memory=25%,0=1048576,GPU-775a704c-9090-704c-9090-8b0bb2478114=1000000000",
+                  "memory=25%,0=1MiB,GPU-775a704c-9090-704c-9090-8b0bb2478114=1000000000" },
+                { "compute=50%,0=10%", "compute=50%,0=10%" },
+        };
+        char shown[SETTINGS_CANONICAL_BYTES];
+
+        for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                assert_string_equal(settings_shown(cases[i].canonical, shown, sizeof(shown)),
+                                    cases[i].shown);
+        assert_string_equal(settings_shown("memory=4294967296", shown, 8), "memory=");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -330,6 +352,7 @@ int main(void)
                 cmocka_unit_test(test_names_for_a_child_to_lose),
                 cmocka_unit_test(test_the_name_that_limits_have),
                 cmocka_unit_test(test_limits_that_take_too_much_room),
+                cmocka_unit_test(test_limits_for_people),
         };
 
         return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
