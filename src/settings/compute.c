@@ -21,12 +21,18 @@
 
 static int parse_cap(const char *text, struct size *ret, struct error *err)
 {
+        if (text_is_same(text, "none")) {
+                ret->micro_percent = SIZE_MICRO_PERCENT_MAX;
+                return 0;
+        }
         if (percent_parse(text, &ret->micro_percent, NULL) == 0 &&
             ret->micro_percent >= LEAST_MICRO_PERCENT)
                 return 0;
-        return fail(err, -EINVAL,
-                    "'%s' is no cap; expected a percentage from 0.1 to 100 in at most 6 decimals",
-                    text_shown(text));
+        return fail(
+                err, -EINVAL,
+                "'%s' is no share; expected a percentage from 0.1 to 100 in at most 6 decimals, "
+                "or none",
+                text_shown(text));
 }
 
 static int put_percent(uint64_t number, struct size *ret, struct error *err)
@@ -107,11 +113,13 @@ int compute_read(const struct reading *reading, struct settings_rules *ret, stru
 static int read_guarantee(const struct said *said, struct settings_rank *ret, struct error *err)
 {
         ret->has_guarantee = true;
+        if (text_is_same(said->value, "none"))
+                return 0;
         if (percent_parse(said->value, &ret->guarantee_micro_percent, NULL) == 0 &&
             (!ret->guarantee_micro_percent || ret->guarantee_micro_percent >= LEAST_MICRO_PERCENT))
                 return 0;
         return fail(err, -EINVAL,
-                    "expected 0, or a percentage from 0.1 to 100 in at most 6 decimals");
+                    "expected none, or a percentage from 0.1 to 100 in at most 6 decimals");
 }
 
 static int read_weight(const struct said *said, struct settings_rank *ret, struct error *err)

@@ -88,7 +88,7 @@ FLAGS = [
     (["--compute", "101"], ["--compute", "101", "0.1 to 100"]),
     (["--compute", "nan"], ["--compute", "nan", "0.1 to 100"]),
     (["--compute", "fast"], ["--compute", "fast", "percentage"]),
-    *((["--compute", value], [f"--compute {value}:", f"'{value}' is no cap", "0.1 to 100"])
+    *((["--compute", value], [f"--compute {value}:", f"'{value}' is no share", "0.1 to 100", "or none"])
       for value in ("0", "30%%", "-5", " 30 ", "1e2", "0.05", "100.1", "inf", "0x10", "")),
     (["--compute", "33.3333333"], ["--compute", "33.3333333", "6 decimals"]),
     (["--compute", "30,5"], ["--compute 30,5", "two limits", "a point before decimals"]),
