@@ -238,7 +238,8 @@ static bool read_labels(struct reading *reading, json_t *value)
         {
                 if (!is_label(key, text))
                         return reading_refuse(reading, "labels",
-                                              "texts of 63 characters at most, and no = in a key");
+                                              "texts of 63 characters at most without control "
+                                              "characters, and no = in a key");
         }
         memset(one->labels, 0, sizeof(one->labels));
         length = json_dumpb(value, one->labels, sizeof(one->labels) - 1,

@@ -31,26 +31,43 @@ static json_t *view_rooms(const struct api *api)
         return list;
 }
 
+/* More GPUs than there are. Of few of them the room is told as usual. */
+static bool is_too_many(const struct api_call *call, const struct sessions_event *event)
+{
+        return event->type == SESSIONS_CREATE && event->wish.is_chosen_here &&
+               event->session->share_count > node_cards(call->api->options.node)->cards.count;
+}
+
 /* The GPU is NULL where none was named. */
-static void refuse_room(struct api_call *call, const struct sessions_actions *actions)
+static void refuse_room(struct api_call *call, const struct sessions_event *event,
+                        const struct sessions_actions *actions)
 {
         static const uint8_t nobody[16];
         bool is_named = memcmp(actions->gpu, nobody, sizeof(nobody)) != 0;
-        char uuid[UUID_TEXT_BYTES], wanted[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+        bool is_many = actions->answer == SESSIONS_NO_GPU && is_too_many(call, event);
+        char uuid[UUID_TEXT_BYTES], wanted[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES], why[160];
         const char *trouble = node_cards(call->api->options.node)->trouble;
 
         if (is_named)
                 api_uuid(call->api, actions->gpu, uuid);
+        if (is_many)
+                snprintf(why, sizeof(why), "%u GPUs asked for, %u here",
+                         event->session->share_count,
+                         node_cards(call->api->options.node)->cards.count);
+        else
+                snprintf(why, sizeof(why), "%s asked for, %s %s%s%s",
+                         size_format(actions->wanted_bytes, wanted),
+                         size_format(actions->free_bytes, room),
+                         actions->answer == SESSIONS_NO_ROOM ? "free" : "at most",
+                         is_named ? " on " : "", is_named ? uuid : "");
         http_problem(call->exchange, 409,
                      actions->answer == SESSIONS_NO_ROOM ? "no-room" : "no-gpu",
-                     json_pack("{s:s, s:I, s:I, s:o, s:o}", "field", "memory", "free_bytes",
-                               (json_int_t)actions->free_bytes, "wanted_bytes",
+                     json_pack("{s:s, s:I, s:I, s:o, s:o}", "field", is_many ? "gpus" : "memory",
+                               "free_bytes", (json_int_t)actions->free_bytes, "wanted_bytes",
                                (json_int_t)actions->wanted_bytes, "gpu",
                                is_named ? json_string(uuid) : json_null(), "devices",
                                view_rooms(call->api)),
-                     "%s asked for, %s free%s%s%s%s", size_format(actions->wanted_bytes, wanted),
-                     size_format(actions->free_bytes, room), is_named ? " on " : "",
-                     is_named ? uuid : "", trouble[0] ? "; " : "", trouble);
+                     "%s%s%s", why, trouble[0] ? "; " : "", trouble);
 }
 
 static void refuse_time(struct api_call *call, const struct sessions_actions *actions)
@@ -114,7 +131,8 @@ static void refuse_field(struct api_call *call, const char *field)
                    why);
 }
 
-static void refuse_answer(struct api_call *call, const struct sessions_actions *actions)
+static void refuse_answer(struct api_call *call, const struct sessions_event *event,
+                          const struct sessions_actions *actions)
 {
         const struct refusal *usual = usual_refusal(actions->answer);
 
@@ -125,7 +143,7 @@ static void refuse_answer(struct api_call *call, const struct sessions_actions *
         switch (actions->answer) {
         case SESSIONS_NO_ROOM:
         case SESSIONS_NO_GPU:
-                refuse_room(call, actions);
+                refuse_room(call, event, actions);
                 break;
         case SESSIONS_NO_TIME:
                 refuse_time(call, actions);
@@ -160,7 +178,7 @@ static bool step(struct api_call *call, struct sessions_event *event, struct ses
         if (rc < 0)
                 api_refuse(call, 503, "unavailable", NULL, "%s", err.text);
         else if (ret->answer != SESSIONS_YES)
-                refuse_answer(call, ret);
+                refuse_answer(call, event, ret);
         return rc == 0 && ret->answer == SESSIONS_YES;
 }
 

@@ -132,6 +132,8 @@ int database_fail(sqlite3 *handle, const char *path, int result, struct error *e
         pid_t holder = code == -EBUSY ? files_holder(path) : 0;
         char by[32] = "";
 
+        if (code == -ENOSPC)
+                return fail(err, code, "%s: %s", path, advice(code));
         if (holder)
                 snprintf(by, sizeof(by), "pid %d: ", holder);
         return fail(err, code, "%s: %s (%s%s)", path, advice(code), by,

@@ -58,10 +58,13 @@ static struct {
 
 /* -- Config and token ------------------------------------------------------------------------- */
 
+/* A line a mistake; bare for whoever asked for nothing else. */
 static void print_report(const struct config_report *report)
 {
-        if (report->text[0])
-                fputs(report->text, stderr);
+        const char *prefix = self.options.must_check_config ? "" : "aliquotd: ";
+
+        for (const char *line = report->text, *end; (end = strchr(line, '\n')); line = end + 1)
+                fprintf(stderr, "%s%.*s\n", prefix, (int)(end - line), line);
 }
 
 static int read_token(struct token *ret, struct error *err)

@@ -347,3 +347,11 @@ def test_a_users_own_daemon_needs_no_root(sim):
     assert ask_as_nobody(daemon, "POST", "/v1/sessions", '{"memory":"1MiB","owner":1}')[0] == 503
     assert ask_as_nobody(daemon, "GET", "/v1/sessions")[1].count('"name"') == 1
     assert ask_as_nobody(daemon, "DELETE", "/v1/sessions/mine")[0] == 204
+
+
+def test_what_is_wrong_is_said_with_the_programs_name(sim):
+    daemon = Daemon(sim, "[daemon]\nlog = loud\nfoo = 1\n")
+    refused = sim.run(daemon.words(), ALIQUOT_SIM=None)
+    assert refused.rc == 2 and [line[:10] for line in refused.stderr.splitlines()] == ["aliquotd: "] * 2, refused
+    checked = sim.run(daemon.words("--check-config"), ALIQUOT_SIM=None)
+    assert checked.rc == 2 and checked.stderr.startswith(f"{daemon.config}:2: "), checked

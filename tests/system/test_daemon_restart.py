@@ -276,6 +276,8 @@ def test_a_full_disk_refuses_changes_and_loses_nothing(sim, tmp_path):
                 pass
         answers = [daemon.post("/v1/sessions", {"name": f"n{i}", "memory": "1MiB"}) for i in range(50)]
         refused = [answer for answer in answers if answer.status == 503]
+        for word in ("nothing was changed", "is full"):  # said, and said once
+            assert all(answer.json["detail"].count(word) == 1 for answer in refused), refused
         assert refused and refused[0].json["type"] == "/problems/unavailable", answers
         assert daemon.names() == daemon.folders() == sorted(
             ["kept"] + [f"n{i}" for i, answer in enumerate(answers) if answer.status == 201])
