@@ -325,6 +325,18 @@ int client_processes(const struct store *store, const char *name,
         return 0;
 }
 
+/* The daemon's own word for it is that of its API. */
+static int perform_on(struct call *call, const char *name, struct error *err)
+{
+        int rc = client_perform(call, err);
+
+        if (rc == -ESHUTDOWN)
+                return fail(err, rc,
+                            "session %s is ending; aliquot rm --force %s ends its programs at once",
+                            name, name);
+        return rc;
+}
+
 int client_change(const struct store *store, const struct client_session *seen,
                   const struct client_wish *wish, struct error *err)
 {
@@ -334,7 +346,7 @@ int client_change(const struct store *store, const struct client_session *seen,
                                          .version = seen->version };
         int rc = client_start_call(&call, err, "/v1/sessions/%s", seen->name);
 
-        return rc < 0 ? rc : client_perform(&call, err);
+        return rc < 0 ? rc : perform_on(&call, seen->name, err);
 }
 
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
@@ -345,7 +357,7 @@ int client_renew(const struct store *store, const char *name, const struct clien
 
         if (wish->has_ttl)
                 json_object_set_new(call.body, "ttl", ttl_of(wish));
-        return rc < 0 ? rc : client_perform(&call, err);
+        return rc < 0 ? rc : perform_on(&call, name, err);
 }
 
 int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err)
@@ -355,6 +367,6 @@ int client_remove(const struct store *store, const char *name, bool is_forced, s
                                    is_forced ? "?force=true" : "");
 
         if (rc == 0)
-                rc = client_perform(&call, err);
+                rc = perform_on(&call, name, err);
         return rc < 0 ? rc : call.status == 202;
 }

@@ -7,10 +7,10 @@
  *      client_events()                         one that goes on
  *
  * What the daemon refuses is an error with one line that names the field and says what is free:
- * -ENOENT no such session, -EEXIST the name is taken, -EBUSY in use, -ENOSPC no room, -ESTALE
- * changed by another meanwhile, -EACCES not ours, -EINVAL anything else of the request. CLIENT_AWAY
- * is no answer: a daemon that is there and silent, or that this build cannot speak with. Nothing is
- * then done without it.
+ * -ENOENT no such session, -EEXIST the name is taken, -EBUSY in use, -ESHUTDOWN ending, -ENOSPC no
+ * room, -ESTALE changed by another meanwhile, -EACCES not ours, -EINVAL anything else of the
+ * request. CLIENT_AWAY is no answer: a daemon that is there and silent, or that this build cannot
+ * speak with. Nothing is then done without it.
  *
  * client.c needs libcurl and jansson; client_none.c stands for it in a build without. One thread.
  */

@@ -195,6 +195,8 @@ static int code_of(const struct call *call)
         case 409:
                 if (strstr(type, "exists"))
                         return -EEXIST;
+                if (strstr(type, "ending"))
+                        return -ESHUTDOWN;
                 return strstr(type, "no-") || strstr(type, "full") ? -ENOSPC : -EBUSY;
         case 412:
                 return -ESTALE;

@@ -54,6 +54,22 @@ const struct argp argp_create = {
         .children = children,
 };
 
+static int fail_taken(const struct entrance *entrance, struct error *err)
+{
+        struct store_session session;
+        int rc = store_join(&entrance->store, entrance->name, false, &session, NULL);
+
+        if (rc == 0)
+                store_close(&session);
+        if (rc == -EBUSY)
+                return fail(err, -EEXIST,
+                            "session %s is ending and has its name until its programs have ended; "
+                            "aliquot rm --force %s ends them",
+                            entrance->name, entrance->name);
+        return fail(err, -EEXIST, "session %s exists already; aliquot set changes it",
+                    entrance->name);
+}
+
 int command_create(int argc, char **argv)
 {
         static struct creation creation = { .view.most = 1 };
@@ -74,8 +90,7 @@ int command_create(int argc, char **argv)
         if (rc == 0)
                 rc = enter_new(&creation.flags, request, &entrance, &err);
         if (rc == -EEXIST)
-                fail(&err, rc, "session %s exists already; aliquot set changes it",
-                     request->settings.session);
+                fail_taken(&entrance, &err);
         if (rc == 0 && creation.view.is_json)
                 rc = views_named(&entrance.store, entrance.name, true, &err);
         return rc < 0 ? command_fail("create", STATUS_NO, &err) : STATUS_YES;

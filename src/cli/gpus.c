@@ -248,7 +248,7 @@ int command_gpus(int argc, char **argv)
         if (view_choose(&gpus.view, &table, &err) < 0)
                 return command_fail("gpus", STATUS_WRONG, &err);
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
-            library_cards(&gpus.request.library, &gpus.request.cards, &err) < 0)
+            request_cards(&gpus.request, &err) < 0)
                 return command_fail("gpus", STATUS_NO, &err);
         if (options_find_store(&store, NULL) == 0 && names_read(&store, &names, NULL) == 0) {
                 for (size_t i = 0; i < names.count; i++)

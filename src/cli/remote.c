@@ -186,8 +186,9 @@ int remote_create(const struct store *store, const struct request_flags *flags,
         wish.share_count = wish.memory || rc < 0 ? 0 : shares_of(request, NULL, share);
         if (rc == 0)
                 rc = client_create(store, &wish, err);
-        if (rc == -EEXIST)
-                fail(err, rc, "session %s exists already; aliquot set changes it", name);
+        /* Then its GPUs are not those that we see. */
+        if (rc == -EINVAL && request->is_sim && strstr(err->text, "there is no GPU"))
+                wrap(err, "the daemon of %s has GPUs of its own, whatever --sim says", store->path);
         return rc;
 }
 

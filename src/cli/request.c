@@ -85,6 +85,9 @@ static void take_label(struct argp_state *state, const char *value)
 
         if (!equals || equals == value)
                 argp_error(state, "--label %s: expected KEY=VALUE", text_shown(value));
+        if (!text_is_plain(value))
+                argp_error(state, "--label %s: expected UTF-8 without control characters",
+                           text_shown(value));
         if (flags->label_count == REQUEST_LABELS)
                 argp_error(state, "--label %s: more than %u", text_shown(value), REQUEST_LABELS);
         flags->label[flags->label_count++] = value;
@@ -267,10 +270,22 @@ int request_open_driver(const struct request_flags *flags, struct request *reque
         return rc < 0 ? rc : library_load(&request->place, &request->library, err);
 }
 
+int request_cards(struct request *request, struct error *err)
+{
+        int rc = library_cards(&request->library, &request->cards, err);
+
+        if (rc == 0 || !request->is_sim)
+                return rc;
+        return fail(err, rc,
+                    "--sim=%s: the simulated GPU does not start, see above; expected such as "
+                    "gpus=2,memory=16GiB,model=h200",
+                    text_shown(getenv("ALIQUOT_SIM")));
+}
+
 static int read_cards(struct request *request, struct error *err)
 {
         struct doctor_api cuda;
-        int rc = library_cards(&request->library, &request->cards, err);
+        int rc = request_cards(request, err);
 
         if (rc == 0) {
                 request->has_cards = true;
@@ -283,11 +298,6 @@ static int read_cards(struct request *request, struct error *err)
                 request->gpus.count = -1;
                 return 0;
         }
-        if (request->is_sim)
-                return fail(err, rc,
-                            "--sim=%s: the simulated GPU does not start, see above; "
-                            "expected such as gpus=2,memory=16GiB,model=h200",
-                            text_shown(getenv("ALIQUOT_SIM")));
         return rc;
 }
 

@@ -68,6 +68,9 @@ int request_read(const struct request_flags *flags, bool flags_only, struct requ
 int request_open_driver(const struct request_flags *flags, struct request *request,
                         struct error *err);
 
+/* The cards of this machine; of a simulated GPU that does not start, what was expected. */
+int request_cards(struct request *request, struct error *err);
+
 /* The cards, the limits on them, the selection. */
 int request_resolve(struct request *request, struct error *err);
 

@@ -234,7 +234,8 @@ int store_join(const struct store *store, const char *name, bool writable,
         if (!store_is_current(&session)) {
                 store_close(&session);
                 return fail(err, -EBUSY,
-                            "session %s is being removed; wait, or finish it with aliquot rm",
+                            "session %s is being removed; wait, or finish it with aliquot rm "
+                            "(--force ends its programs)",
                             name);
         }
         *ret = session;

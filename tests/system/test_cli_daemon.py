@@ -146,6 +146,8 @@ def test_a_refusal_is_one_line_with_what_is_free(cli, daemon):
     assert cli("create", "c", "--memory", "200MiB", "--gpu", "any=2").rc == 0
     assert cli("create", "d", "--memory", "56MiB", "--gpu", "any").rc == 0
     assert [len(daemon.session(name)["devices"]) for name in "abcd"] == [2, 1, 2, 1]
+    result = cli("create", "e", "--memory", "1MiB", "--gpu", "any=3")
+    assert result.rc == 1 and "3 GPUs asked for, 2 here" in result.stderr, result
     result = cli("create", "e", "--memory", "0=1MiB,1=1MiB", "--gpu", "any")
     assert result.rc == 1 and "--gpu any" in result.stderr and "--memory SIZE" in result.stderr, result
 
@@ -181,6 +183,26 @@ def test_labels_are_kept_as_they_were_given(cli, daemon):
     assert cli("set", "s", "--label", "x=y", "--label", "bell=").rc == 0
     del given["bell"]
     assert daemon.session("s")["labels"] == {**given, "x": "y"}
+
+
+@pytest.mark.parametrize("label", ["a=x\ny", "a=\x1b[31mred", "a=\udcff\udcfe", "a\t=b"], ids=["line", "escape", "bytes", "key"])
+def test_labels_that_are_no_plain_text_are_refused(cli, daemon, label):
+    """And not left out without a word."""
+    result = cli("create", "s", "--memory", "1MiB", "--label", label)
+    assert result.rc == 2 and "--label a" in result.stderr and "UTF-8 without control characters" in result.stderr, result
+    assert daemon.names() == []
+
+
+def test_a_cap_and_a_guarantee_are_taken_back_by_none(cli, daemon):
+    assert cli("create", "s", "--memory", "64MiB", "--compute", "30", "--guarantee", "10").rc == 0
+    assert cli("set", "s", "--compute", "none", "--guarantee", "none").rc == 0
+    device, = [device for device in daemon.session("s")["devices"] if device["memory_bytes"] > 1][:1]
+    assert device["compute_percent"] in (None, 100) and not device["guarantee_percent"], device
+
+
+def test_a_simulated_gpu_that_the_daemon_does_not_have(cli, daemon):
+    result = cli("run", f"--sim=gpus=4,state={cli.sim.folder}/others", "--memory", "64MiB", "--", "true", sim=False)
+    assert result.rc == 125 and "has GPUs of its own, whatever --sim says" in result.stderr, result
 
 
 def test_events_as_they_happen(cli, daemon):
@@ -232,9 +254,12 @@ def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, 
     assert "state      ending, with deny-new\n" in cli("show", "s").stdout
     listed, = cli("ls", "--json").json
     assert listed["name"] == "s" and listed["processes"] == 1 and listed["used_bytes"] >= 64 * MIB
-    assert cli.run("--session", "s", "--", "true").rc == 125
-    result = cli("rm", "s")
-    assert result.rc == 1 and "--force" in result.stderr, result
+    refusals = [cli.run("--session", "s", "--", "true")] + [cli(*words) for words in (
+        ["rm", "s"], ["set", "s", "--memory", "128MiB"], ["renew", "s"], ["create", "s", "--memory", "1MiB"])]
+    assert [refused.rc for refused in refusals] == [125, 1, 1, 1, 1], refusals
+    for refused in refusals:  # what it says can be done
+        assert "rm" in refused.stderr and "--force" in refused.stderr and "force=" not in refused.stderr, refused
+        assert "aliquot set" not in refused.stderr.partition(": ")[2], refused
     daemon.kill()
     expect_away(cli("rm", "s", "--force"), "start aliquotd")
     daemon.start()

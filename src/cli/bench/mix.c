@@ -46,13 +46,13 @@ int mix_time(const char *text, uint64_t *ret_ns, struct error *err)
 static int read_part(const char *text, bool may_be_none, uint32_t *ret_ppm, struct error *err)
 {
         uint32_t micro_percent;
-        int rc = percent_parse(text, &micro_percent, err);
+        int rc = percent_parse(text, &micro_percent, NULL);
 
-        if (rc < 0)
-                return rc;
-        *ret_ppm = micro_percent / MICRO_PERCENT_PER_PPM;
-        if (*ret_ppm < 1000 && (*ret_ppm || !may_be_none))
-                return fail(err, -EINVAL, "expected 0.1 to 100 percent");
+        if (rc == 0)
+                *ret_ppm = micro_percent / MICRO_PERCENT_PER_PPM;
+        if (rc < 0 || (*ret_ppm < 1000 && (*ret_ppm || !may_be_none)))
+                return fail(err, -EINVAL, "expected %s0.1 to 100 percent",
+                            may_be_none ? "0, or " : "");
         return 0;
 }
 
@@ -200,7 +200,8 @@ int mix_add(struct mix *mix, const char *word, struct error *err)
         while (rc >= 0 && (item = strsep(&rest, ","))) {
                 rc = read_item(item, session, err);
                 if (rc > 0 && said & rc)
-                        rc = fail(err, -EINVAL, "says what another item has said");
+                        rc = fail(err, -EINVAL,
+                                  "another item has said that; a space begins the next session");
                 said |= rc;
                 if (rc < 0)
                         return wrap(err, strcmp(item, word) == 0 ? "%s" : "%s in %s",
