@@ -22,6 +22,7 @@ struct filter {
         const char *after;
         bool has_owner;
         uint64_t owner;
+        bool has_clamped, is_clamped;
         unsigned label_count;
         struct label label[LABELS_MOST];
 };
@@ -55,6 +56,11 @@ static bool read_filter(struct api_call *call, struct filter *ret)
                         ret->has_owner = true;
                         if (!api_whole(query.value, UINT32_MAX, &ret->owner))
                                 api_query_refuse(call, &query, "the number of a user");
+                } else if (strcmp(query.name, "clamped") == 0) {
+                        ret->has_clamped = true;
+                        ret->is_clamped = strcmp(query.value, "true") == 0;
+                        if (!ret->is_clamped && strcmp(query.value, "false") != 0)
+                                api_query_refuse(call, &query, "true or false");
                 } else if (strcmp(query.name, "label") == 0) {
                         if (!read_label(ret, (char *)(uintptr_t)query.value))
                                 api_query_refuse(call, &query, "key=value, eight at most");
@@ -83,12 +89,25 @@ static bool has_labels(const struct sessions_one *session, const struct filter *
         return is_so;
 }
 
+/* Of its memory, or of its time on any GPU. */
+static bool is_clamped(const struct node *node, const struct sessions_one *session)
+{
+        struct node_compute_clamp clamp;
+        bool is_so = node_is_clamped(node, session);
+
+        for (unsigned i = 0; !is_so && i < session->share_count; i++)
+                is_so = node_compute_clamp(node, session, i, &clamp);
+        return is_so;
+}
+
 static bool is_wanted(const struct api_call *call, const struct sessions_one *session,
                       const struct filter *filter)
 {
         return session->state != SESSIONS_FREE && api_may_see(call, session) &&
                strcmp(session->name, filter->after) > 0 &&
                (!filter->has_owner || session->owner_uid == filter->owner) &&
+               (!filter->has_clamped ||
+                is_clamped(call->api->options.node, session) == filter->is_clamped) &&
                has_labels(session, filter);
 }
 

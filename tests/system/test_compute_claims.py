@@ -121,6 +121,8 @@ def test_who_is_clamped_is_told_since_when_why_and_until_when(sim, lie, why):
         seen[:] = [company.daemon.session("s0")["devices"][0], company.metrics()]
         return seen[0]["compute_clamped"] and seen[1]["aliquot_compute_clamped"]
     wait_for(is_clamped)
+    listed = company.daemon.get("/v1/sessions?clamped=true").json["sessions"]
+    assert [session["name"] for session in listed] == ["s0"], listed
     observer.kill()
     device, metrics = seen
     clamp = device["compute_clamp"]

@@ -283,6 +283,10 @@ def test_a_clamped_session_gets_no_more_until_all_is_explained(watched, sim):
         cheat = go_around(sim, daemon, "a", 200 * MIB)
         assert event_of(daemon, "clamped")["session"] == "a"
         assert daemon.session("a")["clamped"] and gpu.code(f"alloc 2 {MIB}") == OUT_OF_MEMORY
+        daemon.create("b", "1MiB")
+        for is_clamped, names in (("true", ["a"]), ("false", ["b"])):
+            listed = daemon.get(f"/v1/sessions?clamped={is_clamped}").json["sessions"]
+            assert [session["name"] for session in listed] == names, listed
         # A change of its limits does not get it out; they are as they were changed to, afterwards.
         assert daemon.patch("/v1/sessions/a", {"memory": "600MiB"}).status == 200
         assert gpu.code(f"alloc 2 {MIB}") == OUT_OF_MEMORY
