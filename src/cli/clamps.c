@@ -54,15 +54,14 @@ void clamps_json(struct json_out *out, const struct client_share *share)
         json_out_close(out, '}');
 }
 
-static void add(const struct client_session *session, void *context)
+static int add(const struct client_session *session, void *context)
 {
-        if (clamps_has_any(session))
-                names_add(context, session->name);
+        return clamps_has_any(session) ? names_add(context, session->name) : 0;
 }
 
 bool clamps_list(const struct store *store, struct names *ret)
 {
-        const struct client_listener listener = { add, ret, PATIENCE_MS };
+        const struct client_listener listener = { add, ret, PATIENCE_MS, true };
 
         *ret = (struct names){ 0 };
         return presence_look(store) == PRESENCE_LISTENS && client_list(store, &listener, NULL) == 0;

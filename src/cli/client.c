@@ -116,7 +116,7 @@ static json_t *ttl_of(const struct client_wish *wish)
 
 static json_t *body_of(const struct client_session *seen, const struct client_wish *wish)
 {
-        json_t *body = json_object();
+        json_t *body = client_object();
 
         put(body, "name", wish->name);
         if (wish->memory || wish->share_count)
@@ -271,7 +271,8 @@ static int list_page(const struct store *store, const struct client_listener *li
         static struct client_session session;
         json_t *one;
         size_t at;
-        int rc = client_start_call(&call, err, "/v1/sessions?limit=1000%s%s",
+        int rc = client_start_call(&call, err, "/v1/sessions?limit=1000%s%s%s",
+                                   listener->is_clamped_only ? "&clamped=true" : "",
                                    after[0] ? "&after=" : "", after);
 
         if (rc == 0)
@@ -281,7 +282,9 @@ static int list_page(const struct store *store, const struct client_listener *li
         json_array_foreach(json_object_get(call.answer, "sessions"), at, one)
         {
                 read_session(one, &session);
-                listener->each(&session, listener->context);
+                rc = listener->each(&session, listener->context);
+                if (rc < 0)
+                        return fail(err, rc, "sessions: %s", strerror(-rc));
         }
         return text_put(after, PAGE_NAME_BYTES, err, "%s", client_text(call.answer, "next"));
 }
@@ -352,7 +355,9 @@ int client_change(const struct store *store, const struct client_session *seen,
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
                  struct error *err)
 {
-        scoped_call struct call call = { .store = store, .method = "POST", .body = json_object() };
+        scoped_call struct call call = { .store = store,
+                                         .method = "POST",
+                                         .body = client_object() };
         int rc = client_start_call(&call, err, "/v1/sessions/%s/renew", name);
 
         if (wish->has_ttl)

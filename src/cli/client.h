@@ -107,14 +107,15 @@ int client_create(const struct store *store, const struct client_wish *wish, str
 int client_show(const struct store *store, const char *name, struct client_session *ret,
                 struct error *err);
 
-/* Who is told of each session; `session` is borrowed for the call. */
+/* Who is told of each session; `session` is borrowed for the call. A negative answer ends it. */
 struct client_listener {
-        void (*each)(const struct client_session *session, void *context);
+        int (*each)(const struct client_session *session, void *context);
         void *context;
-        long patience_ms; /* for each answer of the daemon; 0: as for any other */
+        long patience_ms;     /* for each answer of the daemon; 0: as for any other */
+        bool is_clamped_only; /* of those alone whose memory or time is clamped */
 };
 
-/* Tells of every session that we may see, by name. */
+/* Tells of every session that we may see, by name. A negative answer is returned. */
 int client_list(const struct store *store, const struct client_listener *listener,
                 struct error *err);
 

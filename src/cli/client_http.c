@@ -29,6 +29,37 @@ int client_away(const struct store *store, const char *why, struct error *err)
                     store->path, why);
 }
 
+/* jansson leaves out what it has no memory for: a wish or an answer would lack it. */
+static bool lacks_memory;
+
+static void *allocate(size_t bytes)
+{
+        void *memory = malloc(bytes);
+
+        lacks_memory |= !memory;
+        return memory;
+}
+
+static int check_memory(struct error *err)
+{
+        bool is_so = lacks_memory;
+
+        lacks_memory = false;
+        return is_so ? fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+json_t *client_object(void)
+{
+        json_set_alloc_funcs(allocate, free);
+        return json_object();
+}
+
+static json_t *read_json(const char *text)
+{
+        json_set_alloc_funcs(allocate, free);
+        return json_loads(text, 0, NULL);
+}
+
 void client_end_call(struct call *call)
 {
         json_decref(call->body);
@@ -67,19 +98,29 @@ CURL *client_open_socket(const struct store *store, const char *url)
         return curl;
 }
 
-static struct curl_slist *headers_of(const struct call *call)
+static int add_header(struct curl_slist **headers, const char *header)
 {
-        struct curl_slist *headers = NULL;
+        struct curl_slist *longer = curl_slist_append(*headers, header);
+
+        if (!longer)
+                return -ENOMEM;
+        *headers = longer;
+        return 0;
+}
+
+static int add_headers(const struct call *call, struct curl_slist **headers)
+{
         char match[64];
+        int rc = 0;
 
         if (call->body)
-                headers = curl_slist_append(headers, "Content-Type: application/json");
-        if (call->version) {
+                rc = add_header(headers, "Content-Type: application/json");
+        if (rc == 0 && call->version) {
                 snprintf(match, sizeof(match), "If-Match: \"%llu\"",
                          (unsigned long long)call->version);
-                headers = curl_slist_append(headers, match);
+                rc = add_header(headers, match);
         }
-        return headers;
+        return rc;
 }
 
 void client_tell_waiting(const struct store *store, long most_ms)
@@ -122,13 +163,11 @@ static void set_patience(CURL *curl, const struct call *call, struct vigil *vigi
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 }
 
-static int end_call(struct call *call, struct error *err)
+static CURLcode send_call(struct call *call, const char *body, struct curl_slist *headers)
 {
-        struct vigil vigil;
-        scoped_free char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
-        struct curl_slist *headers = headers_of(call);
         CURL *curl = client_open_socket(call->store, call->url);
         CURLcode rc = CURLE_OUT_OF_MEMORY;
+        struct vigil vigil;
 
         if (curl) {
                 curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
@@ -142,7 +181,22 @@ static int end_call(struct call *call, struct error *err)
                 curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &call->status);
                 curl_easy_cleanup(curl);
         }
+        return rc;
+}
+
+static int end_call(struct call *call, struct error *err)
+{
+        scoped_free char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
+        struct curl_slist *headers = NULL;
+        CURLcode rc = CURLE_OUT_OF_MEMORY;
+
+        if (check_memory(err) < 0)
+                return -ENOMEM;
+        if (add_headers(call, &headers) == 0)
+                rc = send_call(call, body, headers);
         curl_slist_free_all(headers);
+        if (rc == CURLE_OUT_OF_MEMORY)
+                return fail(err, -ENOMEM, "out of memory");
         if (rc == CURLE_OPERATION_TIMEDOUT && strcmp(call->method, "GET") != 0)
                 return client_away(call->store, "it has not said whether it did that; it may yet",
                                    err);
@@ -231,7 +285,10 @@ int client_perform(struct call *call, struct error *err)
         if (rc < 0)
                 return rc;
         if (call->text)
-                call->answer = json_loads(call->text, 0, NULL);
+                call->answer = read_json(call->text);
+        rc = check_memory(err);
+        if (rc < 0)
+                return rc;
         if (call->status >= 200 && call->status < 300) {
                 if (call->status == 204 || json_is_object(call->answer) ||
                     json_is_array(call->answer))

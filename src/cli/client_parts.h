@@ -43,6 +43,9 @@ void client_end_call(struct call *call);
 
 #define scoped_call __attribute__((cleanup(client_end_call)))
 
+/* An empty one for a body: what then has no memory in it is an error of client_perform(). */
+json_t *client_object(void);
+
 /* A handle to the socket, whatever proxies the environment names. NULL: out of memory. */
 CURL *client_open_socket(const struct store *store, const char *url);
 

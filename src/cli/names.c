@@ -29,9 +29,9 @@ static int add(const char *name, void *context)
         return names_add(context, name);
 }
 
-static void add_told(const struct client_session *session, void *context)
+static int add_told(const struct client_session *session, void *context)
 {
-        names_add(context, session->name);
+        return names_add(context, session->name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -68,7 +68,7 @@ int names_read(const struct store *store, struct names *ret, struct error *err)
 
         if (rc < 0) {
                 names_free(&names);
-                return rc;
+                return rc == -ENOMEM ? fail(err, rc, "out of memory") : rc;
         }
         if (names.count)
                 qsort(names.at, names.count, sizeof(*names.at), by_name);

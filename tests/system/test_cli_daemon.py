@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+from itertools import count, takewhile
 
 import pytest
 
@@ -203,6 +204,66 @@ def test_a_cap_and_a_guarantee_are_taken_back_by_none(cli, daemon):
 def test_a_simulated_gpu_that_the_daemon_does_not_have(cli, daemon):
     result = cli("run", f"--sim=gpus=4,state={cli.sim.folder}/others", "--memory", "64MiB", "--", "true", sim=False)
     assert result.rc == 125 and "has GPUs of its own, whatever --sim says" in result.stderr, result
+
+
+NO_MEMORY = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int is_programs(const void *caller)
+{
+        Dl_info info;
+        const char *name = dladdr(caller, &info) ? strrchr(info.dli_fname, '/') : 0;
+        return name && !strcmp(name, "/aliquot");
+}
+static int is_over(const void *caller)
+{
+        static int asked;
+        if (!is_programs(caller) || asked++ != atoi(getenv("FAILING")))
+                return 0;
+        errno = ENOMEM;
+        return 1;
+}
+void *malloc(size_t bytes)
+{
+        static void *(*real)(size_t);
+        if (!real)
+                real = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+        return is_over(__builtin_return_address(0)) ? 0 : real(bytes);
+}
+void *reallocarray(void *at, size_t count, size_t bytes)
+{
+        return is_over(__builtin_return_address(0)) ? 0 : realloc(at, count * bytes);
+}
+"""
+
+
+@pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer has an allocator of its own")
+def test_without_memory_nothing_is_left_out(cli, daemon, compile_c):
+    """Of a wish, of an answer, of a list: the n-th piece of memory that the command asks for is not there. What it
+    then does is what was asked for, or an error."""
+    library = compile_c("nomemory.so", NO_MEMORY, "-shared", "-fPIC", "-ldl")
+    for i in range(70):  # more than fit the first piece of a list
+        daemon.create(f"s{i:02}", "1MiB", labels={"a": "b"})
+    whole = cli("ls", "-o", "session").stdout
+    for words in (["set", "s00", "--label", "n={}", "--weight", "1{:03}"], ["ls", "-o", "session"]):
+        failed = []
+        for nth in takewhile(lambda nth, failed=failed: nth < 30 + max(failed, default=30), count(1, 3)):
+            result = cli(*(word.format(nth) for word in words), LD_PRELOAD=library, FAILING=nth)
+            session = daemon.session("s00")
+            assert result.rc in (0, 1), result
+            failed += [nth] if result.rc else []
+            assert result.rc == 0 or "memory" in result.stderr, result
+            if words[0] == "ls":
+                assert result.rc or result.stdout == whole, result
+            else:
+                done = session["weight"], session["labels"].get("n", "0"), session["labels"]["a"]
+                assert done[0] in (100, 1000 + int(done[1])) and done[2] == "b", (nth, done)
+                assert done[0] == 1000 + nth or result.rc, (nth, result, done)
+        assert failed, words
 
 
 def test_events_as_they_happen(cli, daemon):

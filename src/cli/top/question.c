@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/top/question.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,7 @@ static void end(struct question *question)
         free(question);
 }
 
-/* Without memory for it a session is left out. */
-static void add(const struct client_session *session, void *context)
+static int add(const struct client_session *session, void *context)
 {
         struct question *question = context;
 
@@ -29,11 +29,12 @@ static void add(const struct client_session *session, void *context)
                 void *grown = reallocarray(question->session, room, sizeof(*question->session));
 
                 if (!grown)
-                        return;
+                        return -ENOMEM;
                 question->session = grown;
                 question->room = room;
         }
         question->session[question->count++] = *session;
+        return 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -46,7 +47,7 @@ static int by_name(const void *a, const void *b)
 static void *ask(void *context)
 {
         struct question *question = context;
-        const struct client_listener listener = { add, question, PATIENCE_MS };
+        const struct client_listener listener = { add, question, PATIENCE_MS, false };
         bool is_dropped;
 
         question->rc = client_list(&question->store, &listener, NULL);
