@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/presence.h"
+#include "settings/settings.h"
 
 #define SYSTEM_FOLDER "/run/aliquot"
 

@@ -8,7 +8,7 @@
 
 #include "common/units.h"
 #include "daemon/api_parts.h"
-#include "settings/settings.h"
+#include "settings/resolve.h"
 
 struct reading {
         struct api_call *call;

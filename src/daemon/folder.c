@@ -14,6 +14,7 @@
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/victim.h"
+#include "settings/settings.h"
 #include "store/liveness.h"
 
 #define OTHERS_GO_THROUGH 0711

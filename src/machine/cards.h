@@ -18,7 +18,7 @@
 
 #include "common/error.h"
 #include "common/uuid.h"
-#include "settings/settings.h"
+#include "settings/resolve.h"
 
 struct card {
         uint8_t uuid[16];

@@ -2,13 +2,14 @@
 /*
  * From what was said to what it means on this machine, and to the text that equal wishes share.
  */
-#include "settings/settings.h"
+#include "settings/resolve.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "common/text.h"
 #include "common/uuid.h"
+#include "settings/settings.h"
 
 void settings_spell(const struct settings_rules *rules, struct text *text)
 {

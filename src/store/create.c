@@ -17,6 +17,7 @@
 #include "common/random.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "settings/settings.h"
 #include "store/folder.h"
 
 static int copy_text(char *ret, size_t bytes, const char *text, const char *what, struct error *err)

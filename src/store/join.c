@@ -15,6 +15,7 @@
 #include "common/reserve.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "settings/settings.h"
 #include "store/folder.h"
 
 /* One of the two files. */

@@ -21,6 +21,7 @@
 #include "common/atomic.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "settings/settings.h"
 #include "store/folder.h"
 #include "store/liveness.h"
 

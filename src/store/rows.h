@@ -7,7 +7,7 @@
 
 #include "common/atomic.h"
 #include "proto/page.h"
-#include "settings/settings.h"
+#include "settings/resolve.h"
 
 /* NULL: the GPU has no row. */
 struct limits_device *rows_find(struct limits_page *page, const uint64_t uuid[2]);

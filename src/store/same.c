@@ -8,6 +8,7 @@
 #include "common/atomic.h"
 #include "common/text.h"
 #include "common/uuid.h"
+#include "settings/settings.h"
 #include "store/rows.h"
 #include "store/store.h"
 

@@ -22,7 +22,7 @@
 
 #include "common/error.h"
 #include "proto/page.h"
-#include "settings/settings.h"
+#include "settings/resolve.h"
 
 #define STORE_PATH_BYTES 1024u
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "settings/resolve.h"
 #include "settings/settings.h"
 
 #define VARIABLES 16

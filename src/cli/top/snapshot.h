@@ -17,7 +17,7 @@
 #include "common/uuid.h"
 #include "machine/gauges.h"
 #include "proto/page.h"
-#include "settings/settings.h"
+#include "settings/resolve.h"
 #include "store/usage.h"
 
 struct snapshot_process {

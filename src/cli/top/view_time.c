@@ -8,6 +8,7 @@
 
 #include "common/text.h"
 #include "common/units.h"
+#include "settings/settings.h"
 
 #define PERCENT_BYTES 32
 #define PPM_A_PERMILLE 1000u

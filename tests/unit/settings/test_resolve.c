@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "settings/resolve.h"
 #include "settings/settings.h"
 
 /* Last: it defines fail(). */
