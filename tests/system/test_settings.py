@@ -290,7 +290,7 @@ def test_joining_with_other_limits_is_refused(hold, sim):
     expect_limited(GIB, hold, ALIQUOT_SESSION="s", ALIQUOT_MEMORY="1GiB")
     expect_limited(GIB, hold, ALIQUOT_SESSION="s")
     expect_refused(hold(ALIQUOT_SESSION="s", ALIQUOT_MEMORY="2GiB"), "other limits",
-                   "memory=1073741824", "memory=2147483648", "aliquot set")
+                   "memory=1GiB,", "memory=2GiB;", "aliquot set")
     assert sessions(sim) == ["s"]
 
 
