@@ -21,6 +21,7 @@
 
 /* The kernel's struct and glibc's are one on 64-bit machines. */
 HIDDEN int fstat64(int fd, struct stat64 *ret);
+HIDDEN int fstatat64(int folder, const char *path, struct stat64 *ret, int flags);
 HIDDEN int stat64(const char *path, struct stat64 *ret);
 HIDDEN int fcntl64(int fd, int command, ...);
 
@@ -29,9 +30,14 @@ int fstat64(int fd, struct stat64 *ret)
         return (int)syscall(SYS_fstat, fd, ret);
 }
 
+int fstatat64(int folder, const char *path, struct stat64 *ret, int flags)
+{
+        return (int)syscall(SYS_newfstatat, folder, path, ret, flags);
+}
+
 int stat64(const char *path, struct stat64 *ret)
 {
-        return (int)syscall(SYS_newfstatat, AT_FDCWD, path, ret, 0);
+        return fstatat64(AT_FDCWD, path, ret, 0);
 }
 
 int fcntl64(int fd, int command, ...)
