@@ -14,6 +14,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "common/text.h"
+#include "settings/settings.h"
 
 struct following {
         struct view view;

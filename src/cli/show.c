@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "cli/views.h"
+#include "settings/settings.h"
 
 const struct argp argp_show = {
         .parser = view_list_parse,
