@@ -85,6 +85,7 @@ static void test_changing_caps_live(void **state)
         assert_int_equal(tenant.limits->device[1].cap_ppm, 300000);
 
         change.device[0] = capped.device[1];
+        change.device[0].limit_bytes = 1 * GIB; /* not asked for */
         change.device[0].is_named = false;
         change.device[0].is_cap_named = true;
         change.device[0].cap_ppm = 500000;
@@ -93,6 +94,12 @@ static void test_changing_caps_live(void **state)
         assert_int_equal(tenant.limits->device[1].cap_ppm, 500000);
         assert_int_equal(tenant.limits->device[1].limit_bytes, 8 * GIB);
         assert_int_equal(store_check_same(&owner, &request, &err), 0); /* its own words */
+        change.device[0].is_named = true;
+        change.device[0].limit_bytes = 8 * GIB;
+        change.device[0].is_cap_named = false;
+        change.device[0].cap_ppm = 1; /* not asked for */
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        assert_int_equal(tenant.limits->device[1].cap_ppm, 500000);
         request.created_as = "other words";
         assert_int_equal(store_check_same(&owner, &request, &err), -EEXIST);
         assert_non_null(strstr(err.text, ";compute=30%,GPU-"));
@@ -229,6 +236,18 @@ static void test_no_row_keeps_a_default_that_is_over(void **state)
         }
 }
 
+/* A default of nothing is none that anybody asked for: no GPU is given it. */
+static void test_a_page_whose_default_is_nothing_is_refused(void **state)
+{
+        struct store_session owner;
+
+        make("nothing");
+        assert_int_equal(store_join(&store, "nothing", true, &owner, NULL), 0);
+        owner.limits->default_limit_bytes = 0;
+        assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), -EPROTO);
+        store_close(&owner);
+}
+
 /* A claimer that died between its two writes: whoever comes next finishes. */
 static void test_a_row_without_its_limit(void **state)
 {
@@ -311,6 +330,7 @@ int main(void)
                 story(test_changing_caps_live),
                 story(test_rows_for_gpus_that_show_up),
                 story(test_no_row_keeps_a_default_that_is_over),
+                story(test_a_page_whose_default_is_nothing_is_refused),
                 story(test_a_row_without_its_limit),
                 story(test_a_claim_that_a_change_overtook_comes_to_nothing),
                 story(test_a_gpu_without_a_cap_follows_the_default),

@@ -48,6 +48,29 @@ static void test_removing(void **state)
         store_close(&session);
 }
 
+/* In any slot, and who is about to take one or to finish for a dead one. */
+static void test_whoever_lives_in_it_is_seen(void **state)
+{
+        static const uint64_t bytes[] = { PAGE_LOCK_LIVE(1), PAGE_LOCK_LIVE(PAGE_SLOTS - 1),
+                                          PAGE_LOCK_RECOVER(0), PAGE_LOCK_RECOVER(PAGE_SLOTS - 1) };
+        struct liveness_file file = { .path = path_of("used", "slots") };
+        struct store_session session;
+
+        make("used");
+        assert_int_equal(store_join(&store, "used", false, &session, NULL), 0);
+        file.device = session.slots_file.device;
+        file.inode = session.slots_file.inode;
+        for (unsigned i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+                void *pin;
+
+                assert_int_equal(liveness_lock(&file, bytes[i], &pin), 0);
+                assert_int_equal(store_is_live(&session, NULL), 1);
+                liveness_unlock(pin);
+        }
+        assert_int_equal(store_is_live(&session, NULL), 0);
+        store_close(&session);
+}
+
 /* What lies in a broken session's folder goes with it; what a link in it names stays. */
 static void test_removing_what_is_broken(void **state)
 {
@@ -112,6 +135,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 story(test_removing),
+                story(test_whoever_lives_in_it_is_seen),
                 story(test_removing_what_is_broken),
                 story(test_a_removal_that_was_not_finished),
                 story(test_removers_take_turns),

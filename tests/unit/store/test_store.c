@@ -163,6 +163,22 @@ static int count_names(const char *name, void *context)
         return 0;
 }
 
+static int count_and_refuse(const char *name, void *context)
+{
+        count_names(name, context);
+        return -ECANCELED;
+}
+
+static void test_a_listing_ends_where_its_listener_says(void **state)
+{
+        unsigned count = 0;
+
+        make("a");
+        make("b");
+        assert_int_equal(store_list(&store, count_and_refuse, &count, NULL), -ECANCELED);
+        assert_int_equal(count, 1);
+}
+
 /* A maker that dies on the way leaves no session. */
 static void test_half_a_session_is_none(void **state)
 {
@@ -248,6 +264,7 @@ int main(void)
                 story(test_what_was_made_is_what_is_found),
                 story(test_umask_has_no_say),
                 story(test_two_creators_race),
+                story(test_a_listing_ends_where_its_listener_says),
                 story(test_half_a_session_is_none),
                 story(test_fresh_names_differ),
                 story(test_same_and_other_limits),

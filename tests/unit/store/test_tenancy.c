@@ -74,6 +74,38 @@ static void test_a_daemon_finds_its_own_sessions_only(void **state)
         assert_int_equal(store_join_owned(&store, "none", &session, NULL), -ENOENT);
 }
 
+/* What it may use was decided when it was made. */
+static void test_a_daemons_session_takes_in_no_further_gpu(void **state)
+{
+        const struct store_tenancy own = { .id = { 1, 2 }, .uid = geteuid() };
+        struct store_session session;
+
+        make_owned("owned", &own);
+        assert_int_equal(store_join_owned(&store, "owned", &session, NULL), 0);
+        assert_int_equal(store_claim_row(&session, two_gpus.device[1].uuid, 16 * GIB, NULL), 1);
+        assert_int_equal(store_claim_row(&session, (uint8_t[16]){ 9 }, 16 * GIB, NULL), -EPERM);
+        assert_int_equal(session.limits->device[2].limit_bytes, 0);
+        store_close(&session);
+}
+
+static void test_nobody_joins_by_descriptors_what_is_being_removed(void **state)
+{
+        struct store_session owner, tenant;
+        int limits, slots;
+
+        make("going");
+        assert_int_equal(store_join(&store, "going", true, &owner, NULL), 0);
+        limits = open(path_of("going", "limits"), O_RDONLY);
+        slots = open(path_of("going", "slots"), O_RDWR);
+        assert_int_equal(store_join_pages(limits, slots, "going", &tenant, NULL), 0);
+        store_close(&tenant);
+        owner.limits->removed = 1;
+        assert_int_equal(store_join_pages(limits, slots, "going", &tenant, NULL), -EBUSY);
+        close(limits);
+        close(slots);
+        store_close(&owner);
+}
+
 static void test_a_tenant_joins_and_cannot_change(void **state)
 {
         need_root();
@@ -163,6 +195,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 story(test_a_daemon_finds_its_own_sessions_only),
+                story(test_a_daemons_session_takes_in_no_further_gpu),
+                story(test_nobody_joins_by_descriptors_what_is_being_removed),
                 story(test_a_tenant_joins_and_cannot_change),
                 story(test_without_access_lists_the_socket_is_left_to_go_in_by),
                 story(test_slots_cut_short_harm_nobody_else),
