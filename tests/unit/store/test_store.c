@@ -9,6 +9,8 @@
 
 #include "fixture.h"
 
+#include "settings/settings.h"
+
 #define CREATORS 24
 #define ROUNDS 20
 
