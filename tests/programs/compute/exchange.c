@@ -17,7 +17,7 @@
 #include "abi/cuda.h"
 #include "common/atomic.h"
 #include "common/clock.h"
-#include "simtime.h"
+#include "spin.h"
 #include "watch.h"
 
 #define OVER UINT32_MAX
@@ -77,27 +77,18 @@ static void wait_for_other(uint32_t steps)
 
 int main(int argc, char **argv)
 {
-        void *params[] = { &asked.ns };
+        struct spinner spinner;
         uint64_t begin_ns;
         uint32_t steps = 0;
-        CUcontext context;
-        CUfunction spin;
-        CUmodule module;
-        CUstream stream;
 
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
         meet();
-        OK(cuInit(0));
-        simtime_follow();
-        OK(cuCtxCreate_v2(&context, 0, 0));
-        OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&spin, module, "spin_ns"));
-        OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        spinner = spinner_begin();
         begin_ns = clock_now_ns();
         while ((double)(clock_now_ns() - begin_ns) < asked.seconds * 1e9) {
-                OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
-                OK(cuStreamSynchronize(stream));
+                spin_launch(spinner.spin, spinner.stream, asked.ns);
+                OK(cuStreamSynchronize(spinner.stream));
                 say(++steps);
                 wait_for_other(steps);
         }

@@ -32,6 +32,7 @@
 #include "load/kinds.h"
 #include "proto/page.h"
 #include "simtime.h"
+#include "spin.h"
 #include "watch.h"
 
 #define MS_NS UINT64_C(1000000)
@@ -105,15 +106,12 @@ static kinds_launch *find_kind(void)
 static void prepare(void)
 {
         CUcontext context;
-        CUmodule module;
 
         OK(cuInit(0));
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuDeviceGetUuid(&uuid, 0));
-        OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&working.function, module, "spin_ns"));
-        OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&other_spin, module, "spin_ns"));
+        working.function = spin_find();
+        other_spin = spin_find();
         OK(kinds_prepare(&working, find_kind() == launch_mixed ? "graph" : asked.kind));
         copies_prepare(&working, asked.kind);
         if (asked.cap_ppm)

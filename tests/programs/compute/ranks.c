@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "proto/page.h"
+#include "spin.h"
 #include "watch.h"
 
 #define RANKS 2
@@ -36,15 +37,14 @@ struct rank {
 
 static void prepare(struct rank *rank, const char *kernels)
 {
-        CUmodule builtin, module;
+        CUmodule module;
         CUcontext context;
         CUdevice device;
 
         OK(cuInit(0));
         OK(cuDeviceGet(&device, rank->number));
         OK(cuCtxCreate_v2(&context, 0, device));
-        OK(cuModuleLoadData(&builtin, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&rank->work, builtin, "spin_ns"));
+        rank->work = spin_find();
         OK(cuModuleLoad(&module, kernels));
         OK(cuModuleGetFunction(&rank->arrive, module, "produce"));
         OK(cuModuleGetFunction(&rank->wait, module, "spin_until"));

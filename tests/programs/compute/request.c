@@ -14,7 +14,7 @@
 
 #include "abi/cuda.h"
 #include "common/clock.h"
-#include "simtime.h"
+#include "spin.h"
 #include "watch.h"
 
 #define MOST 100000
@@ -50,35 +50,26 @@ static uint64_t by_lot(uint64_t below)
         return x % below;
 }
 
-static uint64_t answer(CUfunction spin, CUstream stream)
+static uint64_t answer(const struct spinner *spinner)
 {
         uint64_t begun_ns = clock_now_ns();
-        void *params[] = { &asked.ns };
 
         for (uint64_t i = 0; i < asked.kernels; i++)
-                OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
-        OK(cuStreamSynchronize(stream));
+                spin_launch(spinner->spin, spinner->stream, asked.ns);
+        OK(cuStreamSynchronize(spinner->stream));
         return clock_now_ns() - begun_ns;
 }
 
 int main(int argc, char **argv)
 {
-        CUcontext context;
-        CUfunction spin;
-        CUmodule module;
-        CUstream stream;
+        struct spinner spinner;
 
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
-        OK(cuInit(0));
-        simtime_follow();
-        OK(cuCtxCreate_v2(&context, 0, 0));
-        OK(cuModuleLoadData(&module, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&spin, module, "spin_ns"));
-        OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        spinner = spinner_begin();
         printf("{\"took_ns\": [");
         for (uint64_t i = 0; i < asked.count; i++) {
-                printf("%s%llu", i ? ", " : "", (unsigned long long)answer(spin, stream));
+                printf("%s%llu", i ? ", " : "", (unsigned long long)answer(&spinner));
                 clock_sleep_ns(asked.pause / 2 + by_lot(asked.pause + 1));
         }
         printf("]}\n");

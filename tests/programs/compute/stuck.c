@@ -22,6 +22,7 @@
 
 #include "common/atomic.h"
 #include "proto/page.h"
+#include "spin.h"
 #include "watch.h"
 
 #define COUNT 40
@@ -42,20 +43,17 @@ static void launch(CUfunction function, CUstream stream, void **params)
 
 static void launch_work(CUstream stream)
 {
-        void *params[] = { &kernel_ns };
-
-        launch(spin_ns, stream, params);
+        spin_launch(spin_ns, stream, kernel_ns);
 }
 
 static void prepare(const char *kernels, uint32_t cap_ppm)
 {
-        CUmodule builtin, module;
+        CUmodule module;
 
         OK(cuInit(0));
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuDeviceGetUuid(&uuid, 0));
-        OK(cuModuleLoadData(&builtin, "aliquot-sim builtin"));
-        OK(cuModuleGetFunction(&spin_ns, builtin, "spin_ns"));
+        spin_ns = spin_find();
         OK(cuModuleLoad(&module, kernels));
         OK(cuModuleGetFunction(&spin_until, module, "spin_until"));
         OK(cuModuleGetFunction(&produce, module, "produce"));
