@@ -79,9 +79,10 @@
 #define SCHED_LENDS_NS (4 * SCHED_MS)     /* a drain is held up by slices of others, no longer */
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
-#define SCHED_WAKE_MOST_NS (100 * SCHED_US) /* so much earlier a gate opens, at most */
-#define SCHED_LATE_MOST_NS (20 * SCHED_MS)  /* who wakes up late is expected so late, at most */
-#define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS) /* the clock ends a drain so much later, at most */
+#define SCHED_WAKE_MOST_NS (100 * SCHED_US)  /* so much earlier a gate opens, at most, ... */
+#define SCHED_WAKE_EARLY_NS (200 * SCHED_US) /* ... or by all that waking up takes but this */
+#define SCHED_LATE_MOST_NS (20 * SCHED_MS)   /* who wakes up late is expected so late, at most */
+#define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS)  /* the clock ends a drain so much later, at most */
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
 /* In the order of rank; the numbers of sessions_one.priority. */
@@ -123,6 +124,7 @@ struct sched_member {
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
         bool is_cut;       /* its turn was taken from it: it wanted more when it closed */
+        bool is_asleep;    /* nothing of it was left when it opened: it wakes up to launch */
         bool is_after;     /* it opened when the device was no longer at anybody else's work */
         bool is_over;      /* its drain ended by the clock, and it has told nothing since */
         bool is_lending;   /* draining: it has said what is left of it, and others hold it up */
@@ -144,10 +146,10 @@ struct sched_member {
         int64_t untold_ns;  /* on the device, not yet told as busy: so much can still be */
         int64_t silent_ns;  /* on the device since anything was told */
         int64_t late_ns;    /* untold when its drain ended by the clock, and the time since */
-        int64_t shared_ns;  /* on the device since it opened, beside others */
-        int64_t left_ns;    /* draining: that the device has still to do for it */
-        int64_t lends_ns;   /* and while others are there, so long it may wait for them */
-        uint64_t vtime;     /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
+        int64_t shared_ns; /* on the device since it opened, beside others; less when alone again */
+        int64_t left_ns;   /* draining: that the device has still to do for it */
+        int64_t lends_ns;  /* and while others are there, so long it may wait for them */
+        uint64_t vtime;    /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
         /* For who shows them: since it was added. */
         int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
@@ -185,6 +187,9 @@ struct sched {
         struct sched_device device[SCHED_DEVICES];
         struct sched_member member[SCHED_MEMBERS];
         int64_t now_ns; /* the latest time it was told */
+        /* The caller's to set: it cannot look again within twice that, so what is due within it is
+           due now. 0: it can. */
+        int64_t coarse_ns;
 };
 
 enum sched_event_type {

@@ -207,6 +207,12 @@ static void wait_count(struct sched_member *member, int64_t ns)
                 member->throttled_ns += ns;
 }
 
+/* What it has told of its work since is true again. */
+static void shared_add(struct sched_member *member, int64_t ns)
+{
+        member->shared_ns = least_of(most_of(member->shared_ns + ns, 0), SCHED_LENDS_NS);
+}
+
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
 {
         struct sched_device *here = &sched->device[device];
@@ -228,8 +234,8 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
                         charge(sched, member, held_ns(&overlap, member, nth++));
-                if (on > 1 && is_on(member))
-                        member->shared_ns = least_of(member->shared_ns + ns, NS_MOST);
+                if (is_on(member))
+                        shared_add(member, on > 1 ? ns : -ns);
                 /* In FREE one may work before anybody has noticed that it wants to. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
                         untold_add(member, usable_ns(&overlap, member));

@@ -98,11 +98,20 @@ void turn_close(struct step *step, unsigned member)
 
 /* -- Opening ---------------------------------------------------------------------------------- */
 
+/* By so much its gate opens before what runs is done. Who wakes up very late may come sooner for
+ * once, which costs some time slices; always to come too late would cost more. */
+static int64_t early_ns(const struct sched_member *next)
+{
+        int64_t sure_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS);
+
+        return most_of(sure_ns, next->wake_ns - SCHED_WAKE_EARLY_NS);
+}
+
 /* When `next` need not wait for `other` any more, which is on the device. */
 static int64_t past_ns(const struct sched *sched, unsigned place, const struct sched_member *next)
 {
         const struct sched_member *other = &sched->member[place];
-        int64_t wake_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS), end_ns;
+        int64_t end_ns;
 
         if (is_open(other))
                 return SCHED_NEVER;
@@ -111,7 +120,7 @@ static int64_t past_ns(const struct sched *sched, unsigned place, const struct s
         if (next->terms.class == SCHED_CLASS_RT)
                 return 0;
         end_ns = other->terms.is_clamped ? other->empty_ns : sched_drain_ns(sched, (uint16_t)place);
-        return least_of(end_ns == SCHED_NEVER ? SCHED_NEVER : end_ns - wake_ns,
+        return least_of(end_ns == SCHED_NEVER ? SCHED_NEVER : end_ns - early_ns(next),
                         time_after(other->close_ns, SCHED_PATIENCE_NS));
 }
 
@@ -141,6 +150,7 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
         if (!is_open(member)) {
                 member->open_ns = step->now_ns;
                 member->is_begun = false;
+                member->is_asleep = !member->is_draining;
                 member->is_after = drain_meet(step, i);
                 member->shared_ns = 0;
                 member->leases++;
@@ -367,7 +377,7 @@ static void turn_pass(struct step *step, unsigned device, unsigned holder)
         if (pick.member == NOBODY)
                 return;
         at_ns = may_open_ns(sched, pick.member);
-        if (at_ns > step->now_ns) {
+        if (at_ns > time_after(step->now_ns, sched->coarse_ns)) {
                 due_at(&sched->device[device], step, at_ns);
                 return;
         }

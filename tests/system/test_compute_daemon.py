@@ -18,8 +18,8 @@ POINT = 0.01
 @pytest.fixture
 def node(sim, build):
     """Sessions of a daemon with these terms (a number is a cap), a program in each that wants the whole GPU."""
-    def node_run(terms, loads, seconds=3):
-        sim.configure(clock="virtual", begin_with=len(terms), memory="1GiB")
+    def node_run(terms, loads, seconds=3, **settings):
+        sim.configure(clock="virtual", begin_with=len(terms), memory="1GiB", **settings)
         daemon = Daemon(sim).start()
         for at, term in enumerate(terms):
             body = {"name": f"s{at}", "memory": "128MiB"}
@@ -70,6 +70,14 @@ def test_sessions_without_caps_have_the_device_in_turns(node, ns):
     told = node(({}, {}), [("kernel", ns)] * 2)
     assert all(abs(one["own"] - 0.5) < POINT for one in told), told
     assert sum(one["own"] for one in told) > 0.985, told
+
+
+@pytest.mark.parametrize("ns", (20 * US, 200 * US, MS))
+def test_sessions_whose_threads_wake_up_late_have_nearly_all_of_it(node, ns):
+    """A millisecond, the daemon too: who is next is let in by so much before what runs is done."""
+    told = node(({}, {}), [("kernel", ns)] * 2, seconds=4, wake="1ms")
+    assert all(abs(one["own"] - 0.5) < 0.04 for one in told), told
+    assert sum(one["own"] for one in told) > 0.94, told
 
 
 @pytest.mark.parametrize("kind", ("kernel", "sync", "step", "streams", "graph"))

@@ -11,6 +11,9 @@
 #define BEAT_EARLY_NS UINT64_C(25000000)
 /* Who sees its lease end says so within this. */
 #define SAYS_NS INT64_C(500000)
+/* Less is what waking up takes. */
+#define LATE_LEAST_NS UINT64_C(200000)
+#define LATE_MOST_NS UINT64_C(5000000)
 
 static int device_of(struct members *self, const uint8_t uuid[16])
 {
@@ -207,6 +210,22 @@ static uint64_t sooner(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
+void members_note_late(struct members *self, uint64_t late_ns)
+{
+        uint64_t most_ns = late_ns < LATE_MOST_NS ? late_ns : LATE_MOST_NS;
+
+        if (most_ns < self->late_ns)
+                self->late_ns = most_ns;
+        else
+                self->late_ns += (most_ns - self->late_ns) / 8;
+        self->sched.coarse_ns = (int64_t)members_late_ns(self) / 2;
+}
+
+uint64_t members_late_ns(const struct members *self)
+{
+        return self->late_ns < LATE_LEAST_NS ? 0 : self->late_ns;
+}
+
 /* Who has a lease sees itself that it is over and says so, mostly. Beside rt that is not left to
  * it, nor in a gang, where one may wait for the other. */
 static uint64_t device_due_ns(const struct members *self, unsigned device)
@@ -221,7 +240,8 @@ static uint64_t device_due_ns(const struct members *self, unsigned device)
         if (at != NO_MEMBER && self->sched.member[at].end_ns == due_ns &&
             self->sched.member[at].terms.class != SCHED_CLASS_RT &&
             self->sched.member[at].terms.gang == 0 &&
-            self->sched.member[at].told_target_ns == SCHED_TARGET_LEASED_NS)
+            self->sched.member[at].told_target_ns == SCHED_TARGET_LEASED_NS &&
+            members_late_ns(self) == 0)
                 due_ns += SAYS_NS;
         return (uint64_t)due_ns;
 }

@@ -59,8 +59,9 @@ struct members {
         struct seated seated[SESSIONS_MOST];
         uint8_t id[SESSIONS_MOST][16]; /* of who was last there: apart, so that one is found soon */
         struct member member[SCHED_MEMBERS];
-        uint64_t now_ns; /* the last that was told */
-        bool has_closed; /* some gate, since this was cleared: its session may have more to say */
+        uint64_t now_ns;  /* the last that was told */
+        uint64_t late_ns; /* how late the thread wakes up, the least of late */
+        bool has_closed;  /* some gate, since this was cleared: its session may have more to say */
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
         bool is_shared[SCHED_DEVICES];  /* a member of it is */
@@ -81,6 +82,11 @@ void members_tick(struct members *self, uint64_t now_ns);
 
 /* When to look again although nobody says anything. `ret_is_busy`: somebody is watched. */
 uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy);
+
+/* The thread woke up so much later than it wanted to; and so much earlier it has to want to. 0
+ * where that is what waking up takes. */
+void members_note_late(struct members *self, uint64_t late_ns);
+uint64_t members_late_ns(const struct members *self);
 
 /* Its processes may ring: not while all of them are known to wait for turns. */
 bool members_may_ring(const struct members *self, const struct seated *seated);

@@ -55,6 +55,14 @@ static void hear_all(struct members *members)
         }
 }
 
+/* Whose wake-ups are late goes to sleep for less. */
+static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, uint64_t now_ns)
+{
+        uint64_t late_ns = members_late_ns(members);
+
+        return due_ns > now_ns + late_ns ? due_ns - late_ns : due_ns;
+}
+
 /* Whose gate was closed is heard once more: it may have said by now when it will be done. */
 static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_busy)
 {
@@ -75,7 +83,15 @@ static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_b
         }
         add_bells(members, true, bells);
         add_bells(members, false, bells);
-        return members_due_ns(members, now_ns, ret_is_busy);
+        return sleep_until_ns(members, members_due_ns(members, now_ns, ret_is_busy), now_ns);
+}
+
+static void note_late(struct members *members, uint64_t until_ns)
+{
+        uint64_t now_ns = clock_now_ns();
+
+        if (now_ns >= until_ns)
+                members_note_late(members, now_ns - until_ns);
 }
 
 static void *run(void *argument)
@@ -92,6 +108,7 @@ static void *run(void *argument)
                 pthread_mutex_unlock(&self->lock);
                 bells_wait(&bells, due_ns, is_busy ? LOOK_NS : REST_NS);
                 pthread_mutex_lock(&self->lock);
+                note_late(&self->members, due_ns);
         }
         pthread_mutex_unlock(&self->lock);
         clock_leave();

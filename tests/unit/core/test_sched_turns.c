@@ -108,6 +108,39 @@ static void its_gate_opens_a_wake_up_before_that_if_the_end_is_known(void **stat
 }
 
 /* Until it has woken up to say what is left, a drain is taken for its own. */
+/* Who is always late is let in early by nearly as much. */
+static void who_wakes_up_late_is_let_in_long_before(void **state)
+{
+        play_sched("prompt b\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "drained a\n"
+                   "  open b until 4ms\n"
+                   "to 3900us\n"
+                   "began b 0us\n"
+                   "to 14ms\n"
+                   "  4ms: close b\n"
+                   "  then open a until 14ms\n"
+                   "  14ms: close a\n"
+                   "drained a\n"
+                   "  open b until 24ms\n"
+                   "to 22ms\n"
+                   "began b 0us\n"
+                   "to 34ms\n"
+                   "  24ms: close b\n"
+                   "  then open a until 34ms\n"
+                   "  34ms: close a\n"
+                   "residual a 3ms\n"
+                   "to 38ms\n"
+                   "  35953907ns: open b until 45953907ns\n");
+}
+
 static void what_overlaps_is_halved_but_for_a_wake_up(void **state)
 {
         play_sched("add a\n"
@@ -461,6 +494,7 @@ int main(void)
                 cmocka_unit_test(weights_are_shares_of_held_time),
                 cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
                 cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
+                cmocka_unit_test(who_wakes_up_late_is_let_in_long_before),
                 cmocka_unit_test(what_overlaps_is_halved_but_for_a_wake_up),
                 cmocka_unit_test(a_drain_is_over_by_the_clock),
                 cmocka_unit_test(where_many_want_it_turns_are_longer),

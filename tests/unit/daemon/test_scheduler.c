@@ -559,6 +559,29 @@ static void who_opens_beside_others_is_told_until_when_they_were_there(void **st
         pair_leave(&pair);
 }
 
+/* Not for what waking up takes anywhere, and not once it has woken up in time. */
+static void who_wakes_up_late_goes_to_sleep_for_less(void **state)
+{
+        struct pair pair;
+        bool is_busy;
+        uint64_t end_ns;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        end_ns = lease_of(&pair.one)->end_ns;
+        pair.members->member[0].look_ns = pair.members->member[1].look_ns = CLOCK_NEVER;
+        assert_true(members_due_ns(pair.members, pair.now_ns, &is_busy) > end_ns);
+        for (unsigned i = 0; i < 100; i++)
+                members_note_late(pair.members, MS);
+        assert_in_range(members_late_ns(pair.members), MS - 10000, MS);
+        assert_in_range(pair.members->sched.coarse_ns, MS / 2 - 5000, MS / 2);
+        /* Its holder wakes up late, too. */
+        assert_int_equal(members_due_ns(pair.members, pair.now_ns, &is_busy), end_ns);
+        members_note_late(pair.members, 50000);
+        assert_int_equal(members_late_ns(pair.members), 0);
+        assert_int_equal(pair.members->sched.coarse_ns, 0);
+        pair_leave(&pair);
+}
+
 /* Whoever comes in first when the thread was stopped, it is not paid for. */
 static void the_time_that_it_was_away_is_nobodys(void **state)
 {
@@ -614,6 +637,7 @@ int main(void)
                 cmocka_unit_test(no_two_gangs_have_one_number),
                 cmocka_unit_test(who_said_when_it_will_be_done_need_not_say_it_again),
                 cmocka_unit_test(who_opens_beside_others_is_told_until_when_they_were_there),
+                cmocka_unit_test(who_wakes_up_late_goes_to_sleep_for_less),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
         };
 
