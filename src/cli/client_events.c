@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "cli/client_parts.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "common/units.h"
 
 #define UUID_SHOWN 12 /* as much as tells cards apart */
+/* The daemon says every 15 s that it lives; late by as much as any answer may be. */
+#define BEAT_MOST_NS (UINT64_C(25) * CLOCK_SECOND_NS)
 
 struct stream {
         struct call call; /* its text: what has come of a line, or a problem */
@@ -19,7 +22,9 @@ struct stream {
         bool (*each)(const struct client_event *event, void *context);
         bool (*is_wanted)(void *context);
         void *context;
-        bool is_over; /* nobody wants more */
+        bool is_over;              /* nobody wants more */
+        bool is_silent;            /* the daemon has been for too long */
+        struct client_vigil vigil; /* since it last said anything */
 };
 
 /* "memory=GPU-42d2f742:4 GiB" */
@@ -93,6 +98,7 @@ static size_t take_events(char *bytes, size_t size, size_t count, void *context)
         size_t taken = client_take(bytes, size, count, call);
         char *line = call->text, *end;
 
+        stream->vigil.began_ns = clock_machine_ns();
         curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &call->status);
         if (!taken || call->status != 200)
                 return taken;
@@ -111,9 +117,16 @@ static int on_progress(void *context, curl_off_t down, curl_off_t downloaded, cu
                        curl_off_t uploaded)
 {
         struct stream *stream = context;
+        long status = 0;
 
-        stream->is_over |= !stream->is_wanted(stream->context);
-        return stream->is_over;
+        if (stream->is_wanted)
+                stream->is_over |= !stream->is_wanted(stream->context);
+        curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &status);
+        if (status == 0)
+                stream->is_silent = client_waited_ms(&stream->vigil) >= CLIENT_ANSWER_MS;
+        else
+                stream->is_silent = clock_machine_ns() - stream->vigil.began_ns >= BEAT_MOST_NS;
+        return stream->is_over || stream->is_silent;
 }
 
 static int follow(struct stream *stream, struct error *err)
@@ -127,7 +140,7 @@ static int follow(struct stream *stream, struct error *err)
                 curl_easy_setopt(stream->curl, CURLOPT_WRITEDATA, stream);
                 curl_easy_setopt(stream->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
                 curl_easy_setopt(stream->curl, CURLOPT_XFERINFODATA, stream);
-                curl_easy_setopt(stream->curl, CURLOPT_NOPROGRESS, stream->is_wanted ? 0L : 1L);
+                curl_easy_setopt(stream->curl, CURLOPT_NOPROGRESS, 0L);
                 rc = curl_easy_perform(stream->curl);
                 curl_easy_getinfo(stream->curl, CURLINFO_RESPONSE_CODE, &call->status);
                 curl_easy_cleanup(stream->curl);
@@ -138,6 +151,8 @@ static int follow(struct stream *stream, struct error *err)
                 call->answer = call->text ? json_loads(call->text, 0, NULL) : NULL;
                 return client_refusal(call, err);
         }
+        if (stream->is_silent)
+                return client_away(call->store, "it says nothing any more", err);
         return client_away(call->store, rc == CURLE_OK ? "it has ended" : curl_easy_strerror(rc),
                            err);
 }
@@ -149,6 +164,7 @@ int client_events(const struct store *store, const struct client_hearing *hearin
         struct stream stream = { .call = { .store = store },
                                  .each = each,
                                  .is_wanted = hearing->is_wanted,
+                                 .vigil = { store, clock_machine_ns(), false },
                                  .context = context };
         char from[32] = "";
         int rc;

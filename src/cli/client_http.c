@@ -16,8 +16,7 @@
 #include "common/units.h"
 
 #define CONNECT_MS 5000L
-#define ANSWER_MS 10000L
-#define SILENT_MS 1000L /* who waits for longer says so */
+#define SILENT_MS 1000 /* who waits for longer says so */
 #define ANSWER_BYTES (16u << 20)
 #define MS_A_SECOND 1000L
 #define NS_A_MS UINT64_C(1000000)
@@ -130,34 +129,34 @@ void client_tell_waiting(const struct store *store, long most_ms)
                 store->path, most_ms / MS_A_SECOND);
 }
 
-/* An answer that somebody waits for; libcurl calls it about once a second. */
-struct vigil {
-        const struct store *store;
-        uint64_t began_ns;
-        bool is_told;
-};
+uint64_t client_waited_ms(struct client_vigil *vigil)
+{
+        uint64_t waited_ms = (clock_machine_ns() - vigil->began_ns) / NS_A_MS;
 
+        if (!vigil->is_told && waited_ms >= SILENT_MS) {
+                vigil->is_told = true;
+                client_tell_waiting(vigil->store, CLIENT_ANSWER_MS);
+        }
+        return waited_ms;
+}
+
+/* libcurl calls it about once a second. */
 static int watch(void *context, curl_off_t down, curl_off_t downloaded, curl_off_t up,
                  curl_off_t uploaded)
 {
-        struct vigil *vigil = context;
-        uint64_t waited_ns = clock_machine_ns() - vigil->began_ns;
-
-        if (vigil->is_told || downloaded > 0 || waited_ns < SILENT_MS * NS_A_MS)
-                return 0;
-        vigil->is_told = true;
-        client_tell_waiting(vigil->store, ANSWER_MS);
+        if (downloaded == 0)
+                client_waited_ms(context);
         return 0;
 }
 
 /* Who has less patience than others has something else to do, and says nothing. */
-static void set_patience(CURL *curl, const struct call *call, struct vigil *vigil)
+static void set_patience(CURL *curl, const struct call *call, struct client_vigil *vigil)
 {
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                         call->patience_ms ? call->patience_ms : ANSWER_MS);
+                         call->patience_ms ? call->patience_ms : CLIENT_ANSWER_MS);
         if (call->patience_ms)
                 return;
-        *vigil = (struct vigil){ call->store, clock_machine_ns(), false };
+        *vigil = (struct client_vigil){ call->store, clock_machine_ns(), false };
         curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
         curl_easy_setopt(curl, CURLOPT_XFERINFODATA, vigil);
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
@@ -167,7 +166,7 @@ static CURLcode send_call(struct call *call, const char *body, struct curl_slist
 {
         CURL *curl = client_open_socket(call->store, call->url);
         CURLcode rc = CURLE_OUT_OF_MEMORY;
-        struct vigil vigil;
+        struct client_vigil vigil;
 
         if (curl) {
                 curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);

@@ -17,6 +17,7 @@
 #include "cli/client.h"
 
 #define CLIENT_URL_BYTES 512u
+#define CLIENT_ANSWER_MS 10000L /* that an answer gets */
 
 /* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and
  * not 33.299999999999997. */
@@ -55,6 +56,16 @@ size_t client_take(char *bytes, size_t size, size_t count, void *call);
 /* "" and 0 where there is none. */
 const char *client_text(const json_t *object, const char *key);
 uint64_t client_whole(const json_t *object, const char *key);
+
+/* An answer that somebody waits for. */
+struct client_vigil {
+        const struct store *store;
+        uint64_t began_ns; /* clock_machine_ns() */
+        bool is_told;
+};
+
+/* For how long; after a second it is said once. */
+uint64_t client_waited_ms(struct client_vigil *vigil);
 
 /* In a line on stderr that the daemon is waited for, and for how long at most. */
 void client_tell_waiting(const struct store *store, long most_ms);

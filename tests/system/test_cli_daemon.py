@@ -308,6 +308,20 @@ def test_the_end_of_the_daemon_is_told_to_who_follows(cli, daemon):
     assert follower.returncode == AWAY and "does not answer" in error, error
 
 
+def test_a_daemon_that_hangs_is_told_to_who_follows(cli, daemon):
+    """Before its first word, and after."""
+    follower = cli.start("events", "--since", "0", sim=False)
+    assert "gpu-here" in follower.stdout.readline()
+    os.kill(daemon.process.pid, signal.SIGSTOP)
+    try:
+        late = cli("events")
+        assert late.rc == AWAY and "waiting for it" in late.stderr and "says nothing" in late.stderr, late
+        _, error = follower.communicate(timeout=60)
+        assert follower.returncode == AWAY and "says nothing" in error, error
+    finally:
+        os.kill(daemon.process.pid, signal.SIGCONT)
+
+
 def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, live):
     assert cli("create", "s", "--memory", "256MiB", "--ttl", "2s").rc == 0
     process = live()
