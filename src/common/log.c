@@ -19,16 +19,18 @@
 
 static const char *const level_names[] = { "off", "error", "warn", "info", "debug" };
 
-/* `path` is written before `level` is released, and read after it was acquired. */
+/* The rest is written before `level` is released, and read after it was acquired. */
 static struct {
         _Atomic int level;
         char path[1024];
+        const char *program;
 } sink;
 
 void log_start(const struct log_config *config)
 {
         store_release(&sink.level, LOG_OFF);
         memcpy(sink.path, config->path, sizeof(sink.path));
+        sink.program = config->program ? config->program : "aliquot";
         store_release(&sink.level, (int)config->level);
 }
 
@@ -117,8 +119,8 @@ void log_line(enum log_level level, const char *format, ...)
                 return;
         clock_gettime(CLOCK_REALTIME, &now);
         text_begin(&line, bytes, sizeof(bytes));
-        text_add(&line, "aliquot: %lld.%03ld %d %s: ", (long long)now.tv_sec, now.tv_nsec / 1000000,
-                 (int)syscall(SYS_gettid), level_names[level]);
+        text_add(&line, "%s: %lld.%03ld %d %s: ", sink.program, (long long)now.tv_sec,
+                 now.tv_nsec / 1000000, (int)syscall(SYS_gettid), level_names[level]);
         va_start(args, format);
         end_line(&line, format, args);
         va_end(args);

@@ -15,7 +15,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 struct log_config {
         enum log_level level;
-        char path[1024]; /* "" = standard error */
+        char path[1024];     /* "" = standard error */
+        const char *program; /* begins each line, borrowed for ever; NULL: "aliquot" */
 };
 
 /* Any thread; the last call counts. */

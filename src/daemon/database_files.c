@@ -42,8 +42,8 @@ static int folder_of(const char *path, char ret[DATABASE_PATH_BYTES], struct err
 }
 
 /* Each folder on the way that is missing, and the last for us alone. Whether it is good is seen
- * later. */
-static void make_folders(const char *folder)
+ * later. Why the last could not be made, 0: it was, or is there. */
+static int make_folders(const char *folder)
 {
         char path[DATABASE_PATH_BYTES];
 
@@ -53,7 +53,7 @@ static void make_folders(const char *folder)
                 mkdir(path, 0755);
                 *at = '/';
         }
-        mkdir(path, 0700);
+        return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
 static int check_owner(const char *path, const struct stat *st, bool may_be_root, struct error *err)
@@ -68,10 +68,13 @@ static int check_owner(const char *path, const struct stat *st, bool may_be_root
         return 0;
 }
 
-static int check_folder(const char *folder, struct error *err)
+static int check_folder(const char *folder, int made, struct error *err)
 {
         struct stat st;
 
+        if (stat(folder, &st) < 0 && made < 0)
+                return fail(err, made, "making %s: %s; the database is kept there, see --state-dir",
+                            folder, strerror(-made));
         if (stat(folder, &st) < 0)
                 return fail(err, -errno,
                             "%s: %m; it is where the database is kept, see --state-dir", folder);
@@ -114,14 +117,14 @@ static int make_file(const char *path, struct error *err)
 int files_check(const char *path, bool make, struct error *err)
 {
         char folder[DATABASE_PATH_BYTES], name[DATABASE_PATH_BYTES];
-        int there[SUFFIXES];
+        int there[SUFFIXES], made = 0;
         int rc = folder_of(path, folder, err);
 
         if (rc < 0)
                 return rc;
         if (make)
-                make_folders(folder);
-        rc = check_folder(folder, err);
+                made = make_folders(folder);
+        rc = check_folder(folder, made, err);
         if (rc == 0)
                 rc = check_access(folder, R_OK | W_OK | X_OK, err);
         for (size_t i = 0; i < SUFFIXES && rc >= 0; i++) {

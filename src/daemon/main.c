@@ -75,7 +75,7 @@ static int read_token(struct token *ret, struct error *err)
 
 static void start_log(void)
 {
-        const struct log_config log = { .level = self.config.log_level };
+        const struct log_config log = { .level = self.config.log_level, .program = "aliquotd" };
 
         log_start(&log);
 }

@@ -355,3 +355,6 @@ def test_what_is_wrong_is_said_with_the_programs_name(sim):
     assert refused.rc == 2 and [line[:10] for line in refused.stderr.splitlines()] == ["aliquotd: "] * 2, refused
     checked = sim.run(daemon.words("--check-config"), ALIQUOT_SIM=None)
     assert checked.rc == 2 and checked.stderr.startswith(f"{daemon.config}:2: "), checked
+    daemon.config.write_text("")
+    daemon.start().stop()
+    assert all(line.startswith("aliquotd: ") for line in daemon.said().splitlines()), daemon.said()
