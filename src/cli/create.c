@@ -33,8 +33,8 @@ static error_t parse(int key, char *value, struct argp_state *state)
                         argp_error(state, "give it a name");
                 while (creation->flags.flag[count].variable)
                         count++;
-                creation->flags.flag[count] =
-                        (struct settings_flag){ "ALIQUOT_SESSION", "NAME", creation->view.name[0] };
+                creation->flags.flag[count] = (struct settings_flag){ "ALIQUOT_SESSION", "session",
+                                                                      creation->view.name[0] };
                 return 0;
         default:
                 return ARGP_ERR_UNKNOWN;

@@ -115,6 +115,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
         case 'a':
                 top->model.opens_all = true;
                 return 0;
+        case ARGP_KEY_ARG:
+                argp_error(state, "%s: too many arguments", text_shown(value));
+                return EINVAL;
         case FLAG_ASCII:
                 top->is_ascii = true;
                 return 0;
