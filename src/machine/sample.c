@@ -9,12 +9,9 @@
 
 #include "common/clock.h"
 #include "common/uuid.h"
+#include "machine/sample_parts.h"
 
-#define ECC_EVERY 10u  /* looks: it is slow to tell and seldom changes */
-#define LIST_TRIES 4u  /* processes may come between counting and listing */
-#define LIST_SPARE 16u /* room for those */
-
-static const uint8_t list_kinds[SAMPLE_LISTS] = { SAMPLE_COMPUTE, SAMPLE_GRAPHICS, SAMPLE_MPS };
+#define ECC_EVERY 10u /* looks: it is slow to tell and seldom changes */
 
 /* The struct of an entry is the same from version 2 on. */
 static void *find_list(void *handle, const char *newest, const char *older)
@@ -60,8 +57,7 @@ void sample_unbind(struct sampler *sampler)
 
 /* -- Calls ------------------------------------------------------------------------------------ */
 
-/* Whether it was told; a refusal is a failure only if it is none of a function that is not here. */
-static bool told(struct sample *sample, nvmlReturn_t rc)
+bool sample_told(struct sample *sample, nvmlReturn_t rc)
 {
         switch (rc) {
         case NVML_SUCCESS:
@@ -109,8 +105,9 @@ static struct sampler_card *find_card(struct sampler *sampler, const struct card
         *found = (struct sampler_card){ .ecc_corrected = SAMPLE_NONE,
                                         .ecc_uncorrected = SAMPLE_NONE };
         memcpy(found->uuid, card->uuid, sizeof(found->uuid));
-        if (!told(sample, sampler->nvml.by_uuid(uuid_format(card->uuid, card->is_instance, text),
-                                                &found->handle)))
+        if (!sample_told(sample,
+                         sampler->nvml.by_uuid(uuid_format(card->uuid, card->is_instance, text),
+                                               &found->handle)))
                 return NULL;
         sampler->count++;
         if (!card->is_instance)
@@ -127,7 +124,7 @@ static void hear(struct sampler *sampler, struct sample *sample)
         for (unsigned most = SETTINGS_GPUS; most > 0; most--) {
                 nvmlReturn_t rc = sampler->nvml.event_wait(sampler->events, &event, 0);
 
-                if (rc == NVML_ERROR_TIMEOUT || !told(sample, rc))
+                if (rc == NVML_ERROR_TIMEOUT || !sample_told(sample, rc))
                         return;
                 for (unsigned i = 0; i < sampler->count; i++) {
                         struct sampler_card *card = &sampler->card[i];
@@ -149,12 +146,12 @@ static void read_memory(const struct sample_nvml *nvml, nvmlDevice_t handle, str
         nvmlMemory_v2_t apart = { .version = nvmlMemory_v2 };
         nvmlMemory_t memory;
 
-        if (nvml->memory_v2 && told(sample, nvml->memory_v2(handle, &apart))) {
+        if (nvml->memory_v2 && sample_told(sample, nvml->memory_v2(handle, &apart))) {
                 ret->total_bytes = apart.total;
                 ret->used_bytes = apart.used;
                 ret->free_bytes = apart.free;
                 ret->reserved_bytes = apart.reserved;
-        } else if (nvml->memory && told(sample, nvml->memory(handle, &memory))) {
+        } else if (nvml->memory && sample_told(sample, nvml->memory(handle, &memory))) {
                 ret->total_bytes = memory.total;
                 ret->used_bytes = memory.used;
                 ret->free_bytes = memory.free;
@@ -166,7 +163,7 @@ static int read_clock(const struct sample_nvml *nvml, nvmlDevice_t handle, nvmlC
 {
         unsigned mhz;
 
-        return nvml->clock && told(sample, nvml->clock(handle, type, &mhz)) ? (int)mhz : -1;
+        return nvml->clock && sample_told(sample, nvml->clock(handle, type, &mhz)) ? (int)mhz : -1;
 }
 
 static void read_ecc(const struct sample_nvml *nvml, struct sampler_card *card,
@@ -176,11 +173,11 @@ static void read_ecc(const struct sample_nvml *nvml, struct sampler_card *card,
 
         if (!nvml->ecc)
                 return;
-        if (told(sample, nvml->ecc(card->handle, NVML_MEMORY_ERROR_TYPE_CORRECTED,
-                                   NVML_VOLATILE_ECC, &count)))
+        if (sample_told(sample, nvml->ecc(card->handle, NVML_MEMORY_ERROR_TYPE_CORRECTED,
+                                          NVML_VOLATILE_ECC, &count)))
                 card->ecc_corrected = count;
-        if (told(sample, nvml->ecc(card->handle, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-                                   NVML_VOLATILE_ECC, &count)))
+        if (sample_told(sample, nvml->ecc(card->handle, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                                          NVML_VOLATILE_ECC, &count)))
                 card->ecc_uncorrected = count;
 }
 
@@ -190,242 +187,19 @@ static void read_gauges(const struct sample_nvml *nvml, nvmlDevice_t handle, str
         nvmlUtilization_t rates;
         unsigned value;
 
-        if (nvml->utilization && told(sample, nvml->utilization(handle, &rates))) {
+        if (nvml->utilization && sample_told(sample, nvml->utilization(handle, &rates))) {
                 ret->busy_percent = (int)rates.gpu;
                 ret->memory_percent = (int)rates.memory;
         }
         if (nvml->temperature &&
-            told(sample, nvml->temperature(handle, NVML_TEMPERATURE_GPU, &value)))
+            sample_told(sample, nvml->temperature(handle, NVML_TEMPERATURE_GPU, &value)))
                 ret->celsius = (int)value;
-        if (nvml->power && told(sample, nvml->power(handle, &value)))
+        if (nvml->power && sample_told(sample, nvml->power(handle, &value)))
                 ret->power_mw = value;
-        if (nvml->power_limit && told(sample, nvml->power_limit(handle, &value)))
+        if (nvml->power_limit && sample_told(sample, nvml->power_limit(handle, &value)))
                 ret->power_limit_mw = value;
         ret->sm_mhz = read_clock(nvml, handle, NVML_CLOCK_SM, sample);
         ret->memory_mhz = read_clock(nvml, handle, NVML_CLOCK_MEM, sample);
-}
-
-/* -- Processes -------------------------------------------------------------------------------- */
-
-static int make_room(struct sample *sample, unsigned more)
-{
-        unsigned room = sample->process_count + more;
-        struct sample_process *process;
-
-        if (room <= sample->process_room)
-                return 0;
-        process = reallocarray(sample->process, room, sizeof(*process));
-        if (!process)
-                return -ENOMEM;
-        sample->process = process;
-        sample->process_room = room;
-        return 0;
-}
-
-static void add_all(struct sample *sample, unsigned device, unsigned list,
-                    const nvmlProcessInfo_t *infos, unsigned count)
-{
-        for (unsigned i = 0; i < count; i++) {
-                if (!infos[i].pid)
-                        continue;
-                sample->process[sample->process_count++] = (struct sample_process){
-                        .pid = infos[i].pid,
-                        .device = (uint8_t)device,
-                        .kinds = list_kinds[list],
-                        .busy_percent = -1,
-                        .memory_percent = -1,
-                        /* NVML_VALUE_NOT_AVAILABLE is SAMPLE_NONE. */
-                        .bytes = infos[i].usedGpuMemory,
-                };
-        }
-}
-
-static int read_list(const struct sample_nvml *nvml, nvmlDevice_t handle, struct sample *sample,
-                     unsigned device, unsigned list)
-{
-        nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
-        unsigned room = LIST_SPARE;
-
-        if (!nvml->list[list])
-                return 0;
-        for (unsigned i = 0; i < LIST_TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; i++) {
-                nvmlProcessInfo_t *infos = calloc(room, sizeof(*infos));
-                unsigned count = room;
-
-                if (!infos || make_room(sample, room) < 0) {
-                        free(infos);
-                        return -ENOMEM;
-                }
-                rc = nvml->list[list](handle, &count, infos);
-                if (rc == NVML_SUCCESS)
-                        add_all(sample, device, list, infos, count < room ? count : room);
-                free(infos);
-                room = count + LIST_SPARE;
-        }
-        if (told(sample, rc))
-                sample->device[device].has_processes = true;
-        return 0;
-}
-
-static int compare_processes(const void *a, const void *b)
-{
-        const struct sample_process *left = a, *right = b;
-
-        if (left->pid != right->pid)
-                return left->pid < right->pid ? -1 : 1;
-        return (int)left->device - (int)right->device;
-}
-
-/* A process is in several lists; each tells the whole of its memory. */
-static void merge(struct sample *sample)
-{
-        unsigned kept = 0;
-
-        if (sample->process_count > 1)
-                qsort(sample->process, sample->process_count, sizeof(*sample->process),
-                      compare_processes);
-        for (unsigned i = 0; i < sample->process_count; i++) {
-                const struct sample_process *next = &sample->process[i];
-                struct sample_process *last = kept ? &sample->process[kept - 1] : NULL;
-
-                if (!last || compare_processes(last, next) != 0) {
-                        sample->process[kept++] = *next;
-                        continue;
-                }
-                last->kinds |= next->kinds;
-                if (last->bytes == SAMPLE_NONE ||
-                    (next->bytes != SAMPLE_NONE && next->bytes > last->bytes))
-                        last->bytes = next->bytes;
-        }
-        sample->process_count = kept;
-}
-
-static struct sample_process *find(const struct sample *sample, uint32_t pid, unsigned device)
-{
-        const struct sample_process key = { .pid = pid, .device = (uint8_t)device };
-
-        return sample->process_count ? bsearch(&key, sample->process, sample->process_count,
-                                               sizeof(key), compare_processes)
-                                     : NULL;
-}
-
-const struct sample_process *sample_find(const struct sample *sample, uint32_t pid, unsigned device)
-{
-        return find(sample, pid, device);
-}
-
-static int16_t percent(unsigned told_percent)
-{
-        return told_percent <= 100 ? (int16_t)told_percent : -1;
-}
-
-/* NULL: of that process nothing was told, or that is forgotten. */
-static struct sampler_stamp *find_stamp(struct sampler_card *card, uint32_t pid)
-{
-        for (unsigned i = 0; i < card->stamp_count; i++) {
-                if (card->stamp[i].pid == pid)
-                        return &card->stamp[i];
-        }
-        return NULL;
-}
-
-/* Where there is no room the oldest one is forgotten. */
-static struct sampler_stamp *make_stamp(struct sampler_card *card, uint64_t *forgotten_us)
-{
-        struct sampler_stamp *oldest = card->stamp;
-
-        if (card->stamp_count < SAMPLER_STAMPS)
-                return &card->stamp[card->stamp_count++];
-        for (unsigned i = 1; i < SAMPLER_STAMPS; i++) {
-                if (card->stamp[i].seen_us < oldest->seen_us)
-                        oldest = &card->stamp[i];
-        }
-        if (oldest->seen_us > *forgotten_us)
-                *forgotten_us = oldest->seen_us;
-        return oldest;
-}
-
-/* A share is told of the time since the stamp that was asked with, or since the process's own where
- * that is later; that may lie before the look before this one. */
-static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t asked_us,
-                        uint64_t own_us, uint64_t elapsed_ns)
-{
-        uint64_t since_us = asked_us > own_us && asked_us < share->timeStamp ? asked_us : own_us;
-        uint64_t span_us = since_us ? share->timeStamp - since_us : 0;
-        uint64_t span_ns = span_us < elapsed_ns / 1000 ? span_us * 1000 : elapsed_ns;
-
-        return percent(share->smUtil) > 0 ? span_ns / 100 * share->smUtil : 0;
-}
-
-/* Each process has stamps of its own: another one's newer stamp makes none of them old. So the next
- * look asks since the oldest of these. */
-static void add_shares(struct sampler_card *card, uint64_t elapsed_ns, struct sample *sample,
-                       unsigned device, const nvmlProcessUtilizationSample_t *shares,
-                       unsigned count)
-{
-        uint64_t oldest_us = UINT64_MAX, forgotten_us = card->forgotten_us;
-
-        for (unsigned i = 0; i < count; i++) {
-                struct sample_process *found = find(sample, shares[i].pid, device);
-                struct sampler_stamp *stamp = find_stamp(card, shares[i].pid);
-
-                if (shares[i].timeStamp <= (stamp ? stamp->seen_us : card->forgotten_us))
-                        continue; /* some drivers repeat old ones */
-                if (found) {
-                        found->busy_percent = percent(shares[i].smUtil);
-                        found->memory_percent = percent(shares[i].memUtil);
-                        found->busy_ns = busy_ns(&shares[i], card->seen_us,
-                                                 stamp ? stamp->seen_us : 0, elapsed_ns);
-                }
-                if (!stamp)
-                        stamp = make_stamp(card, &forgotten_us);
-                *stamp = (struct sampler_stamp){ shares[i].pid, shares[i].timeStamp };
-                if (shares[i].timeStamp < oldest_us)
-                        oldest_us = shares[i].timeStamp;
-        }
-        card->forgotten_us = forgotten_us;
-        if (oldest_us != UINT64_MAX)
-                card->seen_us = oldest_us;
-}
-
-/* Who is not told of did nothing. */
-static void clear_shares(struct sample *sample, unsigned device)
-{
-        for (unsigned i = 0; i < sample->process_count; i++) {
-                if (sample->process[i].device == device)
-                        sample->process[i].busy_percent = sample->process[i].memory_percent = 0;
-        }
-}
-
-static int read_shares(const struct sample_nvml *nvml, struct sampler_card *card,
-                       struct sample *sample, unsigned device)
-{
-        nvmlReturn_t rc = NVML_ERROR_INSUFFICIENT_SIZE;
-        unsigned room = sample->process_count + LIST_SPARE;
-        uint64_t now_ns = clock_now_ns(), elapsed_ns = now_ns - card->read_ns;
-
-        if (!nvml->shares || !sample->device[device].has_processes)
-                return 0;
-        for (unsigned i = 0; i < LIST_TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; i++) {
-                nvmlProcessUtilizationSample_t *shares = calloc(room, sizeof(*shares));
-                unsigned count = room;
-
-                if (!shares)
-                        return -ENOMEM;
-                rc = nvml->shares(card->handle, shares, &count, card->seen_us);
-                if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
-                        clear_shares(sample, device);
-                if (rc == NVML_SUCCESS)
-                        add_shares(card, elapsed_ns, sample, device, shares,
-                                   count < room ? count : room);
-                free(shares);
-                room = count + LIST_SPARE;
-        }
-        if (told(sample, rc) || rc == NVML_ERROR_NOT_FOUND) {
-                sample->device[device].has_shares = true;
-                card->read_ns = now_ns;
-        }
-        return 0;
 }
 
 /* -- All of it -------------------------------------------------------------------------------- */
@@ -474,7 +248,7 @@ static int read_card(struct sampler *sampler, const struct cards *cards, unsigne
         device->xids = card->xids;
         device->xid_last = card->xid_last;
         for (unsigned i = 0; i < SAMPLE_LISTS && rc == 0 && !cards_is_divided(cards, at); i++)
-                rc = read_list(&sampler->nvml, card->handle, ret, at, i);
+                rc = sample_list(&sampler->nvml, card->handle, ret, at, i);
         return rc;
 }
 
@@ -489,12 +263,12 @@ int sample_take(struct sampler *sampler, const struct cards *cards, enum sample_
         ret->listed_ns = boot_ns();
         for (unsigned i = 0; i < cards->count && rc == 0; i++)
                 rc = read_card(sampler, cards, i, extent, ret);
-        merge(ret);
+        sample_merge(ret);
         for (unsigned i = 0; i < ret->device_count && rc == 0 && extent == SAMPLE_WHOLE; i++) {
                 struct sampler_card *card = find_card(sampler, &cards->card[i], ret);
 
                 if (card)
-                        rc = read_shares(&sampler->nvml, card, ret, i);
+                        rc = sample_shares(&sampler->nvml, card, ret, i);
         }
         if (extent == SAMPLE_WHOLE)
                 sampler->looks++;
