@@ -22,38 +22,13 @@
 #include <stdint.h>
 
 #include "abi/cuda.h"
-#include "shim/admit.h"
+#include "shim/cuda/work.h"
 #include "shim/estimate.h"
-#include "shim/lock.h"
-#include "shim/spans.h"
 
 #define LANE_MARKERS 32u
 #define LANES 128u
 
 struct timeline;
-
-/* A device of the session, and what this process does there. */
-struct work {
-        struct admit admit;
-        _Atomic uint32_t is_ready;     /* `admit` is filled in (release) */
-        _Atomic uint64_t in_flight_ns; /* expected of what lies between markers that are to come */
-        _Atomic uint32_t settled;      /* markers passed: it moves */
-        _Atomic uint32_t escapes;      /* while it did not, ... */
-        _Atomic uint32_t settled_at_escape; /* ... which was then */
-        /* When all that was let through should be done; 0: it is known to be. */
-        _Atomic uint64_t busy_until_ns;
-        _Atomic uint64_t lanes_used;  /* the last lane (low half), when the one before was used */
-        _Atomic uint64_t mixed_at_ns; /* when work last went to another lane than before */
-        _Atomic uint64_t gated_ns;    /* waited for anything but work in flight, all together */
-
-        struct lock lock; /* guards what follows */
-        struct spans spans;
-        int64_t latest_ns; /* of the markers passed */
-        struct estimate piece;
-        /* Of late: intervals measured, and how much of them nothing else covered. */
-        uint64_t length_ns, alone_ns;
-        uint64_t launch_ns; /* what a launch takes of the host's time, at the least */
-};
 
 struct marker {
         bool is_end;      /* measures from the marker before it */
@@ -100,9 +75,6 @@ struct lane {
         struct estimate piece;   /* others may look: written under the work's lock */
 };
 
-/* The work of a page's row; NULL when the session has gone. Attaches the process. */
-struct work *work_of(int row);
-
 /* The lane of a stream (default streams spelt out) in a context that is its own; NULL: too many. */
 struct lane *lane_find(CUcontext context, CUstream stream, struct work *work);
 
@@ -114,9 +86,6 @@ void lane_drop(struct lane *lane);
 
 /* Settles what has been passed. */
 void lane_reap(struct lane *lane);
-
-/* All lanes of the device that nobody holds. */
-void lanes_reap(struct work *work);
 
 /* A marker is still to come. */
 static inline bool lane_is_pending(const struct lane *lane)
@@ -141,10 +110,6 @@ bool lane_mark(struct lane *lane, const struct marker *end);
 /* From a marker in an idle stream to the launch after it, which took the host until now: for so
  * long the stream stayed idle, as far as that is believed (shim/stamp.h). */
 uint64_t lane_lead_ns(struct lane *lane);
-
-/* Nothing that was launched on the device is still to be measured; and what is in no measure, such
- * as the last launches of a stream without events, should be over. */
-bool lanes_are_done(const struct work *work);
 
 /* Launches since the newest marker: all of them are charged at the average and forgotten. */
 void lane_settle_since(struct lane *lane);
@@ -171,12 +136,5 @@ struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph);
 
 /* Launches of unknown length that are still to be measured. */
 uint32_t lane_unknown(const struct lane *lane);
-
-/* The helper's: settles what was passed on every device, and gives turns and leases back when
- * nothing is left to do. When it wants to look again. */
-uint64_t lanes_tend(uint64_t now_ns);
-
-/* The context is about to be destroyed. Waits for nobody for long. */
-void lanes_forget(CUcontext context);
 
 #endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this process does on a device of its session, in all its lanes (lane.h) together.
+ *
+ * What is atomic may be written and read by any thread; the rest has a lock, which is held for some
+ * sums and never across a call of the driver. Never ends; wiped in a forked child.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_WORK_H
+#define ALIQUOT_SHIM_CUDA_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "shim/admit.h"
+#include "shim/estimate.h"
+#include "shim/lock.h"
+#include "shim/spans.h"
+
+struct work {
+        struct admit admit;
+        _Atomic uint32_t is_ready;     /* `admit` is filled in (release) */
+        _Atomic uint64_t in_flight_ns; /* expected of what lies between markers that are to come */
+        _Atomic uint32_t settled;      /* markers passed: it moves */
+        _Atomic uint32_t escapes;      /* while it did not, ... */
+        _Atomic uint32_t settled_at_escape; /* ... which was then */
+        /* When all that was let through should be done; 0: it is known to be. */
+        _Atomic uint64_t busy_until_ns;
+        _Atomic uint64_t lanes_used;  /* the last lane (low half), when the one before was used */
+        _Atomic uint64_t mixed_at_ns; /* when work last went to another lane than before */
+        _Atomic uint64_t gated_ns;    /* waited for anything but work in flight, all together */
+
+        struct lock lock; /* guards what follows */
+        struct spans spans;
+        int64_t latest_ns; /* of the markers passed */
+        struct estimate piece;
+        /* Of late: intervals measured, and how much of them nothing else covered. */
+        uint64_t length_ns, alone_ns;
+        uint64_t launch_ns; /* what a launch takes of the host's time, at the least */
+};
+
+/* The work of a page's row; NULL when the session has gone. Attaches the process. */
+struct work *work_of(int row);
+
+/* Settles what has been passed in all lanes of the device that nobody holds. */
+void lanes_reap(struct work *work);
+
+/* Nothing that was launched on the device is still to be measured; and what is in no measure, such
+ * as the last launches of a stream without events, should be over. */
+bool lanes_are_done(const struct work *work);
+
+/* The helper's: settles what was passed on every device, and gives turns and leases back when
+ * nothing is left to do. When it wants to look again. */
+uint64_t lanes_tend(uint64_t now_ns);
+
+/* The context is about to be destroyed. Waits for nobody for long. */
+void lanes_forget(CUcontext context);
+
+#endif
