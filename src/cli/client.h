@@ -4,7 +4,7 @@
  *
  *      client_find(&store, &err)               who serves the folder
  *      client_create(), _show(), ...           each is one request
- *      client_events()                         one that goes on
+ *      client_events()                         client_events.h: one that goes on
  *
  * What the daemon refuses is an error with one line that names the field and says what is free:
  * -ENOENT no such session, -EEXIST the name is taken, -EBUSY in use, -ESHUTDOWN ending, -ENOSPC no
@@ -144,30 +144,5 @@ int client_renew(const struct store *store, const char *name, const struct clien
 
 /* 1: it ends, and some of its programs still run. */
 int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err);
-
-struct client_event {
-        int64_t id;
-        char time[CLIENT_WORD_BYTES];
-        char type[CLIENT_WORD_BYTES];
-        char session[PAGE_NAME_BYTES]; /* "": about none */
-        char who[64];
-        const char *json;   /* the whole of it, one line */
-        const char *detail; /* what people want of it: "key=value key=value" */
-};
-
-/* Which events; zeroed: all that come from now on. */
-struct client_hearing {
-        const char *session; /* NULL: of all */
-        bool has_since, has_last;
-        int64_t since; /* also those after this number */
-        int64_t last;  /* also those among the last so many of all */
-        /* About once a second also while nothing happens; NULL: somebody always does. */
-        bool (*is_wanted)(void *context);
-};
-
-/* Follows events until `each` or .is_wanted answers false (0), or the daemon ends (CLIENT_AWAY). */
-int client_events(const struct store *store, const struct client_hearing *hearing,
-                  bool (*each)(const struct client_event *event, void *context), void *context,
-                  struct error *err);
 
 #endif

@@ -2,6 +2,8 @@
 /*
  * Server-sent events of the daemon.
  */
+#include "cli/client_events.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

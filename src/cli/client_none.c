@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "cli/client_events.h"
 #include "cli/presence.h"
 
 const bool client_is_built = false;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/client.h"
+#include "cli/client_events.h"
 #include "cli/options.h"
 #include "common/text.h"
 #include "settings/settings.h"
