@@ -217,10 +217,13 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
 {
         struct sched_device *here = &sched->device[device];
         int64_t ns = least_of(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
-        uint32_t floor_ppm = floor_of(sched, device);
         struct overlap overlap;
+        uint32_t floor_ppm;
 
         here->at_ns = now_ns;
+        if (ns == 0)
+                return;
+        floor_ppm = floor_of(sched, device);
         here->hold_fine =
                 least_of(here->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
@@ -232,7 +235,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 bank_fill(member, ns);
                 promises_fill(member, ns, floor_ppm);
                 wait_count(member, ns);
-                if (on > 0 && is_on(member))
+                if (is_on(member))
                         charge(sched, member, held_ns(&overlap, member, nth++));
                 if (is_on(member))
                         shared_add(member, on > 1 ? ns : -ns);
