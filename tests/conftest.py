@@ -6,7 +6,11 @@
     run         runs a program on that node to its end, with or without the library in front
     start       the same in the background; whatever still runs at the end of the test is killed
     compile_c   compiles a C text into a program or a shared library
-    hold        a process that holds bytes of a simulated card (programs/sim/hold.c)
+    two_cards   that node with two cards of 1 GiB
+    cli         the command there (lib/cli.py)
+    daemon      aliquotd there, started (lib/daemon.py)
+    holder      the program that holds bytes of a simulated card (programs/sim/hold.c)
+    hold        starts it
     nvidia_smi  NVIDIA's own tool, where this machine can have it
 
 Nothing of the caller's environment reaches a program under test but what lib/node.py lists.
@@ -22,6 +26,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
 
 from build import Build  # noqa: E402 (the path comes first)
+from cli import Command  # noqa: E402
+from daemon import Daemon  # noqa: E402
 from emulation import LACKS  # noqa: E402
 from node import Node  # noqa: E402
 
@@ -64,9 +70,30 @@ def nvidia_smi(build):
 
 
 @pytest.fixture
-def hold(sim, build):
+def two_cards(sim):
+    sim.configure(gpus=2, memory="1GiB")
+    return sim
+
+
+@pytest.fixture
+def cli(two_cards):
+    return Command(two_cards)
+
+
+@pytest.fixture
+def daemon(two_cards):
+    return Daemon(two_cards).start()
+
+
+@pytest.fixture
+def holder(build):
+    return build.program("sim/hold")
+
+
+@pytest.fixture
+def hold(sim, holder):
     """Starts it on a card; gives it and the bytes its driver says are used there."""
-    def hold_start(ordinal, size, *more, start=sim.start, program=build.program("sim/hold"), **variables):
+    def hold_start(ordinal, size, *more, start=sim.start, program=holder, **variables):
         process = start([program, ordinal, size, *more], **variables)
         words = process.stdout.readline().split()
         assert words[:1] == ["ready"], process.communicate()

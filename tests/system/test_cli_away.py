@@ -7,37 +7,26 @@ import signal
 
 import pytest
 
-from cli import AWAY, Command, expect_away
-from daemon import HANG_SECONDS, Daemon
+from cli import AWAY, expect_away
+from daemon import HANG_SECONDS
 from fakedaemon import CLOSE, HANG, FakeDaemon
 
 MIB = 1 << 20
 
 
 @pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim).that_asks_daemons()
+def cli(cli):
+    return cli.that_asks_daemons()
 
 
-@pytest.fixture
-def daemon(cli):
-    return Daemon(cli.sim).start()
-
-
-@pytest.fixture
-def hold(build):
-    return build.program("sim/hold")
-
-
-def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, daemon, hold):
+def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, daemon, holder):
     assert cli("create", "s", "--memory", "256MiB", "--label", "a=b").rc == 0
     before = [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout]
     daemon.kill()
     assert [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout] == before
     shown = cli("show", "s", "--json")
     assert shown.rc == 0 and shown.json["labels"] is None and shown.json["owner"] == "daemon"
-    result = cli.run("--session", "s", "--", hold, 0, MIB)
+    result = cli.run("--session", "s", "--", holder, 0, MIB)
     assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
     for words in (["set", "s", "--memory", "1MiB"], ["rm", "s"], ["rm", "s", "--force"], ["renew", "s"]):
         expect_away(cli(*words), "session s is a daemon's", "start aliquotd")
@@ -53,14 +42,14 @@ def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, 
     assert cli("rm", "t").rc == 0
 
 
-def test_what_its_sessions_hold_is_not_given_away_a_second_time(cli, daemon, hold):
+def test_what_its_sessions_hold_is_not_given_away_a_second_time(cli, daemon, holder):
     """A session of one's own that fits is made, and it is said that nobody counts it."""
     assert cli("create", "s", "--memory", "0=768MiB,1=256MiB").rc == 0
     assert cli("create", "u", "--gpu", "0", "--memory", "128MiB").rc == 0
     daemon.kill()
     for words in (["create", "t", "--memory", "256MiB"], ["create", "t", "--memory", "0=256MiB,1=64MiB"]):
         expect_away(cli(*words), "256 MiB asked for of GPU-", "hold 896 MiB of that (s, u)", "start aliquotd")
-    refused = cli.run("--gpu", "0", "--memory", "256MiB", "--", hold, 0, MIB)
+    refused = cli.run("--gpu", "0", "--memory", "256MiB", "--", holder, 0, MIB)
     assert refused.rc == 125 and "start aliquotd" in refused.stderr, refused
     for words in (["create", "t", "--memory", "128MiB"], ["run", "--gpu", "1", "--memory", "768MiB", "--", "true"]):
         made = cli(*words)

@@ -18,26 +18,15 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim).that_asks_daemons()
+def cli(cli):
+    return cli.that_asks_daemons()
 
 
 @pytest.fixture
-def daemon(cli):
-    return Daemon(cli.sim).start()
-
-
-@pytest.fixture
-def hold(build):
-    return build.program("sim/hold")
-
-
-@pytest.fixture
-def live(cli, hold):
+def live(cli, holder):
     """A program that holds memory in session s for as long as its input is open."""
     def start(size=64 * MIB, gpu=0):
-        process = cli.start("run", "--session", "s", "--", hold, gpu, size)
+        process = cli.start("run", "--session", "s", "--", holder, gpu, size)
         assert process.stdout.readline().startswith("ready ")
         return process
     return start
@@ -88,11 +77,11 @@ STORY = """
 """
 
 
-def tell(cli, hold):
+def tell(cli, holder):
     """What every line of the story printed, with what may differ (folders, names made up) put aside."""
     lines = []
     for line in filter(None, map(str.strip, STORY.splitlines())):
-        result = cli(*line.replace("HOLD", str(hold)).split())
+        result = cli(*line.replace("HOLD", str(holder)).split())
         text = "\n".join([line, f"exit {result.rc}", result.stdout, result.stderr])
         text = text.replace(str(cli.sim.folder), "FOLDER")
         # The default is not the same: a daemon's session has its own GPUs alone.
@@ -100,13 +89,13 @@ def tell(cli, hold):
     return lines
 
 
-def test_a_story_is_the_same_with_and_without(cli, hold, build, tmp_path):
-    alone = tell(cli, hold)
+def test_a_story_is_the_same_with_and_without(cli, holder, build, tmp_path):
+    alone = tell(cli, holder)
     node = Node(build, tmp_path)
     try:
         node.configure(**cli.sim.settings)
         served = Daemon(node).start()
-        together = tell(Command(node), hold)
+        together = tell(Command(node), holder)
         assert served.names() == [] and served.session("s") is None
         assert sum(event["type"] == "created" for event in served.events(most=12)) >= 3
     finally:
@@ -359,10 +348,10 @@ def test_programs_see_the_gpus_that_their_session_has(cli, daemon):
     assert [device["uuid"] for device in daemon.session("v")["devices"]] == [uuids[0]]
 
 
-def test_a_session_of_one_run_goes_with_it(cli, daemon, hold):
-    result = cli.run("--memory", "64MiB", "--", hold, 0, MIB)
+def test_a_session_of_one_run_goes_with_it(cli, daemon, holder):
+    result = cli.run("--memory", "64MiB", "--", holder, 0, MIB)
     assert result.rc == 0 and daemon.names() == [] and cli.sessions() == [], result
-    killed = cli.start("run", "--memory", "64MiB", "--", hold, 0, MIB)
+    killed = cli.start("run", "--memory", "64MiB", "--", holder, 0, MIB)
     assert killed.stdout.readline().startswith("ready ")
     name, = daemon.names()
     assert name.startswith("run-") and daemon.session(name)["processes"] == 1
@@ -374,17 +363,17 @@ def test_a_session_of_one_run_goes_with_it(cli, daemon, hold):
     assert cli("ls", "--json").json == [] and daemon.names() == []
 
 
-def test_what_was_taken_back_is_not_made_again(cli, daemon, build, hold):
+def test_what_was_taken_back_is_not_made_again(cli, daemon, build, holder):
     """A program that starts when its session has ended is refused, whatever limits it once had."""
-    again = ["sh", "-c", f"{build.aliquot} rm s >/dev/null; {hold} 0 1000"]
+    again = ["sh", "-c", f"{build.aliquot} rm s >/dev/null; {holder} 0 1000"]
     result = cli.run("--session", "s", "--memory", "64MiB", "--", *again)
     assert result.rc != 0 and "no such session" in result.stderr and cli.sessions() == [], result
 
 
-def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(cli, hold):
+def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(cli, holder):
     Daemon(cli.sim)  # skips where there is none
-    first = cli.start("run", "--session", "a", "--memory", "64MiB", "--ttl", "1h", "--", hold, 0, MIB)
-    second = cli.start("run", "--session", "b", "--memory", "64MiB", "--ttl", "1h", "--", hold, 1, MIB)
+    first = cli.start("run", "--session", "a", "--memory", "64MiB", "--ttl", "1h", "--", holder, 0, MIB)
+    second = cli.start("run", "--session", "b", "--memory", "64MiB", "--ttl", "1h", "--", holder, 1, MIB)
     for process in (first, second):
         assert process.stdout.readline().startswith("ready "), process.stderr.read()
     assert [session["name"] for session in cli("ls", "--json").json] == ["a", "b"]

@@ -5,15 +5,7 @@ import shutil
 
 import pytest
 
-from cli import Command
-
 MIB = 1 << 20
-
-
-@pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim)
 
 
 def findings(result, about):

@@ -13,15 +13,9 @@ import subprocess
 
 import pytest
 
-from cli import UNSET, Command
+from cli import UNSET
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim)
 
 
 @pytest.fixture

@@ -8,21 +8,8 @@ import time
 
 import pytest
 
-from cli import Command
-
 MIB = 1 << 20
 GIB = 1 << 30
-
-
-@pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim)
-
-
-@pytest.fixture
-def hold(build):
-    return build.program("sim/hold")
 
 
 @pytest.fixture
@@ -48,23 +35,23 @@ def wait_until(condition, what):
 
 # What the program sees
 
-def test_the_card_is_as_large_as_the_limit(cli, hold, tenant):
-    result = cli.run("--memory", "256MiB", "--", hold, 0, MIB)
+def test_the_card_is_as_large_as_the_limit(cli, holder, tenant):
+    result = cli.run("--memory", "256MiB", "--", holder, 0, MIB)
     assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
     result = cli.run("--memory", "256MiB", "--", tenant, "t", "grow", 64, 100)
     assert result.rc == 3 and "256 MiB, of which" in result.stdout, result
     assert "CUDA_ERROR_OUT_OF_MEMORY" in result.stdout, result
 
 
-def test_each_gpu_may_have_a_limit_of_its_own(cli, hold):
+def test_each_gpu_may_have_a_limit_of_its_own(cli, holder):
     first, second = uuids(cli)
     for limits in ("0=128MiB,1=256MiB", f"{first}=128MiB,256MiB", f"{second[:12].upper()}=25%,128MiB"):
         for gpu, limit in ((0, 128), (1, 256)):
-            result = cli.run("--memory", limits, "--", hold, gpu, MIB)
+            result = cli.run("--memory", limits, "--", holder, gpu, MIB)
             assert result.rc == 0 and int(result.stdout.split()[2]) == limit * MIB, (limits, result)
 
 
-def test_a_chosen_gpu_is_named_by_its_uuid(cli, hold):
+def test_a_chosen_gpu_is_named_by_its_uuid(cli, holder):
     first, second = uuids(cli)
     for selector in ("1", second, second[4:12], second.upper()):
         seen = environment(cli.run("--gpu", selector, "--", "env"))
@@ -72,7 +59,7 @@ def test_a_chosen_gpu_is_named_by_its_uuid(cli, hold):
     assert environment(cli.run("--gpu", "1,0", "--", "env"))["CUDA_VISIBLE_DEVICES"] == \
         f"{second},{first}"
     # The limit follows the card, not its number in the program.
-    result = cli.run("--gpu", "1", "--memory", "1=256MiB,0=128MiB", "--", hold, 0, MIB)
+    result = cli.run("--gpu", "1", "--memory", "1=256MiB,0=128MiB", "--", holder, 0, MIB)
     assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
 
 
@@ -125,8 +112,8 @@ def test_the_card_may_have_another_name(cli, tenant):
     assert result.rc == 0 and "my card: Some card" in result.stdout, result
 
 
-def test_contexts_may_be_free(cli, hold):
-    free = [int(cli.run("--memory", "64MiB", "--context", mode, "--", hold, 0, MIB)
+def test_contexts_may_be_free(cli, holder):
+    free = [int(cli.run("--memory", "64MiB", "--context", mode, "--", holder, 0, MIB)
                 .stdout.split()[1]) for mode in ("charge", "free")]
     assert free[0] < free[1] == 63 * MIB
 
@@ -239,10 +226,10 @@ def test_a_fresh_session_goes_with_its_program(cli):
     assert cli.sessions() == []
 
 
-def test_what_goes_on_in_the_background_keeps_its_session(cli, hold, tmp_path):
+def test_what_goes_on_in_the_background_keeps_its_session(cli, holder, tmp_path):
     """The child is started by a run that ends, and first touches the GPU after that."""
     go, done = tmp_path / "go", tmp_path / "done"
-    later = f"while [ ! -e {go} ]; do sleep 0.02; done; {hold} 0 {MIB} </dev/null >{done}.new; " \
+    later = f"while [ ! -e {go} ]; do sleep 0.02; done; {holder} 0 {MIB} </dev/null >{done}.new; " \
             f"mv {done}.new {done}"
     assert cli.run("--memory", "64MiB", "--", "sh", "-c", f"({later}) >/dev/null 2>&1 &").rc == 0
     session, = cli.sessions()
@@ -275,19 +262,19 @@ def test_a_run_that_is_under_way_is_not_swept_away(cli, sim):
 
 # Sharing
 
-def test_runs_of_one_session_share_its_limit(cli, hold):
-    first = cli.start("run", "--session", "team", "--memory", "128MiB", "--", hold, 0, 64 * MIB)
+def test_runs_of_one_session_share_its_limit(cli, holder):
+    first = cli.start("run", "--session", "team", "--memory", "128MiB", "--", holder, 0, 64 * MIB)
     first.stdout.readline()
-    result = cli.run("--session", "team", "--", hold, 0, 64 * MIB)
+    result = cli.run("--session", "team", "--", holder, 0, 64 * MIB)
     assert result.rc == 1 and "cuMemAlloc: 2" in result.stderr, result
-    result = cli.run("--session", "team", "--memory", "128MiB", "--", hold, 0, 16 * MIB)
+    result = cli.run("--session", "team", "--memory", "128MiB", "--", holder, 0, 16 * MIB)
     assert result.rc == 0 and int(result.stdout.split()[1]) <= 48 * MIB, result
     first.communicate("")
-    assert cli.run("--session", "team", "--", hold, 0, 64 * MIB).rc == 0
+    assert cli.run("--session", "team", "--", holder, 0, 64 * MIB).rc == 0
 
 
-def test_two_that_make_one_session_at_once(cli, hold):
-    racers = [cli.start("run", "--session", "both", "--memory", "512MiB", "--", hold, 0, MIB)
+def test_two_that_make_one_session_at_once(cli, holder):
+    racers = [cli.start("run", "--session", "both", "--memory", "512MiB", "--", holder, 0, MIB)
               for _ in range(8)]
     for racer in racers:
         out, err = racer.communicate("", timeout=60)
@@ -323,24 +310,24 @@ def test_the_refusal_says_what_the_session_has_now(cli):
     assert "asked was memory=128MiB;" in result.stderr, result
 
 
-def test_children_are_in_the_session(cli, hold):
+def test_children_are_in_the_session(cli, holder):
     result = cli.run("--memory", "128MiB", "--", "sh", "-c",
-                     f"(echo; sleep 5) | {hold} 0 {64 * MIB} & sleep 1; {hold} 0 {64 * MIB} </dev/null")
+                     f"(echo; sleep 5) | {holder} 0 {64 * MIB} & sleep 1; {holder} 0 {64 * MIB} </dev/null")
     assert result.rc == 1 and "cuMemAlloc: 2" in result.stderr, result
 
 
-def test_a_run_inside_a_run_stays_in_its_session(cli, build, hold):
+def test_a_run_inside_a_run_stays_in_its_session(cli, build, holder):
     inner = [build.aliquot, "run"]
-    result = cli.run("--memory", "128MiB", "--", *inner, "--", hold, 0, MIB)
+    result = cli.run("--memory", "128MiB", "--", *inner, "--", holder, 0, MIB)
     assert result.rc == 0 and int(result.stdout.split()[2]) == 128 * MIB, result
     result = cli.run("--memory", "128MiB", "--", *inner, "--memory", "512MiB", "--", "true")
     assert result.rc == 125 and "other limits" in result.stderr, result
 
 
-def test_env_is_the_same_for_a_shell(cli, sim, hold):
+def test_env_is_the_same_for_a_shell(cli, sim, holder):
     lines = cli("env", "--session", "shell", "--memory", "64MiB", "--device-name", "it's one")
     assert lines.rc == 0 and cli.sessions() == [], lines
-    script = f"{lines.stdout}\nprintf '%s\\n' \"$ALIQUOT_DEVICE_NAME\"; {hold} 0 {MIB}"
+    script = f"{lines.stdout}\nprintf '%s\\n' \"$ALIQUOT_DEVICE_NAME\"; {holder} 0 {MIB}"
     result = sim.run(["sh", "-c", script], LD_LIBRARY_PATH=None)
     assert result.rc == 0 and result.stdout.startswith("it's one\n"), result
     assert int(result.stdout.split()[-1]) == 64 * MIB and cli.sessions() == ["shell"], result

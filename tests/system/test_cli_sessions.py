@@ -5,27 +5,14 @@ import re
 
 import pytest
 
-from cli import Command
-
 MIB = 1 << 20
 
 
 @pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim)
-
-
-@pytest.fixture
-def hold(build):
-    return build.program("sim/hold")
-
-
-@pytest.fixture
-def live(cli, hold):
+def live(cli, holder):
     """A program that holds memory in session s, for as long as its input is open."""
     def start(limit="256MiB", size=64 * MIB, gpu=0):
-        process = cli.start("run", "--session", "s", "--memory", limit, "--", hold, gpu, size)
+        process = cli.start("run", "--session", "s", "--memory", limit, "--", holder, gpu, size)
         assert process.stdout.readline().startswith("ready ")
         return process
     return start
@@ -82,9 +69,9 @@ def test_what_programs_read(cli, live):
     assert env["ALIQUOT_SESSION"] == "s" and env["LD_PRELOAD"].endswith("/libaliquot.so")
 
 
-def test_what_no_session_explains_is_told_of_each_gpu(cli, sim, live):
+def test_what_no_session_explains_is_told_of_each_gpu(cli, sim, holder, live):
     live()
-    other = sim.start([sim.build.program("sim/hold"), 0, 5 << 20])
+    other = sim.start([holder, 0, 5 << 20])
     assert other.stdout.readline().startswith("ready ")
     first = cli("gpus", "--json").json[0]
     explained = sum(session["used_bytes"] for session in first["sessions"])
@@ -194,16 +181,16 @@ def test_columns_that_are_not_there(cli, name):
     assert result.rc == 2 and result.stdout == "" and "--json" in result.stderr, result
 
 
-def test_a_live_change_of_the_limit(cli, hold, live):
+def test_a_live_change_of_the_limit(cli, holder, live):
     process = live(limit="128MiB")
-    assert cli.run("--session", "s", "--", hold, 0, 128 * MIB).rc == 1
+    assert cli.run("--session", "s", "--", holder, 0, 128 * MIB).rc == 1
     assert cli("set", "s", "--memory", "512MiB").rc == 0
-    result = cli.run("--session", "s", "--", hold, 0, 128 * MIB)
+    result = cli.run("--session", "s", "--", holder, 0, 128 * MIB)
     assert result.rc == 0 and int(result.stdout.split()[2]) == 512 * MIB, result
     # Below what is used: nothing is taken back, nothing new is granted.
     assert cli("set", "s", "--memory", "32MiB").rc == 0
     assert cli("show", "s", "--json").json["devices"][0]["used_bytes"] >= 64 * MIB
-    assert cli.run("--session", "s", "--", hold, 0, MIB).rc == 1
+    assert cli.run("--session", "s", "--", holder, 0, MIB).rc == 1
     process.communicate("")
     assert process.returncode == 0
     assert cli("show", "s", "--json").json["epoch"] == 2
@@ -274,7 +261,7 @@ def test_a_session_is_made_once(cli):
     assert cli.sessions() == ["s"]
 
 
-def test_a_session_in_use_is_not_removed_by_accident(cli, hold, live):
+def test_a_session_in_use_is_not_removed_by_accident(cli, holder, live):
     process = live()
     result = cli("rm", "s")
     assert result.rc == 1 and "in use" in result.stderr and "--force" in result.stderr, result

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cli import AWAY, UNSET, Command
+from cli import AWAY, UNSET
 from daemon import Daemon
 
 MIB = 1 << 20
@@ -16,14 +16,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes ano
 
 
 @pytest.fixture
-def cli(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Command(sim).that_asks_daemons()
-
-
-@pytest.fixture
-def hold(build):
-    return build.program("sim/hold")
+def cli(cli):
+    return cli.that_asks_daemons()
 
 
 def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, build):
@@ -60,15 +54,15 @@ def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, bu
     assert as_tenant("rm", "theirs").returncode == 0 and served.names() == ["roots"]
 
 
-def test_programs_in_another_users_session_are_told_to_root(cli, hold):
+def test_programs_in_another_users_session_are_told_to_root(cli, holder):
     served = Daemon(cli.sim, "[socket]\nmode = 0666\n").start()
     served.create("theirs", "256MiB", gpus=["0"], owner=TENANT)
     for path, mode in ((cli.sim.folder, 0o711), (cli.sim.state, 0o777), *((path, 0o777) for path in cli.sim.state.rglob("*"))):
         path.chmod(mode)
     as_tenant = ["setpriv", f"--reuid={TENANT}", f"--regid={TENANT}", "--clear-groups"]
-    if subprocess.run([*as_tenant, "test", "-x", hold], check=False).returncode:
+    if subprocess.run([*as_tenant, "test", "-x", holder], check=False).returncode:
         pytest.skip("another user cannot execute the build folder")
-    process = cli.sim.start([*as_tenant, hold, 0, 64 * MIB], preload=True, ALIQUOT_SESSION="theirs")
+    process = cli.sim.start([*as_tenant, holder, 0, 64 * MIB], preload=True, ALIQUOT_SESSION="theirs")
     assert process.stdout.readline().startswith("ready ")
     one, = cli("ps", "--json").json
     assert one == cli("ps", "theirs", "--json").json[0] == cli("show", "theirs", "--json").json["processes"][0]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node's daemon and the programs of its sessions: who is admitted, with what, until when."""
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -10,12 +9,6 @@ from daemon import Daemon, wait_for
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 NOBODY = 65534
-
-
-@pytest.fixture
-def daemon(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Daemon(sim).start()
 
 
 def script(sim, name, **variables):

@@ -19,12 +19,6 @@ GOOD = {"name": "new", "memory": "1MiB"}
 
 
 @pytest.fixture
-def daemon(sim):
-    sim.configure(gpus=2, memory="1GiB")
-    return Daemon(sim).start()
-
-
-@pytest.fixture
 def tcp(sim):
     """With a token, on TCP too."""
     sim.configure(gpus=1, memory="1GiB")
