@@ -65,11 +65,19 @@ void stage_sleep_until(uint64_t deadline_ns)
         stage.given_away = NULL;
 }
 
+/* Nobody else waits. */
+static void play_wake(const _Atomic uint32_t *word, uint32_t count)
+{
+        (void)word;
+        (void)count;
+}
+
 static const struct time_authority played_time = {
         .version = TIME_AUTHORITY_VERSION,
         .bytes = sizeof(played_time),
         .now_ns = play_now,
         .sleep_until = stage_sleep_until,
+        .wake = play_wake,
 };
 
 /* -- The driver ------------------------------------------------------------------------------- */
@@ -111,6 +119,8 @@ static CUresult play_event_end(CUevent event)
 static CUresult play_record(CUevent event, CUstream stream)
 {
         assert_int_equal(event->life, stage.life);
+        if (stage.unrecorded)
+                return stage.unrecorded;
         event->is_recorded = true;
         event->at_ns =
                 stream == STREAM && stage.free_ns > stage.now_ns ? stage.free_ns : stage.now_ns;
@@ -120,8 +130,9 @@ static CUresult play_record(CUevent event, CUstream stream)
 static CUresult play_query(CUevent event)
 {
         assert_int_equal(event->life, stage.life);
-        return event->is_recorded && event->at_ns > stage.now_ns ? CUDA_ERROR_NOT_READY
-                                                                 : CUDA_SUCCESS;
+        return event->is_recorded && event->at_ns + stage.late_ns > stage.now_ns
+                       ? CUDA_ERROR_NOT_READY
+                       : CUDA_SUCCESS;
 }
 
 static CUresult play_elapsed(float *ret, CUevent from, CUevent to)
@@ -197,6 +208,11 @@ int stage_end(void **state)
         lanes_forget(CONTEXT);
         assert_int_equal(stage.live_events, 0);
         return 0;
+}
+
+struct page_meter *stage_meter(void)
+{
+        return &slots->meter[0];
 }
 
 uint64_t stage_billed_ns(void)

@@ -33,6 +33,8 @@ struct lane_stage {
         unsigned refused_from, refused_to; /* ... to these readings */
         float wrong_ms;
         unsigned wrong_from, wrong_to;
+        CUresult unrecorded; /* the answer to a record, if it is an error */
+        uint64_t late_ns;    /* after which an event that was passed is seen to be */
         unsigned live_events;
         unsigned life;           /* of the context, which may have gone and been made again */
         void (*meanwhile)(void); /* as somebody stands in the driver, once */
@@ -50,7 +52,8 @@ int stage_end(void **state);
 
 void stage_sleep_until(uint64_t deadline_ns);
 
-/* All that was counted of the device's time. */
+/* What the session's page says of the device; its busy_ns is all that was counted. */
+struct page_meter *stage_meter(void);
 uint64_t stage_billed_ns(void);
 
 #endif
