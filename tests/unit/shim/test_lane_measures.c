@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is learned from the work between two markers, what is expected by it, and what is made of
+ * launches of which only the host's clock tells.
+ */
+#include "lane_stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "shim/cost.h"
+#include "shim/cuda/lanes.h"
+
+#define KERNEL_NS (200 * US)
+#define UNKNOWN_NS (50 * US) /* of a launch of which nothing is known, as in lane_time.c */
+#define WHAT 4711            /* a kernel or graph */
+
+/* In a process that has measured nothing yet. */
+static int begin(void **state)
+{
+        int rc = stage_begin(state);
+
+        if (rc < 0)
+                return rc;
+        cost_forget();
+        stage.work->piece = (struct estimate){ 0 };
+        stage.work->length_ns = stage.work->alone_ns = stage.work->launch_ns = 0;
+        stage.work->spans.count = 0;
+        stage.lane = lane_find(CONTEXT, STREAM, stage.work);
+        return stage.lane ? 0 : -1;
+}
+
+static void reap(struct lane *lane)
+{
+        assert_true(lane_try(lane));
+        lane_reap(lane);
+        lane_drop(lane);
+}
+
+/* One piece between two markers; it is over, and has been seen to be. */
+static void measure(uint64_t what, uint64_t took_ns)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS, .what = what };
+
+        assert_true(lane_try(stage.lane));
+        assert_true(lane_mark(stage.lane, NULL));
+        stage.free_ns = stage.now_ns + took_ns;
+        assert_true(lane_mark(stage.lane, &end));
+        lane_drop(stage.lane);
+        stage.now_ns = stage.free_ns + 10 * US;
+        reap(stage.lane);
+}
+
+static void expect_about(uint64_t ns, uint64_t expected_ns)
+{
+        assert_in_range(ns, expected_ns - expected_ns / 100, expected_ns + expected_ns / 100);
+}
+
+/* -- What is expected ------------------------------------------------------------------------- */
+
+static void of_what_nothing_is_known_a_little_is_expected_and_more_of_a_graph(void **state)
+{
+        struct expected any = lane_expect(stage.lane, 0, false);
+        struct expected graph = lane_expect(stage.lane, WHAT, true);
+
+        assert_int_equal(any.estimate.mean_ns, UNKNOWN_NS);
+        assert_true(any.is_unknown && !any.is_own);
+        assert_int_equal(graph.estimate.mean_ns, 16 * UNKNOWN_NS);
+        assert_true(graph.is_unknown && graph.is_own && !graph.is_pending);
+}
+
+static void what_was_measured_once_is_known(void **state)
+{
+        measure(WHAT, 3 * MS);
+        assert_false(lane_expect(stage.lane, WHAT, false).is_unknown);
+        expect_about(lane_expect(stage.lane, WHAT, false).estimate.mean_ns, 3 * MS);
+        /* It is long, and says nothing of those that are short. */
+        assert_true(lane_expect(stage.lane, WHAT, false).is_own);
+        assert_int_equal(stage.lane->piece.samples, 0);
+        measure(WHAT + 1, KERNEL_NS);
+        assert_int_equal(stage.lane->piece.samples, 1);
+        expect_about(lane_expect(stage.lane, 0, false).estimate.mean_ns, KERNEL_NS);
+}
+
+static void what_is_under_way_is_waited_for_to_tell(void **state)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS, .what = WHAT };
+        uint32_t settled = load_relaxed(&stage.work->settled);
+
+        assert_true(lane_try(stage.lane));
+        assert_true(lane_mark(stage.lane, NULL));
+        stage.free_ns = stage.now_ns + KERNEL_NS;
+        assert_true(lane_mark(stage.lane, &end));
+        lane_drop(stage.lane);
+        assert_true(lane_expect(stage.lane, WHAT, false).is_pending);
+        assert_int_equal(load_relaxed(&stage.work->in_flight_ns), UNKNOWN_NS);
+        stage.now_ns = stage.free_ns + US;
+        reap(stage.lane);
+        assert_false(lane_expect(stage.lane, WHAT, false).is_pending);
+        assert_int_equal(load_relaxed(&stage.work->in_flight_ns), 0);
+        assert_int_equal(load_relaxed(&stage.work->settled), settled + 2); /* both markers */
+}
+
+/* Two streams at once: each piece takes as long as before, and half of that is its own. */
+static void work_beside_other_work_is_expected_to_take_its_part(void **state)
+{
+        for (unsigned i = 0; i < 20; i++) {
+                stage.work->spans.count = 0;
+                spans_add(&stage.work->spans, (int64_t)stage.now_ns,
+                          (int64_t)(stage.now_ns + KERNEL_NS / 2));
+                measure(0, KERNEL_NS);
+        }
+        expect_about(lane_expect(stage.lane, 0, false).estimate.mean_ns, KERNEL_NS / 2);
+}
+
+/* Of late, not of ever: the sums stay small, and so does what was covered. */
+static void what_is_long_over_is_forgotten(void **state)
+{
+        for (unsigned i = 0; i < 300; i++) {
+                measure(0, MS);
+                assert_true(stage.work->length_ns <= 100 * MS);
+                assert_in_range(stage.work->spans.count, 0, 2);
+                stage.now_ns += MS;
+        }
+}
+
+/* The driver tells late that it was over: its stamp is from before it was last seen to work. */
+static void a_driver_that_tells_late_is_not_learned_from(void **state)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS };
+        uint64_t billed_ns;
+
+        measure(0, KERNEL_NS);
+        billed_ns = stage_billed_ns();
+        stage.late_ns = MS;
+        assert_true(lane_try(stage.lane));
+        assert_true(lane_mark(stage.lane, NULL));
+        stage.free_ns = stage.now_ns + KERNEL_NS;
+        assert_true(lane_mark(stage.lane, &end));
+        lane_drop(stage.lane);
+        stage.now_ns = stage.free_ns + 500 * US;
+        reap(stage.lane);
+        stage.now_ns += MS;
+        reap(stage.lane);
+        stage.now_ns += MS;
+        reap(stage.lane);
+        assert_false(lane_is_pending(stage.lane));
+        assert_int_equal(stage.lane->piece.samples, 1);
+        assert_int_equal(stage_billed_ns() - billed_ns, UNKNOWN_NS);
+}
+
+/* The host may be held up after a launch: that is no time in which the stream stood idle. */
+static void a_launch_takes_the_host_as_long_as_the_quickest_of_late(void **state)
+{
+        static const uint64_t host_ns[] = { 2 * US, MS, MS, 3 * US };
+        uint64_t quickest_ns = 2 * US;
+
+        for (unsigned i = 0; i < 4; i++) {
+                assert_true(lane_try(stage.lane));
+                assert_true(lane_mark(stage.lane, NULL));
+                stage.now_ns += host_ns[i];
+                assert_in_range(lane_lead_ns(stage.lane), 2 * US, quickest_ns);
+                quickest_ns += quickest_ns / 16 + 2;
+                stage.now_ns += MS;
+                lane_reap(stage.lane);
+                lane_drop(stage.lane);
+        }
+        /* Where all of them take longer now, that is believed after some. */
+        for (unsigned i = 0; i < 100; i++) {
+                assert_true(lane_try(stage.lane));
+                assert_true(lane_mark(stage.lane, NULL));
+                stage.now_ns += 20 * US;
+                quickest_ns = lane_lead_ns(stage.lane);
+                lane_reap(stage.lane);
+                lane_drop(stage.lane);
+        }
+        assert_int_equal(quickest_ns, 20 * US);
+}
+
+/* -- By the host's clock ---------------------------------------------------------------------- */
+
+/* So many launches in a stream without events, which is seen to work until then, and idle later. */
+static uint64_t untimed(uint32_t pieces, uint64_t working_ns, uint64_t idle_ns)
+{
+        uint64_t billed_ns = stage_billed_ns();
+
+        assert_true(lane_try(stage.lane));
+        lane_begin_untimed(stage.lane);
+        add_relaxed(&stage.lane->since, pieces);
+        stage.now_ns += working_ns;
+        if (working_ns)
+                lane_look_untimed(stage.lane, false);
+        stage.now_ns += idle_ns - working_ns;
+        lane_look_untimed(stage.lane, true);
+        lane_drop(stage.lane);
+        return stage_billed_ns() - billed_ns;
+}
+
+static void without_events(void)
+{
+        assert_true(lane_try(stage.lane));
+        lane_give_up(stage.lane);
+        lane_drop(stage.lane);
+        stage.lane->retime_ns = UINT64_MAX;
+}
+
+static void without_events_a_launch_took_until_it_was_seen_to_be_over(void **state)
+{
+        without_events();
+        assert_int_equal(untimed(1, 0, KERNEL_NS), KERNEL_NS);
+        assert_int_equal(stage.lane->piece.mean_ns, KERNEL_NS);
+        /* Looked at before the average is over: no longer than there was time. */
+        assert_int_equal(untimed(1, 0, KERNEL_NS / 2), KERNEL_NS / 2);
+}
+
+/* Who comes back after a second has not computed for a second; who was seen to compute has. */
+static void without_events_who_comes_back_late_pays_twice_the_average_at_most(void **state)
+{
+        without_events();
+        for (unsigned i = 0; i < 20; i++)
+                untimed(1, 0, KERNEL_NS);
+        assert_int_equal(untimed(1, 0, SECOND), 2 * KERNEL_NS + UNKNOWN_NS);
+        assert_int_equal(untimed(1, 10 * MS, SECOND), 10 * MS);
+}
+
+/* Where it waited at the gate in between it was not the device that took so long. */
+static void without_events_what_was_waited_at_the_gate_is_not_billed(void **state)
+{
+        uint64_t billed_ns;
+
+        without_events();
+        for (unsigned i = 0; i < 20; i++)
+                untimed(2, 0, 2 * KERNEL_NS);
+        billed_ns = stage_billed_ns();
+        assert_true(lane_try(stage.lane));
+        lane_begin_untimed(stage.lane);
+        add_relaxed(&stage.lane->since, 2);
+        add_relaxed(&stage.work->gated_ns, 4 * KERNEL_NS);
+        stage.now_ns += 5 * KERNEL_NS;
+        lane_look_untimed(stage.lane, true);
+        lane_drop(stage.lane);
+        /* One by the clock, and two by the average. */
+        assert_int_equal(stage_billed_ns() - billed_ns, 2 * KERNEL_NS);
+}
+
+static void a_driver_that_cannot_record_is_tried_again_after_a_second(void **state)
+{
+        stage.unrecorded = CUDA_ERROR_UNKNOWN;
+        assert_true(lane_try(stage.lane));
+        assert_false(lane_mark(stage.lane, NULL));
+        assert_null(stage.lane->timeline);
+        stage.unrecorded = CUDA_SUCCESS;
+        stage.now_ns += SECOND - 1;
+        lane_look_untimed(stage.lane, true);
+        assert_null(stage.lane->timeline);
+        stage.now_ns++;
+        lane_look_untimed(stage.lane, true);
+        assert_non_null(stage.lane->timeline);
+        lane_drop(stage.lane);
+}
+
+#define STORY(story) cmocka_unit_test_setup_teardown(story, begin, stage_end)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                STORY(of_what_nothing_is_known_a_little_is_expected_and_more_of_a_graph),
+                STORY(what_was_measured_once_is_known),
+                STORY(what_is_under_way_is_waited_for_to_tell),
+                STORY(work_beside_other_work_is_expected_to_take_its_part),
+                STORY(what_is_long_over_is_forgotten),
+                STORY(a_driver_that_tells_late_is_not_learned_from),
+                STORY(a_launch_takes_the_host_as_long_as_the_quickest_of_late),
+                STORY(without_events_a_launch_took_until_it_was_seen_to_be_over),
+                STORY(without_events_who_comes_back_late_pays_twice_the_average_at_most),
+                STORY(without_events_what_was_waited_at_the_gate_is_not_billed),
+                STORY(a_driver_that_cannot_record_is_tried_again_after_a_second),
+        };
+
+        return cmocka_run_group_tests_name("lane measures", tests, NULL, NULL);
+}
