@@ -6,7 +6,6 @@
 #include "sim/exec/stream.h"
 #include "sim/graph/program.h"
 #include "sim/node/clock.h"
-#include "sim/node/config.h"
 
 static void run_callback(CUstream stream, struct op_run *run,
                          const struct command_callback *callback)
@@ -36,10 +35,8 @@ static void run_wait(struct op_run *run, const struct command_event *wait)
 
 static void run_record(struct op_run *run, const struct command_event *record)
 {
-        uint64_t event_ns = config_get()->event_ns;
-
-        if (event_ns) {
-                run->ready_ns += event_ns;
+        if (record->cost_ns) {
+                run->ready_ns += record->cost_ns;
                 sim_sleep_until(run->ready_ns);
         }
         event_complete(record->event, record->version, run->ready_ns);

@@ -267,10 +267,10 @@ CUresult cuEventDestroy_v2(CUevent event)
  * need be woken. */
 static CUresult record_now(CUstream stream, CUevent event)
 {
-        struct command_event record = { event, event_record_begin(event) };
+        struct command_event record = { event, event_record_begin(event), config_get()->event_ns };
         CUresult rc;
 
-        if (stream_is_idle(stream) && !config_get()->event_ns) {
+        if (stream_is_idle(stream) && !record.cost_ns) {
                 event_complete(event, record.version, sim_now_ns());
                 return CUDA_SUCCESS;
         }

@@ -61,6 +61,7 @@ struct command_callback {
 struct command_event {
         CUevent event; /* a reference is held */
         uint64_t version;
+        uint64_t cost_ns; /* what passing it takes the stream, which is off the engine then */
 };
 
 struct command_memory {

@@ -121,11 +121,13 @@ static void retire(CUstream stream, uint64_t head)
 
 static bool uses_engine(const struct command *command)
 {
-        const void *payload = command + 1;
+        const struct command_event *record = (const void *)(command + 1);
+        const struct op_copy *copy = (const void *)(command + 1);
 
         return command->kind == COMMAND_LAUNCH || command->kind == COMMAND_SET ||
-               command->kind == COMMAND_RECORD || command->kind == COMMAND_GRAPH ||
-               (command->kind == COMMAND_COPY && op_copy_is_within(payload));
+               command->kind == COMMAND_GRAPH ||
+               (command->kind == COMMAND_RECORD && !record->cost_ns) ||
+               (command->kind == COMMAND_COPY && op_copy_is_within(copy));
 }
 
 static void leave_engine(CUstream stream, struct exec_mark *mark)
