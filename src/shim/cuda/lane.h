@@ -54,6 +54,7 @@ struct lane {
         /* Then, by the host's clock: the first launch since it was idle, when it was last seen not
            to be, and work->gated_ns at that first launch; and when to try events again. */
         uint64_t began_ns, working_ns, gated_ns;
+        bool is_behind; /* that one stands behind work from when there were events */
         uint64_t retime_ns;
         _Atomic uint64_t used_at_ns;
 

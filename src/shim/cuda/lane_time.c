@@ -256,6 +256,7 @@ void lane_give_up(struct lane *lane)
         lane->timeline = NULL;
         lane->retime_ns = now_ns + RETIME_NS;
         begin_untimed(lane, now_ns);
+        lane->is_behind = true;
         lane->has_last = false;
         while (lane_is_pending(lane)) {
                 const struct marker *marker = &lane->marker[lane->first];
@@ -354,7 +355,9 @@ static void settle_untimed(struct lane *lane, uint64_t now_ns)
                 return;
         lock_take(&work->lock);
         took_ns = untimed_ns(lane, pieces, now_ns);
-        estimate_add(&lane->piece, took_ns / pieces);
+        if (!lane->is_behind)
+                estimate_add(&lane->piece, took_ns / pieces);
+        lane->is_behind = false;
         took_ns = cover(work, (int64_t)lane->began_ns, (int64_t)(lane->began_ns + took_ns));
         lock_drop(&work->lock);
         admit_settle(&work->admit, paid_ns, took_ns, pieces, now_ns);
