@@ -59,6 +59,15 @@ def test_a_driver_that_refuses_events_once_is_asked_again(load, call, kind, ns):
     assert got["share"] < 0.31, got
 
 
+@pytest.mark.parametrize("kind", ("kernel", "sync", "poll", "step", "graph", "cooperative"))
+@pytest.mark.parametrize("event", (1, 2, 4))
+def test_what_passing_our_events_takes_is_not_the_program_s(load, kind, event):
+    """Of kernels of 20 us, or graphs of ten of 2 us: a marker behind each adds a twentieth to a fifth."""
+    got = load(kind, 2 * US if kind == "graph" else 20 * US, 30, event=f"{event}us", event_step="500ns")
+    assert abs(got["share"] - 0.3) < 0.005, got
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.01, got
+
+
 @pytest.mark.parametrize("kind, ns", KINDS)
 @pytest.mark.parametrize("settings", ({"event_step": "500ns"}, {"event_step": "100us"}, {"event_step": "1ms"},
                                       {"event_step": "10ms"}, {"event_step": "1s"}, {"drift": 200}, {"drift": 1000}),

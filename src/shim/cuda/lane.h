@@ -32,6 +32,7 @@ struct timeline;
 
 struct marker {
         bool is_end;      /* measures from the marker before it */
+        bool is_twin;     /* of the marker before it: tells what markers take */
         uint32_t pieces;  /* launches in between */
         uint64_t paid_ns; /* for them */
         uint64_t what;    /* the one kernel or graph in between, to be learned; 0: launches */

@@ -21,6 +21,11 @@
 #define AWAY_NS UINT64_C(100000)
 /* What is passed is seen to be so much later, at most. */
 #define EARLY_NS 20000
+/* Of a marker's own time, at most; of so many one has a twin, by which it is learned; and at first.
+ */
+#define MARKER_MOST_NS 5000
+#define MARKER_TWINS 64u
+#define MARKER_TWINS_FIRST 8u
 /* Without events for so long, then they are tried again; so long an anchor may be to come. */
 #define RETIME_NS UINT64_C(1000000000)
 
@@ -116,19 +121,36 @@ static int64_t watermark(const struct work *work, int64_t at_ns)
         return at_ns;
 }
 
-/* What the work before the marker took. */
-static uint64_t judged(struct lane *lane, const struct marker *marker, const struct stamp *to,
-                       bool *is_sure)
+/* The work before the marker, as it was told: the marker's own time is ours. The one before it took
+ * its own, too, before it was passed, also in a stream that was idle. */
+static struct sample sample_of(struct lane *lane, const struct marker *marker,
+                               const struct stamp *to)
 {
+        struct work *work = load_relaxed(&lane->work);
         int64_t from_ns = load_relaxed(&lane->last_ns);
         struct sample sample = {
                 .apart_ns = to->at_ns > from_ns ? (uint64_t)(to->at_ns - from_ns) : 0,
-                .lead_ns = marker->lead_ns,
                 .unseen_ns = marker->unseen_ns,
                 .paid_ns = marker->paid_ns,
                 .is_moved = lane->is_last_moved || to->is_moved,
                 .is_early = to->is_early,
         };
+        uint64_t own_ns;
+
+        lock_take(&work->lock);
+        own_ns = work->marker.mean_ns;
+        lock_drop(&work->lock);
+        if (marker->lead_ns > own_ns)
+                sample.lead_ns = marker->lead_ns - own_ns;
+        sample.apart_ns -= own_ns < sample.apart_ns / 4 ? own_ns : sample.apart_ns / 4;
+        return sample;
+}
+
+/* What the work before the marker took. */
+static uint64_t judged(struct lane *lane, const struct marker *marker, const struct stamp *to,
+                       bool *is_sure)
+{
+        struct sample sample = sample_of(lane, marker, to);
 
         return sample_took_ns(&sample, &lane->doubts, is_sure);
 }
@@ -218,13 +240,29 @@ static void take_off(struct lane *lane)
         store_relaxed(&lane->count, load_relaxed(&lane->count) - 1);
 }
 
+/* From it and its twin. */
+static void learn_marker(struct lane *lane, const struct marker *twin, const struct stamp *stamp)
+{
+        struct work *work = load_relaxed(&lane->work);
+        int64_t apart_ns = stamp->at_ns - load_relaxed(&lane->last_ns);
+
+        if (twin->unseen_ns || lane->is_last_moved || stamp->is_moved || apart_ns < 0 ||
+            apart_ns > MARKER_MOST_NS)
+                return;
+        lock_take(&work->lock);
+        estimate_add(&work->marker, (uint64_t)apart_ns);
+        lock_drop(&work->lock);
+}
+
 /* The oldest marker was passed then. */
 static void passed(struct lane *lane, const struct stamp *stamp)
 {
         struct work *work = load_relaxed(&lane->work);
         const struct marker *marker = &lane->marker[lane->first];
 
-        if (marker->is_end && lane->has_last)
+        if (marker->is_twin && lane->has_last)
+                learn_marker(lane, marker, stamp);
+        else if (marker->is_end && lane->has_last)
                 measured(lane, marker, stamp);
         else if (marker->is_end)
                 admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
@@ -444,7 +482,7 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
         add_relaxed(&work->in_flight_ns, marker->paid_ns);
 }
 
-bool lane_mark(struct lane *lane, const struct marker *end)
+static bool mark(struct lane *lane, const struct marker *end)
 {
         uint64_t asked_ns = clock_now_ns();
         CUevent event;
@@ -460,4 +498,36 @@ bool lane_mark(struct lane *lane, const struct marker *end)
         if (event || !lane_is_pending(lane))
                 lane_give_up(lane);
         return false;
+}
+
+static bool is_twin_due(struct lane *lane)
+{
+        struct work *work = load_relaxed(&lane->work);
+        uint32_t every;
+
+        lock_take(&work->lock);
+        every = work->marker.samples < ESTIMATE_FULL ? MARKER_TWINS_FIRST : MARKER_TWINS;
+        lock_drop(&work->lock);
+        return add_relaxed(&work->ends, 1) % every == 0 &&
+               load_relaxed(&lane->count) < LANE_MARKERS - 1;
+}
+
+/* One more behind the newest marker: if that is still to come now, the stream goes from the one to
+ * the other at once. */
+static void mark_twin(struct lane *lane)
+{
+        struct marker twin = { .is_twin = true };
+        CUevent first = lane->event[newest(lane)];
+
+        if (mark(lane, &twin) && real.cuEventQuery(first) != CUDA_ERROR_NOT_READY)
+                lane->marker[newest(lane)].unseen_ns = MARKER_MOST_NS;
+}
+
+bool lane_mark(struct lane *lane, const struct marker *end)
+{
+        bool is_placed = mark(lane, end);
+
+        if (is_placed && end && is_twin_due(lane))
+                mark_twin(lane);
+        return is_placed;
 }

@@ -34,9 +34,12 @@ struct work {
         struct spans spans;
         int64_t latest_ns; /* of the markers passed */
         struct estimate piece;
+        struct estimate marker; /* what passing one takes the stream itself */
         /* Of late: intervals measured, and how much of them nothing else covered. */
         uint64_t length_ns, alone_ns;
         uint64_t launch_ns; /* what a launch takes of the host's time, at the least */
+
+        _Atomic uint32_t ends; /* markers placed that measure */
 };
 
 /* The work of a page's row; NULL when the session has gone. Attaches the process. */
