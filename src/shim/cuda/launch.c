@@ -141,8 +141,9 @@ static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t n
 {
         uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
 
+        /* Somebody else is at the lane: what may take anything does not go past him unseen. */
         if (!scene->is_held)
-                return false;
+                return scene->expected.is_unknown && load_relaxed(&scene->work->in_flight_ns);
         if (!scene->lane->timeline)
                 return scene->is_busy;
         if (scene->expected.is_unknown &&
