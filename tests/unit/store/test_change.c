@@ -53,6 +53,26 @@ static void test_changing_limits_live(void **state)
         store_close(&tenant);
 }
 
+/* The words for what holds now begin with what holds where nothing else is said, also where no GPU
+ * has it any more. */
+static void test_what_holds_now_is_said_from_the_default_on(void **state)
+{
+        struct store_request request = request_of("words");
+        struct settings_limits change = { .count = 1 };
+        struct store_session owner;
+        struct error err;
+
+        assert_int_equal(store_create(&store, &request, &owner, NULL), 0);
+        change.device[0] = two_gpus.device[0];
+        change.device[0].limit_bytes = 2 * GIB;
+        change.device[0].is_named = true;
+        assert_int_equal(store_set(&owner, &change, NULL), 0);
+        request.created_as = "other words";
+        assert_int_equal(store_check_same(&owner, &request, &err), -EEXIST);
+        assert_non_null(strstr(err.text, "memory=4GiB,GPU-01010000-"));
+        store_close(&owner);
+}
+
 static void test_changing_to_a_part_of_each_card(void **state)
 {
         const struct settings_limits quarter = { .has_default = true,
@@ -102,7 +122,8 @@ static void test_changing_caps_live(void **state)
         assert_int_equal(tenant.limits->device[1].cap_ppm, 500000);
         request.created_as = "other words";
         assert_int_equal(store_check_same(&owner, &request, &err), -EEXIST);
-        assert_non_null(strstr(err.text, ";compute=30%,GPU-"));
+        assert_non_null(strstr(err.text, ";compute=30%,GPU-02020000-"));
+        assert_null(strstr(err.text, "=30%,GPU-01"));
 
         change = (struct settings_limits){ .has_default_cap = true,
                                            .default_cap_ppm = PAGE_WHOLE_PPM };
@@ -326,6 +347,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 story(test_changing_limits_live),
+                story(test_what_holds_now_is_said_from_the_default_on),
                 story(test_changing_to_a_part_of_each_card),
                 story(test_changing_caps_live),
                 story(test_rows_for_gpus_that_show_up),

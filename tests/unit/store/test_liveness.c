@@ -219,6 +219,25 @@ static void the_living_are_listed_and_the_dead_are_not(void **state)
         assert_int_equal(usage_list(slots, &file, list, 4), 0);
 }
 
+/* A pid that is used again is another process, and one that cannot be read is nobody's. */
+static void a_process_is_known_by_its_pid_and_when_it_started(void **state)
+{
+        static const struct usage_process nobody;
+        struct usage_process process;
+        pid_t pid = child_start(describe_in_slot_two);
+
+        assert_int_equal(usage_list(slots, &file, &process, 1), 1);
+        assert_true(usage_is_process(&process, (uint32_t)pid));
+        assert_false(usage_is_process(&process, (uint32_t)getpid()));
+        process.start_ticks++;
+        assert_false(usage_is_process(&process, (uint32_t)pid));
+        process.start_ticks--;
+        process.pid++;
+        assert_false(usage_is_process(&process, (uint32_t)pid));
+        child_end(pid);
+        assert_false(usage_is_process(&nobody, INT32_MAX));
+}
+
 static void rubbish_in_a_slot_is_made_printable(void **state)
 {
         struct usage_process list[4];
@@ -336,6 +355,7 @@ int main(void)
                 cmocka_unit_test(another_file_under_its_number_is_left_alone),
                 cmocka_unit_test(a_low_descriptor_is_not_kept),
                 cmocka_unit_test(the_living_are_listed_and_the_dead_are_not),
+                cmocka_unit_test(a_process_is_known_by_its_pid_and_when_it_started),
                 cmocka_unit_test(rubbish_in_a_slot_is_made_printable),
         };
 

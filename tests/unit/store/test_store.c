@@ -232,6 +232,13 @@ static void test_same_and_other_limits(void **state)
         assert_int_equal(store_check_same(&session, &request, NULL), 0);
         other.count = 0;
         assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
+        other.default_bytes = 4 * GIB;
+        assert_int_equal(store_check_same(&session, &request, NULL), 0);
+        other.default_cap_ppm = 300000;
+        assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
+        other.default_cap_ppm = 0;
+        other.default_micro_percent = 25000000;
+        assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
         request.limits = NULL;
         assert_int_equal(store_check_same(&session, &request, NULL), -EEXIST);
         request.limits = &two_gpus;
