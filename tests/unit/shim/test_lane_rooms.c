@@ -198,12 +198,32 @@ static void work_that_takes_longer_keeps_the_turn(void **state)
         assert_true(lane_mark(lane, &end));
         lane_drop(lane);
         stage.now_ns += 2 * MS;
+        assert_false(lanes_are_done(stage.work));
         assert_int_equal(lanes_tend(stage.now_ns), stage.now_ns + TEND_NS);
         assert_true(has_turn());
         assert_int_equal(stage_meter()->active_at_ns, stage.now_ns);
         stage.now_ns += 9 * MS;
         assert_int_equal(lanes_tend(stage.now_ns), CLOCK_NEVER);
         assert_false(has_turn());
+        assert_true(lanes_are_done(stage.work));
+}
+
+/* What it took is told by the host's clock, at its next look. */
+static void what_has_no_events_is_not_charged_at_the_average(void **state)
+{
+        struct lane *lane = lane_find(CONTEXT, STREAM, stage.work);
+        uint64_t billed_ns = stage_billed_ns();
+
+        assert_true(lane_try(lane));
+        lane_give_up(lane);
+        lane_begin_untimed(lane);
+        add_relaxed(&lane->since, 1);
+        lane_drop(lane);
+        let_through(EXPECTED_NS);
+        stage.now_ns += MS;
+        assert_int_equal(lanes_tend(stage.now_ns), CLOCK_NEVER);
+        assert_int_equal(stage_billed_ns() - billed_ns, 0);
+        assert_int_equal(load_relaxed(&lane->since), 1);
 }
 
 static void what_was_launched_unmarked_is_charged_when_nothing_follows(void **state)
@@ -237,6 +257,7 @@ int main(void)
                 STORY(who_launched_nothing_is_not_looked_at),
                 STORY(the_turn_is_given_up_a_little_after_all_should_be_done),
                 STORY(work_that_takes_longer_keeps_the_turn),
+                STORY(what_has_no_events_is_not_charged_at_the_average),
                 STORY(what_was_launched_unmarked_is_charged_when_nothing_follows),
         };
 
