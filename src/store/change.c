@@ -2,9 +2,9 @@
 /*
  * Reading and changing the limits of a session that others use at this moment.
  *
- * Every word here is shared: single words, no lock. A row is claimed by one 16-byte swap of its
- * UUID, and is of use once its limit is not 0; whoever finds it claimed but without one writes
- * the same value that the claimer would have.
+ * Every word here is shared: single words, and no lock but that by which changes take turns. A row
+ * is claimed by one 16-byte swap of its UUID, and is of use once its limit is not 0; whoever finds
+ * it claimed but without one writes the same value that the claimer would have.
  *
  * A claim and a change of the default may cross. The changer writes the default and then each row:
  * one that has a limit gets the new one, of any other the count is raised that stands beside the
@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 
 #include "common/atomic.h"
@@ -261,15 +262,33 @@ static void set_row(struct limits_device *row, const struct settings_limits *lim
                 store_release(shared_word(&row->limit_bytes), limit_bytes);
 }
 
+/* Changes by a session's users take turns, or the default may be of one and the rows of another. A
+ * lock that goes with its holder, and that nobody else can take: of a daemon's session tenants can
+ * open the file, and only one thread changes it. The descriptor, or negative: there is no turn. */
+static int take_turn(const struct store_session *session)
+{
+        char path[STORE_PATH_BYTES];
+        int fd = -1;
+
+        if (session->limits->owner == PAGE_OWNER_USER &&
+            text_put(path, sizeof(path), NULL, "%s/%s", session->path, FOLDER_LIMITS) == 0)
+                fd = folder_open_file(AT_FDCWD, path, O_RDONLY);
+        while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
+                ;
+        return fd;
+}
+
 int store_set(const struct store_session *session, const struct settings_limits *limits,
               struct error *err)
 {
         struct limits_page *page = session->limits;
+        scoped_fd int turn = -1;
         uint64_t planned;
         int rc = 0;
 
         if (!page || !session->is_writable)
                 return fail(err, -EPERM, "the session is open for reading only");
+        turn = take_turn(session);
         for (unsigned i = 0; rc >= 0 && i < limits->count; i++) {
                 if (limits->device[i].is_named || limits->device[i].is_cap_named)
                         rc = store_claim_row(session, limits->device[i].uuid,

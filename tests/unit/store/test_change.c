@@ -13,6 +13,7 @@
 
 #define CLAIMERS 24
 #define MEETINGS 300 /* the first few were enough to show it */
+#define CHANGES 2000
 
 static void test_changing_limits_live(void **state)
 {
@@ -257,6 +258,51 @@ static void test_no_row_keeps_a_default_that_is_over(void **state)
         }
 }
 
+static const struct settings_limits by_one = { .has_default = true,
+                                               .default_bytes = 4 * GIB,
+                                               .has_default_cap = true,
+                                               .default_cap_ppm = 400000 };
+static const struct settings_limits by_another = { .has_default = true,
+                                                   .default_bytes = 8 * GIB,
+                                                   .has_default_cap = true,
+                                                   .default_cap_ppm = 800000 };
+
+static void *change_once(void *limits)
+{
+        meet();
+        if (store_set(&meeting.session, limits, NULL) < 0)
+                return meeting.session.limits;
+        return NULL;
+}
+
+/* One of them has the last word, on every GPU and for those to come. */
+static void test_of_two_changes_at_once_one_holds(void **state)
+{
+        const struct limits_page *page;
+
+        make("both");
+        assert_int_equal(store_join(&store, "both", true, &meeting.session, NULL), 0);
+        page = meeting.session.limits;
+        for (unsigned round = 0; round < CHANGES; round++) {
+                pthread_t other;
+                void *failed;
+
+                store_release(&meeting.ready, 0);
+                assert_int_equal(
+                        pthread_create(&other, NULL, change_once, (void *)(uintptr_t)&by_another),
+                        0);
+                assert_null(change_once((void *)(uintptr_t)&by_one));
+                pthread_join(other, &failed);
+                assert_null(failed);
+                for (unsigned i = 0; i < 2; i++) {
+                        assert_int_equal(page->device[i].limit_bytes, page->default_limit_bytes);
+                        assert_int_equal(page->device[i].cap_ppm, page->default_cap_ppm);
+                }
+                assert_int_equal(page->default_limit_bytes / GIB, page->default_cap_ppm / 100000);
+        }
+        store_close(&meeting.session);
+}
+
 /* A default of nothing is none that anybody asked for: no GPU is given it. */
 static void test_a_page_whose_default_is_nothing_is_refused(void **state)
 {
@@ -352,6 +398,7 @@ int main(void)
                 story(test_changing_caps_live),
                 story(test_rows_for_gpus_that_show_up),
                 story(test_no_row_keeps_a_default_that_is_over),
+                story(test_of_two_changes_at_once_one_holds),
                 story(test_a_page_whose_default_is_nothing_is_refused),
                 story(test_a_row_without_its_limit),
                 story(test_a_claim_that_a_change_overtook_comes_to_nothing),
