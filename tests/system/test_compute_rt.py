@@ -32,8 +32,10 @@ def requests(sim):
 
 
 def test_who_is_alone_is_not_held_up(requests):
+    """Nor is it by the daemon that comes to watch it while the first requests are made: 34 us at most."""
     took, *_ = requests(100)
-    assert max(took) < 1.001 * 100 * KERNEL, took
+    assert max(took[:2]) < 1.01 * 100 * KERNEL, took
+    assert max(took[2:]) < 1.001 * 100 * KERNEL, took
 
 
 @pytest.mark.parametrize("rival_ns", (100 * US, 500 * US))
