@@ -14,6 +14,8 @@
 /* Less is what waking up takes. */
 #define LATE_LEAST_NS UINT64_C(200000)
 #define LATE_MOST_NS UINT64_C(5000000)
+/* Not at the first time. */
+#define LATE_STEP_NS UINT64_C(50000)
 
 static int device_of(struct members *self, const uint8_t uuid[16])
 {
@@ -217,7 +219,7 @@ void members_note_late(struct members *self, uint64_t late_ns)
         if (most_ns < self->late_ns)
                 self->late_ns = most_ns;
         else
-                self->late_ns += (most_ns - self->late_ns) / 8;
+                self->late_ns += sooner((most_ns - self->late_ns) / 8, LATE_STEP_NS);
         self->sched.coarse_ns = (int64_t)members_late_ns(self) / 2;
 }
 

@@ -99,16 +99,17 @@ static void *run(void *argument)
         struct scheduler *self = argument;
         struct bells bells;
         uint64_t due_ns;
-        bool is_busy;
+        bool is_busy, is_rung;
 
         clock_join(TIME_BACKGROUND);
         pthread_mutex_lock(&self->lock);
         while (!self->is_ending) {
                 due_ns = work(self, &bells, &is_busy);
                 pthread_mutex_unlock(&self->lock);
-                bells_wait(&bells, due_ns, is_busy ? LOOK_NS : REST_NS);
+                is_rung = bells_wait(&bells, due_ns, is_busy ? LOOK_NS : REST_NS);
                 pthread_mutex_lock(&self->lock);
-                note_late(&self->members, due_ns);
+                if (!is_rung)
+                        note_late(&self->members, due_ns);
         }
         pthread_mutex_unlock(&self->lock);
         clock_leave();

@@ -39,12 +39,16 @@ static uint64_t sooner(uint64_t deadline_ns, uint64_t in_ns)
         return then_ns < deadline_ns ? then_ns : deadline_ns;
 }
 
-void bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
+bool bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
 {
+        int rc;
+
         if (bells->has_more)
                 deadline_ns = sooner(deadline_ns, BELLS_REST_NS);
-        if (clock_wait_any(bells->word, bells->seen, bells->count, deadline_ns) == -ENOSYS)
-                clock_wait(bells->word[0], bells->seen[0], sooner(deadline_ns, look_ns));
+        rc = clock_wait_any(bells->word, bells->seen, bells->count, deadline_ns);
+        if (rc == -ENOSYS)
+                return clock_wait(bells->word[0], bells->seen[0], sooner(deadline_ns, look_ns));
+        return rc == 0;
 }
 
 void bells_ring(_Atomic uint32_t *own)

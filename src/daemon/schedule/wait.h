@@ -38,8 +38,8 @@ void bells_begin(struct bells *ret, const _Atomic uint32_t *own);
 void bells_add(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen);
 void bells_pass(struct bells *bells);
 
-/* CLOCK_NEVER: no end. May return early. */
-void bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns);
+/* CLOCK_NEVER: no end. May return early. False: nothing was heard until then. */
+bool bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns);
 
 void bells_ring(_Atomic uint32_t *own);
 
