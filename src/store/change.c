@@ -264,18 +264,16 @@ static void set_row(struct limits_device *row, const struct settings_limits *lim
 
 /* Changes by a session's users take turns, or the default may be of one and the rows of another. A
  * lock that goes with its holder, and that nobody else can take: of a daemon's session tenants can
- * open the file, and only one thread changes it. The descriptor, or negative: there is no turn. */
-static int take_turn(const struct store_session *session)
+ * open the file, and only one thread changes it. It ends with the descriptor. */
+static void take_turn(const struct store_session *session, int *ret_fd)
 {
         char path[STORE_PATH_BYTES];
-        int fd = -1;
 
         if (session->limits->owner == PAGE_OWNER_USER &&
             text_put(path, sizeof(path), NULL, "%s/%s", session->path, FOLDER_LIMITS) == 0)
-                fd = folder_open_file(AT_FDCWD, path, O_RDONLY);
-        while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
+                *ret_fd = folder_open_file(AT_FDCWD, path, O_RDONLY);
+        while (*ret_fd >= 0 && flock(*ret_fd, LOCK_EX) < 0 && errno == EINTR)
                 ;
-        return fd;
 }
 
 int store_set(const struct store_session *session, const struct settings_limits *limits,
@@ -288,7 +286,7 @@ int store_set(const struct store_session *session, const struct settings_limits 
 
         if (!page || !session->is_writable)
                 return fail(err, -EPERM, "the session is open for reading only");
-        turn = take_turn(session);
+        take_turn(session, &turn);
         for (unsigned i = 0; rc >= 0 && i < limits->count; i++) {
                 if (limits->device[i].is_named || limits->device[i].is_cap_named)
                         rc = store_claim_row(session, limits->device[i].uuid,
