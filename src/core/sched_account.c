@@ -235,7 +235,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 bank_fill(member, ns);
                 promises_fill(member, ns, floor_ppm);
                 wait_count(member, ns);
-                if (is_on(member))
+                if (on > 0 && is_on(member))
                         charge(sched, member, held_ns(&overlap, member, nth++));
                 if (is_on(member))
                         shared_add(member, on > 1 ? ns : -ns);

@@ -103,10 +103,7 @@ void cost_learn(uint64_t what, uint32_t age, uint64_t sample_ns, bool is_beside)
         }
         if (cost->what != what)
                 *cost = (struct cost){ .what = what };
-        if (is_beside)
-                estimate_add_beside(&cost->estimate, sample_ns);
-        else
-                estimate_add(&cost->estimate, sample_ns);
+        estimate_learn(&cost->estimate, sample_ns, is_beside);
         if (cost_is_long(cost))
                 distrust(what);
         else

@@ -34,12 +34,12 @@ static inline void estimate_add(struct estimate *estimate, uint64_t sample_ns)
                 estimate->samples++;
 }
 
-/* Others may have had the device for a part of it: what is longer than any of late says nothing of
- * the piece, unless all are. */
-static inline void estimate_add_beside(struct estimate *estimate, uint64_t sample_ns)
+/* `is_beside`: others may have had the device for a part of it. Then what is longer than any of
+ * late says nothing of the piece, unless all are. */
+static inline void estimate_learn(struct estimate *estimate, uint64_t sample_ns, bool is_beside)
 {
         uint64_t most_ns = estimate->mean_ns + estimate->mean_ns / 16 + 4 * estimate->stray_ns;
-        bool is_longer = estimate->samples && sample_ns > most_ns;
+        bool is_longer = is_beside && estimate->samples && sample_ns > most_ns;
 
         if (is_longer && estimate->doubts < ESTIMATE_DOUBTS) {
                 estimate->doubts++;

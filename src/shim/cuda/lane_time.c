@@ -169,14 +169,6 @@ static uint64_t cover(struct work *work, int64_t from_ns, int64_t to_ns)
         return took_ns;
 }
 
-static void learn(struct estimate *estimate, uint64_t ns, bool is_beside)
-{
-        if (is_beside)
-                estimate_add_beside(estimate, ns);
-        else
-                estimate_add(estimate, ns);
-}
-
 static void measured(struct lane *lane, const struct marker *marker, const struct stamp *to)
 {
         struct work *work = load_relaxed(&lane->work);
@@ -193,8 +185,8 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         lock_take(&work->lock);
         took_ns = cover(work, to->at_ns - (int64_t)length_ns, to->at_ns);
         if (is_one_of_many) {
-                learn(&lane->piece, length_ns / marker->pieces, is_beside);
-                learn(&work->piece, length_ns / marker->pieces, is_beside);
+                estimate_learn(&lane->piece, length_ns / marker->pieces, is_beside);
+                estimate_learn(&work->piece, length_ns / marker->pieces, is_beside);
         }
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
