@@ -494,14 +494,10 @@ static bool mark(struct lane *lane, const struct marker *end)
 
 static bool is_twin_due(struct lane *lane)
 {
-        struct work *work = load_relaxed(&lane->work);
-        uint32_t every;
+        uint32_t nth = add_relaxed(&load_relaxed(&lane->work)->ends, 1);
+        uint32_t every = nth < MARKER_TWINS ? MARKER_TWINS_FIRST : MARKER_TWINS;
 
-        lock_take(&work->lock);
-        every = work->marker.samples < ESTIMATE_FULL ? MARKER_TWINS_FIRST : MARKER_TWINS;
-        lock_drop(&work->lock);
-        return add_relaxed(&work->ends, 1) % every == 0 &&
-               load_relaxed(&lane->count) < LANE_MARKERS - 1;
+        return nth % every == 0 && load_relaxed(&lane->count) < LANE_MARKERS - 1;
 }
 
 /* One more behind the newest marker: if that is still to come now, the stream goes from the one to
