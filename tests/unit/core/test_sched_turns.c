@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How turns begin and end where all are equal, and how a hard cap is kept.
+ * How turns begin and end where all are equal.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,21 +9,6 @@
 #include <cmocka.h>
 
 #include "sched_stage.h"
-
-static void alone_is_free_and_keeps_its_cap_itself(void **state)
-{
-        play_sched("add a cap=30\n"
-                   "  free a at 30 % with 0\n"
-                   "to 1000ms\n"
-                   "want a\n"
-                   "used a 10ms\n"
-                   "change a cap=50\n"
-                   "  free a at 50 % with -4ms\n"
-                   "change a cap=100\n"
-                   "  free a\n"
-                   "next\n"
-                   "  never\n");
-}
 
 static void two_take_turns_and_the_lease_is_two_milliseconds(void **state)
 {
@@ -254,15 +239,6 @@ static void who_rests_has_told_all_of_it(void **state)
                    "  held 0, billed 0, bank 10ms, waited 0, throttled 0, overran 0\n");
 }
 
-static void a_lowered_cap_has_a_small_bank(void **state)
-{
-        play_sched("add a\n"
-                   "  free a\n"
-                   "to 1000ms\n"
-                   "change a cap=10\n"
-                   "  free a at 10 % with 2ms\n");
-}
-
 static void who_is_done_yields_at_once(void **state)
 {
         play_sched("add a\n"
@@ -301,75 +277,6 @@ static void the_last_one_is_free_when_the_others_have_been_quiet(void **state)
                    "want a\n"
                    "  close b\n"
                    "  then open a until 104ms\n");
-}
-
-static void debt_is_waited_out_to_the_nanosecond(void **state)
-{
-        play_sched("prompt a\n"
-                   "prompt b\n"
-                   "add a cap=20\n"
-                   "  free a at 20 % with 0\n"
-                   "add b\n"
-                   "to 2ms\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 4ms\n"
-                   "to 3500us\n"
-                   "used a 1500us\n"
-                   "idle b\n"
-                   "show a\n"
-                   "  held 1500us, billed 1500us, bank -800us, waited 0, throttled 0, overran 0\n"
-                   "to 5ms\n"
-                   "  4ms: close a\n"
-                   "next\n"
-                   "  7500001ns\n"
-                   "to 8ms\n"
-                   "  7500001ns: open a until 9500001ns\n");
-}
-
-static void raising_a_cap_forgives_nothing(void **state)
-{
-        play_sched("add a cap=10\n"
-                   "  free a at 10 % with 0\n"
-                   "to 1000ms\n"
-                   "want a\n"
-                   "used a 500ms\n"
-                   "change a cap=50\n"
-                   "  free a at 50 % with -498ms\n"
-                   "to 1100ms\n"
-                   "show a\n"
-                   "  held 0, billed 500ms, bank -498ms, waited 0, throttled 0, overran 0\n"
-                   "change a cap=10\n"
-                   "  free a at 10 % with -448ms\n"
-                   "show a\n"
-                   "  held 100ms, billed 500ms, bank -448ms, waited 0, throttled 0, overran 0\n");
-}
-
-static void a_debt_of_ten_seconds_is_told_once(void **state)
-{
-        play_sched("add a cap=50\n"
-                   "  free a at 50 % with 0\n"
-                   "to 30000ms\n"
-                   "want a\n"
-                   "used a 10100ms\n"
-                   "  alarm a\n"
-                   "used a 10ms\n"
-                   "show a\n"
-                   "  held 0, billed 10110ms, bank -10100ms, waited 0, throttled 0, overran 0\n");
-}
-
-static void what_a_member_says_of_its_bank_is_believed_against_it_only(void **state)
-{
-        play_sched("add a cap=50\n"
-                   "  free a at 50 % with 0\n"
-                   "to 1000ms\n"
-                   "want a\n"
-                   "used a 1ms 20ms\n"
-                   "show a\n"
-                   "  held 0, billed 1ms, bank 9ms, waited 0, throttled 0, overran 0\n"
-                   "used a 1ms 3ms\n"
-                   "show a\n"
-                   "  held 0, billed 2ms, bank 3ms, waited 0, throttled 0, overran 0\n");
 }
 
 static void what_was_not_told_before_the_drain_cannot_be_told_later(void **state)
@@ -488,26 +395,19 @@ static void who_missed_a_turn_for_it_woke_up_late_gets_longer_ones(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(alone_is_free_and_keeps_its_cap_itself),
                 cmocka_unit_test(time_in_which_nobody_looked_is_nobodys),
                 cmocka_unit_test(two_take_turns_and_the_lease_is_two_milliseconds),
                 cmocka_unit_test(weights_are_shares_of_held_time),
                 cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
                 cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
-                cmocka_unit_test(who_wakes_up_late_is_let_in_long_before),
                 cmocka_unit_test(what_overlaps_is_halved_but_for_a_wake_up),
                 cmocka_unit_test(a_drain_is_over_by_the_clock),
                 cmocka_unit_test(where_many_want_it_turns_are_longer),
                 cmocka_unit_test(patience_ends),
                 cmocka_unit_test(one_that_dies_gives_way_at_once),
                 cmocka_unit_test(who_rests_has_told_all_of_it),
-                cmocka_unit_test(a_lowered_cap_has_a_small_bank),
                 cmocka_unit_test(who_is_done_yields_at_once),
                 cmocka_unit_test(the_last_one_is_free_when_the_others_have_been_quiet),
-                cmocka_unit_test(debt_is_waited_out_to_the_nanosecond),
-                cmocka_unit_test(raising_a_cap_forgives_nothing),
-                cmocka_unit_test(a_debt_of_ten_seconds_is_told_once),
-                cmocka_unit_test(what_a_member_says_of_its_bank_is_believed_against_it_only),
                 cmocka_unit_test(what_was_not_told_before_the_drain_cannot_be_told_later),
                 cmocka_unit_test(a_gate_that_is_open_for_nobody_is_closed_before_another_opens),
                 cmocka_unit_test(what_makes_no_sense_is_refused_by_name),
