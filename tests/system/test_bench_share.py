@@ -278,6 +278,15 @@ def test_without_a_gpu_the_simulated_one_is_named(bench):
     assert result.rc == 1 and "--sim uses a simulated one" in result.stderr, result
 
 
+def test_a_node_that_others_have_otherwise_is_said(bench, sim, build):
+    sim.configure(gpus=1)
+    holder = sim.start([build.program("sim/hold"), "0", "1048576"])
+    assert holder.stdout.readline().startswith("ready ")
+    result = bench("30", sim=f"--sim=state={sim.state}")
+    assert result.rc == 1 and "other processes use this node" in result.stderr, result
+    assert "leave state= out" in result.stderr and "expected such as" not in result.stderr, result
+
+
 def test_a_simulation_that_does_not_begin_is_said(bench):
     before = left_over()
     result = bench("30", sim="--sim=model=none")

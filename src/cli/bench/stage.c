@@ -87,7 +87,8 @@ static int complete_spec(struct stage *stage, unsigned programs, struct error *e
                             text_shown(spec));
         text_begin(&text, stage->spec, sizeof(stage->spec));
         text_add(&text, "%s%s", spec, spec[0] ? "," : "");
-        if (!has_key(spec, "state"))
+        stage->has_own_state = has_key(spec, "state");
+        if (!stage->has_own_state)
                 text_add(&text, "state=%s/sim,", stage->folder);
         if (!has_key(spec, "clock"))
                 text_add(&text, "clock=virtual,");
@@ -114,6 +115,10 @@ static int choose_gpu(struct stage *stage, unsigned programs, struct error *err)
                 rc = request_resolve(request, err);
         if (rc == 0 && (!request->has_cards || request->gpus.count < 1))
                 rc = fail(err, -ENODEV, "there is no GPU");
+        if (rc < 0 && stage->has_own_state && !request->has_cards)
+                return fail(err, rc,
+                            "--sim: this node does not start, see above; leave state= "
+                            "out, and bench has one of its own");
         if (rc < 0 && !request->is_sim)
                 wrap(err, "no GPU to measure (--sim uses a simulated one)");
         if (rc == 0 && (request->selection.count > 1 || stage->flags.any_gpus))

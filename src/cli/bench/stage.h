@@ -28,6 +28,7 @@ struct stage {
         struct store store;
         char folder[STORE_PATH_BYTES]; /* ours; "": none */
         char spec[1024];               /* of the simulated node */
+        bool has_own_state;            /* the user said where that is */
         char uuid[UUID_TEXT_BYTES];
         uint64_t session_bytes;
         pid_t daemon;
