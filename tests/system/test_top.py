@@ -307,7 +307,7 @@ def test_without_a_driver_the_sessions_tell(cli, tenant):
 
 @pytest.mark.parametrize("words,said", [
     (["--interval", "5ms"], "100ms to 1h"), (["--interval", "soon"], "--interval soon"), (["--sort", "colour"], "used, limit"),
-    (["--filter", "x" * 60], "too long"), (["extra"], "Too many")])
+    (["--filter", "x" * 60], "too long"), (["extra"], "too many")])
 def test_called_wrong(cli, words, said):
     result = cli("top", "--once", *words, sim=False)
     assert result.rc == 2 and result.stdout == "" and said in result.stderr, result
