@@ -400,6 +400,7 @@ int main(void)
                 cmocka_unit_test(weights_are_shares_of_held_time),
                 cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
                 cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
+                cmocka_unit_test(who_wakes_up_late_is_let_in_long_before),
                 cmocka_unit_test(what_overlaps_is_halved_but_for_a_wake_up),
                 cmocka_unit_test(a_drain_is_over_by_the_clock),
                 cmocka_unit_test(where_many_want_it_turns_are_longer),
