@@ -34,12 +34,9 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def watched(sim):
+def watched(two_cards):
     """A daemon with these keys in [watch]."""
-    def start(**keys):
-        sim.configure(gpus=2, memory="1GiB")
-        return Daemon(sim, config(**keys)).start()
-    return start
+    return lambda **keys: Daemon(two_cards, config(**keys)).start()
 
 
 def config(**keys):
