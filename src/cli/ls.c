@@ -237,7 +237,8 @@ static void list_one(struct listing *listing, const char *name)
         struct error err = { 0 };
         int rc = store_join(listing->store, name, false, &session, &err);
 
-        if (remote_can_tell(listing->store, rc) &&
+        /* Who has just been silent is not waited for once a session. */
+        if (listing->has_clamped && remote_can_tell(listing->store, rc) &&
             client_show(listing->store, name, &told, NULL) == 0) {
                 add_foreign(listing, &told);
                 return;

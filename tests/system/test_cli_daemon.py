@@ -12,6 +12,7 @@ import pytest
 
 from cli import AWAY, Command, expect_away
 from daemon import Daemon, wait_for
+from fakedaemon import HANG, FakeDaemon
 from node import Node
 
 MIB = 1 << 20
@@ -295,6 +296,20 @@ def test_the_end_of_the_daemon_is_told_to_who_follows(cli, daemon):
     daemon.kill()
     _, error = follower.communicate(timeout=60)
     assert follower.returncode == AWAY and "does not answer" in error, error
+
+
+def test_ls_asks_a_daemon_that_hangs_once(cli, daemon, live):
+    """And not for each session that it alone can tell of."""
+    for name in "st":
+        assert cli("create", name, "--memory", "256MiB").rc == 0
+    process = live()
+    assert cli("rm", "s", "--force").rc == 0
+    daemon.kill()
+    daemon.socket.unlink()
+    with FakeDaemon(cli.sim, [HANG]) as fake:
+        listed = cli("ls", "-o", "session")
+    assert listed.rc == 0 and listed.stdout.split() == ["SESSION", "t"] and len(fake.heard) == 1, (listed, fake.heard)
+    process.communicate("")
 
 
 def test_a_daemon_that_hangs_is_told_to_who_follows(cli, daemon):
