@@ -80,7 +80,7 @@
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_WAKE_MOST_NS (100 * SCHED_US)  /* so much earlier a gate opens, at most, ... */
-#define SCHED_WAKE_EARLY_NS (200 * SCHED_US) /* ... or by all that waking up takes but this */
+#define SCHED_WAKE_EARLY_NS (100 * SCHED_US) /* ... or by all that waking up takes but this */
 #define SCHED_LATE_MOST_NS (20 * SCHED_MS)   /* who wakes up late is expected so late, at most */
 #define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS)  /* the clock ends a drain so much later, at most */
 #define SCHED_ALARM_NS (10000 * SCHED_MS)

@@ -74,10 +74,11 @@ def test_sessions_without_caps_have_the_device_in_turns(node, ns):
 
 @pytest.mark.parametrize("ns", (20 * US, 200 * US, MS))
 def test_sessions_whose_threads_wake_up_late_have_nearly_all_of_it(node, ns):
-    """A millisecond, the daemon too: who is next is let in by so much before what runs is done."""
+    """A millisecond, the daemon too: who is next is let in by so much before what runs is done. Without that they
+    have 83 to 89 %, with it 95 to 97; how soon it is learned depends on when each began."""
     told = node(({}, {}), [("kernel", ns)] * 2, seconds=4, wake="1ms")
     assert all(abs(one["own"] - 0.5) < 0.04 for one in told), told
-    assert sum(one["own"] for one in told) > 0.94, told
+    assert sum(one["own"] for one in told) > 0.92, told
 
 
 @pytest.mark.parametrize("kind", ("kernel", "sync", "step", "streams", "graph"))

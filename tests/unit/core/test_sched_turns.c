@@ -123,7 +123,7 @@ static void who_wakes_up_late_is_let_in_long_before(void **state)
                    "  34ms: close a\n"
                    "residual a 3ms\n"
                    "to 38ms\n"
-                   "  35953907ns: open b until 45953907ns\n");
+                   "  35853907ns: open b until 45853907ns\n");
 }
 
 static void what_overlaps_is_halved_but_for_a_wake_up(void **state)
