@@ -82,6 +82,17 @@ void lane_drop(struct lane *lane)
         store_release(&lane->is_held, 0);
 }
 
+bool lane_try_of(struct lane *lane, CUcontext context, CUstream stream)
+{
+        if (!lane_try(lane))
+                return false;
+        if (load_acquire(&lane->context) == key_of(context) &&
+            load_acquire(&lane->key) == stream_key(stream))
+                return true;
+        lane_drop(lane);
+        return false;
+}
+
 static struct lane *lane_look(uint64_t context, uint64_t key)
 {
         uint32_t high = load_acquire(&lanes.high);

@@ -83,6 +83,7 @@ static CUcontext context_of(CUstream stream)
 
 /* What the passage found of its lane. */
 struct scene {
+        CUcontext context;
         struct lane *lane;
         struct work *work;
         struct expected expected;
@@ -152,12 +153,22 @@ static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t n
         return placed_ns && now_ns > placed_ns && now_ns - placed_ns > 2 * target_ns;
 }
 
+/* False: there are too many; the lane that it had, if any, is still named. */
+static bool scene_find(struct scene *scene, const struct way *way)
+{
+        struct lane *lane = lane_await(scene->context, way->stream, scene->work);
+
+        if (lane)
+                scene->lane = lane;
+        return lane != NULL;
+}
+
 static void scene_look(struct scene *scene, const struct way *way)
 {
         struct lane *lane = scene->lane;
 
         scene->is_pending = scene->is_busy = scene->is_blocked = false;
-        scene->is_held = lane_try(lane);
+        scene->is_held = lane_try_of(lane, scene->context, way->stream);
         if (scene->is_held) {
                 lane_reap(lane);
                 scene->is_pending = lane_is_pending(lane);
@@ -355,6 +366,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                 if (!scene->began_ns)
                         scene->began_ns = now_ns;
                 scene_wait(scene, &answer);
+                scene_find(scene, way);
         }
         if (scene->began_ns)
                 admit_note_wait(&scene->work->admit, clock_now_ns() - scene->began_ns);
@@ -410,16 +422,13 @@ static void note_granted(const struct scene *scene, uint64_t granted_ns)
         helper_kick(lanes_tend);
 }
 
-static void pass_strictly(struct passage *passage, const struct way *way, CUcontext context,
-                          struct scene scene)
+static void pass_strictly(struct passage *passage, const struct way *way, struct scene scene)
 {
-        struct work *work = scene.work;
         struct admit_answer answer;
 
         if (is_capturing(way->stream))
                 return;
-        scene.lane = lane_await(context, way->stream, work);
-        if (!scene.lane)
+        if (!scene_find(&scene, way))
                 return;
         note_lane(&scene, clock_now_ns());
         answer = scene_pass(&scene, way);
@@ -468,9 +477,10 @@ void passage_begin(struct passage *ret, const struct way *way)
                 return;
         }
         relax(ret);
+        scene.context = context;
         scene.work = work;
         scene.is_loose = terms_are_loose(&terms);
-        pass_strictly(ret, way, context, scene);
+        pass_strictly(ret, way, scene);
 }
 
 CUresult passage_end(struct passage *passage, CUresult rc)

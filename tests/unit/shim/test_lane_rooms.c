@@ -86,6 +86,19 @@ static void a_lane_that_somebody_holds_is_not_given_away(void **state)
         expect_nobody_holds_any();
 }
 
+/* While it waited at the gate. */
+static void who_comes_back_to_a_lane_of_another_stream_leaves_it_alone(void **state)
+{
+        take_all();
+        assert_true(lane_try_of(taken[0], CONTEXT, (CUstream)(uintptr_t)1024));
+        assert_false(lane_try_of(taken[0], CONTEXT, (CUstream)(uintptr_t)1024));
+        lane_drop(taken[0]);
+        assert_ptr_equal(find(LANES), taken[0]);
+        assert_false(lane_try_of(taken[0], CONTEXT, (CUstream)(uintptr_t)1024));
+        assert_false(lane_try_of(taken[0], ANOTHER_CONTEXT, (CUstream)(uintptr_t)(1024 + LANES)));
+        expect_nobody_holds_any();
+}
+
 static void who_gets_a_lane_finds_nothing_of_who_had_it(void **state)
 {
         uint64_t billed_ns = stage_billed_ns();
@@ -251,6 +264,7 @@ int main(void)
                 STORY(the_lane_that_was_not_used_for_longest_is_given_away),
                 STORY(a_lane_with_a_marker_to_come_is_not_given_away),
                 STORY(a_lane_that_somebody_holds_is_not_given_away),
+                STORY(who_comes_back_to_a_lane_of_another_stream_leaves_it_alone),
                 STORY(who_gets_a_lane_finds_nothing_of_who_had_it),
                 STORY(a_lane_that_was_left_is_the_first_to_be_given_away),
                 STORY(what_was_passed_is_measured_before_a_context_goes),
