@@ -30,6 +30,8 @@
 #include "store/rows.h"
 
 #define LOOKS 16u /* at words that others change: nobody changes limits in a loop */
+#define TURN_PAUSE_NS UINT64_C(1000000)
+#define TURN_TRIES 5000u /* 5 s: a change takes microseconds, unless it was stopped */
 
 static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
 {
@@ -235,45 +237,56 @@ static uint32_t plan_cap(const struct limits_device *row, const struct settings_
         return limits->has_default_cap ? limits->default_cap_ppm : 0;
 }
 
-/* False: the row has a limit. Else who is about to give it one reads anew what holds. */
-static bool outdate_claims(struct limits_device *row)
+/* 0: the row has a limit. 1: who is about to give it one reads anew what holds. */
+static int outdate_claims(struct limits_device *row)
 {
-        uint64_t seen[2] = { 0 }, next[2] = { 0 };
+        for (unsigned look = 0; look < LOOKS; look++) {
+                const uint64_t seen[2] = { 0, load_acquire(shared_word(&row->card_bytes)) };
+                const uint64_t next[2] = { 0, seen[1] + 1 };
 
-        do {
-                seen[1] = load_acquire(shared_word(&row->card_bytes));
-                next[1] = seen[1] + 1;
                 if (load_acquire(shared_word(&row->limit_bytes)))
-                        return false;
-        } while (!swap128(&row->limit_bytes, seen, next));
-        return true;
+                        return 0;
+                if (swap128(&row->limit_bytes, seen, next))
+                        return 1;
+        }
+        return -EBUSY;
 }
 
-static void set_row(struct limits_device *row, const struct settings_limits *limits)
+static int set_row(struct limits_device *row, const struct settings_limits *limits)
 {
         uint32_t cap_ppm = plan_cap(row, limits);
         uint64_t limit_bytes;
+        int rc = outdate_claims(row);
 
-        if (outdate_claims(row))
-                return;
+        if (rc != 0)
+                return rc < 0 ? rc : 0;
         if (cap_ppm)
                 store_release(shared_half(&row->cap_ppm), cap_ppm);
         if (plan_row(row, limits, &limit_bytes, NULL) == 0 && limit_bytes)
                 store_release(shared_word(&row->limit_bytes), limit_bytes);
+        return 0;
 }
 
 /* Changes by a session's users take turns, or the default may be of one and the rows of another. A
  * lock that goes with its holder, and that nobody else can take: of a daemon's session tenants can
  * open the file, and only one thread changes it. It ends with the descriptor. */
-static void take_turn(const struct store_session *session, int *ret_fd)
+static int take_turn(const struct store_session *session, int *ret_fd, struct error *err)
 {
         char path[STORE_PATH_BYTES];
 
         if (session->limits->owner == PAGE_OWNER_USER &&
             text_put(path, sizeof(path), NULL, "%s/%s", session->path, FOLDER_LIMITS) == 0)
                 *ret_fd = folder_open_file(AT_FDCWD, path, O_RDONLY);
-        while (*ret_fd >= 0 && flock(*ret_fd, LOCK_EX) < 0 && errno == EINTR)
-                ;
+        for (unsigned tries = 0; *ret_fd >= 0 && flock(*ret_fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        return fail(err, -errno, "lock of %s: %m", path);
+                if (tries == TURN_TRIES)
+                        return fail(err, -EBUSY,
+                                    "another change of %s does not end; is an aliquot set stopped?",
+                                    session->path);
+                clock_sleep_ns(TURN_PAUSE_NS);
+        }
+        return 0;
 }
 
 int store_set(const struct store_session *session, const struct settings_limits *limits,
@@ -282,11 +295,12 @@ int store_set(const struct store_session *session, const struct settings_limits 
         struct limits_page *page = session->limits;
         scoped_fd int turn = -1;
         uint64_t planned;
-        int rc = 0;
+        bool is_whole = true;
+        int rc;
 
         if (!page || !session->is_writable)
                 return fail(err, -EPERM, "the session is open for reading only");
-        take_turn(session, &turn);
+        rc = take_turn(session, &turn, err);
         for (unsigned i = 0; rc >= 0 && i < limits->count; i++) {
                 if (limits->device[i].is_named || limits->device[i].is_cap_named)
                         rc = store_claim_row(session, limits->device[i].uuid,
@@ -303,9 +317,9 @@ int store_set(const struct store_session *session, const struct settings_limits 
         fence_seq_cst();
         /* Planned anew: rows may have come since. */
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
-                set_row(&page->device[i], limits);
+                is_whole &= set_row(&page->device[i], limits) == 0;
         publish(page);
-        return 0;
+        return is_whole ? 0 : fail(err, -EBUSY, "GPUs that are new here have the old default");
 }
 
 #define NOTHING_FITS 1u /* byte: a limit of 0 is a row that is not ready yet */
@@ -317,8 +331,9 @@ void store_shut(const struct store_session *session)
 
         store_release(shared_half(&page->removed), 1);
         write_default(page, &nothing);
+        fence_seq_cst();
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (load_acquire(shared_word(&page->device[i].limit_bytes)))
+                if (outdate_claims(&page->device[i]) <= 0)
                         store_release(shared_word(&page->device[i].limit_bytes), NOTHING_FITS);
         }
         publish(page);

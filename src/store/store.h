@@ -113,7 +113,8 @@ int store_reserve_slot(int slots_fd, unsigned slot, struct error *err);
 /*
  * Changes the limits of a writable session, live: devices with a rule of their own, and with a
  * default also every other device and those yet to come. Checked whole before anything is
- * written, then published by `epoch`. Users who change it at once take turns.
+ * written, then published by `epoch`. Users who change it at once take turns. -EBUSY: another
+ * change has not ended within 5 s, or GPUs that show up meanwhile leave it no room.
  */
 int store_set(const struct store_session *session, const struct settings_limits *limits,
               struct error *err);

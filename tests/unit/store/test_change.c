@@ -3,7 +3,9 @@
  * Limits and caps change for all at once, and GPUs that show up later get what holds then.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include "common/atomic.h"
@@ -303,6 +305,26 @@ static void test_of_two_changes_at_once_one_holds(void **state)
         store_close(&meeting.session);
 }
 
+/* Who changes limits and was stopped at it keeps his turn: nobody waits for him for good. */
+static void test_a_change_that_was_stopped_does_not_hang_the_others(void **state)
+{
+        struct store_session owner;
+        struct error err;
+        int stopped;
+
+        make("stopped");
+        assert_int_equal(store_join(&store, "stopped", true, &owner, NULL), 0);
+        stopped = open(path_of("stopped", "limits"), O_RDONLY | O_CLOEXEC);
+        assert_int_equal(flock(stopped, LOCK_EX), 0);
+        assert_int_equal(store_set(&owner, &by_another, &err), -EBUSY);
+        assert_non_null(strstr(err.text, "sessions/stopped does not end"));
+        assert_int_equal(owner.limits->default_limit_bytes, 4 * GIB);
+        close(stopped);
+        assert_int_equal(store_set(&owner, &by_another, NULL), 0);
+        assert_int_equal(owner.limits->default_limit_bytes, 8 * GIB);
+        store_close(&owner);
+}
+
 /* A default of nothing is none that anybody asked for: no GPU is given it. */
 static void test_a_page_whose_default_is_nothing_is_refused(void **state)
 {
@@ -360,6 +382,27 @@ static void test_a_claim_that_a_change_overtook_comes_to_nothing(void **state)
         store_close(&owner);
 }
 
+/* The same where the session ends: no GPU that shows up at that moment has room. */
+static void test_a_claim_that_the_end_overtook_comes_to_nothing(void **state)
+{
+        const uint64_t late_limit[2] = { 4 * GIB, 16 * GIB };
+        struct limits_device *row;
+        struct store_session owner;
+        uint64_t seen[2] = { 0 };
+
+        make("shut");
+        assert_int_equal(store_join(&store, "shut", true, &owner, NULL), 0);
+        row = &owner.limits->device[2];
+        memcpy(row->uuid, (uint8_t[16]){ 5, 5 }, 16);
+        seen[1] = row->card_bytes;
+        store_shut(&owner);
+        assert_false(swap128(&row->limit_bytes, seen, late_limit));
+        assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), 2);
+        assert_int_equal(row->limit_bytes, 1);
+        assert_int_equal(owner.limits->device[0].limit_bytes, 1);
+        store_close(&owner);
+}
+
 /* Nobody has to bring it to a row: there is no moment at which a new GPU has another. */
 static void test_a_gpu_without_a_cap_follows_the_default(void **state)
 {
@@ -399,9 +442,11 @@ int main(void)
                 story(test_rows_for_gpus_that_show_up),
                 story(test_no_row_keeps_a_default_that_is_over),
                 story(test_of_two_changes_at_once_one_holds),
+                story(test_a_change_that_was_stopped_does_not_hang_the_others),
                 story(test_a_page_whose_default_is_nothing_is_refused),
                 story(test_a_row_without_its_limit),
                 story(test_a_claim_that_a_change_overtook_comes_to_nothing),
+                story(test_a_claim_that_the_end_overtook_comes_to_nothing),
                 story(test_a_gpu_without_a_cap_follows_the_default),
         };
 
