@@ -159,15 +159,6 @@ def test_a_limit_that_set_refuses_is_refused_with_its_words(cli, top, text, word
     assert cli("show", "s", "--json").json == before
 
 
-def test_what_is_refused_is_told_though_another_was_typed_meanwhile(cli, top):
-    assert cli("create", "s", "--memory", "1GiB").rc == 0
-    terminal = top(columns=160)
-    terminal.wait(r"^>[+] s ")
-    terminal.tmux("send-keys", "l", "x", "Enter", "l", "512MiB", "Enter")
-    terminal.wait("^--memory x: .*; then memory of s: 512MiB")
-    terminal.wait(r"^>[+] s +0 .* 512 MiB ")
-
-
 def test_a_process_is_ended_after_a_yes(top, tenant):
     first, second = tenant("s", "1GiB", MIB), tenant("s", "1GiB", 2 * MIB)
     terminal = top()

@@ -75,8 +75,8 @@ static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
         return false;
 }
 
-/* Who types faster than the one before is done waits for that a little. How that ended is kept for
- * when it can be read. */
+/* Who types faster than the one before is done waits for that a little. How that failed is said at
+ * once, and again with the end of the next: that may come before anybody has read it. */
 static bool has_ended_soon(struct act *act)
 {
         struct pollfd words = { .fd = act->fd, .events = POLLIN };
@@ -115,7 +115,8 @@ bool act_set(struct act *act, const char *program, const struct keys *keys,
         act->length = 0;
         snprintf(act->about, sizeof(act->about), "%s of %s: %.40s", keys->term->flag, keys->session,
                  keys->line);
-        snprintf(ret_message, KEYS_LINE_BYTES, "setting %s", act->about);
+        snprintf(ret_message, KEYS_LINE_BYTES, "%.90s%ssetting %s", act->before,
+                 act->before[0] ? "; " : "", act->about);
         return !act->before[0];
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `aliquot top` does to the outside when a key asked for it. Each says in one line what came
- * of it; false: it was not done.
+ * of it; false: something was not done.
  */
 #ifndef ALIQUOT_CLI_TOP_ACT_H
 #define ALIQUOT_CLI_TOP_ACT_H
@@ -15,7 +15,7 @@
  * It may wait for a daemon, and nobody waits for it:
  *
  *      act_set(&act, program, keys, message)   begins it; false: the message says why not, or
- *                                              that the one before it has failed meanwhile
+ *                                              that it began and the one before it has failed
  *      act_is_set(&act, message, &is_bad)      whether it has ended, and how
  *      act_leave(&act)                         it ends without us
  */
@@ -24,7 +24,7 @@ struct act {
         pid_t pid;
         int fd;           /* its words */
         char about[128];  /* "memory of train: 4GiB" */
-        char before[160]; /* how the one before it failed, if that was not shown; "": it was */
+        char before[160]; /* how the one before it failed, if that is still to be said at its end */
         char said[1024];  /* so far; owned by act.c */
         size_t length;
 };
