@@ -61,9 +61,9 @@ struct page_lease {
         /* GPU time that may be in flight; 0: as much as one likes. Of a closed lease: not 0 when
            nobody waits to hear that what was launched under it is done. */
         uint64_t target_ns;
-        /* CLOCK_MONOTONIC: what began before may have shared the device with others' work, so it
-           tells nothing of how long it takes; all ones: while they are there. Written at any time,
-           whatever `turn` is. */
+        /* CLOCK_MONOTONIC: what began before may have shared the device with others' work, and is
+           believed to be longer only when several on end are; all ones: while they are there.
+           Written at any time, whatever `turn` is. */
         uint64_t shared_until_ns;
         uint8_t reserved[32];
 };
@@ -175,7 +175,8 @@ struct page_meter {
                                  before it */
         uint64_t began_at_ns; /* when a turn was last taken after others had the device */
         uint64_t done_at_ns;  /* when all that may be launched now should be done, by who has the
-                                 turn; 0, or over: it cannot tell */
+                                 turn, or by any process where there are none; 0, or over: it
+                                 cannot tell */
         uint64_t reserved[3];
 };
 
