@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 
 #include "common/atomic.h"
@@ -30,8 +29,6 @@
 #include "store/rows.h"
 
 #define LOOKS 16u /* at words that others change: nobody changes limits in a loop */
-#define TURN_PAUSE_NS UINT64_C(1000000)
-#define TURN_TRIES 5000u /* 5 s: a change takes microseconds, unless it was stopped */
 
 static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
 {
@@ -273,20 +270,18 @@ static int set_row(struct limits_device *row, const struct settings_limits *limi
 static int take_turn(const struct store_session *session, int *ret_fd, struct error *err)
 {
         char path[STORE_PATH_BYTES];
+        int rc;
 
         if (session->limits->owner == PAGE_OWNER_USER &&
             text_put(path, sizeof(path), NULL, "%s/%s", session->path, FOLDER_LIMITS) == 0)
                 *ret_fd = folder_open_file(AT_FDCWD, path, O_RDONLY);
-        for (unsigned tries = 0; *ret_fd >= 0 && flock(*ret_fd, LOCK_EX | LOCK_NB) < 0; tries++) {
-                if (errno != EWOULDBLOCK && errno != EINTR)
-                        return fail(err, -errno, "lock of %s: %m", path);
-                if (tries == TURN_TRIES)
-                        return fail(err, -EBUSY,
-                                    "another change of %s does not end; is an aliquot set stopped?",
-                                    session->path);
-                clock_sleep_ns(TURN_PAUSE_NS);
-        }
-        return 0;
+        rc = *ret_fd < 0 ? 0 : folder_lock(*ret_fd);
+        if (rc == -EBUSY)
+                return fail(err, rc,
+                            "another change of %s does not end; is an aliquot set stopped?",
+                            session->path);
+        errno = -rc;
+        return rc < 0 ? fail(err, rc, "lock of %s: %m", path) : 0;
 }
 
 int store_set(const struct store_session *session, const struct settings_limits *limits,

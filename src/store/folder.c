@@ -6,19 +6,36 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/random.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/liveness.h"
+
+#define LOCK_PAUSE_NS UINT64_C(1000000)
+#define LOCK_TRIES 5000u /* 5 s: who has the lock is done in milliseconds */
 
 int folder_open_file(int at, const char *name, int flags)
 {
         int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 
         return fd < 0 ? -errno : liveness_raise(fd);
+}
+
+int folder_lock(int fd)
+{
+        for (unsigned tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        return -errno;
+                if (tries == LOCK_TRIES)
+                        return -EBUSY;
+                clock_sleep_ns(LOCK_PAUSE_NS);
+        }
+        return 0;
 }
 
 bool folder_is_trusted(uint32_t uid)

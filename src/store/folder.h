@@ -20,6 +20,10 @@
 /* Raised descriptor or negative errno; `at` as in openat(). O_NOFOLLOW and O_CLOEXEC are added. */
 int folder_open_file(int at, const char *name, int flags);
 
+/* The lock of who changes what `fd` is, until that is closed. -EBUSY: somebody has had it for 5 s,
+ * so he was stopped, or means to keep it. */
+int folder_lock(int fd);
+
 /* Whose word a folder or `limits` may be: this user's, or root's. */
 bool folder_is_trusted(uint32_t uid);
 

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,9 +95,14 @@ int store_remove(const struct store *store, const char *name, bool force, struct
         sessions = folder_open_sessions(store, false, err);
         if (sessions < 0)
                 return sessions;
-        while (flock(sessions, LOCK_EX) < 0) {
-                if (errno != EINTR)
-                        return fail(err, -errno, "lock of %s: %m", store->path);
+        rc = folder_lock(sessions);
+        if (rc == -EBUSY)
+                return fail(err, rc,
+                            "another removal in %s does not end; is an aliquot rm stopped?",
+                            store->path);
+        if (rc < 0) {
+                errno = -rc;
+                return fail(err, rc, "lock of %s: %m", store->path);
         }
         if (force)
                 mark_removed(store, name);

@@ -131,6 +131,22 @@ static void test_removers_take_turns(void **state)
         store_close(&session);
 }
 
+/* Who was stopped at a removal keeps his turn: nobody waits for him for good. */
+static void test_a_removal_that_was_stopped_does_not_hang_the_others(void **state)
+{
+        struct error err;
+        int stopped;
+
+        make("one");
+        stopped = open(path_of("", ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(flock(stopped, LOCK_EX), 0);
+        assert_int_equal(store_remove(&store, "one", false, &err), -EBUSY);
+        assert_non_null(strstr(err.text, "another removal in"));
+        assert_int_equal(access(path_of("one", ""), F_OK), 0);
+        close(stopped);
+        assert_int_equal(store_remove(&store, "one", false, NULL), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -139,6 +155,7 @@ int main(void)
                 story(test_removing_what_is_broken),
                 story(test_a_removal_that_was_not_finished),
                 story(test_removers_take_turns),
+                story(test_a_removal_that_was_stopped_does_not_hang_the_others),
         };
 
         return cmocka_run_group_tests_name("remove", tests, NULL, NULL);
