@@ -82,12 +82,17 @@ void lane_drop(struct lane *lane)
         store_release(&lane->is_held, 0);
 }
 
+bool lane_is_of(struct lane *lane, CUcontext context, CUstream stream)
+{
+        return load_acquire(&lane->context) == key_of(context) &&
+               load_acquire(&lane->key) == stream_key(stream);
+}
+
 bool lane_try_of(struct lane *lane, CUcontext context, CUstream stream)
 {
         if (!lane_try(lane))
                 return false;
-        if (load_acquire(&lane->context) == key_of(context) &&
-            load_acquire(&lane->key) == stream_key(stream))
+        if (lane_is_of(lane, context, stream))
                 return true;
         lane_drop(lane);
         return false;

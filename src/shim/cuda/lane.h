@@ -86,7 +86,9 @@ struct lane *lane_await(CUcontext context, CUstream stream, struct work *work);
 bool lane_try(struct lane *lane);
 void lane_drop(struct lane *lane);
 
-/* The same, if it is still that stream's: who waited may find that others were given it. */
+/* Still that stream's: who waited, or does not hold it, may find that others were given it. */
+bool lane_is_of(struct lane *lane, CUcontext context, CUstream stream);
+/* lane_try(), if it is. */
 bool lane_try_of(struct lane *lane, CUcontext context, CUstream stream);
 
 /* Settles what has been passed. */

@@ -44,21 +44,25 @@
 
 /* -- Asking the driver ------------------------------------------------------------------------ */
 
-/* All without leaving a trace in a capture that some thread is at. */
+/* All without leaving a trace in a capture that some thread is at: what would be refused then, or
+ * end it, is asked with the thread relaxed. The program's own call sees the thread's own mode. */
+struct relaxed {
+        bool is_relaxed;
+        CUstreamCaptureMode mode; /* the thread's own */
+};
 
-static void relax(struct passage *passage)
+static struct relaxed relax(void)
 {
-        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        struct relaxed was = { .mode = CU_STREAM_CAPTURE_MODE_RELAXED };
 
-        passage->is_relaxed = real.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-        passage->mode = mode;
+        was.is_relaxed = real.cuThreadExchangeStreamCaptureMode(&was.mode) == CUDA_SUCCESS;
+        return was;
 }
 
-static void unrelax(struct passage *passage)
+static void unrelax(struct relaxed was)
 {
-        if (passage->is_relaxed)
-                real.cuThreadExchangeStreamCaptureMode(&passage->mode);
-        passage->is_relaxed = false;
+        if (was.is_relaxed)
+                real.cuThreadExchangeStreamCaptureMode(&was.mode);
 }
 
 static bool is_capturing(CUstream stream)
@@ -432,7 +436,9 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
                 return;
         note_lane(&scene, clock_now_ns());
         answer = scene_pass(&scene, way);
-        passage->lane = scene.lane;
+        /* Another stream's by now: what it is thought to take was paid, and is left at that. */
+        if (scene.is_held || lane_is_of(scene.lane, scene.context, way->stream))
+                passage->lane = scene.lane;
         passage->is_held = scene.is_held;
         passage->piece_ns = scene.expected.estimate.mean_ns;
         passage->what = scene.expected.is_own ? way->what : 0;
@@ -448,6 +454,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
 void passage_begin(struct passage *ret, const struct way *way)
 {
         struct scene scene = { .is_broken = credit_here.is_broken };
+        struct relaxed was;
         struct terms terms;
         struct work *work;
         CUcontext context;
@@ -476,14 +483,16 @@ void passage_begin(struct passage *ret, const struct way *way)
                         credit_open(ret, &work->admit);
                 return;
         }
-        relax(ret);
         scene.context = context;
         scene.work = work;
         scene.is_loose = terms_are_loose(&terms);
+        was = relax();
         pass_strictly(ret, way, scene);
+        unrelax(was);
 }
 
-CUresult passage_end(struct passage *passage, CUresult rc)
+/* The driver did it: a marker, or it counts as unmarked. */
+static void passage_count(const struct passage *passage)
 {
         struct lane *lane = passage->lane;
         struct marker end = { .pieces = 1,
@@ -492,21 +501,31 @@ CUresult passage_end(struct passage *passage, CUresult rc)
                               .is_graph = passage->is_graph,
                               .is_unknown = passage->is_unknown };
 
-        if (lane && rc != CUDA_SUCCESS) {
+        struct relaxed was = { 0 };
+
+        if (passage->is_first)
+                end.lead_ns = lane_lead_ns(lane);
+        if (passage->ends)
+                was = relax();
+        if (!passage->ends || !lane_mark(lane, &end)) {
+                add_relaxed(&lane->since, 1);
+                add_relaxed(&lane->since_ns, passage->piece_ns);
+        }
+        unrelax(was);
+        if (passage->key != KEY_NEVER)
+                credit_grant(passage);
+}
+
+CUresult passage_end(struct passage *passage, CUresult rc)
+{
+        struct lane *lane = passage->lane;
+
+        if (lane && rc == CUDA_SUCCESS)
+                passage_count(passage);
+        else if (lane)
                 admit_refund(&load_relaxed(&lane->work)->admit, passage->pieces * passage->piece_ns,
                              clock_now_ns());
-        } else if (lane) {
-                if (passage->is_first)
-                        end.lead_ns = lane_lead_ns(lane);
-                if (!passage->ends || !lane_mark(lane, &end)) {
-                        add_relaxed(&lane->since, 1);
-                        add_relaxed(&lane->since_ns, passage->piece_ns);
-                }
-                if (passage->key != KEY_NEVER)
-                        credit_grant(passage);
-        }
         if (passage->is_held)
                 lane_drop(lane);
-        unrelax(passage);
         return rc;
 }

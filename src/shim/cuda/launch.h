@@ -38,8 +38,6 @@ struct passage {
         bool is_held;
         bool ends;     /* a marker comes after */
         bool is_first; /* the one before it found the stream idle */
-        bool is_relaxed;
-        CUstreamCaptureMode mode; /* the thread's own */
         uint64_t key;
         uint64_t context;
         uint64_t piece_ns;
