@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies. Those within a device are work of its processors like a launch, whichever call they come
- * by: a call that leaves open where its ends are has the driver asked, unless nothing of the thread
- * is counted anyway.
+ * by: a call that may hide where its ends are has the driver asked, unless nothing of the thread is
+ * counted anyway.
  *
  * Copies to and from the host and between devices are not: they wait while the session is held,
  * and time in which a stream only copies is not counted, see copy_note().
@@ -24,47 +24,8 @@ static void copy_note(void)
         }
 }
 
-/* -- Never within a device -------------------------------------------------------------------- */
-
-#define OUTSIDE(symbol, parameters, arguments) \
-        CUresult hook_##symbol parameters      \
-        {                                      \
-                copy_note();                   \
-                return real.symbol arguments;  \
-        }
-#define TO_DEVICE(symbol, address, size)                                             \
-        OUTSIDE(symbol, (address to, const void *from, size count, CUstream stream), \
-                (to, from, count, stream))
-#define FROM_DEVICE(symbol, address, size)                                     \
-        OUTSIDE(symbol, (void *to, address from, size count, CUstream stream), \
-                (to, from, count, stream))
-#define TO_ARRAY(symbol, size)                                                                \
-        OUTSIDE(symbol, (CUarray to, size at, const void *from, size count, CUstream stream), \
-                (to, at, from, count, stream))
-#define FROM_ARRAY(symbol, size)                                                        \
-        OUTSIDE(symbol, (void *to, CUarray from, size at, size count, CUstream stream), \
-                (to, from, at, count, stream))
-
-TO_DEVICE(cuMemcpyHtoDAsync, CUdeviceptr_v1, unsigned)
-TO_DEVICE(cuMemcpyHtoDAsync_v2, CUdeviceptr, size_t)
-TO_DEVICE(cuMemcpyHtoDAsync_v2_ptsz, CUdeviceptr, size_t)
-FROM_DEVICE(cuMemcpyDtoHAsync, CUdeviceptr_v1, unsigned)
-FROM_DEVICE(cuMemcpyDtoHAsync_v2, CUdeviceptr, size_t)
-FROM_DEVICE(cuMemcpyDtoHAsync_v2_ptsz, CUdeviceptr, size_t)
-TO_ARRAY(cuMemcpyHtoAAsync, unsigned)
-TO_ARRAY(cuMemcpyHtoAAsync_v2, size_t)
-TO_ARRAY(cuMemcpyHtoAAsync_v2_ptsz, size_t)
-FROM_ARRAY(cuMemcpyAtoHAsync, unsigned)
-FROM_ARRAY(cuMemcpyAtoHAsync_v2, size_t)
-FROM_ARRAY(cuMemcpyAtoHAsync_v2_ptsz, size_t)
-
 /* -- Always ----------------------------------------------------------------------------------- */
 
-#define WITHIN(symbol, way, address, size) \
-        LAUNCH_HOOK(symbol, way, (address to, address from, size count), (to, from, count))
-#define WITHIN_ASYNC(symbol, way, address, size)                                          \
-        LAUNCH_HOOK(symbol, way, (address to, address from, size count, CUstream stream), \
-                    (to, from, count, stream))
 /* Arrays have no calls with a stream for these. */
 #define INTO_ARRAY(symbol, way, address, size)                                    \
         LAUNCH_HOOK(symbol, way, (CUarray to, size at, address from, size count), \
@@ -76,12 +37,6 @@ FROM_ARRAY(cuMemcpyAtoHAsync_v2_ptsz, size_t)
         LAUNCH_HOOK(symbol, way, (CUarray to, size to_at, CUarray from, size at, size count), \
                     (to, to_at, from, at, count))
 
-WITHIN(cuMemcpyDtoD, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
-WITHIN(cuMemcpyDtoD_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
-WITHIN(cuMemcpyDtoD_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
-WITHIN_ASYNC(cuMemcpyDtoDAsync, way_of(stream, NULL), CUdeviceptr_v1, unsigned)
-WITHIN_ASYNC(cuMemcpyDtoDAsync_v2, way_of(stream, NULL), CUdeviceptr, size_t)
-WITHIN_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUdeviceptr, size_t)
 INTO_ARRAY(cuMemcpyDtoA, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
 INTO_ARRAY(cuMemcpyDtoA_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
 INTO_ARRAY(cuMemcpyDtoA_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
@@ -100,39 +55,42 @@ static inline bool is_free(void)
         return credit_here.is_any && credit_spend(&credit_here, 0, 0);
 }
 
-static void copy_begin(struct passage *ret, const struct way *way, bool is_within)
+static inline void copy_begin(struct passage *ret, const struct way *way, bool is_within,
+                              void (*outside)(void))
 {
         *ret = (struct passage){ 0 };
         if (!is_within)
-                copy_note();
+                outside();
         else if (!credit_spend(&credit_here, way->key, 0))
                 passage_begin(ret, way);
 }
 
-/* `way_expression` and `is_within` as in LAUNCH_HOOK(), but that the latter may ask the driver. */
-#define COPY(symbol, way_expression, is_within, parameters, arguments)    \
-        CUresult hook_##symbol parameters                                 \
-        {                                                                 \
-                struct way way = (way_expression);                        \
-                struct passage passage;                                   \
-                                                                          \
-                if (is_free())                                            \
-                        return real.symbol arguments;                     \
-                copy_begin(&passage, &way, front_is_on() && (is_within)); \
-                return passage_end(&passage, real.symbol arguments);      \
+/* `way_expression` and `is_within` as in LAUNCH_HOOK(), but that the latter may ask the driver;
+ * `outside` is called for a copy that is not. */
+#define COPY_OR(outside, symbol, way_expression, is_within, parameters, arguments) \
+        CUresult hook_##symbol parameters                                          \
+        {                                                                          \
+                struct way way = (way_expression);                                 \
+                struct passage passage;                                            \
+                                                                                   \
+                if (is_free())                                                     \
+                        return real.symbol arguments;                              \
+                copy_begin(&passage, &way, front_is_on() && (is_within), outside); \
+                return passage_end(&passage, real.symbol arguments);               \
         }
+#define COPY(...) COPY_OR(copy_note, __VA_ARGS__)
 
-#define UNIFIED copy_is_within(copy_unified(to), copy_unified(from))
+#define UNIFIED(to, from) copy_is_within(copy_unified(to), copy_unified(from))
 
-#define COPY_ANY(symbol, way)                                                        \
-        COPY(symbol, way, UNIFIED, (CUdeviceptr to, CUdeviceptr from, size_t count), \
+#define COPY_ANY(symbol, way)                                                                  \
+        COPY(symbol, way, UNIFIED(to, from), (CUdeviceptr to, CUdeviceptr from, size_t count), \
              (to, from, count))
 #define COPY_ANY_ASYNC(symbol, way)                                             \
-        COPY(symbol, way, UNIFIED,                                              \
+        COPY(symbol, way, UNIFIED(to, from),                                    \
              (CUdeviceptr to, CUdeviceptr from, size_t count, CUstream stream), \
              (to, from, count, stream))
 #define COPY_TOLD(symbol, way)                                                          \
-        COPY(symbol, way, UNIFIED,                                                      \
+        COPY(symbol, way, UNIFIED(to, from),                                            \
              (CUdeviceptr to, CUdeviceptr from, size_t count, CUmemcpyAttributes * how, \
               CUstream stream),                                                         \
              (to, from, count, how, stream))
@@ -144,11 +102,28 @@ COPY_ANY_ASYNC(cuMemcpyAsync_ptsz, way_of_per_thread(stream, NULL))
 COPY_TOLD(cuMemcpyWithAttributesAsync, way_of(stream, NULL))
 COPY_TOLD(cuMemcpyWithAttributesAsync_ptsz, way_of_per_thread(stream, NULL))
 
-#define BOX (copy && copy_is_within(copy_end_of(copy, dst), copy_end_of(copy, src)))
+/* A device's to a device's, which may be two. */
+#define DEVICES(to, from) copy_is_within(copy_on_device(to), copy_on_device(from))
 
-#define COPY_BOX(symbol, way, box) COPY(symbol, way, BOX, (const box *copy), (copy))
+#define WITHIN(symbol, way, address, size)                                           \
+        COPY(symbol, way, DEVICES(to, from), (address to, address from, size count), \
+             (to, from, count))
+#define WITHIN_ASYNC(symbol, way, address, size) \
+        COPY(symbol, way, DEVICES(to, from),     \
+             (address to, address from, size count, CUstream stream), (to, from, count, stream))
+
+WITHIN(cuMemcpyDtoD, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+WITHIN(cuMemcpyDtoD_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+WITHIN(cuMemcpyDtoD_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+WITHIN_ASYNC(cuMemcpyDtoDAsync, way_of(stream, NULL), CUdeviceptr_v1, unsigned)
+WITHIN_ASYNC(cuMemcpyDtoDAsync_v2, way_of(stream, NULL), CUdeviceptr, size_t)
+WITHIN_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUdeviceptr, size_t)
+
+#define BOX(copy) ((copy) && copy_is_within(copy_end_of(copy, dst), copy_end_of(copy, src)))
+
+#define COPY_BOX(symbol, way, box) COPY(symbol, way, BOX(copy), (const box *copy), (copy))
 #define COPY_BOX_ASYNC(symbol, way, box) \
-        COPY(symbol, way, BOX, (const box *copy, CUstream stream), (copy, stream))
+        COPY(symbol, way, BOX(copy), (const box *copy, CUstream stream), (copy, stream))
 
 COPY_BOX(cuMemcpy2D, way_of(NULL, NULL), CUDA_MEMCPY2D_v1)
 COPY_BOX(cuMemcpy2D_v2, way_of(NULL, NULL), CUDA_MEMCPY2D)
@@ -166,25 +141,83 @@ COPY_BOX_ASYNC(cuMemcpy3DAsync, way_of(stream, NULL), CUDA_MEMCPY3D_v1)
 COPY_BOX_ASYNC(cuMemcpy3DAsync_v2, way_of(stream, NULL), CUDA_MEMCPY3D)
 COPY_BOX_ASYNC(cuMemcpy3DAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUDA_MEMCPY3D)
 
-/* Between two contexts, which may be of one device. */
-#define PEER copy_is_of_one_device(to_context, from_context)
-#define PEER_BOX (BOX && copy_is_of_one_device(copy->dstContext, copy->srcContext))
+/* Of the host's memory, as they say. Who waits for such a copy finds the stream idle anyway. */
+#define COPY_WAITED(...) COPY_OR(gate_pass, __VA_ARGS__)
 
+#define INTO(end, from) copy_is_within(end, copy_on_host(from))
+#define OUT_OF(end, to) copy_is_within(copy_on_host(to), end)
+
+#define HOST_TO_DEVICE(symbol, way, address, size)               \
+        COPY_WAITED(symbol, way, INTO(copy_on_device(to), from), \
+                    (address to, const void *from, size count), (to, from, count))
+#define HOST_TO_DEVICE_ASYNC(symbol, way, address, size)                  \
+        COPY(symbol, way, INTO(copy_on_device(to), from),                 \
+             (address to, const void *from, size count, CUstream stream), \
+             (to, from, count, stream))
+#define DEVICE_TO_HOST(symbol, way, address, size)                 \
+        COPY_WAITED(symbol, way, OUT_OF(copy_on_device(from), to), \
+                    (void *to, address from, size count), (to, from, count))
+#define DEVICE_TO_HOST_ASYNC(symbol, way, address, size)    \
+        COPY(symbol, way, OUT_OF(copy_on_device(from), to), \
+             (void *to, address from, size count, CUstream stream), (to, from, count, stream))
+#define HOST_TO_ARRAY(symbol, way, size)                      \
+        COPY_WAITED(symbol, way, INTO(copy_in_array(), from), \
+                    (CUarray to, size at, const void *from, size count), (to, at, from, count))
+#define HOST_TO_ARRAY_ASYNC(symbol, way, size)                                     \
+        COPY(symbol, way, INTO(copy_in_array(), from),                             \
+             (CUarray to, size at, const void *from, size count, CUstream stream), \
+             (to, at, from, count, stream))
+#define ARRAY_TO_HOST(symbol, way, size)                      \
+        COPY_WAITED(symbol, way, OUT_OF(copy_in_array(), to), \
+                    (void *to, CUarray from, size at, size count), (to, from, at, count))
+#define ARRAY_TO_HOST_ASYNC(symbol, way, size)                               \
+        COPY(symbol, way, OUT_OF(copy_in_array(), to),                       \
+             (void *to, CUarray from, size at, size count, CUstream stream), \
+             (to, from, at, count, stream))
+
+HOST_TO_DEVICE(cuMemcpyHtoD, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+HOST_TO_DEVICE(cuMemcpyHtoD_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+HOST_TO_DEVICE(cuMemcpyHtoD_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+HOST_TO_DEVICE_ASYNC(cuMemcpyHtoDAsync, way_of(stream, NULL), CUdeviceptr_v1, unsigned)
+HOST_TO_DEVICE_ASYNC(cuMemcpyHtoDAsync_v2, way_of(stream, NULL), CUdeviceptr, size_t)
+HOST_TO_DEVICE_ASYNC(cuMemcpyHtoDAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUdeviceptr,
+                     size_t)
+DEVICE_TO_HOST(cuMemcpyDtoH, way_of(NULL, NULL), CUdeviceptr_v1, unsigned)
+DEVICE_TO_HOST(cuMemcpyDtoH_v2, way_of(NULL, NULL), CUdeviceptr, size_t)
+DEVICE_TO_HOST(cuMemcpyDtoH_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, size_t)
+DEVICE_TO_HOST_ASYNC(cuMemcpyDtoHAsync, way_of(stream, NULL), CUdeviceptr_v1, unsigned)
+DEVICE_TO_HOST_ASYNC(cuMemcpyDtoHAsync_v2, way_of(stream, NULL), CUdeviceptr, size_t)
+DEVICE_TO_HOST_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUdeviceptr,
+                     size_t)
+HOST_TO_ARRAY(cuMemcpyHtoA, way_of(NULL, NULL), unsigned)
+HOST_TO_ARRAY(cuMemcpyHtoA_v2, way_of(NULL, NULL), size_t)
+HOST_TO_ARRAY(cuMemcpyHtoA_v2_ptds, way_of_per_thread(NULL, NULL), size_t)
+HOST_TO_ARRAY_ASYNC(cuMemcpyHtoAAsync, way_of(stream, NULL), unsigned)
+HOST_TO_ARRAY_ASYNC(cuMemcpyHtoAAsync_v2, way_of(stream, NULL), size_t)
+HOST_TO_ARRAY_ASYNC(cuMemcpyHtoAAsync_v2_ptsz, way_of_per_thread(stream, NULL), size_t)
+ARRAY_TO_HOST(cuMemcpyAtoH, way_of(NULL, NULL), unsigned)
+ARRAY_TO_HOST(cuMemcpyAtoH_v2, way_of(NULL, NULL), size_t)
+ARRAY_TO_HOST(cuMemcpyAtoH_v2_ptds, way_of_per_thread(NULL, NULL), size_t)
+ARRAY_TO_HOST_ASYNC(cuMemcpyAtoHAsync, way_of(stream, NULL), unsigned)
+ARRAY_TO_HOST_ASYNC(cuMemcpyAtoHAsync_v2, way_of(stream, NULL), size_t)
+ARRAY_TO_HOST_ASYNC(cuMemcpyAtoHAsync_v2_ptsz, way_of_per_thread(stream, NULL), size_t)
+
+/* Between two contexts, which may be of one device. */
 #define COPY_PEER(symbol, way)                                                                \
-        COPY(symbol, way, PEER,                                                               \
+        COPY(symbol, way, copy_is_of_one_device(to_context, from_context),                    \
              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, \
               size_t count),                                                                  \
              (to, to_context, from, from_context, count))
 #define COPY_PEER_ASYNC(symbol, way)                                                          \
-        COPY(symbol, way, PEER,                                                               \
+        COPY(symbol, way, copy_is_of_one_device(to_context, from_context),                    \
              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, \
               size_t count, CUstream stream),                                                 \
              (to, to_context, from, from_context, count, stream))
 #define COPY_PEER_BOX(symbol, way) \
-        COPY(symbol, way, PEER_BOX, (const CUDA_MEMCPY3D_PEER *copy), (copy))
-#define COPY_PEER_BOX_ASYNC(symbol, way)                                               \
-        COPY(symbol, way, PEER_BOX, (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), \
-             (copy, stream))
+        COPY(symbol, way, copy_peer_is_within(copy), (const CUDA_MEMCPY3D_PEER *copy), (copy))
+#define COPY_PEER_BOX_ASYNC(symbol, way)             \
+        COPY(symbol, way, copy_peer_is_within(copy), \
+             (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), (copy, stream))
 
 COPY_PEER(cuMemcpyPeer, way_of(NULL, NULL))
 COPY_PEER(cuMemcpyPeer_ptds, way_of_per_thread(NULL, NULL))

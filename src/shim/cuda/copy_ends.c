@@ -5,6 +5,7 @@
  */
 #include "shim/cuda/copy_ends.h"
 
+#include "common/atomic.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/real.h"
 
@@ -25,12 +26,25 @@ static int ask_device(CUdeviceptr address)
         return type && type != CU_MEMORYTYPE_HOST ? device : ON_HOST;
 }
 
+/* A driver that does not say how many has not been started: it will copy nothing. */
+static bool are_several(void)
+{
+        static _Atomic int devices;
+        int count = load_relaxed(&devices);
+
+        if (!count && real.cuDeviceGetCount(&count) == CUDA_SUCCESS)
+                store_relaxed(&devices, count);
+        return count > 1;
+}
+
 static int device_of(struct copy_end end)
 {
         switch (end.type) {
-        case CU_MEMORYTYPE_DEVICE:
         case CU_MEMORYTYPE_ARRAY:
                 return ON_A_DEVICE;
+        case CU_MEMORYTYPE_DEVICE:
+                return are_several() ? ask_device(end.address) : ON_A_DEVICE;
+        case CU_MEMORYTYPE_HOST:
         case CU_MEMORYTYPE_UNIFIED:
                 return ask_device(end.address);
         default:
@@ -58,7 +72,7 @@ bool copy_any_is_within(const CUdeviceptr *to, const CUdeviceptr *from, size_t c
 static struct copy_end end_of(const CUmemcpy3DOperand *operand)
 {
         if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
-                return (struct copy_end){ .type = CU_MEMORYTYPE_ARRAY };
+                return copy_in_array();
         return copy_unified(operand->op.ptr.ptr);
 }
 
@@ -79,4 +93,12 @@ bool copy_is_of_one_device(CUcontext to, CUcontext from)
                 return true;
         device = to && from ? place_of_context(to).device : -1;
         return device >= 0 && place_of_context(from).device == device;
+}
+
+bool copy_peer_is_within(const CUDA_MEMCPY3D_PEER *box)
+{
+        return box && copy_is_within(copy_end_of(box, dst), copy_end_of(box, src)) &&
+               (box->dstMemoryType == CU_MEMORYTYPE_ARRAY ||
+                box->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
+                copy_is_of_one_device(box->dstContext, box->srcContext));
 }

@@ -179,12 +179,15 @@ static CUresult peer_async(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy, C
         if (!copy)
                 return CUDA_ERROR_INVALID_VALUE;
         request.box = box_of_peer(copy);
-        request.from_context = copy->srcContext;
-        request.to_context = copy->dstContext;
-        if (copy->srcContext)
-                rc = context_check(copy->srcContext);
-        if (rc == CUDA_SUCCESS && copy->dstContext)
-                rc = context_check(copy->dstContext);
+        /* What is said of an array's context is ignored. */
+        if (copy->srcMemoryType != CU_MEMORYTYPE_ARRAY)
+                request.from_context = copy->srcContext;
+        if (copy->dstMemoryType != CU_MEMORYTYPE_ARRAY)
+                request.to_context = copy->dstContext;
+        if (request.from_context)
+                rc = context_check(request.from_context);
+        if (rc == CUDA_SUCCESS && request.to_context)
+                rc = context_check(request.to_context);
         return rc == CUDA_SUCCESS ? copy_issue(is_per_thread, stream, &request) : rc;
 }
 

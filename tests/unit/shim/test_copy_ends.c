@@ -20,6 +20,7 @@
 #define DEVICE(n) ((CUdeviceptr)(10u * (n) + 1u))
 
 static unsigned asked;
+static int devices; /* asked until there are some */
 static CUresult answer;
 
 static CUresult get_attributes(unsigned count, CUpointer_attribute *which, void **ret,
@@ -39,7 +40,13 @@ static CUresult get_attributes(unsigned count, CUpointer_attribute *which, void 
         return answer;
 }
 
-struct real real = { .cuPointerGetAttributes = get_attributes };
+static CUresult get_count(int *ret)
+{
+        *ret = devices;
+        return devices ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+struct real real = { .cuPointerGetAttributes = get_attributes, .cuDeviceGetCount = get_count };
 
 /* A context's handle is its device's number, and one more. */
 struct place place_of_context(CUcontext context)
@@ -57,19 +64,48 @@ static bool are_within(CUdeviceptr to, CUdeviceptr from)
         return copy_is_within(copy_unified(to), copy_unified(from));
 }
 
-static void what_the_call_says_is_not_asked(void **unused)
+static void while_no_two_are_seen_nobody_asks_which(void **unused)
 {
         (void)unused;
         asked = 0;
         assert_true(is_within(CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE));
         assert_true(is_within(CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_DEVICE));
         assert_true(is_within(CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_ARRAY));
-        assert_false(is_within(CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_ARRAY));
-        assert_false(is_within(CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST));
-        assert_false(is_within(CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_UNIFIED));
         assert_int_equal(asked, 0);
         assert_false(is_within(0, 0));
         assert_false(is_within((CUmemorytype)77, CU_MEMORYTYPE_DEVICE));
+        assert_int_equal(asked, 0);
+}
+
+static void who_sees_several_says_device_of_either(void **unused)
+{
+        (void)unused;
+        devices = 2;
+        assert_true(copy_is_within(copy_on_device(DEVICE(1)), copy_on_device(DEVICE(1))));
+        assert_false(copy_is_within(copy_on_device(DEVICE(0)), copy_on_device(DEVICE(1))));
+        assert_false(copy_is_within(copy_on_device(DEVICE(0)), copy_on_device(HOST)));
+        assert_true(copy_is_within(copy_in_array(), copy_on_device(DEVICE(1))));
+}
+
+static void what_is_said_to_be_the_host_s_is_asked(void **unused)
+{
+        const void *of_device = (const void *)(uintptr_t)DEVICE(0);
+        const void *of_host = (const void *)(uintptr_t)HOST;
+        CUDA_MEMCPY2D box = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                              .srcHost = of_device,
+                              .srcDevice = NOWHERE,
+                              .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                              .dstHost = (void *)(uintptr_t)NOWHERE,
+                              .dstDevice = DEVICE(0) };
+
+        (void)unused;
+        assert_true(copy_is_within(copy_on_device(DEVICE(0)), copy_on_host(of_device)));
+        assert_true(copy_is_within(copy_on_host(of_device), copy_in_array()));
+        assert_false(copy_is_within(copy_on_device(DEVICE(0)), copy_on_host(of_host)));
+        assert_false(copy_is_within(copy_on_host(of_host), copy_in_array()));
+        assert_true(copy_is_within(copy_end_of(&box, dst), copy_end_of(&box, src)));
+        box.srcHost = of_host;
+        assert_false(copy_is_within(copy_end_of(&box, dst), copy_end_of(&box, src)));
 }
 
 static void what_it_does_not_say_the_driver_knows(void **unused)
@@ -129,14 +165,39 @@ static void contexts_of_one_device_are_no_peers(void **unused)
         assert_false(copy_is_of_one_device(NULL, second));
 }
 
+static void an_array_s_context_is_not_looked_at(void **unused)
+{
+        CUDA_MEMCPY3D_PEER box = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                   .srcDevice = DEVICE(0),
+                                   .srcContext = (CUcontext)(uintptr_t)1,
+                                   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                   .dstDevice = DEVICE(0) };
+
+        (void)unused;
+        assert_false(copy_peer_is_within(NULL));
+        assert_false(copy_peer_is_within(&box));
+        box.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        assert_true(copy_peer_is_within(&box));
+        box.srcMemoryType = CU_MEMORYTYPE_HOST;
+        box.srcHost = (const void *)(uintptr_t)HOST;
+        assert_false(copy_peer_is_within(&box));
+        box.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+        box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        box.dstContext = box.srcContext;
+        assert_true(copy_peer_is_within(&box));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_the_call_says_is_not_asked),
+                cmocka_unit_test(while_no_two_are_seen_nobody_asks_which),
+                cmocka_unit_test(who_sees_several_says_device_of_either),
+                cmocka_unit_test(what_is_said_to_be_the_host_s_is_asked),
                 cmocka_unit_test(what_it_does_not_say_the_driver_knows),
                 cmocka_unit_test(who_is_told_nothing_takes_it_for_the_host_s),
                 cmocka_unit_test(one_copy_within_the_device_makes_a_batch_one),
                 cmocka_unit_test(contexts_of_one_device_are_no_peers),
+                cmocka_unit_test(an_array_s_context_is_not_looked_at),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
