@@ -18,7 +18,7 @@ COPY = {"device": "1GB/s"}  # 200 kB: 200 us
 def calls_within():
     """Those of the library's table that may copy within the device; without those of 32-bit addresses."""
     table = (SOURCE / "src/shim/cuda/cuda.api").read_text()
-    rows = re.findall(r"^(cuMemcpy\S*)\s+\d+\s+hook .*within the device", table, re.M)
+    rows = re.findall(r"^(cuMemcpy\S*)\s+\d+\s+hook .*the device", table, re.M)
     return [row for row in rows if f"{row}_v2" not in rows or "Batch" in row]
 
 
@@ -42,8 +42,19 @@ def assert_at_the_cap(got):
 @pytest.mark.parametrize("call", calls_within())
 def test_a_cap_holds_for_whichever_call_copies_within_the_device(load, call):
     """Synchronous or in a stream, of a run of bytes, a box or an array, between two contexts, in a batch; whether or not the
-    call says that its ends are on the device."""
+    call says that its ends are on the device, and where it says that they are the host's."""
     assert_at_the_cap(load(call, **COPY))
+
+
+@pytest.mark.parametrize("kind", ("peer-array", "peer-arrays"))
+def test_what_is_said_of_an_array_s_context_is_not_looked_at(load, kind):
+    """The driver ignores it."""
+    assert_at_the_cap(load(kind, **COPY))
+
+
+@pytest.mark.parametrize("call", ("cuMemcpyDtoDAsync_v2", "cuMemcpyDtoD_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpy2DAsync_v2"))
+def test_a_second_device_hides_no_copy_within_the_first(load, call):
+    assert_at_the_cap(load(call, gpus=2, **COPY))
 
 
 def test_a_graph_of_copies_is_counted(load):
@@ -59,10 +70,25 @@ def test_long_copies_are_counted(load):
     assert_at_the_cap(load("cuMemcpyAsync", seconds=10, device="10MB/s"))
 
 
-@pytest.mark.parametrize("kind, link", (("copied", "host"), ("copied-3d", "host"), ("copied-peer", "peer")))
+@pytest.mark.parametrize("kind, link", (("copied", "host"), ("copied-3d", "host"), ("copied-peer", "peer"),
+                                        ("copied-between", "peer"), ("copied-2d-between", "peer")))
 def test_copies_over_a_link_are_not_counted(load, kind, link):
-    """To or from the host, or another device: 200 us before each kernel are no GPU time, though no call says where they go."""
+    """To or from the host, or another device: 200 us before each kernel are no GPU time, whatever the call says of where they go."""
     assert_at_the_cap(load(kind, gpus=2, **{link: "1GB/s"}))
+
+
+def test_a_cap_does_not_let_a_call_into_a_capture_that_forbids_it(sim, build):
+    """Each synchronous copy and fill, while its thread captures: refused, and the capture is lost, with and without us."""
+    fills = re.findall(r"^(cuMemset\S*_v2)(?:_ptds)\s", (SOURCE / "src/shim/cuda/cuda.api").read_text(), re.M)
+    copies = [call for call in calls_within() if call.endswith("_ptds")]
+    calls = [call for each in copies for call in (each.removesuffix("_ptds"), each)] + [call for each in fills for call in (each, each + "_ptds")]
+    assert len(copies) == 14 and len(fills) == 6, calls
+    program = build.program("compute/captured")
+    bare, capped = sim.run([program, 0, *calls]), sim.run([program, CAP, *calls], preload=True, ALIQUOT_MEMORY="512MiB")
+    assert bare.rc == capped.rc == 0, (bare, capped)
+    refused = [line for line in bare.stdout.splitlines() if line.endswith(" 900 901")]
+    assert [line.split()[0] for line in refused] == [call for call in calls if "Peer" not in call], bare
+    assert capped.stdout == bare.stdout
 
 
 def test_who_copies_within_the_device_takes_turns_with_who_launches(sim):

@@ -16,18 +16,29 @@ static CUarray array_from, array_to;
 static CUcontext here, there; /* `to` is the other one's */
 static CUgraphExec graph;
 
+/* What is said of an address of the device. */
 static CUmemorytype type_of(const struct kinds_work *work)
 {
-        return work->launches % 2 ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE;
+        static const CUmemorytype types[] = { CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_UNIFIED,
+                                              CU_MEMORYTYPE_HOST };
+
+        return types[work->launches % 3];
+}
+
+static void *as_host(CUdeviceptr address)
+{
+        return (void *)(uintptr_t)address;
 }
 
 static CUDA_MEMCPY2D flat(const struct kinds_work *work)
 {
         return (CUDA_MEMCPY2D){ .srcMemoryType = type_of(work),
                                 .srcDevice = from,
+                                .srcHost = as_host(from),
                                 .srcPitch = ROW,
                                 .dstMemoryType = type_of(work),
                                 .dstDevice = to,
+                                .dstHost = as_host(to),
                                 .dstPitch = ROW,
                                 .WidthInBytes = ROW,
                                 .Height = ROWS };
@@ -37,10 +48,12 @@ static CUDA_MEMCPY3D solid(const struct kinds_work *work)
 {
         return (CUDA_MEMCPY3D){ .srcMemoryType = type_of(work),
                                 .srcDevice = from,
+                                .srcHost = as_host(from),
                                 .srcPitch = ROW,
                                 .srcHeight = ROWS / 10,
                                 .dstMemoryType = type_of(work),
                                 .dstDevice = to,
+                                .dstHost = as_host(to),
                                 .dstPitch = ROW,
                                 .dstHeight = ROWS / 10,
                                 .WidthInBytes = ROW,
@@ -52,10 +65,12 @@ static CUDA_MEMCPY3D_PEER solid_peer(const struct kinds_work *work)
 {
         return (CUDA_MEMCPY3D_PEER){ .srcMemoryType = type_of(work),
                                      .srcDevice = from,
+                                     .srcHost = as_host(from),
                                      .srcPitch = BYTES,
                                      .srcContext = here,
                                      .dstMemoryType = type_of(work),
                                      .dstDevice = to,
+                                     .dstHost = as_host(to),
                                      .dstPitch = BYTES,
                                      .dstContext = there,
                                      .WidthInBytes = BYTES,
@@ -105,6 +120,14 @@ CALLS(cuMemcpy, _ptds, NOTHING, to, from, BYTES)
 CALLS(cuMemcpyAsync, _ptsz, NOTHING, to, from, BYTES, stream)
 CALLS(cuMemcpyDtoD_v2, _ptds, NOTHING, to, from, BYTES)
 CALLS(cuMemcpyDtoDAsync_v2, _ptsz, NOTHING, to, from, BYTES, stream)
+CALLS(cuMemcpyHtoD_v2, _ptds, NOTHING, to, as_host(from), BYTES)
+CALLS(cuMemcpyHtoDAsync_v2, _ptsz, NOTHING, to, as_host(from), BYTES, stream)
+CALLS(cuMemcpyDtoH_v2, _ptds, NOTHING, as_host(to), from, BYTES)
+CALLS(cuMemcpyDtoHAsync_v2, _ptsz, NOTHING, as_host(to), from, BYTES, stream)
+CALLS(cuMemcpyHtoA_v2, _ptds, NOTHING, array_to, 0, as_host(from), BYTES)
+CALLS(cuMemcpyHtoAAsync_v2, _ptsz, NOTHING, array_to, 0, as_host(from), BYTES, stream)
+CALLS(cuMemcpyAtoH_v2, _ptds, NOTHING, as_host(to), array_from, 0, BYTES)
+CALLS(cuMemcpyAtoHAsync_v2, _ptsz, NOTHING, as_host(to), array_from, 0, BYTES, stream)
 CALLS(cuMemcpyDtoA_v2, _ptds, NOTHING, array_to, 0, from, BYTES)
 CALLS(cuMemcpyAtoD_v2, _ptds, NOTHING, to, array_from, 0, BYTES)
 CALLS(cuMemcpyAtoA_v2, _ptds, NOTHING, array_to, 0, array_from, 0, BYTES)
@@ -161,6 +184,45 @@ static CUresult launch_copied_peer(struct kinds_work *work)
         return kernel_after(cuMemcpyAsync(peer, from, BYTES, work->stream[0]), work);
 }
 
+static CUresult launch_copied_between(struct kinds_work *work)
+{
+        return kernel_after(cuMemcpyDtoDAsync_v2(peer, from, BYTES, work->stream[0]), work);
+}
+
+static CUresult launch_copied_box_between(struct kinds_work *work)
+{
+        CUDA_MEMCPY2D box = flat(work);
+
+        box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        box.dstDevice = peer;
+        return kernel_after(cuMemcpy2DAsync_v2(&box, work->stream[0]), work);
+}
+
+/* An array's context means nothing, so nobody may look at it. */
+#define NO_CONTEXT ((CUcontext)(uintptr_t)0x10)
+
+static CUresult launch_peer_array(struct kinds_work *work)
+{
+        CUDA_MEMCPY3D_PEER box = solid_peer(work);
+
+        box.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        box.dstArray = array_to;
+        box.dstContext = work->launches % 2 ? NULL : NO_CONTEXT;
+        return cuMemcpy3DPeerAsync(&box, work->stream[0]);
+}
+
+static CUresult launch_peer_arrays(struct kinds_work *work)
+{
+        CUDA_MEMCPY3D_PEER box = solid_peer(work);
+
+        box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        box.srcArray = array_from;
+        box.dstArray = array_to;
+        box.srcContext = NO_CONTEXT;
+        box.dstContext = NULL;
+        return cuMemcpy3DPeerAsync(&box, work->stream[0]);
+}
+
 #define NAMED(name)                \
         {                          \
 #name, call_##name \
@@ -175,6 +237,14 @@ static const struct {
         BOTH(cuMemcpyAsync, _ptsz),
         BOTH(cuMemcpyDtoD_v2, _ptds),
         BOTH(cuMemcpyDtoDAsync_v2, _ptsz),
+        BOTH(cuMemcpyHtoD_v2, _ptds),
+        BOTH(cuMemcpyHtoDAsync_v2, _ptsz),
+        BOTH(cuMemcpyDtoH_v2, _ptds),
+        BOTH(cuMemcpyDtoHAsync_v2, _ptsz),
+        BOTH(cuMemcpyHtoA_v2, _ptds),
+        BOTH(cuMemcpyHtoAAsync_v2, _ptsz),
+        BOTH(cuMemcpyAtoH_v2, _ptds),
+        BOTH(cuMemcpyAtoHAsync_v2, _ptsz),
         BOTH(cuMemcpyDtoA_v2, _ptds),
         BOTH(cuMemcpyAtoD_v2, _ptds),
         BOTH(cuMemcpyAtoA_v2, _ptds),
@@ -198,6 +268,10 @@ static const struct {
         { "copied", launch_copied },
         { "copied-3d", launch_copied_box },
         { "copied-peer", launch_copied_peer },
+        { "copied-between", launch_copied_between },
+        { "copied-2d-between", launch_copied_box_between },
+        { "peer-array", launch_peer_array },
+        { "peer-arrays", launch_peer_arrays },
 };
 
 kinds_launch *copies_find(const char *name)
