@@ -99,12 +99,16 @@ void turn_close(struct step *step, unsigned member)
 /* -- Opening ---------------------------------------------------------------------------------- */
 
 /* By so much its gate opens before what runs is done. Who wakes up very late may come sooner for
- * once, which costs some time slices; always to come too late would cost more. */
-static int64_t early_ns(const struct sched_member *next)
+ * once, which costs some time slices; always to come too late would cost more. How late is its own
+ * word, so it is believed up to the shortest lease: else a gate would open beside any drain. */
+static int64_t early_ns(const struct sched *sched, const struct sched_member *next)
 {
         int64_t sure_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS);
+        int64_t most_ns = least_of(turn_lease_ns(sched, next->device), SCHED_LEASE_LEAST_NS);
 
-        return most_of(sure_ns, next->wake_ns - SCHED_WAKE_EARLY_NS);
+        if (next->terms.is_clamped)
+                return sure_ns;
+        return most_of(sure_ns, least_of(next->wake_ns - SCHED_WAKE_EARLY_NS, most_ns));
 }
 
 /* When `next` need not wait for `other` any more, which is on the device. */
@@ -120,7 +124,7 @@ static int64_t past_ns(const struct sched *sched, unsigned place, const struct s
         if (next->terms.class == SCHED_CLASS_RT)
                 return 0;
         end_ns = other->terms.is_clamped ? other->empty_ns : sched_drain_ns(sched, (uint16_t)place);
-        return least_of(end_ns == SCHED_NEVER ? SCHED_NEVER : end_ns - early_ns(next),
+        return least_of(end_ns == SCHED_NEVER ? SCHED_NEVER : end_ns - early_ns(sched, next),
                         time_after(other->close_ns, SCHED_PATIENCE_NS));
 }
 

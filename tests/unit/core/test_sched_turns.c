@@ -92,7 +92,6 @@ static void its_gate_opens_a_wake_up_before_that_if_the_end_is_known(void **stat
                    "  2650000ns: open b until 4650us\n");
 }
 
-/* Until it has woken up to say what is left, a drain is taken for its own. */
 /* Who is always late is let in early by nearly as much. */
 static void who_wakes_up_late_is_let_in_long_before(void **state)
 {
@@ -126,6 +125,52 @@ static void who_wakes_up_late_is_let_in_long_before(void **state)
                    "  35853907ns: open b until 45853907ns\n");
 }
 
+/* How late it began is its own word: its gate does not open beside all that others leave. */
+static void who_says_that_it_wakes_up_late_is_let_in_a_lease_before_at_most(void **state)
+{
+        play_sched("prompt b\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b weight=1000\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "missed b 20ms\n"
+                   "drained a\n"
+                   "  open b until 24ms\n"
+                   "to 22ms\n"
+                   "began b 0us\n"
+                   "idle b\n"
+                   "  close b, open a until 32ms\n"
+                   "want b\n"
+                   "to 32ms\n"
+                   "  32ms: close a\n"
+                   "drained a\n"
+                   "  open b until 60750us\n"
+                   "to 50ms\n"
+                   "began b 0us\n"
+                   "idle b\n"
+                   "  close b, open a until 60ms\n"
+                   "want b\n"
+                   "to 60ms\n"
+                   "  60ms: close a\n"
+                   "drained a\n"
+                   "  open b until 87656250ns\n"
+                   "to 75ms\n"
+                   "began b 0us\n"
+                   "idle b\n"
+                   "  close b, open a until 85ms\n"
+                   "want b\n"
+                   "to 85ms\n"
+                   "  85ms: close a\n"
+                   "residual a 10ms\n"
+                   "to 95ms\n"
+                   "  93ms: open b until 119699219ns\n");
+}
+
+/* Until it has woken up to say what is left, a drain is taken for its own. */
 static void what_overlaps_is_halved_but_for_a_wake_up(void **state)
 {
         play_sched("add a\n"
@@ -401,6 +446,7 @@ int main(void)
                 cmocka_unit_test(the_next_one_waits_until_what_runs_is_done),
                 cmocka_unit_test(its_gate_opens_a_wake_up_before_that_if_the_end_is_known),
                 cmocka_unit_test(who_wakes_up_late_is_let_in_long_before),
+                cmocka_unit_test(who_says_that_it_wakes_up_late_is_let_in_a_lease_before_at_most),
                 cmocka_unit_test(what_overlaps_is_halved_but_for_a_wake_up),
                 cmocka_unit_test(a_drain_is_over_by_the_clock),
                 cmocka_unit_test(where_many_want_it_turns_are_longer),
