@@ -202,8 +202,9 @@ static void began(const struct step *step)
         if (!is_open(member) || member->is_begun)
                 return;
         member->is_begun = true;
-        if (turn_has_rt(step->sched, member->device))
-                account_refund(member, at_ns - most_of(member->open_ns, device->drained_ns));
+        if (!is_anybody_draining(step->sched, member->device))
+                account_refund(step->sched, member,
+                               at_ns - most_of(member->open_ns, device->drained_ns));
         if (member->is_asleep)
                 member->wake_ns = smoothed(member->wake_ns, at_ns - member->open_ns);
         member->missed_ns =

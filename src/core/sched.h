@@ -20,10 +20,11 @@
  *
  * A new member is closed until told otherwise. An action may be repeated; the last one holds.
  *
- * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED, seen by who calls, so nobody
- * can forge it; where k members are on a device together each gets 1/k, but where one of two drains
- * that has said what is left of it (RESIDUAL): that is its own, what follows the other's. Turns are
- * dealt out by it.
+ * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED; where k members are on a device
+ * together each gets 1/k, but where one of two drains that has said what is left of it (RESIDUAL):
+ * that is its own, what follows the other's. Turns are dealt out by it. The caller sees gates open
+ * and close; BEGAN, RESIDUAL and DRAINED are the member's own words, and what they are worth is
+ * bounded: SCHED_REFUND_PPM, SCHED_LENDS_NS, SCHED_PATIENCE_NS.
  * *Busy*: what the member measured and USED tells; never more than the time it was on the device,
  * alone or not. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
  *
@@ -36,7 +37,7 @@
  * there as long as nobody else is on the device.
  *
  * Time is monotonic, nanoseconds; one that goes back counts as standing still. All memory is the
- * caller's (struct sched: 125 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
+ * caller's (struct sched: 148 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
  * One step is a few walks over the members. One thread.
  */
 #ifndef ALIQUOT_CORE_SCHED_H
@@ -72,7 +73,8 @@
 #define SCHED_BANK_SPAN_NS (20 * SCHED_MS)  /* what a hard cap lets pile up: so much time of it */
 #define SCHED_BANK_WAIT_NS (100 * SCHED_MS) /* the same while others keep it waiting */
 #define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the same of a guarantee */
-#define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* of a turn that is owed, not paid if not begun */
+#define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* a turn that is owed is not paid for before it */
+#define SCHED_REFUND_PPM 5000u                 /* began, beside rt, up to so much of the time */
 #define SCHED_FLOOR_PPM 10000u            /* of a device, for those who would otherwise never run */
 #define SCHED_QUIET_NS (100 * SCHED_MS)   /* others idle for so long: the last one is FREE */
 #define SCHED_PATIENCE_NS (50 * SCHED_MS) /* for a drain; then the next one opens beside it */
@@ -137,15 +139,16 @@ struct sched_member {
         int64_t done_ns;       /* the same, without the clock's slack */
         int64_t idle_ns;       /* since when it wants nothing */
         int64_t wait_since_ns; /* it wants, and is not open */
-        int64_t wake_ns;       /* from OPEN to its first launch, smoothed */
+        int64_t wake_ns;       /* from OPEN to its first launch, smoothed; its own word */
         int64_t missed_ns; /* it missed a turn, by so much; less with each that it did not miss */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
-        int64_t bank_fine;  /* what its cap lets it use; below 0: debt */
-        int64_t owed_fine;  /* what its guarantee is behind */
-        int64_t floor_fine; /* the same of the floor */
-        int64_t untold_ns;  /* on the device, not yet told as busy: so much can still be */
-        int64_t silent_ns;  /* on the device since anything was told */
-        int64_t late_ns;    /* untold when its drain ended by the clock, and the time since */
+        int64_t bank_fine;   /* what its cap lets it use; below 0: debt */
+        int64_t owed_fine;   /* what its guarantee is behind */
+        int64_t floor_fine;  /* the same of the floor */
+        int64_t refund_fine; /* by so much its guarantee need not pay for beginning late */
+        int64_t untold_ns;   /* on the device, not yet told as busy: so much can still be */
+        int64_t silent_ns;   /* on the device since anything was told */
+        int64_t late_ns;     /* untold when its drain ended by the clock, and the time since */
         int64_t shared_ns; /* on the device since it opened, beside others; less when alone again */
         int64_t left_ns;   /* draining: that the device has still to do for it */
         int64_t lends_ns;  /* and while others are there, so long it may wait for them */

@@ -52,6 +52,8 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
         if (promised > 0)
                 member->owed_fine = filled(member->owed_fine, promised, ns,
                                            promised * SCHED_PROMISE_SPAN_NS + lease);
+        member->refund_fine =
+                filled(member->refund_fine, SCHED_REFUND_PPM, ns, SCHED_REFUND_MOST_NS * FINE);
         member->floor_fine = filled(member->floor_fine, floor_ppm, ns,
                                     floor_ppm * SCHED_PROMISE_SPAN_NS + lease);
 }
@@ -297,13 +299,17 @@ void account_found(const struct step *step, unsigned place)
         vtime_charge(step->sched, member, least_of(most_of(step->event->beyond_ns, 0), ns));
 }
 
-void account_refund(struct sched_member *member, int64_t late_ns)
+/* When it began is its own word, so this has a bound over time: nobody gains much by saying that it
+ * comes late to each turn. */
+void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns)
 {
-        int64_t ns = least_of(most_of(late_ns, 0), SCHED_REFUND_MOST_NS);
+        int64_t fine = least_of(most_of(least_of(late_ns, NS_MOST), 0) * FINE, member->refund_fine);
 
-        if (member->turn == SCHED_TURN_OWED && member->terms.guarantee_ppm > 0 &&
-            !member->terms.is_clamped)
-                member->owed_fine += ns * FINE;
+        if (member->turn != SCHED_TURN_OWED || member->terms.guarantee_ppm == 0 ||
+            member->terms.is_clamped || !turn_has_rt(sched, member->device))
+                return;
+        member->refund_fine -= fine;
+        member->owed_fine += fine;
 }
 
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member)

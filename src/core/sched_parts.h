@@ -79,8 +79,8 @@ void account_use(const struct step *step, unsigned member);
 /* Nothing is left to be told. */
 void account_forget(struct sched_member *member);
 void account_found(const struct step *step, unsigned member);
-/* Its turn began so late: what is owed to it does not pay for that, within reason. */
-void account_refund(struct sched_member *member, int64_t late_ns);
+/* Its turn began so late: beside rt what is owed to it does not pay for that, within reason. */
+void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns);
 /* The virtual times of a device: that of each class moves up to who has had least, and nobody who
  * wants lags behind it by more than two leases. */
 void account_level(struct sched *sched, unsigned device);

@@ -235,6 +235,46 @@ static void a_guarantee_of_long_kernels_is_not_exceeded(void **state)
         assert_in_range(run.sched.member[0].held_ns / SCHED_MS, 5900, 6600);
 }
 
+/* Member 0 works from its opening, and says 150 us later that it begins now. */
+static void forge(int64_t until_ns, bool gives_up)
+{
+        for (int64_t at = run.now_ns; at < until_ns; at += 10 * SCHED_US) {
+                const struct sched_member *member = &run.sched.member[0];
+
+                pass_time(at, false);
+                if (member->mode != SCHED_MODE_OPEN || member->is_begun ||
+                    at - member->open_ns < 150 * SCHED_US)
+                        continue;
+                step(SCHED_BEGAN, 0);
+                if (gives_up) {
+                        step(SCHED_RESTS, 0);
+                        step(SCHED_WANT, 0);
+                }
+        }
+}
+
+/* Also of who gives its turn up as soon as it has said that. */
+static void who_says_that_it_begins_late_has_no_more_than_its_guarantee(void **state)
+{
+        for (uint32_t percent = 5; percent <= 90; percent += 5) {
+                struct sched_terms terms = { .cap_ppm = SCHED_WHOLE_PPM,
+                                             .guarantee_ppm = percent * 10000,
+                                             .weight = 100,
+                                             .class = SCHED_CLASS_NORMAL };
+
+                begin(1, 0);
+                join(&terms);
+                terms.guarantee_ppm = 0;
+                terms.class = SCHED_CLASS_RT;
+                join(&terms);
+                all_want();
+                forge(5 * SECOND, false);
+                assert_in_range(held_percent(0, 5 * SECOND), percent - 1, percent);
+                forge(10 * SECOND, true);
+                assert_true(held_percent(0, 10 * SECOND) <= percent);
+        }
+}
+
 /* What a guarantee gave above the weights is not taken back when it ends. */
 static void who_had_a_guarantee_is_not_punished(void **state)
 {
@@ -407,6 +447,7 @@ int main(void)
                 cmocka_unit_test(nobody_starves),
                 cmocka_unit_test(what_is_kept_for_rt_is_bounded),
                 cmocka_unit_test(a_guarantee_of_long_kernels_is_not_exceeded),
+                cmocka_unit_test(who_says_that_it_begins_late_has_no_more_than_its_guarantee),
                 cmocka_unit_test(who_had_a_guarantee_is_not_punished),
                 cmocka_unit_test(a_cap_that_is_not_used_is_not_saved),
                 cmocka_unit_test(debt_is_never_forgiven),
