@@ -104,7 +104,8 @@ static void note_want(struct members *self, uint16_t at, const struct seat_claim
                         core->mode == SCHED_MODE_OPEN ? now_ns + MEMBER_IDLE_NS : CLOCK_NEVER;
 }
 
-/* When it began is its own word, and changes nothing but what turns are expected to lose. */
+/* When it began is its own word. How long leases are, how early its gate opens, and what its
+ * guarantee need not pay for go by it, each within bounds. */
 static void note_begin(struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
