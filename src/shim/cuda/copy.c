@@ -228,15 +228,19 @@ COPY_PEER_BOX(cuMemcpy3DPeer_ptds, way_of_per_thread(NULL, NULL))
 COPY_PEER_BOX_ASYNC(cuMemcpy3DPeerAsync, way_of(stream, NULL))
 COPY_PEER_BOX_ASYNC(cuMemcpy3DPeerAsync_ptsz, way_of_per_thread(stream, NULL))
 
-/* A batch is one piece of work, however long: none is let through ahead of its turn. */
-static inline struct way way_of_batch(struct way way)
+/* A batch is one piece of work, however long: none is let through ahead of its turn, and each is
+ * measured alone, like a graph. Those of about as many copies have a cost together: their name is
+ * no pointer. */
+static inline struct way way_of_batch(struct way way, size_t copies)
 {
         way.key = KEY_NEVER;
+        way.what = 64 - (uint64_t)__builtin_clzll((unsigned long long)copies | 1);
+        way.is_graph = true;
         return way;
 }
 
-#define BATCH way_of_batch(way_of(stream, NULL))
-#define BATCH_PER_THREAD way_of_batch(way_of_per_thread(stream, NULL))
+#define BATCH way_of_batch(way_of(stream, NULL), count)
+#define BATCH_PER_THREAD way_of_batch(way_of_per_thread(stream, NULL), count)
 
 #define COPY_BATCH(symbol, way)                                                           \
         COPY(symbol, way, copy_any_is_within(to, from, count),                            \

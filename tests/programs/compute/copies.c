@@ -9,6 +9,7 @@
 #define ROW 2000u
 #define ROWS (BYTES / ROW)
 #define NODES 10u
+#define BATCH_COPIES 100u
 
 static void *host;
 static CUdeviceptr from, to, peer;
@@ -160,6 +161,21 @@ static CUresult launch_both(struct kinds_work *work)
         return work->launches % 2 ? kinds_find("kernel")(work) : call_cuMemcpyAsync(work);
 }
 
+static CUresult launch_batch(struct kinds_work *work)
+{
+        static CUdeviceptr tos[BATCH_COPIES], froms[BATCH_COPIES];
+        static size_t sizes[BATCH_COPIES];
+        size_t first = 0;
+
+        for (unsigned i = 0; i < BATCH_COPIES; i++) {
+                tos[i] = to;
+                froms[i] = from;
+                sizes[i] = BYTES;
+        }
+        return cuMemcpyBatchAsync_v2(tos, froms, sizes, BATCH_COPIES, &how, &first, 1,
+                                     work->stream[0]);
+}
+
 static CUresult kernel_after(CUresult rc, struct kinds_work *work)
 {
         return rc == CUDA_SUCCESS ? kinds_find("kernel")(work) : rc;
@@ -264,6 +280,7 @@ static const struct {
         BOTH(cuMemcpyWithAttributesAsync, _ptsz),
         BOTH(cuMemcpy3DWithAttributesAsync, _ptsz),
         { "copies", launch_copies },
+        { "batch", launch_batch },
         { "both", launch_both },
         { "copied", launch_copied },
         { "copied-3d", launch_copied_box },

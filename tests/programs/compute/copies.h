@@ -11,6 +11,7 @@
  * the host's; where it can only say that one is the host's, so.
  *
  *      copies         a graph of ten such copies
+ *      batch          a hundred such copies by one call
  *      both           a kernel, and a copy within the device, by turns
  *      copied, copied-3d, copied-peer   a copy from the host, or to another device, before each
  *                     kernel, by a call that does not say so
