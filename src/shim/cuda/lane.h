@@ -68,6 +68,7 @@ struct lane {
         struct marker marker[LANE_MARKERS];
         uint32_t first;         /* markers to come, oldest first */
         _Atomic uint32_t count; /* others may look */
+        uint32_t gap_bits;      /* so many launches go to the next passage: 1 << that on average */
         uint32_t doubts;        /* intervals in a row that were not believed */
         uint64_t busy_ns;       /* host's time when it was last known to have a marker to come, */
         uint64_t unpassed_ns;   /* and when the oldest of them was last seen not to be passed */

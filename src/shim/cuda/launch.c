@@ -8,9 +8,10 @@
  *                                            before the launch begins anew
  *   else, the stream is idle                 the same, and one after the launch measures it alone
  *
- * In the last case, which is that of programs that wait for each launch, the next launches go
- * unmeasured, a random number of them, so that measuring costs little and is not in step with the
- * program. Where several streams work at once few do.
+ * In the last case the next launches go unmeasured. In programs that wait for each launch they are
+ * a random number, so that measuring costs little and is not in step with the program; in those
+ * that do not they are few at first, and more as the stream fills, so that the next passage comes
+ * while a marker is still to come. Where several streams work at once few do.
  */
 #include "shim/cuda/launch.h"
 
@@ -24,9 +25,11 @@
 #include "shim/cuda/recorded.h"
 #include "shim/helper.h"
 
-/* One measured launch for so much unmeasured work. */
+/* One measured launch for so much unmeasured work, and for so many launches, 1 << that, at most. */
 #define SAMPLE_NS UINT64_C(1000000)
-#define SAMPLE_PIECES 64u
+#define SAMPLE_BITS 6u
+/* A launch takes the host no longer, as a rule. */
+#define LAUNCH_NS UINT64_C(4000)
 /* Work went to several lanes so recently: they may overlap. */
 #define MIXED_NS UINT64_C(20000000)
 /* Then so much goes unmarked at a time. */
@@ -95,6 +98,7 @@ struct scene {
         bool is_broken;    /* a copy was put in between */
         bool is_mixed;     /* other lanes work, too, and it matters */
         bool is_loose;     /* what is in flight is bounded, and it need not be exact */
+        bool is_leased;    /* the scheduler keeps the cap */
         bool is_blocked;   /* nothing of the lane can even begin */
         uint64_t began_ns; /* to wait; 0: has not */
         uint64_t quiet_ns; /* since when nothing moved */
@@ -113,29 +117,59 @@ static uint32_t sample_gap(uint64_t mean)
         return mean < 2 ? 1 : 1 + (uint32_t)((x ^ x >> 31) % (2 * mean - 1));
 }
 
+/* A marker that is to be placed behind them measures them if the one before them is still to come
+ * then: no more than can be launched by the time at which it is passed. Under a lease the scheduler
+ * has the windows of others to keep, too, so few passages count for more. `left_ns` is in flight.
+ */
+static uint32_t pieces_measured(const struct scene *scene, uint64_t mean_ns, uint64_t left_ns)
+{
+        uint32_t bits = scene->is_leased ? SAMPLE_BITS : scene->lane->gap_bits;
+        uint64_t gap = SAMPLE_NS / mean_ns, in_time = left_ns / LAUNCH_NS;
+        uint32_t pieces;
+
+        if (scene->is_leased && (scene->is_pending || scene->is_busy))
+                return ADMIT_PIECES;
+        pieces = sample_gap(gap < 1u << bits ? gap : 1u << bits);
+        if (!scene->is_pending || in_time <= pieces)
+                return pieces;
+        return in_time < ADMIT_PIECES ? (uint32_t)in_time : ADMIT_PIECES;
+}
+
 /* How many may go before the next passage. */
-static uint32_t pieces_ahead(const struct scene *scene, const struct way *way)
+static uint32_t pieces_ahead(const struct scene *scene, const struct way *way, uint64_t left_ns)
 {
         uint64_t mean_ns = scene->expected.estimate.mean_ns ? scene->expected.estimate.mean_ns : 1;
-        uint64_t gap;
 
         if (way->key == KEY_NEVER || scene->expected.is_own || scene->expected.is_unknown ||
             !scene->is_held || !credit_may_be_granted())
                 return 1;
         if (scene->is_mixed)
                 return (uint32_t)(MIXED_PIECES_NS / mean_ns) + 1;
-        if (scene->is_pending || scene->is_busy)
-                return ADMIT_PIECES;
         if (!scene->lane->timeline)
                 return ADMIT_PIECES;
-        gap = SAMPLE_NS / mean_ns;
-        return sample_gap(gap < SAMPLE_PIECES ? gap : SAMPLE_PIECES);
+        return pieces_measured(scene, mean_ns, left_ns);
+}
+
+/* The launches since the last passage can be measured, or they cannot: the next are fewer, or more.
+ * So who keeps its stream full is measured whole, and who does not pays for few markers. */
+static void note_gap(const struct scene *scene)
+{
+        struct lane *lane = scene->lane;
+
+        if (!scene->is_held)
+                return;
+        if (!scene->is_pending)
+                lane->gap_bits =
+                        lane->gap_bits + 2 < SAMPLE_BITS ? lane->gap_bits + 2 : SAMPLE_BITS;
+        else if (lane->gap_bits)
+                lane->gap_bits--;
 }
 
 /* Few while little was measured: one value alone may be wrong. */
-static uint32_t most_pieces(const struct scene *scene, const struct way *way)
+static uint32_t most_pieces(const struct scene *scene, const struct way *way, uint64_t left_ns)
 {
-        uint32_t pieces = pieces_ahead(scene, way), samples = scene->lane->piece.samples;
+        uint32_t pieces = pieces_ahead(scene, way, left_ns);
+        uint32_t samples = scene->lane->piece.samples;
         uint32_t most = samples < ESTIMATE_FULL ? 1u << samples : ADMIT_PIECES;
 
         return pieces < most ? pieces : most;
@@ -344,14 +378,18 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
         for (;;) {
                 uint64_t now_ns = clock_now_ns();
                 struct admit_ask ask = { 0 };
+                uint64_t left_ns;
 
                 scene_look(scene, way);
+                if (!scene->began_ns)
+                        note_gap(scene);
+                left_ns = scene_left_ns(scene, now_ns);
                 ask = (struct admit_ask){
                         .piece_ns = scene->expected.estimate.mean_ns,
                         .careful_ns = estimate_careful_ns(&scene->expected.estimate),
-                        .pieces = most_pieces(scene, way),
+                        .pieces = most_pieces(scene, way, left_ns),
                         .in_flight_ns = scene_in_flight_ns(scene),
-                        .left_ns = scene_left_ns(scene, now_ns),
+                        .left_ns = left_ns,
                         .look_ns = scene_look_ns(scene, now_ns),
                         .is_sure = scene->is_pending && is_known(scene),
                         .is_stuck = is_overdue(scene, ADMIT_TARGET_NS, now_ns),
@@ -486,6 +524,7 @@ void passage_begin(struct passage *ret, const struct way *way)
         scene.context = context;
         scene.work = work;
         scene.is_loose = terms_are_loose(&terms);
+        scene.is_leased = terms.mode != PAGE_MODE_FREE;
         was = relax();
         pass_strictly(ret, way, scene);
         unrelax(was);
