@@ -4,6 +4,7 @@
  *
  *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
  *           [from=MS] [samples=MS] [blocks=N] [slots=PATH] [lie=WHAT]
+ *           [mix=KIND of=N [mix_ns=NS]]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
  * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
@@ -16,6 +17,9 @@
  * meter, `busy_ns` by the engine, both since the beginning; `launches`, `waits`, `escapes`. The
  * share counts from `settle` ms after the start (100). With `samples`: what it had of the engine by
  * then, each so many ms, as pairs of ns, and when it launched first and last (`from_ns`, `to_ns`).
+ *
+ * With `mix` one launch of N, drawn at random but each time alike, is of that kind instead: a
+ * kernel like the others that takes `mix_ns`, or one of copies.h.
  *
  * With `slots` it has those of a session mapped, and writes into them what WHAT says (lie.h) after
  * each launch.
@@ -50,6 +54,8 @@ static struct {
         uint64_t settle_ms, from_ms, samples_ms;
         uint32_t blocks;
         const char *slots, *lie;
+        const char *mix;
+        uint64_t of, mix_ns;
 } asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100, .blocks = 1 };
 
 static CUuuid uuid;
@@ -86,6 +92,33 @@ static CUresult launch_grid(struct kinds_work *work)
                               work->params, NULL);
 }
 
+static kinds_launch *find_mix(void)
+{
+        kinds_launch *copy = copies_find(asked.mix);
+
+        return copy ? copy : kinds_find(asked.mix);
+}
+
+static CUresult launch_mix(struct kinds_work *work)
+{
+        void *mix_params[] = { &asked.mix_ns };
+        struct kinds_work mix = *work;
+
+        mix.params = mix_params;
+        return find_mix()(&mix);
+}
+
+/* As random as it needs to be. */
+static bool is_mix_next(void)
+{
+        static uint64_t x = UINT64_C(88172645463325252);
+
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        return asked.mix && x % asked.of == 0;
+}
+
 static kinds_launch *find_kind(void)
 {
         static const struct {
@@ -113,7 +146,7 @@ static void prepare(void)
         working.function = spin_find();
         other_spin = spin_find();
         OK(kinds_prepare(&working, find_kind() == launch_mixed ? "graph" : asked.kind));
-        copies_prepare(&working, asked.kind);
+        copies_prepare(&working, asked.mix ? asked.mix : asked.kind);
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
 }
@@ -202,7 +235,7 @@ static void work(kinds_launch *launch)
                  now_ns;
 
         do {
-                OK(launch(&working));
+                OK((is_mix_next() ? launch_mix : launch)(&working));
                 lie_tell();
                 working.launches++;
                 now_ns = watch_now_ns();
@@ -253,6 +286,12 @@ static void read_argument(const char *argument)
                 asked.slots = value;
         else if (strncmp(argument, "lie=", 4) == 0)
                 asked.lie = value;
+        else if (strncmp(argument, "mix=", 4) == 0)
+                asked.mix = value;
+        else if (strncmp(argument, "of=", 3) == 0)
+                asked.of = strtoull(value, NULL, 10);
+        else if (strncmp(argument, "mix_ns=", 7) == 0)
+                asked.mix_ns = strtoull(value, NULL, 10);
         else if (sscanf(argument, "then=%u@%lf", &asked.then_ppm, &asked.then_second) != 2)
                 exit(2);
 }
@@ -264,7 +303,7 @@ int main(int argc, char **argv)
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
         launch = find_kind();
-        if (!launch)
+        if (!launch || (asked.mix && (!find_mix() || !asked.of)))
                 return 2;
         prepare();
         simtime_follow();
