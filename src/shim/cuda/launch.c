@@ -125,11 +125,14 @@ static uint32_t pieces_measured(const struct scene *scene, uint64_t mean_ns, uin
 {
         uint32_t bits = scene->is_leased ? SAMPLE_BITS : scene->lane->gap_bits;
         uint64_t gap = SAMPLE_NS / mean_ns, in_time = left_ns / LAUNCH_NS;
+        /* The first of them is in flight then; it may be much shorter than the mean. */
+        uint64_t first = mean_ns / (4 * LAUNCH_NS);
+        uint64_t most = first > 1u << bits ? first : 1u << bits;
         uint32_t pieces;
 
         if (scene->is_leased && (scene->is_pending || scene->is_busy))
                 return ADMIT_PIECES;
-        pieces = sample_gap(gap < 1u << bits ? gap : 1u << bits);
+        pieces = sample_gap(gap < most ? gap : most);
         if (!scene->is_pending || in_time <= pieces)
                 return pieces;
         return in_time < ADMIT_PIECES ? (uint32_t)in_time : ADMIT_PIECES;
