@@ -68,4 +68,14 @@ static inline void credit_stop(struct credit *credit)
         }
 }
 
+/* What stands between two launches is not theirs: the next one begins anew. When it is in another
+ * stream than that of the thread's last launch, that costs a marker, no more. */
+static inline void credit_break(struct credit *credit)
+{
+        if (!credit->is_any) {
+                credit_stop(credit);
+                credit->is_broken = true;
+        }
+}
+
 #endif

@@ -13,15 +13,10 @@
 #include "shim/cuda/launch.h"
 #include "shim/cuda/real.h"
 
-/* What stands between two launches is not theirs: the next one begins anew. A copy in another
- * stream than that of the thread's last launch costs a marker, no more. */
 static void copy_note(void)
 {
         gate_pass();
-        if (!credit_here.is_any) {
-                credit_stop(&credit_here);
-                credit_here.is_broken = true;
-        }
+        credit_break(&credit_here);
 }
 
 /* -- Always ----------------------------------------------------------------------------------- */

@@ -95,7 +95,7 @@ struct scene {
         struct work *work;
         struct expected expected;
         bool is_held, is_pending, is_busy;
-        bool is_broken;    /* a copy was put in between */
+        bool is_broken;    /* a copy, or a wait, was put in between */
         bool is_mixed;     /* other lanes work, too, and it matters */
         bool is_loose;     /* what is in flight is bounded, and it need not be exact */
         bool is_leased;    /* the scheduler keeps the cap */
@@ -449,7 +449,7 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         if (!lane_mark(lane, NULL))
                 return;
         passage->is_first = !scene->is_busy && !scene->is_pending;
-        passage->ends = passage->is_first || must_end(passage, scene);
+        passage->ends = passage->is_first || scene->is_broken || must_end(passage, scene);
 }
 
 static void note_granted(const struct scene *scene, uint64_t granted_ns)

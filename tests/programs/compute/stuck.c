@@ -8,7 +8,8 @@
  *      stuck CAP_PPM KERNELS fresh     as `stream`, with a kernel that was never launched before
  *      stuck CAP_PPM KERNELS stream    launches stand behind a wait for a word, which the device
  *                                      writes in another stream, after them
- *      stuck CAP_PPM KERNELS host      the same, and the host writes it
+ *      stuck CAP_PPM KERNELS rounds    the same with known kernels, 15 times, and nobody waits
+ *      stuck CAP_PPM KERNELS host      as `stream`, and the host writes it
  *      stuck CAP_PPM KERNELS thread    the same, in another thread that launches, too
  *      stuck CAP_PPM KERNELS capture   a thread captures while another launches all the time
  *
@@ -28,6 +29,8 @@
 #define COUNT 40
 #define CAPTURED 30
 #define KERNEL_NS 500000
+#define SHORT_NS 100000
+#define ROUNDS 15
 
 static CUuuid uuid;
 static CUcontext context;
@@ -111,6 +114,18 @@ static void stream(void)
         for (unsigned i = 0; i < COUNT * 4; i++)
                 launch_work(waits);
         OK(cuStreamWriteValue32_v2(works, word, 1, 0));
+}
+
+static void rounds(void)
+{
+        for (unsigned round = 1; round <= ROUNDS; round++) {
+                OK(cuStreamWaitValue32_v2(waits, word, round, CU_STREAM_WAIT_VALUE_GEQ));
+                for (unsigned i = 0; i < COUNT / 2; i++)
+                        spin_launch(spin_ns, waits, SHORT_NS);
+                for (unsigned i = 0; i < COUNT / 2; i++)
+                        spin_launch(spin_ns, works, SHORT_NS);
+                OK(cuStreamWriteValue32_v2(works, word, round, 0));
+        }
 }
 
 static uint32_t *host_word(CUdeviceptr *ret)
@@ -201,8 +216,9 @@ static void capture(void)
 static const struct {
         const char *name;
         void (*play)(void);
-} scenes[] = { { "spin", spin }, { "behind", behind }, { "fresh", fresh },    { "stream", stream },
-               { "host", host }, { "thread", thread }, { "capture", capture } };
+} scenes[] = { { "spin", spin },     { "behind", behind },  { "fresh", fresh },
+               { "stream", stream }, { "rounds", rounds },  { "host", host },
+               { "thread", thread }, { "capture", capture } };
 
 int main(int argc, char **argv)
 {
