@@ -2,12 +2,14 @@
 """A cap holds for streams in which short and longer work is mixed at random (docs/compute.md): launches that go unmeasured
 are charged an average, which such a mix makes as wrong as it can be.
 
-In the simulator's virtual time, so the figures are the same on every machine; the judge is the simulator's own engine."""
+In the simulator's virtual time; the judge is the simulator's own engine. What is launched before the helper's thread has looked
+differs from run to run, so a mix is exact to a fiftieth only."""
 import pytest
 
 PERCENT = 10_000  # of a cap in millionths
 US = 10**3
 POINT = 0.01  # of share
+PART = 0.02  # of what is billed, or delivered
 CAPS = (10, 30, 70)
 
 
@@ -27,8 +29,8 @@ def load(sim, build):
 
 
 def assert_at_the_cap(got, percent):
-    assert abs(got["share"] - percent / 100) < POINT, got
-    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.02, got
+    assert abs(got["share"] - percent / 100) < max(POINT, PART * percent / 100), got
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < PART, got
 
 
 @pytest.mark.parametrize("percent", CAPS)
