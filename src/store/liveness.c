@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See liveness.h. System calls are made raw: the libc wrappers of open and fcntl are cancellation
- * points, and a thread cancelled here would leave the private lock held for ever. All that have to do
- * with one descriptor are, or the thread sanitizer sees some of its life and not the rest.
+ * points, and a thread cancelled here would leave the private lock held for ever. All that have to
+ * do with one descriptor are, or the thread sanitizer sees some of its life and not the rest.
  */
 #include "store/liveness.h"
 
