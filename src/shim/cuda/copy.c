@@ -230,7 +230,7 @@ static inline struct way way_of_batch(struct way way, size_t copies)
 {
         way.key = KEY_NEVER;
         way.what = 64 - (uint64_t)__builtin_clzll((unsigned long long)copies | 1);
-        way.is_graph = true;
+        way.is_compound = true;
         return way;
 }
 

@@ -37,7 +37,7 @@ struct marker {
         uint64_t paid_ns; /* for them */
         uint64_t what;    /* the one kernel or graph in between, to be learned; 0: launches */
         uint32_t age;     /* cost_begin()'s */
-        bool is_graph;
+        bool is_compound;
         bool is_unknown;    /* was, when it was launched */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
         uint64_t unseen_ns; /* the stream may have been idle so long in between */
@@ -140,7 +140,7 @@ struct expected {
 };
 
 /* Of a kernel or graph in the lane; `what` is 0 for anything. */
-struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph);
+struct expected lane_expect(struct lane *lane, uint64_t what, bool is_compound);
 
 /* Launches of unknown length that are still to be measured. */
 uint32_t lane_unknown(const struct lane *lane);

@@ -12,9 +12,9 @@
 #include "shim/cuda/timeline.h"
 #include "shim/stamp.h"
 
-/* Of a launch, and of a graph in launches, before any was measured. */
+/* Of a launch, and of a compound one in launches, before any was measured. */
 #define UNKNOWN_NS UINT64_C(50000)
-#define UNKNOWN_GRAPH_PIECES 16u
+#define UNKNOWN_COMPOUND_PIECES 16u
 /* How far back "of late" goes. */
 #define LATE_NS UINT64_C(100000000)
 /* The host is away between two lines of ours no longer than this if nothing holds it up. */
@@ -44,38 +44,38 @@ static struct expected expect_any(const struct lane *lane)
 }
 
 /* Without events nothing is learned of one. */
-static struct expected expect_one(struct lane *lane, uint64_t what, bool is_graph)
+static struct expected expect_one(struct lane *lane, uint64_t what, bool is_compound)
 {
         struct expected expected = expect_any(lane);
         struct cost cost = { 0 };
 
         if (what && lane->timeline)
                 cost = cost_of(what);
-        if (!what || (!lane->timeline && !is_graph))
+        if (!what || (!lane->timeline && !is_compound))
                 return expected;
         if (!lane->timeline) {
                 expected.is_own = true;
                 if (expected.is_unknown)
-                        expected.estimate.mean_ns *= UNKNOWN_GRAPH_PIECES;
+                        expected.estimate.mean_ns *= UNKNOWN_COMPOUND_PIECES;
                 return expected;
         }
         expected.is_unknown = !cost.estimate.samples;
-        expected.is_own = is_graph || expected.is_unknown || cost_is_long(&cost);
+        expected.is_own = is_compound || expected.is_unknown || cost_is_long(&cost);
         expected.is_pending = cost.pending > 0;
         if (!expected.is_unknown && (expected.is_own || !lane->piece.samples))
                 expected.estimate = cost.estimate;
-        else if (expected.is_unknown && is_graph)
-                expected.estimate.mean_ns *= UNKNOWN_GRAPH_PIECES;
+        else if (expected.is_unknown && is_compound)
+                expected.estimate.mean_ns *= UNKNOWN_COMPOUND_PIECES;
         return expected;
 }
 
-struct expected lane_expect(struct lane *lane, uint64_t what, bool is_graph)
+struct expected lane_expect(struct lane *lane, uint64_t what, bool is_compound)
 {
         struct work *work = load_relaxed(&lane->work);
         struct expected expected;
 
         lock_take(&work->lock);
-        expected = expect_one(lane, what, is_graph);
+        expected = expect_one(lane, what, is_compound);
         if (work->length_ns)
                 expected.estimate.mean_ns =
                         (uint64_t)((double)expected.estimate.mean_ns * (double)work->alone_ns /
@@ -174,7 +174,7 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         struct work *work = load_relaxed(&lane->work);
         bool is_sure;
         uint64_t length_ns = judged(lane, marker, to, &is_sure);
-        bool is_one_of_many = is_sure && !marker->is_graph && marker->pieces &&
+        bool is_one_of_many = is_sure && !marker->is_compound && marker->pieces &&
                               (!marker->what || length_ns <= COST_LONG_NS);
         bool is_beside =
                 admit_is_shared(&work->admit, (uint64_t)to->at_ns - length_ns, clock_now_ns());

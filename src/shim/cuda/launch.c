@@ -218,7 +218,7 @@ static void scene_look(struct scene *scene, const struct way *way)
                                  real.cuStreamQuery(way->stream) == CUDA_ERROR_NOT_READY;
                 lane_look_untimed(lane, !scene->is_busy);
         }
-        scene->expected = lane_expect(lane, way->what, way->is_graph);
+        scene->expected = lane_expect(lane, way->what, way->is_compound);
 }
 
 static void note_lane(struct scene *scene, uint64_t now_ns)
@@ -500,7 +500,7 @@ void passage_begin(struct passage *ret, const struct way *way)
         struct work *work;
         CUcontext context;
 
-        *ret = (struct passage){ .key = way->key, .is_graph = way->is_graph };
+        *ret = (struct passage){ .key = way->key, .is_compound = way->is_compound };
         gate_pass();
         if (way->key == KEY_NEVER && credit_here.is_any && credit_spend(&credit_here, 0, 0))
                 return;
@@ -540,7 +540,7 @@ static void passage_count(const struct passage *passage)
         struct marker end = { .pieces = 1,
                               .paid_ns = passage->piece_ns,
                               .what = passage->what,
-                              .is_graph = passage->is_graph,
+                              .is_compound = passage->is_compound,
                               .is_unknown = passage->is_unknown };
 
         struct relaxed was = { 0 };

@@ -25,10 +25,10 @@
 
 /* Where work goes. */
 struct way {
-        CUstream stream; /* with the default stream spelt out */
-        uint64_t key;    /* as credits have it; KEY_NEVER: none is wanted */
-        uint64_t what;   /* the kernel or executable graph (shim/cost.h); 0: a fill, a copy */
-        bool is_graph;
+        CUstream stream;  /* with the default stream spelt out */
+        uint64_t key;     /* as credits have it; KEY_NEVER: none is wanted */
+        uint64_t what;    /* kernel, graph or kind of batch (shim/cost.h); 0: a fill, a copy */
+        bool is_compound; /* a graph, a batch: much in one launch, always measured alone */
 };
 
 #define KEY_NEVER UINT64_MAX
@@ -45,7 +45,7 @@ struct passage {
         uint32_t turn;
         uint64_t gate_seen;
         uint64_t what; /* is measured on its own account; 0: as one of many */
-        bool is_graph;
+        bool is_compound;
         bool is_unknown;
         bool is_blocked; /* let into a stream in which nothing can begin: whatever it is */
 };
