@@ -8,6 +8,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "shim/admit_parts.h"
 #include "shim/bank.h"
 
 /* A lease that is written right now is read again; the writer may have died at it. */
@@ -23,43 +24,11 @@
 #define LEASE_WAIT_NS UINT64_C(10000000)
 /* It looks by itself at who had something in flight; who comes after a pause rings all the same. */
 #define WANT_PAUSE_NS UINT64_C(200000000)
-/* Who has just had the turn leaves the others so long to take it. */
-#define STAND_BACK_NS UINT64_C(500000)
-/* Who has the turn gives it up when its work is measured; so much later it ends by the clock, for
- * the dead and for what took longer than anybody thought. */
-#define TURN_SLACK_NS UINT64_C(5000000)
-/* No turn lasts longer, whatever the page says. */
-#define TURN_MOST_NS UINT64_C(2000000000)
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
-/* Others had the device for at least so long. */
-#define BEGIN_PAUSE_NS UINT64_C(1000000)
 /* The most that is owed for work under leases alone. */
 #define LEASED_FLOOR_NS INT64_C(-10000000000)
-
-#define US_NS UINT64_C(1000)
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
-
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/* Was it within `within_ns` of now? Times ahead of us are a neighbour's now. */
-static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
-{
-        return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
-}
 
 /* -- What holds ------------------------------------------------------------------------------- */
 
@@ -126,7 +95,7 @@ bool admit_is_shared(const struct admit *admit, uint64_t began_ns, uint64_t now_
 
 /* -- Ringing ---------------------------------------------------------------------------------- */
 
-static void ring(const struct admit *admit)
+void admit_ring(const struct admit *admit)
 {
         add_acq_rel(shared_half(&admit->slots->bell), 1);
         clock_wake(shared_half(&admit->slots->bell), INT_MAX);
@@ -143,7 +112,7 @@ static void want(const struct admit *admit, const struct terms *terms, uint64_t 
 
         store_release(wanted, now_ns);
         if (is_new)
-                ring(admit);
+                admit_ring(admit);
 }
 
 void admit_note_active(const struct admit *admit, uint64_t now_ns)
@@ -155,7 +124,7 @@ void admit_note_active(const struct admit *admit, uint64_t now_ns)
                 return;
         store_release(active, now_ns);
         if (!is_recent(at_ns, ACTIVE_PAUSE_NS, now_ns))
-                ring(admit);
+                admit_ring(admit);
 }
 
 void admit_note_done(const struct admit *admit, uint64_t done_ns)
@@ -163,99 +132,14 @@ void admit_note_done(const struct admit *admit, uint64_t done_ns)
         store_release(shared_word(&admit->meter->done_at_ns), done_ns);
 }
 
-/* -- Turns of the session's processes --------------------------------------------------------- */
+/* -- Asking ----------------------------------------------------------------------------------- */
 
-static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
-{
-        return (until_ns / US_NS) << PAGE_TURN_TIME_SHIFT | PAGE_TURN_TAKEN | admit->slot;
-}
-
-/* When to look again at what is in flight. */
-static uint64_t drain_look_ns(const struct admit_ask *ask)
+uint64_t admit_drain_look_ns(const struct admit_ask *ask)
 {
         uint64_t look_ns = least(ask->look_ns, WINDOW_LOOK_MOST_NS);
 
         return look_ns > WINDOW_LOOK_LEAST_NS ? look_ns : WINDOW_LOOK_LEAST_NS;
 }
-
-/* It is free at once, and who waits for it hears of it. */
-static void give_up_turn(const struct admit *admit, uint64_t turn)
-{
-        if (!cas_acq_rel(shared_word(&admit->meter->turn), &turn, turn & ~PAGE_TURN_TAKEN))
-                return;
-        add_acq_rel(shared_half(&admit->meter->turn_bell), 1);
-        clock_wake(shared_half(&admit->meter->turn_bell), INT_MAX);
-}
-
-/* The turn is ours and over, and others want one: when to ask again. */
-static uint64_t stand_back(const struct admit *admit, const struct admit_ask *ask, uint64_t turn,
-                           uint64_t now_ns)
-{
-        if (ask->in_flight_ns)
-                return now_ns + drain_look_ns(ask);
-        if (turn & PAGE_TURN_TAKEN)
-                give_up_turn(admit, turn);
-        return now_ns + STAND_BACK_NS;
-}
-
-/* A turn was taken. One that follows another of the session at once is of the same lease. */
-static void note_begin(const struct admit *admit, bool was_taken, uint64_t now_ns)
-{
-        uint64_t active_ns = load_relaxed(shared_word(&admit->meter->active_at_ns));
-
-        if (!was_taken && !is_recent(active_ns, BEGIN_PAUSE_NS, now_ns))
-                store_release(shared_word(&admit->meter->began_at_ns), now_ns);
-}
-
-/* Until when it is ours; 0: it is another's, or is left to others, until *ret_until_ns. */
-static uint64_t take_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns,
-                          uint64_t *ret_until_ns)
-{
-        _Atomic uint64_t *word = shared_word(&admit->meter->turn);
-        uint64_t need_ns = sum(ask->in_flight_ns, ask->piece_ns);
-        uint64_t length_ns = least(need_ns > ADMIT_TURN_NS ? need_ns : ADMIT_TURN_NS, TURN_MOST_NS);
-        uint64_t turn = load_acquire(word);
-
-        for (;;) {
-                uint64_t until_ns = page_turn_until_ns(turn);
-                bool is_mine = (turn & PAGE_TURN_SLOT) == admit->slot;
-                bool is_on = (turn & PAGE_TURN_TAKEN) && until_ns > now_ns &&
-                             until_ns - now_ns <= TURN_MOST_NS + TURN_SLACK_NS;
-
-                if (is_on && is_mine && sum(need_ns, TURN_SLACK_NS) <= until_ns - now_ns)
-                        return until_ns - TURN_SLACK_NS;
-                *ret_until_ns = until_ns;
-                if (is_on && !is_mine)
-                        return 0;
-                if (is_mine && (is_on || !ask->has_stood_back) && (turn & PAGE_TURN_WANTED)) {
-                        *ret_until_ns = stand_back(admit, ask, turn, now_ns);
-                        return 0;
-                }
-                until_ns = now_ns + length_ns;
-                if (cas_acq_rel(word, &turn, turn_word(admit, until_ns + TURN_SLACK_NS))) {
-                        note_begin(admit, is_on, now_ns);
-                        return until_ns;
-                }
-        }
-}
-
-/* Who has no turn to give up has told it before, or takes none. */
-void admit_yield(const struct admit *admit, uint64_t now_ns)
-{
-        uint64_t turn = load_acquire(shared_word(&admit->meter->turn));
-        bool is_mine = (turn & PAGE_TURN_TAKEN) && (turn & PAGE_TURN_SLOT) == admit->slot;
-
-        if (is_mine)
-                give_up_turn(admit, turn);
-        if (is_mine || admit->slot >= PAGE_SLOTS) {
-                struct terms terms = admit_terms(admit, now_ns);
-
-                if (terms.is_watched && !terms.is_excused)
-                        ring(admit);
-        }
-}
-
-/* -- Asking ----------------------------------------------------------------------------------- */
 
 /* From the bank. Under a lease the scheduler keeps the cap: it knows when the session had no turn.
  */
@@ -294,46 +178,21 @@ static bool is_leased(const struct terms *terms, uint64_t now_ns)
                (terms->mode == PAGE_MODE_OPEN && now_ns < terms->end_ns);
 }
 
-/* The lease is over: who waits for this process need not wait for it to wake up and say that it is
- * done, if it is known when that will be. */
-static void end_turn_by(const struct admit *admit, uint64_t done_ns)
-{
-        uint64_t turn = load_acquire(shared_word(&admit->meter->turn));
-        uint64_t mine = PAGE_TURN_TAKEN | admit->slot;
-        uint64_t sooner = turn_word(admit, done_ns) | (turn & PAGE_TURN_WANTED);
-
-        if ((turn & (PAGE_TURN_TAKEN | PAGE_TURN_SLOT)) == mine &&
-            page_turn_until_ns(turn) > done_ns + PAGE_TURN_LATE_NS &&
-            cas_acq_rel(shared_word(&admit->meter->turn), &turn, sooner))
-                ring(admit);
-}
-
 /* The word is the one that was read with the terms: what changed since ends the wait at once. */
 static struct admit_answer wait_for_lease(const struct admit *admit, const struct terms *terms,
                                           const struct admit_ask *ask, uint64_t now_ns)
 {
-        uint64_t wait_ns = ask->in_flight_ns ? drain_look_ns(ask) : LEASE_WAIT_NS;
+        uint64_t wait_ns = ask->in_flight_ns ? admit_drain_look_ns(ask) : LEASE_WAIT_NS;
         struct admit_answer answer =
                 wait_for(ADMIT_LEASE, terms, &admit->device->lease.turn, now_ns + wait_ns);
 
         answer.seen = terms->turn;
         if (ask->is_sure && ask->left_ns && terms->is_watched)
-                end_turn_by(admit, now_ns + page_turn_rest_ns(ask->left_ns));
+                admit_end_turn_by(admit, now_ns + page_turn_rest_ns(ask->left_ns));
         if (terms->turn & 1)
                 answer.deadline_ns = now_ns + LEASE_LOOK_NS;
         want(admit, terms, now_ns);
         return answer;
-}
-
-/* Tells who had the last turn to stand back; that is not oneself. */
-static void want_turn(const struct admit *admit)
-{
-        _Atomic uint64_t *word = shared_word(&admit->meter->turn);
-        uint64_t turn = load_acquire(word);
-
-        while ((turn & PAGE_TURN_SLOT) != admit->slot && !(turn & PAGE_TURN_WANTED) &&
-               !cas_acq_rel(word, &turn, turn | PAGE_TURN_WANTED))
-                ;
 }
 
 /* The processes that wait for the bank wake together: who had the last turn lets the others go. */
@@ -341,7 +200,7 @@ static struct admit_answer wait_for_bank(const struct admit *admit, const struct
                                          uint64_t now_ns, uint64_t due_ns)
 {
         if (admit->slot < PAGE_SLOTS)
-                want_turn(admit);
+                admit_want_turn(admit);
         bank_charge(admit->meter, terms->cap_ppm, now_ns, 0); /* what the cap gave until now */
         return wait_for(ADMIT_BANK, terms, &admit->limits->epoch,
                         least(due_ns, now_ns + BANK_LOOK_NS));
@@ -378,7 +237,7 @@ static bool is_window_full(const struct admit_ask *ask, const struct terms *term
 static struct admit_answer wait_for_window(const struct admit *admit, const struct terms *terms,
                                            const struct admit_ask *ask, uint64_t now_ns)
 {
-        uint64_t look_ns = drain_look_ns(ask), room_ns = room_before_ns(ask, terms);
+        uint64_t look_ns = admit_drain_look_ns(ask), room_ns = room_before_ns(ask, terms);
         struct admit_answer answer;
 
         if (ask->left_ns > room_ns)
@@ -412,16 +271,6 @@ static struct admit_answer grant(const struct admit *admit, const struct terms *
         return (struct admit_answer){ .reason = ADMIT_GRANTED, .pieces = pieces, .terms = *terms };
 }
 
-/* The turn if nobody has it. */
-static void note_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
-{
-        struct admit_ask turn_ask = *ask;
-        uint64_t until_ns;
-
-        turn_ask.has_stood_back = true;
-        take_turn(admit, &turn_ask, now_ns, &until_ns);
-}
-
 /* Fills *ret and is true if the bank is to be waited for; else *room_ns is no more than it has. */
 static bool must_save(const struct admit *admit, const struct terms *terms,
                       const struct admit_ask *ask, uint64_t now_ns, uint64_t *room_ns,
@@ -452,16 +301,16 @@ static bool must_take_turns(const struct admit *admit, const struct terms *terms
         if (admit->slot >= PAGE_SLOTS)
                 return false;
         if (terms_are_loose(terms)) {
-                note_turn(admit, ask, now_ns);
+                admit_note_turn(admit, ask, now_ns);
                 return false;
         }
-        turn_ns = take_turn(admit, ask, now_ns, &until_ns);
+        turn_ns = admit_take_turn(admit, ask, now_ns, &until_ns);
         if (turn_ns) {
                 turn_ns -= now_ns;
                 *room_ns = least(*room_ns, turn_ns - least(ask->in_flight_ns, turn_ns));
                 return false;
         }
-        want_turn(admit);
+        admit_want_turn(admit);
         *ret = wait_for(ADMIT_TURN, terms, &admit->meter->turn_bell, until_ns);
         return true;
 }
