@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "sched_stage.h"
@@ -29,6 +30,24 @@ static void two_take_turns_and_the_lease_is_two_milliseconds(void **state)
                    "  then open b until 8ms\n"
                    "  8ms: close b\n"
                    "  then open a until 10ms\n");
+}
+
+/* The others begin like that one: two want the device, and a has it. */
+static void play_two(const char *story)
+{
+        char text[2048];
+        int length = snprintf(text, sizeof(text),
+                              "add a\n"
+                              "  free a\n"
+                              "add b\n"
+                              "want a\n"
+                              "want b\n"
+                              "  open a until 2ms\n"
+                              "%s",
+                              story);
+
+        assert_in_range(length, 1, sizeof(text) - 1);
+        play_sched(text);
 }
 
 static void weights_are_shares_of_held_time(void **state)
@@ -60,69 +79,51 @@ static void weights_are_shares_of_held_time(void **state)
 
 static void the_next_one_waits_until_what_runs_is_done(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "to 5ms\n"
-                   "drained a\n"
-                   "  open b until 7ms\n"
-                   "show a\n"
-                   "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
+        play_two("to 2ms\n"
+                 "  2ms: close a\n"
+                 "to 5ms\n"
+                 "drained a\n"
+                 "  open b until 7ms\n"
+                 "show a\n"
+                 "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
 }
 
 static void its_gate_opens_a_wake_up_before_that_if_the_end_is_known(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "residual a 700us\n"
-                   "next\n"
-                   "  2650us\n"
-                   "to 3ms\n"
-                   "  2650000ns: open b until 4650us\n");
+        play_two("to 2ms\n"
+                 "  2ms: close a\n"
+                 "residual a 700us\n"
+                 "next\n"
+                 "  2650us\n"
+                 "to 3ms\n"
+                 "  2650000ns: open b until 4650us\n");
 }
 
 /* Who is always late is let in early by nearly as much. */
 static void who_wakes_up_late_is_let_in_long_before(void **state)
 {
-        play_sched("prompt b\n"
-                   "add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "drained a\n"
-                   "  open b until 4ms\n"
-                   "to 3900us\n"
-                   "began b 0us\n"
-                   "to 14ms\n"
-                   "  4ms: close b\n"
-                   "  then open a until 14ms\n"
-                   "  14ms: close a\n"
-                   "drained a\n"
-                   "  open b until 24ms\n"
-                   "to 22ms\n"
-                   "began b 0us\n"
-                   "to 34ms\n"
-                   "  24ms: close b\n"
-                   "  then open a until 34ms\n"
-                   "  34ms: close a\n"
-                   "residual a 3ms\n"
-                   "to 38ms\n"
-                   "  35853907ns: open b until 45853907ns\n");
+        play_two("prompt b\n"
+                 "to 2ms\n"
+                 "  2ms: close a\n"
+                 "drained a\n"
+                 "  open b until 4ms\n"
+                 "to 3900us\n"
+                 "began b 0us\n"
+                 "to 14ms\n"
+                 "  4ms: close b\n"
+                 "  then open a until 14ms\n"
+                 "  14ms: close a\n"
+                 "drained a\n"
+                 "  open b until 24ms\n"
+                 "to 22ms\n"
+                 "began b 0us\n"
+                 "to 34ms\n"
+                 "  24ms: close b\n"
+                 "  then open a until 34ms\n"
+                 "  34ms: close a\n"
+                 "residual a 3ms\n"
+                 "to 38ms\n"
+                 "  35853907ns: open b until 45853907ns\n");
 }
 
 /* How late it began is its own word: its gate does not open beside all that others leave. */
@@ -173,22 +174,16 @@ static void who_says_that_it_wakes_up_late_is_let_in_a_lease_before_at_most(void
 /* Until it has woken up to say what is left, a drain is taken for its own. */
 static void what_overlaps_is_halved_but_for_a_wake_up(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "residual a 20us\n"
-                   "  open b until 4ms\n"
-                   "to 3ms\n"
-                   "drained a\n"
-                   "show a\n"
-                   "  held 2550us, billed 0, bank 3ms, waited 1ms, throttled 0, overran 1ms\n"
-                   "show b\n"
-                   "  held 450us, billed 0, bank 3ms, waited 2ms, throttled 0, overran 0\n");
+        play_two("to 2ms\n"
+                 "  2ms: close a\n"
+                 "residual a 20us\n"
+                 "  open b until 4ms\n"
+                 "to 3ms\n"
+                 "drained a\n"
+                 "show a\n"
+                 "  held 2550us, billed 0, bank 3ms, waited 1ms, throttled 0, overran 1ms\n"
+                 "show b\n"
+                 "  held 450us, billed 0, bank 3ms, waited 2ms, throttled 0, overran 0\n");
 }
 
 /* Each costs the scheduler as much, whoever has it. */
@@ -218,58 +213,40 @@ static void where_many_want_it_turns_are_longer(void **state)
  */
 static void a_drain_is_over_by_the_clock(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "residual a 700us 100us\n"
-                   "to 3ms\n"
-                   "  2650000ns: open b until 4650us\n"
-                   "next\n"
-                   "  4650us\n"
-                   "used a 2600us\n"
-                   "show a\n"
-                   "  held 2675us, billed 2600us, bank 400us, waited 1ms, throttled 0, overran "
-                   "700us\n"
-                   "show b\n"
-                   "  held 325us, billed 0, bank 3ms, waited 2650us, throttled 0, overran 0\n");
+        play_two("to 2ms\n"
+                 "  2ms: close a\n"
+                 "residual a 700us 100us\n"
+                 "to 3ms\n"
+                 "  2650000ns: open b until 4650us\n"
+                 "next\n"
+                 "  4650us\n"
+                 "used a 2600us\n"
+                 "show a\n"
+                 "  held 2675us, billed 2600us, bank 400us, waited 1ms, throttled 0, overran "
+                 "700us\n"
+                 "show b\n"
+                 "  held 325us, billed 0, bank 3ms, waited 2650us, throttled 0, overran 0\n");
 }
 
 static void patience_ends(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "next\n"
-                   "  52ms\n"
-                   "to 52ms\n"
-                   "  52ms: open b until 54ms\n"
-                   "show a\n"
-                   "  held 52ms, billed 0, bank 22ms, waited 50ms, throttled 0, overran 0\n");
+        play_two("to 2ms\n"
+                 "  2ms: close a\n"
+                 "next\n"
+                 "  52ms\n"
+                 "to 52ms\n"
+                 "  52ms: open b until 54ms\n"
+                 "show a\n"
+                 "  held 52ms, billed 0, bank 22ms, waited 50ms, throttled 0, overran 0\n");
 }
 
 static void one_that_dies_gives_way_at_once(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 1ms\n"
-                   "remove a\n"
-                   "  free b\n"
-                   "next\n"
-                   "  never\n");
+        play_two("to 1ms\n"
+                 "remove a\n"
+                 "  free b\n"
+                 "next\n"
+                 "  never\n");
 }
 
 static void who_rests_has_told_all_of_it(void **state)
@@ -286,42 +263,30 @@ static void who_rests_has_told_all_of_it(void **state)
 
 static void who_is_done_yields_at_once(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 500us\n"
-                   "idle a\n"
-                   "  close a, open b until 2500us\n"
-                   "drained a\n"
-                   "to 700us\n"
-                   "want a\n");
+        play_two("to 500us\n"
+                 "idle a\n"
+                 "  close a, open b until 2500us\n"
+                 "drained a\n"
+                 "to 700us\n"
+                 "want a\n");
 }
 
 static void the_last_one_is_free_when_the_others_have_been_quiet(void **state)
 {
-        play_sched("prompt a\n"
-                   "prompt b\n"
-                   "add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "  then open b until 4ms\n"
-                   "idle a\n"
-                   "skip 101ms\n"
-                   "to 102ms\n"
-                   "  102ms: free b\n"
-                   "next\n"
-                   "  never\n"
-                   "want a\n"
-                   "  close b\n"
-                   "  then open a until 104ms\n");
+        play_two("prompt a\n"
+                 "prompt b\n"
+                 "to 2ms\n"
+                 "  2ms: close a\n"
+                 "  then open b until 4ms\n"
+                 "idle a\n"
+                 "skip 101ms\n"
+                 "to 102ms\n"
+                 "  102ms: free b\n"
+                 "next\n"
+                 "  never\n"
+                 "want a\n"
+                 "  close b\n"
+                 "  then open a until 104ms\n");
 }
 
 static void what_was_not_told_before_the_drain_cannot_be_told_later(void **state)
@@ -414,27 +379,21 @@ static void time_in_which_nobody_looked_is_nobodys(void **state)
 /* Its next lease counts from when it is expected; less so with each turn that it begins. */
 static void who_missed_a_turn_for_it_woke_up_late_gets_longer_ones(void **state)
 {
-        play_sched("prompt a\n"
-                   "prompt b\n"
-                   "add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "  then open b until 4ms\n"
-                   "missed a 3ms\n"
-                   "to 5ms\n"
-                   "  4ms: close b\n"
-                   "  then open a until 9ms\n"
-                   "began a\n"
-                   "to 22ms\n"
-                   "  9ms: close a\n"
-                   "  then open b until 17ms\n"
-                   "  17ms: close b\n"
-                   "  then open a until 27750us\n");
+        play_two("prompt a\n"
+                 "prompt b\n"
+                 "to 2ms\n"
+                 "  2ms: close a\n"
+                 "  then open b until 4ms\n"
+                 "missed a 3ms\n"
+                 "to 5ms\n"
+                 "  4ms: close b\n"
+                 "  then open a until 9ms\n"
+                 "began a\n"
+                 "to 22ms\n"
+                 "  9ms: close a\n"
+                 "  then open b until 17ms\n"
+                 "  17ms: close b\n"
+                 "  then open a until 27750us\n");
 }
 
 int main(void)
