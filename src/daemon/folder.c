@@ -206,7 +206,8 @@ int folder_make(const struct store *store, const struct sessions_one *session,
         return rc == -ENOENT ? create(store, session, cards, err) : rc;
 }
 
-int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err)
+/* 1: nobody gets in any more. 0: there is none. */
+static int shut(const struct store *store, const struct sessions_one *session, struct error *err)
 {
         struct store_session joined;
         int rc = join(store, session, &joined, err);
@@ -215,18 +216,22 @@ int folder_shut(const struct store *store, const struct sessions_one *session, s
                 return is_absent(rc) ? 0 : rc;
         store_shut(&joined);
         store_close(&joined);
-        return 0;
+        return 1;
+}
+
+int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        int rc = shut(store, session, err);
+
+        return rc < 0 ? rc : 0;
 }
 
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err)
 {
-        struct store_session joined;
-        int rc = join(store, session, &joined, err);
+        int rc = shut(store, session, err);
 
-        if (rc < 0)
-                return is_absent(rc) ? 0 : rc;
-        store_shut(&joined);
-        store_close(&joined);
+        if (rc <= 0)
+                return rc;
         rc = store_remove(store, session->name, true, err);
         return rc == -ENOENT ? 0 : rc;
 }
