@@ -210,6 +210,15 @@ int stage_end(void **state)
         return 0;
 }
 
+void stage_work(struct lane *lane, const struct marker *end, uint64_t takes_ns)
+{
+        assert_true(lane_try(lane));
+        assert_true(lane_mark(lane, NULL));
+        stage.free_ns = stage.now_ns + takes_ns;
+        assert_true(lane_mark(lane, end));
+        lane_drop(lane);
+}
+
 struct page_meter *stage_meter(void)
 {
         return &slots->meter[0];

@@ -52,6 +52,9 @@ int stage_end(void **state);
 
 void stage_sleep_until(uint64_t deadline_ns);
 
+/* Work that takes so long from now on, between two markers of the lane, which nobody holds. */
+void stage_work(struct lane *lane, const struct marker *end, uint64_t takes_ns);
+
 /* What the session's page says of the device; its busy_ns is all that was counted. */
 struct page_meter *stage_meter(void);
 uint64_t stage_billed_ns(void);

@@ -44,11 +44,7 @@ static void measure(uint64_t what, uint64_t took_ns)
 {
         const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS, .what = what };
 
-        assert_true(lane_try(stage.lane));
-        assert_true(lane_mark(stage.lane, NULL));
-        stage.free_ns = stage.now_ns + took_ns;
-        assert_true(lane_mark(stage.lane, &end));
-        lane_drop(stage.lane);
+        stage_work(stage.lane, &end, took_ns);
         stage.now_ns = stage.free_ns + 10 * US;
         reap(stage.lane);
 }
@@ -89,11 +85,7 @@ static void what_is_under_way_is_waited_for_to_tell(void **state)
         const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS, .what = WHAT };
         uint32_t settled = load_relaxed(&stage.work->settled);
 
-        assert_true(lane_try(stage.lane));
-        assert_true(lane_mark(stage.lane, NULL));
-        stage.free_ns = stage.now_ns + KERNEL_NS;
-        assert_true(lane_mark(stage.lane, &end));
-        lane_drop(stage.lane);
+        stage_work(stage.lane, &end, KERNEL_NS);
         assert_true(lane_expect(stage.lane, WHAT, false).is_pending);
         assert_int_equal(load_relaxed(&stage.work->in_flight_ns), UNKNOWN_NS);
         stage.now_ns = stage.free_ns + US;
@@ -135,11 +127,7 @@ static void a_driver_that_tells_late_is_not_learned_from(void **state)
         measure(0, KERNEL_NS);
         billed_ns = stage_billed_ns();
         stage.late_ns = MS;
-        assert_true(lane_try(stage.lane));
-        assert_true(lane_mark(stage.lane, NULL));
-        stage.free_ns = stage.now_ns + KERNEL_NS;
-        assert_true(lane_mark(stage.lane, &end));
-        lane_drop(stage.lane);
+        stage_work(stage.lane, &end, KERNEL_NS);
         stage.now_ns = stage.free_ns + 500 * US;
         reap(stage.lane);
         stage.now_ns += MS;

@@ -153,11 +153,7 @@ static void what_was_passed_is_measured_before_a_context_goes(void **state)
         uint64_t billed_ns = stage_billed_ns();
         struct lane *lane = lane_find(CONTEXT, STREAM, stage.work);
 
-        assert_true(lane_try(lane));
-        assert_true(lane_mark(lane, NULL));
-        stage.free_ns = stage.now_ns + 300 * US;
-        assert_true(lane_mark(lane, &end));
-        lane_drop(lane);
+        stage_work(lane, &end, 300 * US);
         stage.now_ns += 400 * US;
         lanes_forget(CONTEXT);
         assert_in_range(stage_billed_ns() - billed_ns, 300 * US - US, 300 * US + US);
@@ -205,11 +201,7 @@ static void work_that_takes_longer_keeps_the_turn(void **state)
         struct lane *lane = lane_find(CONTEXT, STREAM, stage.work);
 
         let_through(EXPECTED_NS);
-        assert_true(lane_try(lane));
-        assert_true(lane_mark(lane, NULL));
-        stage.free_ns = stage.now_ns + 10 * MS;
-        assert_true(lane_mark(lane, &end));
-        lane_drop(lane);
+        stage_work(lane, &end, 10 * MS);
         stage.now_ns += 2 * MS;
         assert_false(lanes_are_done(stage.work));
         assert_int_equal(lanes_tend(stage.now_ns), stage.now_ns + TEND_NS);
