@@ -185,24 +185,34 @@ static void what_is_no_time_is_refused(void **state)
 
 /* -- What work took --------------------------------------------------------------------------- */
 
-static uint64_t took(uint64_t apart_us, uint64_t lead_us, uint64_t unseen_us, uint64_t paid_us,
-                     uint32_t *doubts, bool *is_sure)
+/* A struct sample in microseconds. */
+struct interval {
+        uint64_t apart_us, lead_us, unseen_us, paid_us;
+};
+
+static uint64_t took(struct interval interval, uint32_t *doubts, bool *is_sure)
 {
-        struct sample sample = { .apart_ns = apart_us * US,
-                                 .lead_ns = lead_us * US,
-                                 .unseen_ns = unseen_us * US,
-                                 .paid_ns = paid_us * US };
+        struct sample sample = { .apart_ns = interval.apart_us * US,
+                                 .lead_ns = interval.lead_us * US,
+                                 .unseen_ns = interval.unseen_us * US,
+                                 .paid_ns = interval.paid_us * US };
 
         return sample_took_ns(&sample, doubts, is_sure) / US;
 }
 
-static void work_that_waited_for_its_launch_takes_that_less(void **state)
+/* Of the first such interval: what it took, and whether it is worth learning from. */
+static void expect(struct interval interval, uint64_t took_us, bool is_sure)
 {
         uint32_t doubts = 0;
-        bool is_sure;
+        bool is_really;
 
-        assert_int_equal(took(204, 4, 0, 50, &doubts, &is_sure), 200);
-        assert_true(is_sure);
+        assert_int_equal(took(interval, &doubts, &is_really), took_us);
+        assert_int_equal(is_really, is_sure);
+}
+
+static void work_that_waited_for_its_launch_takes_that_less(void **state)
+{
+        expect((struct interval){ 204, 4, 0, 50 }, 200, true);
 }
 
 /* A launch that returns when its kernel is long over: that is no time in which the stream was idle.
@@ -213,44 +223,31 @@ static void no_launch_takes_so_long_that_its_work_is_free(void **state)
         bool is_sure;
 
         for (uint64_t lead_us = 0; lead_us < 1000000; lead_us = 2 * lead_us + 1) {
-                assert_true(took(20, lead_us, 0, 0, &doubts, &is_sure) >= 10);
-                assert_true(took(2000, lead_us, 0, 0, &doubts, &is_sure) >= 1950);
+                assert_true(took((struct interval){ 20, lead_us, 0, 0 }, &doubts, &is_sure) >= 10);
+                assert_true(took((struct interval){ 2000, lead_us, 0, 0 }, &doubts, &is_sure) >=
+                            1950);
         }
 }
 
 /* Stopped for a minute between two lines of ours: a kernel of 200 us has not run for a minute. */
 static void who_was_held_up_is_not_charged_for_it(void **state)
 {
-        uint32_t doubts = 0;
-        bool is_sure;
-
-        assert_int_equal(took(60000200, 4, 60000000, 190, &doubts, &is_sure), 200);
-        assert_false(is_sure);
-        assert_int_equal(took(60000200, 4, 60000100, 190, &doubts, &is_sure), 190);
-        assert_int_equal(took(3000000, 0, 150, 50, &doubts, &is_sure), 3000000);
-        assert_true(is_sure);
+        expect((struct interval){ 60000200, 4, 60000000, 190 }, 200, false);
+        expect((struct interval){ 60000200, 4, 60000100, 190 }, 190, false);
+        expect((struct interval){ 3000000, 0, 150, 50 }, 3000000, true);
 }
 
 /* A sixteenth of an interval is no doubt yet. */
 static void who_was_held_up_for_a_moment_is_believed(void **state)
 {
-        uint32_t doubts = 0;
-        bool is_sure;
-
-        assert_int_equal(took(1600, 0, 100, 50, &doubts, &is_sure), 1600);
-        assert_true(is_sure);
-        assert_int_equal(took(1600, 0, 101, 50, &doubts, &is_sure), 1499);
-        assert_false(is_sure);
+        expect((struct interval){ 1600, 0, 100, 50 }, 1600, true);
+        expect((struct interval){ 1600, 0, 101, 50 }, 1499, false);
 }
 
 /* Nor for more than lies between the markers, less what it had not begun. */
 static void who_was_held_up_is_charged_no_more_than_there_was(void **state)
 {
-        uint32_t doubts = 0;
-        bool is_sure;
-
-        assert_int_equal(took(1000, 4, 500, 5000, &doubts, &is_sure), 996);
-        assert_false(is_sure);
+        expect((struct interval){ 1000, 4, 500, 5000 }, 996, false);
 }
 
 /* The driver told late that it had ended: by its own stamp it was over before. */
@@ -270,7 +267,7 @@ static void who_is_always_held_up_is_believed_now_and_then(void **state)
         bool is_sure;
 
         for (unsigned i = 0; i < 10 * (STAMP_DOUBTS + 1); i++) {
-                uint64_t us = took(1000, 4, 1000, 0, &doubts, &is_sure);
+                uint64_t us = took((struct interval){ 1000, 4, 1000, 0 }, &doubts, &is_sure);
 
                 assert_int_equal(us, is_sure ? 996 : 0);
                 sure += is_sure;
@@ -292,11 +289,7 @@ static void a_stamp_that_was_far_off_teaches_nothing(void **state)
 
 static void work_that_took_no_time_is_what_was_expected(void **state)
 {
-        uint32_t doubts = 0;
-        bool is_sure;
-
-        assert_int_equal(took(0, 4, 0, 70, &doubts, &is_sure), 70);
-        assert_false(is_sure);
+        expect((struct interval){ 0, 4, 0, 70 }, 70, false);
 }
 
 int main(void)
