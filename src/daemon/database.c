@@ -129,7 +129,7 @@ static const char *advice(int code)
 int database_fail(sqlite3 *handle, const char *path, int result, struct error *err)
 {
         int code = code_of(handle, result);
-        pid_t holder = code == -EBUSY ? files_holder(path) : 0;
+        pid_t holder = code == -EBUSY ? files_holder(path, "POSIX") : 0;
         char by[32] = "";
 
         if (code == -ENOSPC)

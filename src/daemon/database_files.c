@@ -147,10 +147,10 @@ int files_check(const char *path, bool make, struct error *err)
         return make ? make_file(path, err) : fail(err, -ENOENT, "there is no database %s", path);
 }
 
-pid_t files_holder(const char *path)
+pid_t files_holder(const char *path, const char *kind)
 {
         scoped_file FILE *locks = fopen("/proc/locks", "re");
-        char line[256];
+        char line[256], found[16];
         struct stat st;
 
         if (!locks || lstat(path, &st) < 0)
@@ -160,10 +160,10 @@ pid_t files_holder(const char *path)
                 unsigned long long inode;
                 int pid;
 
-                if (sscanf(line, "%*s POSIX %*s %*s %d %x:%x:%llu", &pid, &from_major, &from_minor,
-                           &inode) == 4 &&
-                    inode == st.st_ino && from_major == major(st.st_dev) &&
-                    from_minor == minor(st.st_dev) && pid > 0)
+                if (sscanf(line, "%*s %15s %*s %*s %d %x:%x:%llu", found, &pid, &from_major,
+                           &from_minor, &inode) == 5 &&
+                    strcmp(found, kind) == 0 && inode == st.st_ino &&
+                    from_major == major(st.st_dev) && from_minor == minor(st.st_dev) && pid > 0)
                         return pid;
         }
         return 0;

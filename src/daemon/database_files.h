@@ -14,8 +14,8 @@
  * of the folder (0700), and an empty file (0600). */
 int files_check(const char *path, bool make, struct error *err);
 
-/* Who has a lock on it, by the kernel's list; 0: nobody that can be told. Touches no lock: to open
- * and close a file ends those that the process itself has on it. */
-pid_t files_holder(const char *path);
+/* Who has a lock of this kind ("POSIX", "FLOCK") on it, by the kernel's list; 0: nobody that can be
+ * told. Touches no lock: to open and close a file ends those that the process itself has on it. */
+pid_t files_holder(const char *path, const char *kind);
 
 #endif
