@@ -27,13 +27,16 @@ void api_get_health(struct api_call *call)
         http_reply_json(call->exchange, 200, json_pack("{s:b}", "alive", 1));
 }
 
-/* Without a GPU nothing can be admitted; what was goes on all the same. */
+/* Without a GPU, or a place for what is promised, nothing can be admitted; what was goes on all the
+ * same. */
 void api_get_ready(struct api_call *call)
 {
         const struct node_cards *cards = node_cards(call->api->options.node);
+        const char *trouble = database_trouble(node_database(call->api->options.node));
 
-        if (cards->trouble[0])
-                api_refuse(call, 503, "not-ready", NULL, "%s", cards->trouble);
+        if (trouble[0] || cards->trouble[0])
+                api_refuse(call, 503, "not-ready", NULL, "%s",
+                           trouble[0] ? trouble : cards->trouble);
         else
                 http_reply_json(
                         call->exchange, 200,

@@ -170,7 +170,10 @@ int database_run(struct database *database, sqlite3_stmt *statement, struct erro
 
 int database_begin(struct database *database, struct error *err)
 {
-        return database_run(database, database_statement(database, DATABASE_BEGIN), err);
+        int rc = database_look(database, err);
+
+        return rc < 0 ? rc
+                      : database_run(database, database_statement(database, DATABASE_BEGIN), err);
 }
 
 int database_end(struct database *database, struct database_event *event, int rc, struct error *err)
@@ -265,7 +268,7 @@ static int prepare(struct database *database, struct error *err)
         for (unsigned i = 0; i < DATABASE_STATEMENTS && result == SQLITE_OK; i++)
                 result = sqlite3_prepare_v3(database->handle, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                             &database->statement[i], NULL);
-        return result == SQLITE_OK ? 0
+        return result == SQLITE_OK ? database_note_place(database, err)
                                    : database_fail(database->handle, database->path, result, err);
 }
 

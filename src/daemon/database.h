@@ -11,12 +11,12 @@
  * next call works again once there is room. One process has it open at a time, and sees its own
  * writes only. What is read is checked as if a stranger had written it. A database that is damaged,
  * newer or not ours is refused, never repaired and never deleted: database_put_aside() renames it,
- * when asked to.
+ * when asked to. One that is deleted while it is open is written anew.
  *
  * One thread. Every call may wait for the disk. Errors: -ENOSPC, -EROFS, -EACCES, -EIO; -EPROTO
  * made by a newer version; -EBADMSG damaged; -EPERM others could have written it; -EBUSY another
  * process has it; -EEXIST the name is another session's; -EINVAL what was to be saved makes no
- * sense.
+ * sense; -ESTALE another file is in its place.
  */
 #ifndef ALIQUOT_DAEMON_DATABASE_H
 #define ALIQUOT_DAEMON_DATABASE_H
@@ -57,6 +57,15 @@ int database_settle(struct database *database, const char *runtime_dir, struct e
 
 /* NULL is fine. */
 void database_close(struct database *database);
+
+/* Every transaction begins with this, and who promises nothing for long asks now and then: whether
+ * the files are where they were opened. What was deleted or moved away is put back whole, with a
+ * line in the log. Where that fails, and where another file is in the place of ours (-ESTALE),
+ * nothing is changed until it goes well, and that is logged once. */
+int database_look(struct database *database, struct error *err);
+
+/* What the last look found and could not put right; "" if nothing. Borrowed until the next. */
+const char *database_trouble(const struct database *database);
 
 /* Renames what is at `path`, with all that belongs to it, and says to what. 0 also if there is
  * nothing; then *ret is "". Not while it is open anywhere. */

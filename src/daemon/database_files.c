@@ -147,6 +147,44 @@ int files_check(const char *path, bool make, struct error *err)
         return make ? make_file(path, err) : fail(err, -ENOENT, "there is no database %s", path);
 }
 
+int files_drop(const char *path, struct error *err)
+{
+        char name[DATABASE_PATH_BYTES];
+
+        for (size_t i = 0; i < SUFFIXES; i++) {
+                snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+                if (unlink(name) < 0 && errno != ENOENT && errno != ENOTDIR)
+                        return fail(err, -errno, "%s: %m", name);
+        }
+        return 0;
+}
+
+static int sync_path(const char *path, int flags, struct error *err)
+{
+        scoped_fd int fd = open(path, flags | O_CLOEXEC);
+
+        if (fd < 0 || fsync(fd) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        return 0;
+}
+
+static int sync_folder(const char *folder, struct error *err)
+{
+        return sync_path(folder, O_RDONLY | O_DIRECTORY, err);
+}
+
+int files_move(const char *from, const char *to, struct error *err)
+{
+        char folder[DATABASE_PATH_BYTES];
+        int rc = folder_of(to, folder, err);
+
+        if (rc == 0)
+                rc = sync_path(from, O_RDWR | O_NOFOLLOW, err);
+        if (rc == 0 && renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
+                rc = fail(err, -errno, "%s: %m", to);
+        return rc < 0 ? rc : sync_folder(folder, err);
+}
+
 pid_t files_holder(const char *path, const char *kind)
 {
         scoped_file FILE *locks = fopen("/proc/locks", "re");
@@ -208,15 +246,6 @@ static int choose_name(const char *path, char ret[DATABASE_PATH_BYTES], struct e
                         return rc;
         }
         return fail(err, -EEXIST, "too many files %s.aside-%s", path, stamp);
-}
-
-static int sync_folder(const char *folder, struct error *err)
-{
-        scoped_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd < 0 || fsync(fd) < 0)
-                return fail(err, -errno, "%s: %m", folder);
-        return 0;
 }
 
 int database_put_aside(const char *path, char ret[DATABASE_PATH_BYTES], struct error *err)

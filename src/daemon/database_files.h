@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a database before SQLite opens them: whose they are, and putting them aside.
+ * The files of a database, apart from SQLite: whose they are, and putting them aside.
  */
 #ifndef ALIQUOT_DAEMON_DATABASE_FILES_H
 #define ALIQUOT_DAEMON_DATABASE_FILES_H
@@ -13,6 +13,13 @@
 /* The folder and each file that is there: ours, and nobody else's to write. `make`: what is missing
  * of the folder (0700), and an empty file (0600). */
 int files_check(const char *path, bool make, struct error *err);
+
+/* Deletes it with all that belongs to it; 0 also if nothing is there. */
+int files_drop(const char *path, struct error *err);
+
+/* Renames a file that is nobody's yet, and returns when a power cut cannot undo it. -EEXIST: there
+ * is one at `to`. */
+int files_move(const char *from, const char *to, struct error *err);
 
 /* Who has a lock of this kind ("POSIX", "FLOCK") on it, by the kernel's list; 0: nobody that can be
  * told. Touches no lock: to open and close a file ends those that the process itself has on it. */

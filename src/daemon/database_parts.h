@@ -29,9 +29,15 @@ enum database_statement {
         DATABASE_STATEMENTS,
 };
 
+struct database_inode {
+        uint64_t device, number;
+};
+
 struct database {
         sqlite3 *handle;
-        char path[DATABASE_PATH_BYTES];
+        char path[DATABASE_PATH_BYTES], wal[DATABASE_PATH_BYTES];
+        struct database_inode inode, wal_inode; /* of the files that are open */
+        struct error trouble;                   /* of the last look; zero: none */
         sqlite3_stmt *statement[DATABASE_STATEMENTS];
 };
 
@@ -47,11 +53,15 @@ int database_fail(sqlite3 *handle, const char *path, int result, struct error *e
 /* For a row that no aliquotd writes. */
 int database_bad_row(struct database *database, const char *what, struct error *err);
 
+/* Only where the files are in their places. */
 int database_begin(struct database *database, struct error *err);
 /* Commits when `rc` is 0, and tells the event (NULL: none) its number: it was the last to be put.
  * Else undoes and returns `rc`. */
 int database_end(struct database *database, struct database_event *event, int rc,
                  struct error *err);
+
+/* Which files are open; both are there then. */
+int database_note_place(struct database *database, struct error *err);
 
 /* Inside a transaction, and last in it. */
 int database_put_event(struct database *database, const struct database_event *event,

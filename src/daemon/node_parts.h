@@ -48,6 +48,7 @@ struct node {
         struct event *due;     /* on the clock */
         struct event *looking; /* at sessions that end */
         struct event *rounds;  /* at everything else, slowly */
+        struct event *placing; /* at whether the database is in its place */
         bool has_leftovers;    /* folders that no session has, with somebody in them */
         unsigned look_from;    /* the place where the next look begins */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node looks at by itself: the clock, and its sessions' processes.
+ * What the node looks at by itself: the clock, its sessions' processes, and its database's files.
  *
  * When the next tick is due is the core's word, on the wall clock; the kernel says when that clock
  * is set, and then it is asked again. Whether somebody lives matters of sessions that end alone:
@@ -16,6 +16,7 @@
 #define LOOK_NS 100000000 /* at sessions that end */
 #define LOOKS 16u         /* at so many at once */
 #define ROUND_SECONDS 30  /* between two looks for folders left over */
+#define PLACE_SECONDS 1   /* between two at the database's files */
 
 /* -- The clock -------------------------------------------------------------------------------- */
 
@@ -76,12 +77,21 @@ static void on_round(evutil_socket_t fd, short what, void *context)
                 node_sweep(node);
 }
 
+/* What was promised is put back at once, not with the next promise. */
+static void on_placing(evutil_socket_t fd, short what, void *context)
+{
+        struct node *node = context;
+
+        database_look(node->database, NULL);
+}
+
 /* -- Start and stop --------------------------------------------------------------------------- */
 
 int node_watch_start(struct node *node, struct error *err)
 {
         const struct timeval look_every = { .tv_usec = LOOK_NS / 1000 };
         const struct timeval round_every = { .tv_sec = ROUND_SECONDS };
+        const struct timeval place_every = { .tv_sec = PLACE_SECONDS };
 
         node->clock = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
         if (node->clock < 0)
@@ -89,15 +99,17 @@ int node_watch_start(struct node *node, struct error *err)
         node->due = event_new(node->base, node->clock, EV_READ | EV_PERSIST, on_due, node);
         node->looking = event_new(node->base, -1, EV_PERSIST, on_looking, node);
         node->rounds = event_new(node->base, -1, EV_PERSIST, on_round, node);
-        if (!node->due || !node->looking || !node->rounds || event_add(node->due, NULL) < 0 ||
-            event_add(node->looking, &look_every) < 0 || event_add(node->rounds, &round_every) < 0)
+        node->placing = event_new(node->base, -1, EV_PERSIST, on_placing, node);
+        if (!node->due || !node->looking || !node->rounds || !node->placing ||
+            event_add(node->due, NULL) < 0 || event_add(node->looking, &look_every) < 0 ||
+            event_add(node->rounds, &round_every) < 0 || event_add(node->placing, &place_every) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
 }
 
 void node_watch_stop(struct node *node)
 {
-        struct event *events[] = { node->due, node->looking, node->rounds };
+        struct event *events[] = { node->due, node->looking, node->rounds, node->placing };
 
         for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
                 if (events[i])

@@ -261,6 +261,35 @@ def test_a_service_manager_is_told(sim):
     told.close()
 
 
+def test_a_database_that_is_deleted_under_it_is_written_anew(daemon):
+    daemon.create("a")
+    shutil.rmtree(daemon.state)
+    wait_for(lambda: daemon.said().count("it is written anew, whole") == 1, daemon.said)
+    (daemon.state / "aliquot.db").unlink()
+    daemon.create("b")  # also where nobody has looked since
+    assert daemon.said().count("it is written anew, whole") == 2 and daemon.get("/readyz").status == 200
+    assert daemon.kill().start().names() == daemon.folders() == ["a", "b"]
+
+
+def test_a_database_that_is_replaced_under_it_is_left_alone_and_nothing_is_promised(daemon):
+    path = daemon.state / "aliquot.db"
+    daemon.create("a")
+    shutil.copy(path, daemon.state / "copy")
+    (daemon.state / "copy").rename(path)
+    theirs = path.read_bytes()
+    for _ in range(3):
+        refused = daemon.post("/v1/sessions", {"name": "b", "memory": "1MiB"})
+        assert refused.status == 503 and f"{path} was replaced under this daemon" in refused.json["detail"], refused
+    ready = daemon.get("/readyz")
+    assert ready.status == 503 and f"{path} was replaced" in ready.json["detail"], ready
+    assert daemon.said().count(f"{path} was replaced") == 2, daemon.said()  # of itself, and of what failed
+    assert path.read_bytes() == theirs and daemon.names() == daemon.folders() == ["a"]
+    path.unlink()
+    wait_for(lambda: daemon.get("/readyz").status == 200, daemon.said)
+    daemon.create("b")
+    assert daemon.kill().start().names() == ["a", "b"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root fills a file system of its own")
 def test_a_full_disk_refuses_changes_and_loses_nothing(sim, tmp_path):
     small = tmp_path / "small"

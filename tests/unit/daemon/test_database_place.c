@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whatever is deleted, moved or replaced under an open database: what was promised is in its place
+ * again before the next promise, or nothing more is promised; and a stranger's file is left alone.
+ */
+#include "database_fixture.h"
+
+static char held[HELD_BYTES], again[HELD_BYTES];
+
+static const char *beside(const char *suffix)
+{
+        static char name[sizeof(path) + 128];
+
+        snprintf(name, sizeof(name), "%s%s", path, suffix);
+        return name;
+}
+
+static void run(const char *command)
+{
+        char line[512];
+
+        snprintf(line, sizeof(line), "cd %s && %s", folder, command);
+        assert_int_equal(system(line), 0);
+}
+
+/* Of somebody who should not have. */
+static const char *const deeds[] = {
+        "rm aliquot.db",
+        "rm aliquot.db aliquot.db-wal",
+        "rm aliquot.db-wal",
+        "rm -rf $PWD",
+        "mv aliquot.db elsewhere",
+        "mv aliquot.db elsewhere && mv aliquot.db-wal elsewhere-wal",
+        "mv $PWD $PWD.old && rm -rf $PWD.old",
+};
+#define DEEDS (sizeof(deeds) / sizeof(deeds[0]))
+
+/* In a process of its own, which is killed when it has done it. */
+static void meet(const char *deed, bool is_looking)
+{
+        struct database *database = open_good();
+        struct error err = { 0 };
+
+        save(database, 1);
+        save(database, 2);
+        run(deed);
+        if (is_looking && database_look(database, &err) < 0)
+                fail_msg("%s: %s", deed, err.text);
+        if (!is_looking)
+                save(database, 3);
+        assert_string_equal(database_trouble(database), "");
+        held_by(database, held);
+}
+
+static void expect_held_after(const char *deed, bool is_looking)
+{
+        pid_t child = fork();
+        struct database *database;
+        int status;
+
+        if (child == 0) {
+                meet(deed, is_looking);
+                _exit(strstr(held, "job-2") ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status)
+                fail_msg("%s: %d", deed, status);
+        database = open_good();
+        held_by(database, again);
+        if (!strstr(again, "job-1 ") || !strstr(again, "job-2 ") ||
+            (strstr(again, "job-3 ") != NULL) == is_looking)
+                fail_msg("%s: %s", deed, again);
+        assert_int_equal(access(beside(".anew"), F_OK), -1);
+        database_close(database);
+}
+
+static void test_what_was_promised_is_there_after_a_kill(void **state)
+{
+        for (size_t i = 0; i < DEEDS; i++) {
+                for (unsigned is_looking = 0; is_looking < 2; is_looking++) {
+                        drop_folder(state);
+                        fresh_folder(state);
+                        expect_held_after(deeds[i], is_looking);
+                }
+        }
+}
+
+static void test_it_goes_on_as_one_database_again_and_again(void **state)
+{
+        struct database *database = open_good();
+        unsigned number = 1;
+
+        for (size_t i = 0; i < DEEDS; i++) {
+                save(database, number++);
+                run(deeds[i]);
+                save(database, number++);
+        }
+        held_by(database, held);
+        database_close(database);
+        database = open_good();
+        assert_string_equal(held_by(database, again), held); /* the numbers of events, too */
+        database_close(database);
+}
+
+static void test_what_was_moved_away_is_whole_too(void **state)
+{
+        struct database *database = open_good();
+
+        save(database, 1);
+        held_by(database, held);
+        run("mv aliquot.db elsewhere");
+        save(database, 2);
+        database_close(database);
+        run("mv elsewhere aliquot.db");
+        database = open_good();
+        assert_string_equal(held_by(database, again), held);
+        database_close(database);
+}
+
+static void expect_trouble(struct database *database, int code, const char *word)
+{
+        struct sessions_one session = session_of(7);
+        struct error err = { 0 };
+
+        assert_int_equal(database_save(database, &session, NULL, &err), code);
+        if (!strstr(err.text, word))
+                fail_msg("%s, expected %s", err.text, word);
+        assert_string_equal(database_trouble(database), err.text);
+}
+
+static const struct stranger {
+        const char *comes, *suffix, *goes;
+} strangers[] = {
+        { "cp aliquot.db copy && mv copy aliquot.db", "", "rm aliquot.db" },
+        { "rm aliquot.db && mkdir aliquot.db", "", "rmdir aliquot.db" },
+        { "rm aliquot.db && ln -s elsewhere aliquot.db", "", "rm aliquot.db" },
+        { "rm aliquot.db-wal && echo theirs >aliquot.db-wal", "-wal", "rm aliquot.db-wal" },
+};
+
+static void test_a_strangers_file_in_its_place_is_left_alone_and_nothing_is_promised(void **state)
+{
+        struct database *database = open_good();
+        struct stat before, after;
+
+        for (unsigned i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+                save(database, i);
+                held_by(database, held);
+                run(strangers[i].comes);
+                assert_int_equal(lstat(beside(strangers[i].suffix), &before), 0);
+                expect_trouble(database, -ESTALE, "was replaced under this daemon");
+                expect_trouble(database, -ESTALE, beside(strangers[i].suffix));
+                assert_int_equal(lstat(beside(strangers[i].suffix), &after), 0);
+                assert_memory_equal(&before.st_ino, &after.st_ino, sizeof(after.st_ino));
+                assert_memory_equal(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim));
+                run(strangers[i].goes);
+                assert_int_equal(database_look(database, NULL), 0);
+                assert_string_equal(database_trouble(database), "");
+                assert_string_equal(held_by(database, again), held);
+        }
+        database_close(database);
+        database = open_good();
+        assert_string_equal(held_by(database, again), held);
+        database_close(database);
+}
+
+static void test_where_it_cannot_be_written_anew_nothing_is_promised_until_it_can(void **state)
+{
+        struct database *database = open_good();
+
+        save(database, 1);
+        run("rm -rf $PWD && echo >$PWD");
+        expect_trouble(database, -ENOTDIR, "cannot be written anew");
+        assert_int_equal(unlink(folder), 0);
+        save(database, 2);
+        held_by(database, held);
+        database_close(database);
+        database = open_good();
+        assert_string_equal(held_by(database, again), held);
+        database_close(database);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                story(test_what_was_promised_is_there_after_a_kill),
+                story(test_it_goes_on_as_one_database_again_and_again),
+                story(test_what_was_moved_away_is_whole_too),
+                story(test_a_strangers_file_in_its_place_is_left_alone_and_nothing_is_promised),
+                story(test_where_it_cannot_be_written_anew_nothing_is_promised_until_it_can),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
