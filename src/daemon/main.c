@@ -2,35 +2,30 @@
 /*
  * aliquotd: what starts in which order, and ends in the other.
  *
- * One daemon a runtime folder, by a lock that the kernel drops with the process. SIGTERM and SIGINT
- * end it and leave every program as it is; SIGHUP reads config and token again and looks for GPUs
- * anew.
+ * One daemon a runtime folder (runtime_lock.h). SIGTERM and SIGINT end it and leave every program as
+ * it is; SIGHUP reads config and token again and looks for GPUs anew.
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/output.h"
-#include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/api.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
+#include "daemon/runtime_lock.h"
 #include "daemon/schedule/scheduler.h"
 #include "daemon/tenant.h"
 #include "machine/place.h"
 
-#define LOCK_FILE "daemon.lock"
 #define SOCKET_FILE "aliquotd.sock"
 #define DESCRIPTORS 65536u
 #define TRIM_SECONDS 60
@@ -44,7 +39,6 @@ static struct {
         struct token token;
         struct place place;
         struct store store;
-        int lock;
         struct event_base *base;
         struct database *database;
         struct node *node;
@@ -54,7 +48,7 @@ static struct {
         struct http *http;
         struct event *events[5];
         unsigned idle; /* looks at a node that has had no session yet */
-} self = { .lock = -1 };
+} self;
 
 /* -- Config and token ------------------------------------------------------------------------- */
 
@@ -198,41 +192,13 @@ static int add_events(struct error *err)
 
 /* -- Folders ---------------------------------------------------------------------------------- */
 
-static int refuse_second(const char *path, struct error *err)
-{
-        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-        char pid[16] = "";
-        ssize_t got = fd < 0 ? -1 : read(fd, pid, sizeof(pid) - 1);
-
-        if (got > 0)
-                pid[strcspn(pid, "\n")] = '\0';
-        return fail(err, -EBUSY, "another aliquotd (pid %s) serves %s", got > 0 ? pid : "?",
-                    self.store.path);
-}
-
-static int take_lock(struct error *err)
-{
-        char path[STORE_PATH_BYTES + sizeof(LOCK_FILE)];
-
-        snprintf(path, sizeof(path), "%s/" LOCK_FILE, self.store.path);
-        self.lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (self.lock < 0)
-                return fail(err, -errno, "%s: %m", path);
-        if (flock(self.lock, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? refuse_second(path, err)
-                                            : fail(err, -errno, "%s: %m", path);
-        if (ftruncate(self.lock, 0) < 0 || dprintf(self.lock, "%d\n", getpid()) < 0)
-                return fail(err, -errno, "%s: %m", path);
-        return 0;
-}
-
 static int find_runtime(struct error *err)
 {
         const char *asked = self.config.runtime_dir;
         int rc = store_find(&self.store, asked[0] ? asked : getenv("ALIQUOT_RUNTIME_DIR"), true,
                             err);
 
-        return rc < 0 ? rc : take_lock(err);
+        return rc < 0 ? rc : runtime_lock_take(self.store.path, err);
 }
 
 static int open_database(struct error *err)

@@ -116,6 +116,18 @@ def test_a_second_daemon_is_refused_with_the_pid_of_the_first(daemon, sim):
     daemon.kill().start()
 
 
+def test_a_second_daemon_is_refused_also_where_the_lock_was_deleted(daemon, sim):
+    """It would hold all sessions for nobody's, and remove their folders."""
+    daemon.create("a")
+    for state in (sim.folder / "other-state", daemon.state):
+        (sim.runtime / "daemon.lock").unlink()
+        words = [state if word == daemon.state else word for word in daemon.words()]
+        second = sim.run(words, ALIQUOT_SIM=None)
+        assert second.rc == 1 and f"another aliquotd (pid {daemon.process.pid}) serves" in second.stderr, second
+    assert daemon.is_up() and daemon.names() == daemon.folders() == ["a"]
+    assert daemon.kill().start().names() == ["a"]
+
+
 def test_two_runtime_folders_do_not_share_a_database(daemon, sim):
     """Root's daemons have the same one by default: the second would make the first's sessions again, and
     promise their memory twice."""

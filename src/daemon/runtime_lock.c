@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/runtime_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/text.h"
+#include "daemon/database_files.h"
+#include "store/store.h"
+
+#define LOCK_FILE "daemon.lock"
+
+/* The descriptor, which is nobody's to close then, or negative. */
+static int lock(const char *folder, const char *path, int flags, struct error *err)
+{
+        int fd = open(path, flags | O_CLOEXEC, 0600);
+        char by[32] = "";
+        pid_t holder;
+        int code;
+
+        if (fd < 0)
+                return fail(err, -errno, "%s: %m", path);
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+                return fd;
+        code = errno;
+        close(fd);
+        if (code != EWOULDBLOCK)
+                return fail(err, -code, "%s: %s", path, strerror(code));
+        holder = files_holder(path, "FLOCK");
+        if (holder)
+                snprintf(by, sizeof(by), " (pid %d)", holder);
+        return fail(err, -EBUSY, "another aliquotd%s serves %s", by, folder);
+}
+
+int runtime_lock_take(const char *folder, struct error *err)
+{
+        char path[STORE_PATH_BYTES + sizeof(LOCK_FILE)];
+        int file, rc = text_put(path, sizeof(path), err, "%s/" LOCK_FILE, folder);
+
+        if (rc < 0)
+                return rc;
+        file = lock(folder, path, O_RDWR | O_CREAT | O_NOFOLLOW, err);
+        if (file < 0)
+                return file;
+        rc = lock(folder, folder, O_RDONLY | O_DIRECTORY, err);
+        if (rc < 0) {
+                close(file);
+                return rc;
+        }
+        if (ftruncate(file, 0) < 0 || dprintf(file, "%d\n", getpid()) < 0)
+                return fail(err, -errno, "%s: %m", path);
+        return 0;
+}
