@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+#include "common/sums.h"
 #include "core/sessions.h"
 
 #define WHOLE_MILLI_PERCENT 100000u
@@ -29,12 +30,6 @@ struct step {
         uint64_t now_ns;
         struct sessions_actions *ret;
 };
-
-/* Sums stop at the end of what 64 bits hold: there they mean "more than anything". */
-static inline uint64_t sum_of(uint64_t a, uint64_t b)
-{
-        return a <= UINT64_MAX - b ? a + b : UINT64_MAX;
-}
 
 static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
 {

@@ -68,9 +68,7 @@ static uint64_t percent_of(uint64_t bytes, uint32_t percent)
 {
         uint64_t whole = bytes / 100;
 
-        if (percent != 0 && whole > UINT64_MAX / percent)
-                return UINT64_MAX;
-        return sum_of(whole * percent, bytes % 100 * percent / 100);
+        return sum_of(product_of(whole, percent), bytes % 100 * percent / 100);
 }
 
 static uint64_t bound_of(const struct sessions_policy *policy, uint64_t card_bytes)

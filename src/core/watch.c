@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/sums.h"
+
 #define CONVICTED 20u     /* what a score has to come to */
 #define LOOK_STRANGER 10u /* two looks: who is on the GPU without a session needs no ledger */
 #define LOOK_STILL 5u     /* the ledger stood still between two looks */
@@ -45,16 +47,6 @@ static struct watch_case *add(struct watch *watch, const struct watch_sight *sig
         return NULL;
 }
 
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t times(uint64_t bytes, uint32_t count)
-{
-        return count && bytes > UINT64_MAX / count ? UINT64_MAX : bytes * count;
-}
-
 static bool accuses(const struct watch_policy *policy, const struct watch_sight *sight,
                     const struct watch_case *before)
 {
@@ -65,8 +57,8 @@ static bool accuses(const struct watch_policy *policy, const struct watch_sight 
         if (before && before->sight.ledger_bytes > explained)
                 explained = before->sight.ledger_bytes;
         return sight->held_bytes >
-               add_up(explained, times(policy->tolerance_bytes,
-                                       sight->charge == WATCH_SESSION ? sight->processes : 1));
+               sum_of(explained, product_of(policy->tolerance_bytes,
+                                            sight->charge == WATCH_SESSION ? sight->processes : 1));
 }
 
 static enum watch_answer answer_to(const struct watch_policy *policy,

@@ -11,6 +11,7 @@
 
 #include "common/atomic.h"
 #include "common/scoped.h"
+#include "common/sums.h"
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/victim.h"
@@ -338,9 +339,7 @@ uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
                 if (memcmp(use->uuid[row], uuid, 16) != 0)
                         continue;
                 for (unsigned i = 0; i < use->count; i++) {
-                        uint64_t bytes = use->process[i].bytes[row];
-
-                        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+                        sum = sum_of(sum, use->process[i].bytes[row]);
                 }
         }
         return sum;

@@ -229,7 +229,7 @@ static bool is_window_full(const struct admit_ask *ask, const struct terms *term
 {
         if (ask->is_stuck)
                 return true;
-        return ask->in_flight_ns && sum(ask->in_flight_ns, ask->piece_ns) > terms->target_ns &&
+        return ask->in_flight_ns && sum_of(ask->in_flight_ns, ask->piece_ns) > terms->target_ns &&
                ask->left_ns > room_before_ns(ask, terms);
 }
 

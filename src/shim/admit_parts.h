@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/sums.h"
 #include "shim/admit.h"
 
 static inline uint64_t least(uint64_t a, uint64_t b)
@@ -21,11 +22,6 @@ static inline uint64_t least(uint64_t a, uint64_t b)
 static inline uint64_t most(uint64_t a, uint64_t b)
 {
         return a > b ? a : b;
-}
-
-static inline uint64_t sum(uint64_t a, uint64_t b)
-{
-        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* Was it within `within_ns` of now? Times ahead of us are a neighbour's now. */

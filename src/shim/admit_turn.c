@@ -60,7 +60,7 @@ uint64_t admit_take_turn(const struct admit *admit, const struct admit_ask *ask,
                          uint64_t *ret_until_ns)
 {
         _Atomic uint64_t *word = shared_word(&admit->meter->turn);
-        uint64_t need_ns = sum(ask->in_flight_ns, ask->piece_ns);
+        uint64_t need_ns = sum_of(ask->in_flight_ns, ask->piece_ns);
         uint64_t length_ns = least(need_ns > ADMIT_TURN_NS ? need_ns : ADMIT_TURN_NS, TURN_MOST_NS);
         uint64_t turn = load_acquire(word);
 
@@ -70,7 +70,7 @@ uint64_t admit_take_turn(const struct admit *admit, const struct admit_ask *ask,
                 bool is_on = (turn & PAGE_TURN_TAKEN) && until_ns > now_ns &&
                              until_ns - now_ns <= TURN_MOST_NS + TURN_SLACK_NS;
 
-                if (is_on && is_mine && sum(need_ns, TURN_SLACK_NS) <= until_ns - now_ns)
+                if (is_on && is_mine && sum_of(need_ns, TURN_SLACK_NS) <= until_ns - now_ns)
                         return until_ns - TURN_SLACK_NS;
                 *ret_until_ns = until_ns;
                 if (is_on && !is_mine)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/graph_launch.h"
 
+#include "common/sums.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/state.h"
 
@@ -43,11 +44,6 @@ void launch_find_parts(struct launch *launch)
         lock_drop(&state.graphs_lock);
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* Under the meter's lock. */
 static void note_launch(struct meter *meter, CUstream stream, uint32_t owner)
 {
@@ -79,8 +75,8 @@ static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struc
                 }
         }
         find_need(part, exec);
-        since_idle = sum(meter->base_bytes, sum(meter->promised_bytes, part->added));
-        since_empty = sum(meter->owed_bytes, part->owed);
+        since_idle = sum_of(meter->base_bytes, sum_of(meter->promised_bytes, part->added));
+        since_empty = sum_of(meter->owed_bytes, part->owed);
         most = since_idle < since_empty ? since_idle : since_empty;
         missing = most > covered ? measure_pool_growth(most - covered) : 0;
         if (missing <= part->charge.bytes)

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "common/sums.h"
 #include "shim/cuda/measure_elf.h"
 
 /* Arrays: rows of a multiple of 512 bytes, and 64 KiB blocks in all. */
@@ -30,30 +31,16 @@ struct fatbin_wrapper {
         const void *file_name;
 };
 
-uint64_t measure_product(uint64_t a, uint64_t b)
-{
-        uint64_t product;
-
-        return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-        uint64_t total;
-
-        return __builtin_add_overflow(a, b, &total) ? UINT64_MAX : total;
-}
-
 uint64_t measure_round(uint64_t bytes, uint64_t grain)
 {
-        uint64_t padded = sum(bytes, grain - 1);
+        uint64_t padded = sum_of(bytes, grain - 1);
 
         return padded == UINT64_MAX ? UINT64_MAX : padded & ~(grain - 1);
 }
 
 uint64_t measure_pitch(uint64_t width_bytes, uint64_t height)
 {
-        return measure_product(measure_round(width_bytes, MEASURE_PITCH_BYTES), height);
+        return product_of(measure_round(width_bytes, MEASURE_PITCH_BYTES), height);
 }
 
 static struct measure_texel block_texel(CUarray_format format)
@@ -146,10 +133,10 @@ static uint64_t level(struct measure_texel texel, uint64_t width, uint64_t heigh
 {
         uint64_t columns = width / texel.side + (width % texel.side != 0);
         uint64_t rows = height / texel.side + (height % texel.side != 0);
-        uint64_t row_bytes = measure_round(measure_product(columns, texel.bytes), ARRAY_ROW_BYTES);
-        uint64_t bytes = measure_product(measure_product(row_bytes, rows), depth);
+        uint64_t row_bytes = measure_round(product_of(columns, texel.bytes), ARRAY_ROW_BYTES);
+        uint64_t bytes = product_of(product_of(row_bytes, rows), depth);
 
-        return texel.halves == 2 ? bytes : measure_product(bytes, texel.halves) / 2;
+        return texel.halves == 2 ? bytes : product_of(bytes, texel.halves) / 2;
 }
 
 static bool owns_memory(const CUDA_ARRAY3D_DESCRIPTOR *shape)
@@ -175,7 +162,7 @@ uint64_t measure_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
         if (!owns_memory(shape))
                 return 0;
         for (unsigned i = 0; i < levels; i++) {
-                bytes = sum(bytes, level(texel, width, height, depth));
+                bytes = sum_of(bytes, level(texel, width, height, depth));
                 if (width == 1 && height == 1 && (is_layered || depth == 1))
                         break;
                 width = width > 1 ? width / 2 : 1;
@@ -200,7 +187,7 @@ static uint64_t elf_bytes(const void *image)
 {
         uint64_t file = measure_elf_file(image);
 
-        return sum(file, measure_elf_zeros(image, file));
+        return sum_of(file, measure_elf_zeros(image, file));
 }
 
 static uint64_t fatbin_bytes(const struct fatbin *fatbin)
@@ -210,7 +197,7 @@ static uint64_t fatbin_bytes(const struct fatbin *fatbin)
         if (!fatbin)
                 return 0;
         memcpy(&header, fatbin, sizeof(header));
-        return header.magic == FATBIN_MAGIC ? sum(header.header_bytes, header.body_bytes) : 0;
+        return header.magic == FATBIN_MAGIC ? sum_of(header.header_bytes, header.body_bytes) : 0;
 }
 
 uint64_t measure_image(const void *image)

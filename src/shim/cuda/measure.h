@@ -26,9 +26,6 @@
 /* Pools grow by multiples of this. */
 #define MEASURE_POOL_BYTES (UINT64_C(32) << 20)
 
-/* a * b, or UINT64_MAX. */
-uint64_t measure_product(uint64_t a, uint64_t b);
-
 /* `bytes` rounded up to a multiple of `grain` (a power of two), or UINT64_MAX. */
 uint64_t measure_round(uint64_t bytes, uint64_t grain);
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/sums.h"
+
 #define EM_CUDA_MACHINE 190
 
 struct elf {
@@ -13,11 +15,6 @@ struct elf {
         Elf64_Ehdr header;
 };
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-        return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 uint64_t measure_elf_file(const void *image)
 {
         Elf64_Ehdr header;
@@ -25,7 +22,7 @@ uint64_t measure_elf_file(const void *image)
         memcpy(&header, image, sizeof(header));
         if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
                 return 0;
-        return sum(header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
+        return sum_of(header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
 }
 
 static bool read_at(const struct elf *elf, uint64_t offset, void *ret, uint64_t bytes)
@@ -44,11 +41,11 @@ static uint64_t segment_zeros(const struct elf *elf)
         if (elf->header.e_phentsize != sizeof(segment))
                 return 0;
         for (uint64_t i = 0; i < elf->header.e_phnum; i++) {
-                if (!read_at(elf, sum(elf->header.e_phoff, i * sizeof(segment)), &segment,
+                if (!read_at(elf, sum_of(elf->header.e_phoff, i * sizeof(segment)), &segment,
                              sizeof(segment)))
                         break;
                 if (segment.p_type == PT_LOAD && segment.p_memsz > segment.p_filesz)
-                        zeros = sum(zeros, segment.p_memsz - segment.p_filesz);
+                        zeros = sum_of(zeros, segment.p_memsz - segment.p_filesz);
         }
         return zeros;
 }
@@ -56,7 +53,7 @@ static uint64_t segment_zeros(const struct elf *elf)
 static bool section_at(const struct elf *elf, uint64_t index, Elf64_Shdr *ret)
 {
         return elf->header.e_shentsize == sizeof(*ret) && index < elf->header.e_shnum &&
-               read_at(elf, sum(elf->header.e_shoff, index * sizeof(*ret)), ret, sizeof(*ret));
+               read_at(elf, sum_of(elf->header.e_shoff, index * sizeof(*ret)), ret, sizeof(*ret));
 }
 
 /* What has no name that can be read counts as device memory. */
@@ -67,7 +64,7 @@ static bool is_shared(const struct elf *elf, const Elf64_Shdr *section)
         Elf64_Shdr names;
 
         return section_at(elf, elf->header.e_shstrndx, &names) &&
-               read_at(elf, sum(names.sh_offset, section->sh_name), name, sizeof(name)) &&
+               read_at(elf, sum_of(names.sh_offset, section->sh_name), name, sizeof(name)) &&
                memcmp(name, mark, sizeof(name)) == 0;
 }
 
@@ -79,7 +76,7 @@ static uint64_t section_zeros(const struct elf *elf)
         for (uint64_t i = 0; section_at(elf, i, &section); i++) {
                 if (section.sh_type == SHT_NOBITS && section.sh_flags & SHF_ALLOC &&
                     !is_shared(elf, &section))
-                        zeros = sum(zeros, section.sh_size);
+                        zeros = sum_of(zeros, section.sh_size);
         }
         return zeros;
 }

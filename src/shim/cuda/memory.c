@@ -7,6 +7,7 @@
  * not device memory and is not charged. A free of an address that is not in the table (stream-
  * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
  */
+#include "common/sums.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
@@ -78,7 +79,7 @@ CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsi
         rc = drained(&charge, real.cuMemAllocPitch(ret, ret_pitch, width, height, element));
         if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
                 return settle(&charge, rc, SPACE_POINTER, 0);
-        return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
+        return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
 }
 
 CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
@@ -92,7 +93,7 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
         rc = drained(&charge, real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element));
         if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
                 return settle(&charge, rc, SPACE_POINTER, 0);
-        return settle_pitch(&charge, *ret, measure_product(*ret_pitch, height));
+        return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
 }
 
 /* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/sums.h"
 #include "shim/cost.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
@@ -52,7 +53,7 @@ static uint64_t file_bytes(const char *path)
         if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
                 bytes = (uint64_t)status.st_size;
                 zeros = zero_bytes(fd, bytes);
-                bytes = zeros > UINT64_MAX - bytes ? UINT64_MAX : bytes + zeros;
+                bytes = sum_of(bytes, zeros);
         }
         if (fd >= 0)
                 close(fd);

@@ -26,8 +26,6 @@ static void rounding_saturates(void **unused)
         assert_int_equal(measure_round(1, 512), 512);
         assert_int_equal(measure_round(512, 512), 512);
         assert_true(measure_round(UINT64_MAX - 5, 512) == UINT64_MAX);
-        assert_true(measure_product(UINT64_C(1) << 33, UINT64_C(1) << 33) == UINT64_MAX);
-        assert_int_equal(measure_product(UINT64_MAX, 0), 0);
 }
 
 static void pitch_is_rows_of_512(void **unused)

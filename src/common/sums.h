@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums and products of amounts that others may choose: they stop at the end of what 64 bits hold,
+ * and mean "more than anything" there.
+ *
+ * A header alone; any thread.
+ */
+#ifndef ALIQUOT_COMMON_SUMS_H
+#define ALIQUOT_COMMON_SUMS_H
+
+#include <stdint.h>
+
+static inline uint64_t sum_of(uint64_t a, uint64_t b)
+{
+        uint64_t sum;
+
+        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static inline uint64_t product_of(uint64_t a, uint64_t b)
+{
+        uint64_t product;
+
+        return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+#endif
