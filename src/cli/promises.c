@@ -95,13 +95,7 @@ static void look_at_all(struct promises *promises)
 
 static bool is_meant(const struct request *request, const struct settings_limit *limit)
 {
-        const struct settings_selection *selection = &request->selection;
-
-        for (unsigned i = 0; i < selection->count; i++) {
-                if (memcmp(request->gpus.gpu[selection->at[i]].uuid, limit->uuid, 16) == 0)
-                        return true;
-        }
-        return !selection->count;
+        return !request->selection.count || request_selects(request, limit->uuid);
 }
 
 static int check_one(const struct promises *promises, const struct promise *promise,

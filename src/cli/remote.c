@@ -55,15 +55,6 @@ bool remote_can_tell(const struct store *store, int rc)
 
 /* -- Wishes ----------------------------------------------------------------------------------- */
 
-static bool is_selected(const struct request *request, const uint8_t uuid[16])
-{
-        for (unsigned i = 0; i < request->selection.count; i++) {
-                if (memcmp(request->gpus.gpu[request->selection.at[i]].uuid, uuid, 16) == 0)
-                        return true;
-        }
-        return false;
-}
-
 static bool is_instance(const struct request *request, const uint8_t uuid[16])
 {
         for (int i = 0; i < request->gpus.count; i++) {
@@ -98,7 +89,7 @@ static unsigned shares_of(const struct request *request, const struct client_ses
                 share->memory_bytes = limit->limit_bytes == PAGE_UNLIMITED ? limit->card_bytes
                                                                            : limit->limit_bytes;
                 if (seen ? limit->is_named || (limits->has_default && has_share(seen, share->uuid))
-                    : request->selection.count ? is_selected(request, limit->uuid)
+                    : request->selection.count ? request_selects(request, limit->uuid)
                                                : limits->has_default || limit->is_named)
                         count++;
         }

@@ -353,23 +353,25 @@ int request_resolve(struct request *request, struct error *err)
         return rc;
 }
 
+bool request_selects(const struct request *request, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < request->selection.count; i++) {
+                if (memcmp(request->gpus.gpu[request->selection.at[i]].uuid, uuid, 16) == 0)
+                        return true;
+        }
+        return false;
+}
+
 void request_bound(struct request *request)
 {
         struct settings_limits *limits = &request->limits;
-        const struct settings_selection *selection = &request->selection;
 
-        for (unsigned i = 0; selection->count && i < limits->count; i++) {
-                struct settings_limit *limit = &limits->device[i];
-                bool is_selected = false;
-
-                for (unsigned j = 0; j < selection->count; j++)
-                        is_selected |= memcmp(request->gpus.gpu[selection->at[j]].uuid, limit->uuid,
-                                              sizeof(limit->uuid)) == 0;
-                if (!is_selected)
-                        limit->limit_bytes = 1;
+        if (!request->selection.count)
+                return;
+        for (unsigned i = 0; i < limits->count; i++) {
+                if (!request_selects(request, limits->device[i].uuid))
+                        limits->device[i].limit_bytes = 1;
         }
-        if (selection->count) {
-                limits->default_bytes = 1;
-                limits->default_micro_percent = 0;
-        }
+        limits->default_bytes = 1;
+        limits->default_micro_percent = 0;
 }

@@ -74,6 +74,9 @@ int request_cards(struct request *request, struct error *err);
 /* The cards, the limits on them, the selection. */
 int request_resolve(struct request *request, struct error *err);
 
+/* After it: whether this GPU was selected, by its name. */
+bool request_selects(const struct request *request, const uint8_t uuid[16]);
+
 /* After it: the GPUs that were not selected are not for the session, nor are any that come later.
  */
 void request_bound(struct request *request);
