@@ -13,8 +13,8 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "common/uuid.h"
 
-#define UUID_SHOWN 12 /* as much as tells cards apart */
 /* The daemon says every 15 s that it lives; late by as much as any answer may be. */
 #define BEAT_MOST_NS (UINT64_C(25) * CLOCK_SECOND_NS)
 

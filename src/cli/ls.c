@@ -20,9 +20,6 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-/* As much of a UUID as tells cards apart. */
-#define UUID_SHOWN 12
-
 const struct argp argp_ls = {
         .parser = view_list_parse,
         .doc = "List the sessions.",

@@ -13,7 +13,6 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-#define UUID_SHOWN 12 /* as much as tells cards apart */
 #define NOT_GRANTED 1u
 #define NAMED 3u /* sessions that are named */
 

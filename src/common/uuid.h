@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define UUID_TEXT_BYTES 41u /* "GPU-" + 36 + NUL */
+#define UUID_SHOWN 12       /* of that, as much as tells cards apart */
 
 const char *uuid_format(const uint8_t uuid[16], bool is_instance, char ret[UUID_TEXT_BYTES]);
 
