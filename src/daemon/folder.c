@@ -338,9 +338,8 @@ uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
         for (unsigned row = 0; row < PAGE_DEVICES; row++) {
                 if (memcmp(use->uuid[row], uuid, 16) != 0)
                         continue;
-                for (unsigned i = 0; i < use->count; i++) {
+                for (unsigned i = 0; i < use->count; i++)
                         sum = sum_of(sum, use->process[i].bytes[row]);
-                }
         }
         return sum;
 }
