@@ -13,7 +13,6 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-#define NOT_GRANTED 1u
 #define NAMED 3u /* sessions that are named */
 
 struct promises {
@@ -63,7 +62,7 @@ static void add_session(struct promises *promises, const struct limits_page *lim
                 uint8_t uuid[16];
 
                 memcpy(uuid, device->uuid, sizeof(uuid));
-                if (bytes > NOT_GRANTED && bytes != PAGE_UNLIMITED)
+                if (bytes > SETTINGS_NOTHING_BYTES && bytes != PAGE_UNLIMITED)
                         add_bytes(promises, uuid, bytes);
         }
 }

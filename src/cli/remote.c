@@ -11,8 +11,7 @@
 #include "common/text.h"
 #include "common/units.h"
 
-#define ATTEMPTS 5u    /* at a session that others change meanwhile */
-#define NOT_GRANTED 1u /* byte: nothing fits */
+#define ATTEMPTS 5u /* at a session that others change meanwhile */
 
 /* -- Whose it is ------------------------------------------------------------------------------ */
 
@@ -208,7 +207,8 @@ int remote_change(const struct store *store, const struct request_flags *flags,
 static bool is_granted(const struct store_session *session, unsigned row)
 {
         return usage_has_row(session, row) &&
-               load_acquire(shared_word(&session->limits->device[row].limit_bytes)) > NOT_GRANTED;
+               load_acquire(shared_word(&session->limits->device[row].limit_bytes)) >
+                       SETTINGS_NOTHING_BYTES;
 }
 
 /* Some GPU is not for it: a daemon's session has its own alone. */

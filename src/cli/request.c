@@ -370,8 +370,8 @@ void request_bound(struct request *request)
                 return;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (!request_selects(request, limits->device[i].uuid))
-                        limits->device[i].limit_bytes = 1;
+                        limits->device[i].limit_bytes = SETTINGS_NOTHING_BYTES;
         }
-        limits->default_bytes = 1;
+        limits->default_bytes = SETTINGS_NOTHING_BYTES;
         limits->default_micro_percent = 0;
 }

@@ -59,7 +59,7 @@ static void limits_of(const struct sessions_one *session, const struct cards *ca
                       struct settings_limits *ret)
 {
         *ret = (struct settings_limits){ .has_default = true,
-                                         .default_bytes = 1,
+                                         .default_bytes = SETTINGS_NOTHING_BYTES,
                                          .default_cap_ppm = PAGE_WHOLE_PPM,
                                          .count = session->share_count };
         for (unsigned i = 0; i < session->share_count; i++) {

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/text.h"
 #include "daemon/node_parts.h"
+#include "settings/resolve.h"
 
 uint64_t node_now_ns(void)
 {
@@ -158,7 +159,7 @@ as_allowed(const struct node *node, const struct sessions_one *session, struct s
                 return session;
         *room = *session;
         for (unsigned i = 0; i < room->share_count; i++)
-                room->share[i].memory_bytes = 1;
+                room->share[i].memory_bytes = SETTINGS_NOTHING_BYTES;
         return room;
 }
 

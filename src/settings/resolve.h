@@ -16,6 +16,10 @@
 
 #define SETTINGS_GPUS 64
 
+/* The limit on a GPU that a session is not to have: nothing fits. (0 is a row of its page that is
+ * not ready yet.) */
+#define SETTINGS_NOTHING_BYTES 1u
+
 struct settings;
 
 /* A GPU of this machine. Indices count those that are not MIG instances, in the given order. */

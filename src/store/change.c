@@ -317,19 +317,18 @@ int store_set(const struct store_session *session, const struct settings_limits 
         return is_whole ? 0 : fail(err, -EBUSY, "GPUs that are new here have the old default");
 }
 
-#define NOTHING_FITS 1u /* byte: a limit of 0 is a row that is not ready yet */
-
 void store_shut(const struct store_session *session)
 {
         struct limits_page *page = session->limits;
-        const struct settings_limits nothing = { .default_bytes = NOTHING_FITS };
+        const struct settings_limits nothing = { .default_bytes = SETTINGS_NOTHING_BYTES };
 
         store_release(shared_half(&page->removed), 1);
         write_default(page, &nothing);
         fence_seq_cst();
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 if (outdate_claims(&page->device[i]) <= 0)
-                        store_release(shared_word(&page->device[i].limit_bytes), NOTHING_FITS);
+                        store_release(shared_word(&page->device[i].limit_bytes),
+                                      SETTINGS_NOTHING_BYTES);
         }
         publish(page);
 }

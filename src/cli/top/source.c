@@ -191,10 +191,11 @@ static void fill_share(const struct source_entry *entry, unsigned row, struct sn
                 ret->used_bytes += entry->process[i].said.bytes[row];
 }
 
-/* A daemon's way to say that a session has nothing of a GPU is a limit of one byte. */
+/* What a daemon's session has nothing of has a limit all the same. */
 static bool is_granted(const struct limits_page *page, const struct snapshot_share *share)
 {
-        return page->owner != PAGE_OWNER_DAEMON || share->limit_bytes > 1 || share->used_bytes > 0;
+        return page->owner != PAGE_OWNER_DAEMON || share->limit_bytes > SETTINGS_NOTHING_BYTES ||
+               share->used_bytes > 0;
 }
 
 static void fill_session(struct source *source, struct source_entry *entry)
