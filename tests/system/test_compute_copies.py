@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from alone import load_alone
 from build import SOURCE
 from company import Company, POINT
 
@@ -23,14 +24,10 @@ def calls_within():
 
 
 @pytest.fixture
-def load(sim, build):
+def load(sim):
     """Runs a program that wants the whole device; what it got."""
     def load_run(kind, ns=200 * US, seconds=1, **more):
-        sim.configure(clock="virtual", **more)
-        result = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={ns}", f"cap={CAP}", f"seconds={seconds}", "settle=300"],
-                         preload=True, ALIQUOT_MEMORY="512MiB")
-        assert result.rc == 0, result
-        return result.json
+        return load_alone(sim, more, kind=kind, ns=ns, cap=CAP, seconds=seconds, settle=300)
     return load_run
 
 

@@ -6,6 +6,8 @@ In the simulator's virtual time; the judge is the simulator's own engine. What i
 differs from run to run, so a mix is exact to a fiftieth only."""
 import pytest
 
+from alone import load_alone
+
 PERCENT = 10_000  # of a cap in millionths
 US = 10**3
 POINT = 0.01  # of share
@@ -14,15 +16,10 @@ CAPS = (10, 30, 70)
 
 
 @pytest.fixture
-def load(sim, build):
+def load(sim):
     """Runs a program that wants the whole device; what it got. One launch in `of` is the other one."""
     def load_run(kind, percent, seconds, model=None, **more):
-        sim.configure(clock="virtual", **(model or {}))
-        arguments = dict(kind=kind, cap=percent * PERCENT, seconds=seconds, settle=1000, **more)
-        result = sim.run([build.program("compute/load"), *(f"{key}={value}" for key, value in arguments.items())],
-                         preload=True, ALIQUOT_MEMORY="512MiB")
-        assert result.rc == 0, result
-        got = result.json
+        got = load_alone(sim, model or {}, kind=kind, cap=percent * PERCENT, seconds=seconds, settle=1000, **more)
         del got["windows"]
         return got
     return load_run

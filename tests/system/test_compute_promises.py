@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from alone import load_alone
 from company import MS, POINT, US, Company
 
 PERCENT = 10_000
@@ -19,16 +20,11 @@ LARGEST = 2**31 - 1
 
 
 @pytest.fixture
-def load(sim, build):
+def load(sim):
     """A program under a cap (percent) of its own session, and what it got."""
     def load_run(kind, ns, percent, seconds, **more):
         settings = {key: more.pop(key) for key in ("multiprocessors", "model") if key in more}
-        sim.configure(clock="virtual", **settings)
-        words = {"kind": kind, "ns": ns, "cap": percent * PERCENT, "seconds": seconds, "settle": 1000, **more}
-        result = sim.run([build.program("compute/load"), *(f"{key}={value}" for key, value in words.items())],
-                         preload=True, ALIQUOT_MEMORY="512MiB")
-        assert result.rc == 0, result
-        return result.json
+        return load_alone(sim, settings, kind=kind, ns=ns, cap=percent * PERCENT, seconds=seconds, settle=1000, **more)
     return load_run
 
 

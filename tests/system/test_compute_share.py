@@ -6,6 +6,8 @@ the simulator's own engine time; our meter is only compared with it.
 """
 import pytest
 
+from alone import load_alone
+
 PERCENT = 10_000  # of a cap in millionths
 HALF = 50 * PERCENT
 US, MS = 10**3, 10**6
@@ -13,16 +15,10 @@ POINTS = 0.005  # half a point of share
 
 
 @pytest.fixture
-def load(sim, build):
+def load(sim):
     """Runs a program that wants the whole device; what it got."""
-    sim.configure(clock="virtual")
-
     def load_run(kind, ns, cap, seconds=2, **more):
-        arguments = dict(kind=kind, ns=ns, cap=cap, seconds=seconds, settle=300, **more)
-        result = sim.run([build.program("compute/load"), *(f"{key}={value}" for key, value in arguments.items())],
-                         preload=True, ALIQUOT_MEMORY="512MiB")
-        assert result.rc == 0, result
-        return result.json
+        return load_alone(sim, {}, kind=kind, ns=ns, cap=cap, seconds=seconds, settle=300, **more)
     return load_run
 
 

@@ -6,6 +6,8 @@ one, and a host that is stopped at any line: tests/unit/shim/test_lane.c and tes
 """
 import pytest
 
+from alone import load_alone
+
 PERCENT = 10_000  # of a cap in millionths
 US, MS = 10**3, 10**6
 FOR_EVER = 10**6
@@ -14,14 +16,10 @@ KINDS = (("kernel", 20 * US), ("kernel", 200 * US), ("kernel", 2 * MS), ("sync",
 
 
 @pytest.fixture
-def load(sim, build):
+def load(sim):
     """Runs a program that wants the whole device; what it got."""
     def load_run(kind, ns, percent, seconds=2, **settings):
-        sim.configure(clock="virtual", **settings)
-        result = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={ns}", f"cap={percent * PERCENT}",
-                          f"seconds={seconds}", "settle=300"], preload=True, ALIQUOT_MEMORY="512MiB")
-        assert result.rc == 0, result
-        return result.json
+        return load_alone(sim, settings, kind=kind, ns=ns, cap=percent * PERCENT, seconds=seconds, settle=300)
     return load_run
 
 

@@ -4,6 +4,7 @@ and tell it in steps of their own clock, shares of processes that are told seldo
 """
 import pytest
 
+from alone import load_alone
 from company import POINT, US, MS, Company
 
 HALF_POINT = POINT / 2
@@ -15,12 +16,9 @@ EVENTS = {"event": "2us", **CLOCK}
     *((kind, 20 * US, CLOCK) for kind in ("kernel", "sync", "graph")),
     *((kind, 200 * US, EVENTS) for kind in ("kernel", "sync", "streams")),
     *((kind, 2 * MS, EVENTS) for kind in ("kernel", "sync", "graph"))])
-def test_a_cap_is_delivered(sim, build, kind, ns, settings):
-    sim.configure(clock="virtual", **settings)
-    result = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={ns}", "cap=300000", "seconds=4", "settle=300"],
-                     preload=True, ALIQUOT_MEMORY="512MiB")
-    assert result.rc == 0, result
-    assert abs(result.json["share"] - 0.3) < HALF_POINT, result
+def test_a_cap_is_delivered(sim, kind, ns, settings):
+    got = load_alone(sim, settings, kind=kind, ns=ns, cap=300_000, seconds=4, settle=300)
+    assert abs(got["share"] - 0.3) < HALF_POINT, got
 
 
 def test_a_liar_is_found_by_shares_of_whole_seconds(sim):
