@@ -73,11 +73,6 @@ class Company:
         assert observer.returncode == 0, (out[-500:], err, self.daemon.said()[-2000:])
         return Seen(json.loads(out))
 
-    def metrics(self):
-        """{series: value}"""
-        lines = self.daemon.get("/metrics").text.splitlines()
-        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
-
     def told(self, nth=0):
         """What a program says when it ends."""
         out, err = self.programs[nth].communicate(timeout=HANG_SECONDS)

@@ -160,6 +160,18 @@ class Daemon:
         """Of sessions: one that is being made, or was put aside, has a name with a dot before it."""
         return sorted(p.name for p in (self.sim.runtime / "sessions").iterdir() if p.name[0] != ".")
 
+    def metrics(self):
+        """{series: value}"""
+        answer = self.get("/metrics")
+        assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), answer
+        values = {}
+        for line in answer.text.splitlines():
+            if not line.startswith("#"):
+                series, value = line.rsplit(" ", 1)
+                assert series not in values, f"{series} is there twice"
+                values[series] = float(value)
+        return values
+
     def events(self, since=0, most=None):
         """Those there are after `since`, and then those that come, until `most` or the caller stops."""
         connection = self.connection()

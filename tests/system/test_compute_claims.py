@@ -40,16 +40,12 @@ def kinds(found):
     return [event["type"].removeprefix("compute-") for event in found]
 
 
-def metric(daemon, name):
-    return next(float(line.split()[1]) for line in daemon.get("/metrics").text.splitlines() if line.startswith(name + " "))
-
-
 def instant(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def clamps(company):
-    return metric(company.daemon, "aliquot_compute_clamps_total")
+    return company.daemon.metrics()["aliquot_compute_clamps_total"]
 
 
 # -- Liars -----------------------------------------------------------------------------------------
@@ -118,7 +114,7 @@ def test_who_is_clamped_is_told_since_when_why_and_until_when(sim, lie, why):
 
     def is_clamped():
         """In the one and in the other; who keeps its cap again is not so for ever."""
-        seen[:] = [company.daemon.session("s0")["devices"][0], company.metrics()]
+        seen[:] = [company.daemon.session("s0")["devices"][0], company.daemon.metrics()]
         return seen[0]["compute_clamped"] and seen[1]["aliquot_compute_clamped"]
     wait_for(is_clamped)
     listed = company.daemon.get("/v1/sessions?clamped=true").json["sessions"]

@@ -61,7 +61,7 @@ def test_metrics_tell_how_long_turns_are_waited_for_and_given_up(sim, wake):
     company.request(0, kernels=1, ns=20 * US, pause=8 * MS, count=200)
     company.load(1, kind="kernel", ns=500 * US, seconds=2)
     company.observe(2)
-    metrics = company.metrics()
+    metrics = company.daemon.metrics()
     uuid = company.daemon.get("/v1/devices").json["devices"][0]["uuid"]
     for name, labels in (("yield", ""), ("handover", ""), ("turn_wait", ',priority="rt"'), ("turn_wait", ',priority="batch"')):
         def value(part, more="", name=name, labels=labels):

@@ -312,25 +312,13 @@ def test_many_events_are_read_from_the_beginning(daemon):
     assert [event["detail"]["version"] for event in changed] == list(range(2, 502))
 
 
-def metrics(daemon):
-    answer = daemon.get("/metrics")
-    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    values = {}
-    for line in answer.text.splitlines():
-        if not line.startswith("#"):
-            name, value = line.rsplit(" ", 1)
-            assert name not in values, f"{name} is there twice"
-            values[name] = float(value)
-    return values
-
-
 def test_metrics_count_what_happened(daemon):
     uuid = daemon.get("/v1/devices").json["devices"][0]["uuid"]
-    before = metrics(daemon)
+    before = daemon.metrics()
     daemon.create("a", "512MiB", gpus=["0"])
     daemon.post("/v1/sessions", {"memory": "2GiB"})
     daemon.post("/v1/sessions", {"memory": "900MiB", "gpus": ["0"]})
-    after = metrics(daemon)
+    after = daemon.metrics()
     assert after['aliquot_sessions{state="open"}'] == 1
     assert after[f'aliquot_gpu_promised_bytes{{gpu="{uuid}"}}'] == 512 * MIB
     assert after["aliquot_sessions_admitted_total"] == before["aliquot_sessions_admitted_total"] + 1
@@ -339,7 +327,7 @@ def test_metrics_count_what_happened(daemon):
     assert after['aliquot_http_requests_total{class="sessions",code="409"}'] == 2
     assert not any("session=" in name for name in after)
     daemon.reload("[metrics]\nsessions = yes\n")
-    assert metrics(daemon)[f'aliquot_session_memory_limit_bytes{{session="a",gpu="{uuid}"}}'] == 512 * MIB
+    assert daemon.metrics()[f'aliquot_session_memory_limit_bytes{{session="a",gpu="{uuid}"}}'] == 512 * MIB
 
 
 def test_prometheus_finds_nothing_wrong_with_the_metrics(daemon):

@@ -181,8 +181,8 @@ def test_an_environment_that_asks_for_more_is_refused(daemon, sim):
 
 def metrics(daemon, name):
     """{session: value}"""
-    lines = [line for line in daemon.get("/metrics").text.splitlines() if line.startswith(name + "{")]
-    return {line.split('session="')[1].split('"')[0]: float(line.split()[-1]) for line in lines}
+    return {series.split('session="')[1].split('"')[0]: value for series, value in daemon.metrics().items()
+            if series.startswith(name + "{")}
 
 
 def test_what_is_exported_is_what_the_ledger_has(daemon, sim):

@@ -157,7 +157,7 @@ def replace_by_a_users_own(sim, name):
 
 
 def failed_actions(daemon):
-    return int(daemon.get("/metrics").text.split("\naliquot_actions_failed_total ")[1].split()[0])
+    return daemon.metrics()["aliquot_actions_failed_total"]
 
 
 def test_a_session_that_a_user_made_is_left_alone_and_ours_waits_for_its_end(daemon, sim):

@@ -120,10 +120,6 @@ def forget(daemon, name, at=LEDGER, value=0):
         file.write(value.to_bytes(8, "little"))
 
 
-def metric(daemon, name):
-    return next(float(line.split()[1]) for line in daemon.get("/metrics").text.splitlines() if line.startswith(name + " "))
-
-
 def holders(daemon):
     return {process["pid"]: process for process in daemon.get("/v1/processes").json["processes"]}
 
@@ -149,8 +145,8 @@ def test_a_program_that_goes_around_us_is_told_of_once(watched, sim):
     assert detail["uuid"] == daemon.get("/v1/devices").json["devices"][1]["uuid"]
     wait_for_looks(daemon, sim)
     assert [e["detail"]["pid"] for e in daemon.events(most=1 + 2 + LOOKS) if e["type"] == "stranger"].count(process.pid) == 1
-    assert metric(daemon, "aliquot_strangers_seen_total") == 1 + LOOKS
-    assert process.poll() is None and metric(daemon, "aliquot_signals_sent_total") == 0
+    assert daemon.metrics()["aliquot_strangers_seen_total"] == 1 + LOOKS
+    assert process.poll() is None and daemon.metrics()["aliquot_signals_sent_total"] == 0
 
 
 def test_a_program_of_a_session_is_no_stranger(watched, sim):
@@ -176,7 +172,7 @@ def test_in_a_managed_cgroup_a_stranger_is_stopped_and_nowhere_else(watched, sim
         assert detail["action"] == "report", detail
     wait_for_looks(daemon, sim)
     assert outside.poll() is None and beside.poll() is None
-    assert metric(daemon, "aliquot_signals_sent_total") == 1
+    assert daemon.metrics()["aliquot_signals_sent_total"] == 1
 
 
 def test_below_a_managed_cgroup_is_in_it(watched, sim, cgroup):
@@ -199,7 +195,7 @@ def test_who_does_not_heed_sigterm_is_killed_after_the_grace(watched, sim, cgrou
     process = start_in(sim, cgroup[0], ["/usr/bin/python3", "-c", code, "/dev/zero", sim.build.driver / "libcuda.so.1", str(MIB)])
     assert [process.stdout.readline(), process.stdout.readline()] == ["ready\n", "asked\n"], process.stderr.read()
     assert process.wait(60) == -signal.SIGKILL
-    assert metric(daemon, "aliquot_signals_sent_total") == 2
+    assert daemon.metrics()["aliquot_signals_sent_total"] == 2
 
 
 def test_strangers_can_be_nobodys_business(watched, sim):
@@ -224,7 +220,7 @@ def test_a_tenant_that_forges_its_ledger_is_told_of(watched, sim):
         assert event["session"] == "a" and event["detail"]["action"] == "report"
         assert event["detail"]["driver_bytes"] >= 200 * MIB > event["detail"]["ledger_bytes"]
         assert gpu.code(f"alloc 2 {MIB}") == SUCCESS
-        assert metric(daemon, "aliquot_forged_seen_total") == 1
+        assert daemon.metrics()["aliquot_forged_seen_total"] == 1
 
 
 def test_a_tenant_that_scribbles_over_all_of_its_slots_is_stopped(watched, sim):
@@ -291,7 +287,7 @@ def test_a_clamped_session_gets_no_more_until_all_is_explained(watched, sim):
         assert event_of(daemon, "unclamped")["session"] == "a"
         assert not daemon.session("a")["clamped"]
         assert gpu.code(f"alloc 2 {MIB}") == SUCCESS and gpu.values("info")[1] == 600 * MIB
-    assert kinds_until(daemon, "unclamped").count("clamped") == metric(daemon, "aliquot_clamps_total") == 1
+    assert kinds_until(daemon, "unclamped").count("clamped") == daemon.metrics()["aliquot_clamps_total"] == 1
 
 
 def test_a_lowered_limit_makes_nobody_a_forger(watched, sim):
@@ -317,7 +313,7 @@ def test_a_program_that_allocates_and_frees_all_the_time_is_innocent(watched, si
             lines = [f"alloc 1 {200 * MIB}", "free 1"] * 50
             gpu.send(*lines)
             assert {gpu.hear()[0] for _ in lines} == {"0"}
-        assert gpu.process.poll() is None and metric(daemon, "aliquot_forged_seen_total") == 0
+        assert gpu.process.poll() is None and daemon.metrics()["aliquot_forged_seen_total"] == 0
 
 
 def test_another_program_in_the_same_process_is_looked_at_anew(watched, sim):
@@ -404,13 +400,13 @@ def test_what_programs_count_is_told_of_all_sessions_together(watched, sim):
                 assert gpu.code(f"alloc 1 {512 * MIB}") == OUT_OF_MEMORY
     # As soon as they are gone, if not before; and what was forged is not counted.
     assert daemon.delete("/v1/sessions/a").status == daemon.delete("/v1/sessions/b").status == 204
-    assert metric(daemon, "aliquot_refused_charges_total") == 5
+    assert daemon.metrics()["aliquot_refused_charges_total"] == 5
     daemon.create("c", "128MiB", gpus=["0"])
     with Script(sim, ALIQUOT_SESSION="c") as gpu:
         gpu.ready()
         forget(daemon, "c", at=LEDGER + 32, value=1 << 63)
     daemon.delete("/v1/sessions/c")
-    assert metric(daemon, "aliquot_refused_charges_total") == 5
+    assert daemon.metrics()["aliquot_refused_charges_total"] == 5
 
 
 # -- A driver that hangs ---------------------------------------------------------------------------
