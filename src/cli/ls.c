@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "cli/clamps.h"
 #include "cli/client.h"
 #include "cli/names.h"
 #include "cli/options.h"
+#include "cli/ranks.h"
 #include "cli/remote.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
@@ -31,8 +31,8 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
-        bool has_clamped; /* the daemon told; else it is not known */
-        struct names clamped;
+        bool has_ranks; /* the daemon told; else they are not known */
+        struct ranks ranks;
 };
 
 static uint64_t limit_of(const struct store_session *session, unsigned row)
@@ -40,39 +40,29 @@ static uint64_t limit_of(const struct store_session *session, unsigned row)
         return load_acquire(shared_word(&session->limits->device[row].limit_bytes));
 }
 
-#define CAPS_BYTES (SIZE_TEXT_BYTES + 32)
-
 static uint32_t cap_of(const struct store_session *session, unsigned row)
 {
         return page_cap_ppm(session->limits, &session->limits->device[row]);
 }
 
-#define CLAMPED ", clamped"
-
-/* ", compute 30%, clamped": the least of its cards; "" where none has a cap, and it is not. */
-static const char *caps_of(const struct store_session *session, bool is_clamped,
-                           char ret[CAPS_BYTES])
+/* Of its cards; PAGE_WHOLE_PPM: none has one. */
+static uint32_t least_cap_of(const struct store_session *session)
 {
         uint32_t least_ppm = PAGE_WHOLE_PPM;
-        struct size size = { 0 };
-        char shown[SIZE_TEXT_BYTES];
 
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 if (usage_has_row(session, i) && cap_of(session, i) < least_ppm)
                         least_ppm = cap_of(session, i);
         }
-        size.micro_percent = least_ppm * MICRO_PERCENT_A_PPM;
-        snprintf(ret, CAPS_BYTES, "%s%s%s", least_ppm < PAGE_WHOLE_PPM ? ", compute " : "",
-                 least_ppm < PAGE_WHOLE_PPM ? size_canonical(&size, shown) : "",
-                 is_clamped ? CLAMPED : "");
-        return ret;
+        return least_ppm;
 }
 
 /* One size if all cards have the same, else each card's. */
-static void limits_cell(struct table *table, const struct store_session *session, bool is_clamped)
+static void limits_cell(struct table *table, const struct store_session *session,
+                        const struct rank *rank)
 {
         char text[PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)] = "";
-        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES], caps[CAPS_BYTES];
+        char uuid[UUID_TEXT_BYTES], size[SIZE_TEXT_BYTES], more[RANK_TEXT_BYTES];
         uint64_t first = 0;
         unsigned count = 0, same = 0;
         size_t length = 0;
@@ -91,11 +81,12 @@ static void limits_cell(struct table *table, const struct store_session *session
         }
         if (count == 0)
                 first = load_acquire(shared_word(&session->limits->default_limit_bytes));
+        rank_text(rank, least_cap_of(session), more);
         if (same != count)
-                table_cell(table, "%s%s", text, caps_of(session, is_clamped, caps));
-        else if (caps_of(session, is_clamped, caps)[0])
+                table_cell(table, "%s%s", text, more);
+        else if (more[0])
                 table_cell(table, "%s%s", first == PAGE_UNLIMITED ? "-" : size_format(first, size),
-                           caps);
+                           more);
         else
                 table_bytes(table, first);
 }
@@ -120,6 +111,10 @@ static void limits_json(struct json_out *out, const struct store_session *sessio
 static void add_good(struct listing *listing, const char *name, const struct store_session *session,
                      const struct usage *usage)
 {
+        const struct rank *rank = ranks_find(&listing->ranks, name);
+
+        if (session->limits->owner != PAGE_OWNER_DAEMON)
+                rank = NULL;
         if (listing->is_json) {
                 json_out_open(&listing->out, NULL, '{');
                 json_out_text(&listing->out, "name", name);
@@ -127,9 +122,10 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_u64(&listing->out, "used_bytes", usage->total_bytes);
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session);
+                rank_json(&listing->out, rank);
                 /* Nobody clamps what is not a daemon's. */
-                if (listing->has_clamped || session->limits->owner != PAGE_OWNER_DAEMON)
-                        json_out_bool(&listing->out, "clamped", names_has(&listing->clamped, name));
+                if (listing->has_ranks || session->limits->owner != PAGE_OWNER_DAEMON)
+                        json_out_bool(&listing->out, "clamped", rank && rank->is_clamped);
                 else
                         json_out_null(&listing->out, "clamped");
                 json_out_null(&listing->out, "error");
@@ -139,7 +135,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
         table_cell(&listing->table, "%s", name);
         table_cell(&listing->table, "%u", usage->count);
         table_bytes(&listing->table, usage->total_bytes);
-        limits_cell(&listing->table, session, names_has(&listing->clamped, name));
+        limits_cell(&listing->table, session, rank);
 }
 
 static void add_broken(struct listing *listing, const char *name, const struct error *err)
@@ -152,6 +148,7 @@ static void add_broken(struct listing *listing, const char *name, const struct e
                 json_out_null(&listing->out, "created_as");
                 json_out_open(&listing->out, "devices", '[');
                 json_out_close(&listing->out, ']');
+                rank_json(&listing->out, NULL);
                 json_out_null(&listing->out, "clamped");
                 json_out_text(&listing->out, "error", err->text);
                 json_out_close(&listing->out, '}');
@@ -164,7 +161,7 @@ static void add_broken(struct listing *listing, const char *name, const struct e
 }
 
 static void foreign_json(struct json_out *out, const struct client_session *told,
-                         uint64_t used_bytes)
+                         const struct rank *rank, uint64_t used_bytes)
 {
         json_out_open(out, NULL, '{');
         json_out_text(out, "name", told->name);
@@ -180,50 +177,57 @@ static void foreign_json(struct json_out *out, const struct client_session *told
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');
-        json_out_bool(out, "clamped", clamps_has_any(told));
+        rank_json(out, rank);
+        json_out_bool(out, "clamped", rank->is_clamped);
         json_out_null(out, "error");
         json_out_close(out, '}');
 }
 
-static void foreign_limits(struct table *table, const struct client_session *told, bool is_same)
+static void foreign_cell(struct table *table, const struct client_session *told,
+                         const struct rank *rank)
 {
-        char line[sizeof(CLAMPED) + (size_t)PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)];
-        char size[SIZE_TEXT_BYTES];
+        char line[(size_t)PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)];
+        char size[SIZE_TEXT_BYTES], more[RANK_TEXT_BYTES];
+        uint32_t least_ppm = PAGE_WHOLE_PPM;
+        bool is_same = true;
         struct text text;
 
         text_begin(&text, line, sizeof(line));
-        for (unsigned i = 0; !is_same && i < told->share_count; i++)
-                text_add(&text, "%s%.*s=%s", i ? ", " : "", UUID_SHOWN, told->share[i].uuid,
-                         size_format(told->share[i].memory_bytes, size));
-        if (is_same)
-                text_add(&text, "%s", size_format(told->share[0].memory_bytes, size));
-        text_add(&text, "%s", clamps_has_any(told) ? CLAMPED : "");
-        table_cell(table, "%s", line);
+        for (unsigned i = 0; i < told->share_count; i++) {
+                const struct client_share *share = &told->share[i];
+
+                is_same &= share->memory_bytes == told->share[0].memory_bytes;
+                least_ppm = share->cap_ppm < least_ppm ? share->cap_ppm : least_ppm;
+                text_add(&text, "%s%.*s=%s", i ? ", " : "", UUID_SHOWN, share->uuid,
+                         size_format(share->memory_bytes, size));
+        }
+        rank_text(rank, least_ppm, more);
+        if (!is_same)
+                table_cell(table, "%s%s", line, more);
+        else if (more[0])
+                table_cell(table, "%s%s", size_format(told->share[0].memory_bytes, size), more);
+        else
+                table_bytes(table, told->share[0].memory_bytes);
 }
 
 /* A session whose pages are another user's, or closed since it is ending, as the daemon tells of
  * it. */
 static void add_foreign(struct listing *listing, const struct client_session *told)
 {
+        const struct rank rank = rank_of(told);
         struct table *table = &listing->table;
         uint64_t used_bytes = 0;
-        bool is_same = true;
 
-        for (unsigned i = 0; i < told->share_count; i++) {
+        for (unsigned i = 0; i < told->share_count; i++)
                 used_bytes += told->share[i].used_bytes;
-                is_same &= told->share[i].memory_bytes == told->share[0].memory_bytes;
-        }
         if (listing->is_json) {
-                foreign_json(&listing->out, told, used_bytes);
+                foreign_json(&listing->out, told, &rank, used_bytes);
                 return;
         }
         table_cell(table, "%s", told->name);
         table_cell(table, "%u", told->processes);
         table_bytes(table, used_bytes);
-        if (is_same && !clamps_has_any(told))
-                table_bytes(table, told->share[0].memory_bytes);
-        else
-                foreign_limits(table, told, is_same);
+        foreign_cell(table, told, &rank);
 }
 
 static void list_one(struct listing *listing, const char *name)
@@ -235,7 +239,7 @@ static void list_one(struct listing *listing, const char *name)
         int rc = store_join(listing->store, name, false, &session, &err);
 
         /* Who has just been silent is not waited for once a session. */
-        if (listing->has_clamped && remote_can_tell(listing->store, rc) &&
+        if (listing->has_ranks && remote_can_tell(listing->store, rc) &&
             client_show(listing->store, name, &told, NULL) == 0) {
                 add_foreign(listing, &told);
                 return;
@@ -261,10 +265,10 @@ static int list_all(struct listing *listing, struct error *err)
 
         if (rc < 0)
                 return rc;
-        listing->has_clamped = clamps_list(listing->store, &listing->clamped);
+        listing->has_ranks = ranks_list(listing->store, &listing->ranks);
         for (size_t i = 0; i < names.count; i++)
                 list_one(listing, names.at[i]);
-        names_free(&listing->clamped);
+        ranks_free(&listing->ranks);
         names_free(&names);
         return 0;
 }

@@ -76,15 +76,6 @@ int names_read(const struct store *store, struct names *ret, struct error *err)
         return 0;
 }
 
-bool names_has(const struct names *names, const char *name)
-{
-        for (size_t i = 0; i < names->count; i++) {
-                if (strcmp(names->at[i], name) == 0)
-                        return true;
-        }
-        return false;
-}
-
 void names_free(struct names *names)
 {
         free(names->at);

@@ -24,7 +24,6 @@ bool names_can_be_listed(const struct store *store);
 /* One more, behind the others; -ENOMEM. */
 int names_add(struct names *names, const char *name);
 
-bool names_has(const struct names *names, const char *name);
 void names_free(struct names *names);
 
 #endif

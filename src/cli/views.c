@@ -7,6 +7,7 @@
 
 #include "cli/clamps.h"
 #include "cli/presence.h"
+#include "cli/ranks.h"
 #include "cli/remote.h"
 #include "common/atomic.h"
 #include "common/text.h"
@@ -104,8 +105,6 @@ static const char *cap_text(uint32_t cap_ppm, char ret[SIZE_TEXT_BYTES])
         return size_canonical(&(struct size){ 0, cap_ppm * MICRO_PERCENT_A_PPM }, ret);
 }
 
-#define USUAL_WEIGHT 100u
-
 /* Where it stands among others, as far as that is not usual. */
 static void print_rank(const struct client_session *terms)
 {
@@ -114,7 +113,7 @@ static void print_rank(const struct client_session *terms)
 
         if (guarantee_ppm)
                 printf("guarantee  %s\n", cap_text(guarantee_ppm, percent));
-        if (terms->weight && terms->weight != USUAL_WEIGHT)
+        if (terms->weight && terms->weight != RANK_USUAL_WEIGHT)
                 printf("weight     %u\n", terms->weight);
         if (terms->priority[0] && strcmp(terms->priority, "normal") != 0)
                 printf("priority   %s\n", terms->priority);

@@ -73,7 +73,7 @@ def test_ls_marks_it(made):
     with FakeDaemon(made.sim, [listed(OF_TIME, {**OF_MEMORY, "name": "t"})]) as fake:
         assert re.search(r"^s +0 +0 B +256 MiB, clamped$", made("ls").stdout, re.MULTILINE), made("ls")
         assert [session["clamped"] for session in made("ls", "--json").json] == [True]
-        assert all("clamped=true" in heard.path for heard in fake.heard), fake.heard  # and not all there are
+        assert len(fake.heard) == 2, fake.heard  # one question for all sessions
     with FakeDaemon(made.sim, [listed(SESSION)]):
         assert "clamped" not in made("ls").stdout and [session["clamped"] for session in made("ls", "--json").json] == [False]
 

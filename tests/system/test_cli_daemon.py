@@ -85,6 +85,8 @@ def tell(cli, holder):
         result = cli(*line.replace("HOLD", str(holder)).split())
         text = "\n".join([line, f"exit {result.rc}", result.stdout, result.stderr])
         text = text.replace(str(cli.sim.folder), "FOLDER")
+        # Where it stands among others is a daemon's word.
+        text = re.sub(r'"(guarantee_percent|weight|priority)": ?("?\w+"?)', r'"\1": TOLD', text)
         # The default is not the same: a daemon's session has its own GPUs alone.
         lines.append(re.sub(r"run-[0-9a-f]{16}", "run-FRESH", text))
     return lines
@@ -445,7 +447,13 @@ def test_where_a_session_stands_among_others(cli, daemon):
     assert (shown["guarantee_percent"], shown["weight"], shown["priority"], shown["gang"]) == (20, 300, "rt", "ranks"), shown
     assert re.search(r"guarantee +20%\nweight +300\npriority +rt\ngang +ranks\n", cli("show", "s").stdout)
     assert "compute=60 guarantee=20 weight=300 priority=rt gang=ranks" in cli("events", "--last", "1", "--count", "1").stdout
+    line, = cli("ls").stdout.splitlines()[1:]
+    assert line.endswith("64 MiB, compute 20%-60%, weight 300, rt, gang ranks") and len(line) <= 80, line
+    listed, = cli("ls", "--json").json
+    assert {key: listed[key] for key in shown if key in ("guarantee_percent", "weight", "priority", "gang")} == \
+        {"guarantee_percent": 20, "weight": 300, "priority": "rt", "gang": "ranks"}, listed
     assert cli("set", "s", "--weight", "50", "--guarantee", "0").rc == 0
+    assert re.search(r"64 MiB, compute 60%, weight 50, rt, gang ranks$", cli("ls").stdout, re.MULTILINE), cli("ls")
     assert stands() == (60, None, 50, "rt", "ranks")
     assert cli("set", "s", "--gang", "none").rc == 0
     assert stands() == (60, None, 50, "rt", None) and cli("show", "s", "--json").json["gang"] is None

@@ -46,6 +46,7 @@ SESSION = {
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
           "created_as": (str, NONE), "clamped": (bool, NONE), "error": (str, NONE),
+          "priority": NONE, "gang": NONE, "weight": NONE, "guarantee_percent": NONE,  # a daemon's
           "devices": [{"uuid": str, "limit_bytes": (int, NONE), "compute_percent": (int, float, NONE)}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
        "used_bytes": int, "unexplained_bytes": int,

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a daemon says of its sessions that their pages do not: where each stands among others in GPU
+ * time, and whether it is clamped. In few words for a line of `ls`, and as JSON.
+ *
+ *      if (ranks_list(&store, &ranks))
+ *              rank = ranks_find(&ranks, "team-a");
+ *      ranks_free(&ranks);
+ */
+#ifndef ALIQUOT_CLI_RANKS_H
+#define ALIQUOT_CLI_RANKS_H
+
+#include "cli/client.h"
+#include "common/json_out.h"
+
+#define RANK_USUAL_WEIGHT 100u
+#define RANK_TEXT_BYTES 256u
+
+struct rank {
+        char name[PAGE_NAME_BYTES];
+        bool is_clamped;
+        uint32_t guarantee_ppm; /* 0: none */
+        uint32_t weight;        /* 0: not told */
+        char priority[CLIENT_WORD_BYTES];
+        char gang[PAGE_NAME_BYTES]; /* "": none */
+};
+
+struct ranks {
+        struct rank *at; /* sorted by name; ranks_free() */
+        size_t count, room;
+};
+
+struct rank rank_of(const struct client_session *session);
+
+/* Of all sessions; false: no daemon tells, which is not waited for for long. */
+bool ranks_list(const struct store *store, struct ranks *ret);
+
+/* Borrowed; NULL: none is known. */
+const struct rank *ranks_find(const struct ranks *ranks, const char *name);
+void ranks_free(struct ranks *ranks);
+
+/* What is not usual, such as ", compute 20%-30%, weight 200, rt, gang ranks, clamped"; "" if all
+ * is. `rank` may be NULL: then of the cap alone. */
+const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_TEXT_BYTES]);
+
+/* guarantee_percent, weight, priority and gang; all null where `rank` is. */
+void rank_json(struct json_out *out, const struct rank *rank);
+
+#endif
