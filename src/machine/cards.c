@@ -7,9 +7,11 @@
 
 #include "abi/nvml.h"
 #include "common/text.h"
+#include "common/time_authority.h"
 
 static struct {
         char path[PATH_MAX];
+        const char *advice;
         __typeof__(nvmlInit_v2) *init;
         __typeof__(nvmlShutdown) *shutdown;
         __typeof__(nvmlErrorString) *error_string;
@@ -25,6 +27,9 @@ static struct {
 
 static bool bind(void *handle)
 {
+        nvml.advice = dlsym(handle, TIME_AUTHORITY_SYMBOL)
+                              ? "it is simulated: look at what --sim or ALIQUOT_SIM says"
+                              : "nvidia-smi should work first";
         nvml.init = dlsym(handle, "nvmlInit_v2");
         nvml.shutdown = dlsym(handle, "nvmlShutdown");
         nvml.error_string = dlsym(handle, "nvmlErrorString");
@@ -42,8 +47,8 @@ static bool bind(void *handle)
 
 static int fail_nvml(const char *what, nvmlReturn_t rc, struct error *err)
 {
-        return fail(err, -EIO, "%s: %s: %s; nvidia-smi should work first", nvml.path, what,
-                    nvml.error_string(rc));
+        return fail(err, -EIO, "%s: %s: %s; %s", nvml.path, what, nvml.error_string(rc),
+                    nvml.advice);
 }
 
 /* A device that does not answer is left out by its UUID alone: without one it cannot be named. */

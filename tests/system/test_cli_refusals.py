@@ -192,6 +192,13 @@ def test_a_simulator_that_cannot_start_says_why(cli, build, tmp_path):
     assert f"{cli.sim.state}: No such file" in result.stderr, result
 
 
+def test_a_wrong_word_for_the_simulator_is_said_once(cli):
+    """By whichever of its libraries is asked first, and not by each."""
+    for words in (["run", "--memory", "1MiB", "--sim=colour=red", "--", "true"], ["gpus", "--sim=colour=red"]):
+        result = cli(*words, sim=False)
+        assert result.rc != 0 and result.stderr.count("colour: no such key") == 1, result
+
+
 def test_no_driver(refused):
     refused("--memory", "1MiB", sim=False, words=["no NVIDIA driver", "libnvidia-ml.so.1", "--sim"])
 

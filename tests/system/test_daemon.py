@@ -342,6 +342,15 @@ def test_a_users_own_daemon_needs_no_root(sim):
     assert ask_as_nobody(daemon, "DELETE", "/v1/sessions/mine")[0] == 204
 
 
+def test_a_wrong_word_for_the_simulator_is_not_blamed_on_the_driver(sim):
+    sim.configure(colour="red")
+    daemon = Daemon(sim).start()
+    assert daemon.said().count("colour: no such key") == 1, daemon.said()
+    ready = daemon.get("/readyz")
+    assert ready.status == 503 and "what --sim or ALIQUOT_SIM says" in ready.json["detail"], ready
+    assert "nvidia-smi" not in daemon.said()
+
+
 def test_what_is_wrong_is_said_with_the_programs_name(sim):
     daemon = Daemon(sim, "[daemon]\nlog = loud\nfoo = 1\n")
     refused = sim.run(daemon.words(), ALIQUOT_SIM=None)

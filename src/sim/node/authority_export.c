@@ -140,7 +140,7 @@ const struct time_authority *aliquot_sim_time_authority(uint32_t version)
                 leave,
                 wait_any,
         };
-        const struct sim_config *config = config_get();
+        const struct sim_config *config = config_peek();
 
         if (version != TIME_AUTHORITY_VERSION || !config || !config->is_clock_virtual)
                 return NULL;

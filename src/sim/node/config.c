@@ -418,6 +418,7 @@ static int file_read(const char *path, char *ret_text, size_t text_bytes)
 }
 
 static struct sim_config the_config;
+static char what_is_wrong[600];
 static bool is_config_good;
 
 static void config_load(void)
@@ -425,7 +426,6 @@ static void config_load(void)
         static char text[TEXT_BYTES];
         const char *value = getenv("ALIQUOT_SIM");
         const char *path = NULL;
-        char why[600];
 
         if (!value || strcmp(value, "1") == 0)
                 value = "";
@@ -436,23 +436,37 @@ static void config_load(void)
         if (path) {
                 int rc = file_read(path, text, sizeof(text));
                 if (rc < 0) {
-                        fprintf(stderr, "aliquot-sim: ALIQUOT_SIM: %s: %s\n", path, strerror(-rc));
+                        snprintf(what_is_wrong, sizeof(what_is_wrong), "%s: %s", path,
+                                 strerror(-rc));
                         return;
                 }
                 value = text;
         }
-        if (config_parse(value, &the_config, why, sizeof(why)) < 0) {
-                fprintf(stderr, "aliquot-sim: ALIQUOT_SIM: %s\n", why);
+        if (config_parse(value, &the_config, what_is_wrong, sizeof(what_is_wrong)) < 0)
                 return;
-        }
         the_config.is_logging = getenv("ALIQUOT_SIM_LOG") != NULL;
         is_config_good = true;
 }
 
-const struct sim_config *config_get(void)
+const struct sim_config *config_peek(void)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
         pthread_once(&once, config_load);
         return is_config_good ? &the_config : NULL;
+}
+
+static void config_complain(void)
+{
+        fprintf(stderr, "aliquot-sim: ALIQUOT_SIM: %s\n", what_is_wrong);
+}
+
+const struct sim_config *config_get(void)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        const struct sim_config *config = config_peek();
+
+        if (!config)
+                pthread_once(&once, config_complain);
+        return config;
 }

@@ -82,4 +82,7 @@ int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t
 /* This process's configuration, parsed once; NULL when it is malformed (said once on stderr). */
 const struct sim_config *config_get(void);
 
+/* The same, and nothing is said: for who is asked before anybody has called the driver. */
+const struct sim_config *config_peek(void);
+
 #endif
