@@ -121,14 +121,35 @@ static void refuse_ttl(struct api_call *call)
                    (double)all->policy.ttl_most_ns / 1e9);
 }
 
-static void refuse_field(struct api_call *call, const char *field)
+/* Either may be the one that was asked for. A session has one cap and one guarantee for all its
+ * GPUs. */
+static void refuse_guarantee(struct api_call *call, const struct sessions_event *event)
 {
-        const char *why = field && strcmp(field, "guarantee") == 0
-                                  ? "more than its cap (compute)"
-                                  : "not a value that makes sense here";
+        const struct sessions_one *had =
+                event->type == SESSIONS_CHANGE
+                        ? sessions_find(node_sessions(call->api->options.node), call->name)
+                        : NULL;
+        const struct sessions_share *wanted = &event->session->share[0];
+        double cap = wanted->compute_milli_percent / 1000.0;
+        double guarantee = wanted->guarantee_milli_percent / 1000.0;
 
-        api_refuse(call, 400, "bad-field", field ? field : "body", "%s: %s", field ? field : "body",
-                   why);
+        if (had && had->share[0].guarantee_milli_percent == wanted->guarantee_milli_percent)
+                api_refuse(call, 400, "bad-field", "compute",
+                           "compute: %g %% is less than its guarantee, %g %%", cap, guarantee);
+        else
+                api_refuse(call, 400, "bad-field", "guarantee",
+                           "guarantee: %g %% is more than its cap (compute), %g %%", guarantee,
+                           cap);
+}
+
+static void refuse_field(struct api_call *call, const struct sessions_event *event,
+                         const char *field)
+{
+        if (field && strcmp(field, "guarantee") == 0)
+                refuse_guarantee(call, event);
+        else
+                api_refuse(call, 400, "bad-field", field ? field : "body",
+                           "%s: not a value that makes sense here", field ? field : "body");
 }
 
 static void refuse_answer(struct api_call *call, const struct sessions_event *event,
@@ -159,7 +180,7 @@ static void refuse_answer(struct api_call *call, const struct sessions_event *ev
                 refuse_ttl(call);
                 break;
         default:
-                refuse_field(call, actions->field);
+                refuse_field(call, event, actions->field);
                 break;
         }
 }

@@ -459,4 +459,9 @@ def test_where_a_session_stands_among_others(cli, daemon):
     assert stands() == (60, None, 50, "rt", None) and cli("show", "s", "--json").json["gang"] is None
     assert cli("set", "s", "--gang", "a b").rc == 2
     result = cli("set", "s", "--guarantee", "70")
-    assert result.rc != 0 and "guarantee: more than its cap" in result.stderr and stands() == (60, None, 50, "rt", None), result
+    assert result.rc != 0 and "guarantee: 70 % is more than its cap (compute), 60 %" in result.stderr, result
+    assert stands() == (60, None, 50, "rt", None)
+    assert cli("set", "s", "--guarantee", "20").rc == 0
+    result = cli("set", "s", "--compute", "10.5")
+    assert result.rc != 0 and "compute: 10.5 % is less than its guarantee, 20 %" in result.stderr, result
+    assert stands() == (60, 20, 50, "rt", None)

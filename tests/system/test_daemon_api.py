@@ -102,6 +102,19 @@ def test_everything_that_can_be_said_of_a_session(daemon):
     assert re.fullmatch(r"s-[0-9a-f]{16}", unnamed.json["name"])
 
 
+def test_a_cap_below_the_guarantee_is_refused_by_the_name_that_was_changed(daemon):
+    daemon.create("a", compute=60, guarantee=20)
+    for path, body, field, detail in (
+            ("/v1/sessions/a", {"compute": 10}, "compute", "compute: 10 % is less than its guarantee, 20 %"),
+            ("/v1/sessions/a", {"guarantee": 70.5}, "guarantee", "guarantee: 70.5 % is more than its cap (compute), 60 %"),
+            ("/v1/sessions/a", {"compute": 10, "guarantee": 11}, "guarantee", "guarantee: 11 % is more than its cap (compute), 10 %"),
+            ("/v1/sessions", {"memory": "1MiB", "compute": 10, "guarantee": 20}, "guarantee",
+             "guarantee: 20 % is more than its cap (compute), 10 %")):
+        refused = daemon.post(path, body) if path == "/v1/sessions" else daemon.patch(path, body)
+        assert refused.status == 400 and (refused.json["field"], refused.json["detail"]) == (field, detail), refused
+    assert daemon.names() == ["a"] and daemon.session("a")["version"] == 1
+
+
 @pytest.mark.parametrize("given", (0.1, 33.3, "33.3%", 66.667, 99.999, 100))
 def test_a_share_is_answered_as_it_was_given(daemon, given):
     """Also in the text: who compares what is written compares the same."""
