@@ -71,8 +71,8 @@ static void take_on_end(struct argp_state *state, const char *value)
 {
         struct request_flags *flags = state->input;
 
-        if (strcmp(value, "deny-new") != 0 && strcmp(value, "term") != 0 &&
-            strcmp(value, "kill") != 0)
+        if (!text_is_same(value, "deny-new") && !text_is_same(value, "term") &&
+            !text_is_same(value, "kill"))
                 argp_error(state, "--on-end %s: expected deny-new, term or kill",
                            text_shown(value));
         flags->on_end = value;

@@ -125,13 +125,13 @@ static bool read_weight(struct reading *reading, json_t *value)
         return true;
 }
 
-/* The place of a text in a list of words that ends with NULL, or -1. */
+/* The place of a text, in any case, in a list of words that ends with NULL, or -1. */
 static int word_of(const json_t *value, const char *const *words)
 {
         const char *text = json_string_value(value);
 
         for (int i = 0; text && words[i]; i++) {
-                if (strcmp(words[i], text) == 0)
+                if (text_is_same(words[i], text))
                         return i;
         }
         return -1;

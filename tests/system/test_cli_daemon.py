@@ -458,6 +458,9 @@ def test_where_a_session_stands_among_others(cli, daemon):
     assert cli("set", "s", "--gang", "none").rc == 0
     assert stands() == (60, None, 50, "rt", None) and cli("show", "s", "--json").json["gang"] is None
     assert cli("set", "s", "--gang", "a b").rc == 2
+    assert cli("set", "s", "--priority", "BATCH", "--on-end", "TERM").rc == 0
+    assert (daemon.session("s")["priority"], daemon.session("s")["on_end"]) == ("batch", "term")
+    assert cli("set", "s", "--priority", "Rt").rc == 0
     result = cli("set", "s", "--guarantee", "70")
     assert result.rc != 0 and "guarantee: 70 % is more than its cap (compute), 60 %" in result.stderr, result
     assert stands() == (60, None, 50, "rt", None)

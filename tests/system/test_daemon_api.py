@@ -98,6 +98,9 @@ def test_everything_that_can_be_said_of_a_session(daemon):
         assert daemon.patch("/v1/sessions/full", {"gang": said}).json["gang"] == told
     assert daemon.post("/v1/sessions", {"name": "rank", "memory": "1MiB", "gang": "ranks"}).json["gang"] == "ranks"
     assert next(event for event in daemon.events() if event["session"] == "rank")["detail"]["gang"] == "ranks"
+    shouted = daemon.post("/v1/sessions", {"name": "loud", "memory": "1MiB", "priority": "RT", "on_end": "Kill", "context": "FREE"}).json
+    assert (shouted["priority"], shouted["on_end"], shouted["context"]) == ("rt", "kill", "free")
+    assert daemon.patch("/v1/sessions/loud", {"priority": "Batch", "on_end": "DENY-NEW"}).json["priority"] == "batch"
     unnamed = daemon.post("/v1/sessions", {"memory": "1MiB"})
     assert re.fullmatch(r"s-[0-9a-f]{16}", unnamed.json["name"])
 
