@@ -2,8 +2,8 @@
 /*
  * aliquotd: what starts in which order, and ends in the other.
  *
- * One daemon a runtime folder (runtime_lock.h). SIGTERM and SIGINT end it and leave every program as
- * it is; SIGHUP reads config and token again and looks for GPUs anew.
+ * One daemon a runtime folder (runtime_lock.h). SIGTERM and SIGINT end it and leave every program
+ * as it is; SIGHUP reads config and token again and looks for GPUs anew.
  */
 #include <dlfcn.h>
 #include <errno.h>
