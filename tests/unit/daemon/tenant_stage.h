@@ -97,4 +97,11 @@ static inline void want(const struct tenant *tenant)
         ring(tenant);
 }
 
+/* A program of it has the session's turn until then. */
+static inline void take_turn(const struct tenant *tenant, uint64_t until_ns)
+{
+        store_release(shared_word(&tenant->pages.slots->meter[0].turn),
+                      PAGE_TURN_TAKEN | until_ns / 1000 << PAGE_TURN_TIME_SHIFT);
+}
+
 #endif

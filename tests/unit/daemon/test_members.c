@@ -97,17 +97,14 @@ static void a_want_that_was_answered_is_none(void **state)
 static void who_says_when_it_will_be_done_is_followed_in_time(void **state)
 {
         struct pair pair;
-        struct page_meter *meter;
         uint64_t done_ns;
 
         pair_up(&pair, SCHED_CLASS_NORMAL);
-        meter = &pair.one.pages.slots->meter[0];
         assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
         pair.members->sched.member[1].wake_ns = 80000;
         pair.now_ns = (pair.now_ns + MS) / 1000 * 1000;
         done_ns = pair.now_ns + 10 * MS;
-        store_release(shared_word(&meter->turn),
-                      PAGE_TURN_TAKEN | done_ns / 1000 << PAGE_TURN_TIME_SHIFT);
+        take_turn(&pair.one, done_ns);
         hear(&pair, false);
         pair.now_ns = done_ns - 5 * MS; /* the lease is over */
         members_tick(pair.members, pair.now_ns);
@@ -179,18 +176,15 @@ static void who_said_when_it_will_be_done_need_not_say_it_again(void **state)
 {
         struct pair pair;
         struct seated *seated;
-        struct page_meter *meter;
         uint64_t done_ns;
 
         pair_up(&pair, SCHED_CLASS_NORMAL);
         seated = pair.members->seated;
-        meter = &pair.one.pages.slots->meter[0];
         assert_true(members_may_ring(pair.members, &seated[0]));
         assert_false(members_may_ring(pair.members, &seated[1]));
         pair.now_ns += 4 * MS; /* the lease is over */
         done_ns = (pair.now_ns + 2 * MS) / 1000 * 1000;
-        store_release(shared_word(&meter->turn),
-                      PAGE_TURN_TAKEN | done_ns / 1000 << PAGE_TURN_TIME_SHIFT);
+        take_turn(&pair.one, done_ns);
         hear(&pair, false);
         members_tick(pair.members, pair.now_ns);
         hear(&pair, false);
@@ -222,8 +216,7 @@ static void who_opens_beside_others_is_told_until_when_they_were_there(void **st
         assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
         assert_int_equal(lease_of(&pair.two)->shared_until_ns, 0);
         done_ns = pair.now_ns + MS;
-        store_release(shared_word(&meter->turn),
-                      PAGE_TURN_TAKEN | (done_ns + 9 * MS) / 1000 << PAGE_TURN_TIME_SHIFT);
+        take_turn(&pair.two, done_ns + 9 * MS);
         store_release(shared_word(&meter->done_at_ns), done_ns);
         hear(&pair, true);
         pair.now_ns += MS / 2;

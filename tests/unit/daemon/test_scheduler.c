@@ -46,8 +46,7 @@ static void live(const struct tenant *tenant, struct life *life)
         uint64_t now_ns = clock_now_ns();
 
         if (is_open && is_watched(tenant)) {
-                store_release(shared_word(&meter->turn),
-                              PAGE_TURN_TAKEN | (now_ns + 50 * MS) / 1000 << PAGE_TURN_TIME_SHIFT);
+                take_turn(tenant, now_ns + 50 * MS);
                 add_relaxed(shared_word(&meter->busy_ns), 10000);
                 life->turns += !life->is_running;
                 life->is_running = true;
