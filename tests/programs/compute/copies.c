@@ -115,39 +115,49 @@ static CUmemcpyAttributes how = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_S
 #define BATCH                 \
         size_t bytes = BYTES; \
         size_t first = 0
-#define FAILED size_t failed
+/* Of a first version, which tells which one failed. */
+#define BATCH_OLD \
+        BATCH;    \
+        size_t failed
+#define TOLD_OLD \
+        TOLD;    \
+        size_t failed
 
-CALLS(cuMemcpy, _ptds, NOTHING, to, from, BYTES)
-CALLS(cuMemcpyAsync, _ptsz, NOTHING, to, from, BYTES, stream)
-CALLS(cuMemcpyDtoD_v2, _ptds, NOTHING, to, from, BYTES)
-CALLS(cuMemcpyDtoDAsync_v2, _ptsz, NOTHING, to, from, BYTES, stream)
-CALLS(cuMemcpyHtoD_v2, _ptds, NOTHING, to, as_host(from), BYTES)
-CALLS(cuMemcpyHtoDAsync_v2, _ptsz, NOTHING, to, as_host(from), BYTES, stream)
-CALLS(cuMemcpyDtoH_v2, _ptds, NOTHING, as_host(to), from, BYTES)
-CALLS(cuMemcpyDtoHAsync_v2, _ptsz, NOTHING, as_host(to), from, BYTES, stream)
-CALLS(cuMemcpyHtoA_v2, _ptds, NOTHING, array_to, 0, as_host(from), BYTES)
-CALLS(cuMemcpyHtoAAsync_v2, _ptsz, NOTHING, array_to, 0, as_host(from), BYTES, stream)
-CALLS(cuMemcpyAtoH_v2, _ptds, NOTHING, as_host(to), array_from, 0, BYTES)
-CALLS(cuMemcpyAtoHAsync_v2, _ptsz, NOTHING, as_host(to), array_from, 0, BYTES, stream)
-CALLS(cuMemcpyDtoA_v2, _ptds, NOTHING, array_to, 0, from, BYTES)
-CALLS(cuMemcpyAtoD_v2, _ptds, NOTHING, to, array_from, 0, BYTES)
-CALLS(cuMemcpyAtoA_v2, _ptds, NOTHING, array_to, 0, array_from, 0, BYTES)
-CALLS(cuMemcpy2D_v2, _ptds, FLAT, &box)
-CALLS(cuMemcpy2DUnaligned_v2, _ptds, FLAT, &box)
-CALLS(cuMemcpy2DAsync_v2, _ptsz, FLAT, &box, stream)
-CALLS(cuMemcpy3D_v2, _ptds, SOLID, &box)
-CALLS(cuMemcpy3DAsync_v2, _ptsz, SOLID, &box, stream)
-CALLS(cuMemcpyPeer, _ptds, NOTHING, to, there, from, here, BYTES)
-CALLS(cuMemcpyPeerAsync, _ptsz, NOTHING, to, there, from, here, BYTES, stream)
-CALLS(cuMemcpy3DPeer, _ptds, PEER, &box)
-CALLS(cuMemcpy3DPeerAsync, _ptsz, PEER, &box, stream)
-CALLS(cuMemcpyBatchAsync, _ptsz, BATCH;
-      FAILED, &to, &from, &bytes, 1, &how, &first, 1, &failed, stream)
-CALLS(cuMemcpyBatchAsync_v2, _ptsz, BATCH, &to, &from, &bytes, 1, &how, &first, 1, stream)
-CALLS(cuMemcpy3DBatchAsync, _ptsz, TOLD; FAILED, 1, &op, &failed, 0, stream)
-CALLS(cuMemcpy3DBatchAsync_v2, _ptsz, TOLD, 1, &op, 0, stream)
-CALLS(cuMemcpyWithAttributesAsync, _ptsz, NOTHING, to, from, BYTES, &how, stream)
-CALLS(cuMemcpy3DWithAttributesAsync, _ptsz, TOLD, &op, 0, stream)
+/* A name, the end of its twin's, what it needs, and with what it is called. */
+#define EACH(X)                                                                                  \
+        X(cuMemcpy, _ptds, NOTHING, to, from, BYTES)                                             \
+        X(cuMemcpyAsync, _ptsz, NOTHING, to, from, BYTES, stream)                                \
+        X(cuMemcpyDtoD_v2, _ptds, NOTHING, to, from, BYTES)                                      \
+        X(cuMemcpyDtoDAsync_v2, _ptsz, NOTHING, to, from, BYTES, stream)                         \
+        X(cuMemcpyHtoD_v2, _ptds, NOTHING, to, as_host(from), BYTES)                             \
+        X(cuMemcpyHtoDAsync_v2, _ptsz, NOTHING, to, as_host(from), BYTES, stream)                \
+        X(cuMemcpyDtoH_v2, _ptds, NOTHING, as_host(to), from, BYTES)                             \
+        X(cuMemcpyDtoHAsync_v2, _ptsz, NOTHING, as_host(to), from, BYTES, stream)                \
+        X(cuMemcpyHtoA_v2, _ptds, NOTHING, array_to, 0, as_host(from), BYTES)                    \
+        X(cuMemcpyHtoAAsync_v2, _ptsz, NOTHING, array_to, 0, as_host(from), BYTES, stream)       \
+        X(cuMemcpyAtoH_v2, _ptds, NOTHING, as_host(to), array_from, 0, BYTES)                    \
+        X(cuMemcpyAtoHAsync_v2, _ptsz, NOTHING, as_host(to), array_from, 0, BYTES, stream)       \
+        X(cuMemcpyDtoA_v2, _ptds, NOTHING, array_to, 0, from, BYTES)                             \
+        X(cuMemcpyAtoD_v2, _ptds, NOTHING, to, array_from, 0, BYTES)                             \
+        X(cuMemcpyAtoA_v2, _ptds, NOTHING, array_to, 0, array_from, 0, BYTES)                    \
+        X(cuMemcpy2D_v2, _ptds, FLAT, &box)                                                      \
+        X(cuMemcpy2DUnaligned_v2, _ptds, FLAT, &box)                                             \
+        X(cuMemcpy2DAsync_v2, _ptsz, FLAT, &box, stream)                                         \
+        X(cuMemcpy3D_v2, _ptds, SOLID, &box)                                                     \
+        X(cuMemcpy3DAsync_v2, _ptsz, SOLID, &box, stream)                                        \
+        X(cuMemcpyPeer, _ptds, NOTHING, to, there, from, here, BYTES)                            \
+        X(cuMemcpyPeerAsync, _ptsz, NOTHING, to, there, from, here, BYTES, stream)               \
+        X(cuMemcpy3DPeer, _ptds, PEER, &box)                                                     \
+        X(cuMemcpy3DPeerAsync, _ptsz, PEER, &box, stream)                                        \
+        X(cuMemcpyBatchAsync, _ptsz, BATCH_OLD, &to, &from, &bytes, 1, &how, &first, 1, &failed, \
+          stream)                                                                                \
+        X(cuMemcpyBatchAsync_v2, _ptsz, BATCH, &to, &from, &bytes, 1, &how, &first, 1, stream)   \
+        X(cuMemcpy3DBatchAsync, _ptsz, TOLD_OLD, 1, &op, &failed, 0, stream)                     \
+        X(cuMemcpy3DBatchAsync_v2, _ptsz, TOLD, 1, &op, 0, stream)                               \
+        X(cuMemcpyWithAttributesAsync, _ptsz, NOTHING, to, from, BYTES, &how, stream)            \
+        X(cuMemcpy3DWithAttributesAsync, _ptsz, TOLD, &op, 0, stream)
+
+EACH(CALLS)
 
 /* -- And more --------------------------------------------------------------------------------- */
 
@@ -243,53 +253,22 @@ static CUresult launch_peer_arrays(struct kinds_work *work)
         {                          \
 #name, call_##name \
         }
-#define BOTH(name, twin) NAMED(name), NAMED(name##twin)
+#define BOTH(name, twin, ...) NAMED(name), NAMED(name##twin),
 
 static const struct {
         const char *name;
         kinds_launch *launch;
-} calls[] = {
-        BOTH(cuMemcpy, _ptds),
-        BOTH(cuMemcpyAsync, _ptsz),
-        BOTH(cuMemcpyDtoD_v2, _ptds),
-        BOTH(cuMemcpyDtoDAsync_v2, _ptsz),
-        BOTH(cuMemcpyHtoD_v2, _ptds),
-        BOTH(cuMemcpyHtoDAsync_v2, _ptsz),
-        BOTH(cuMemcpyDtoH_v2, _ptds),
-        BOTH(cuMemcpyDtoHAsync_v2, _ptsz),
-        BOTH(cuMemcpyHtoA_v2, _ptds),
-        BOTH(cuMemcpyHtoAAsync_v2, _ptsz),
-        BOTH(cuMemcpyAtoH_v2, _ptds),
-        BOTH(cuMemcpyAtoHAsync_v2, _ptsz),
-        BOTH(cuMemcpyDtoA_v2, _ptds),
-        BOTH(cuMemcpyAtoD_v2, _ptds),
-        BOTH(cuMemcpyAtoA_v2, _ptds),
-        BOTH(cuMemcpy2D_v2, _ptds),
-        BOTH(cuMemcpy2DUnaligned_v2, _ptds),
-        BOTH(cuMemcpy2DAsync_v2, _ptsz),
-        BOTH(cuMemcpy3D_v2, _ptds),
-        BOTH(cuMemcpy3DAsync_v2, _ptsz),
-        BOTH(cuMemcpyPeer, _ptds),
-        BOTH(cuMemcpyPeerAsync, _ptsz),
-        BOTH(cuMemcpy3DPeer, _ptds),
-        BOTH(cuMemcpy3DPeerAsync, _ptsz),
-        BOTH(cuMemcpyBatchAsync, _ptsz),
-        BOTH(cuMemcpyBatchAsync_v2, _ptsz),
-        BOTH(cuMemcpy3DBatchAsync, _ptsz),
-        BOTH(cuMemcpy3DBatchAsync_v2, _ptsz),
-        BOTH(cuMemcpyWithAttributesAsync, _ptsz),
-        BOTH(cuMemcpy3DWithAttributesAsync, _ptsz),
-        { "copies", launch_copies },
-        { "batch", launch_batch },
-        { "both", launch_both },
-        { "copied", launch_copied },
-        { "copied-3d", launch_copied_box },
-        { "copied-peer", launch_copied_peer },
-        { "copied-between", launch_copied_between },
-        { "copied-2d-between", launch_copied_box_between },
-        { "peer-array", launch_peer_array },
-        { "peer-arrays", launch_peer_arrays },
-};
+} calls[] = { { "copies", launch_copies },
+              { "batch", launch_batch },
+              { "both", launch_both },
+              { "copied", launch_copied },
+              { "copied-3d", launch_copied_box },
+              { "copied-peer", launch_copied_peer },
+              { "copied-between", launch_copied_between },
+              { "copied-2d-between", launch_copied_box_between },
+              { "peer-array", launch_peer_array },
+              { "peer-arrays", launch_peer_arrays },
+              EACH(BOTH) };
 
 kinds_launch *copies_find(const char *name)
 {
