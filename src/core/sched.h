@@ -24,7 +24,7 @@
  * together each gets 1/k, but where one of two drains that has said what is left of it (RESIDUAL):
  * that is its own, what follows the other's. Turns are dealt out by it. The caller sees gates open
  * and close; BEGAN, RESIDUAL and DRAINED are the member's own words, and what they are worth is
- * bounded: SCHED_REFUND_PPM, SCHED_LENDS_NS, SCHED_PATIENCE_NS.
+ * bounded: SCHED_REFUND_PPM, SCHED_LENDS_NS, SCHED_PATIENCE_MOST_NS.
  * *Busy*: what the member measured and USED tells; never more than the time it was on the device,
  * alone or not. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
  *
@@ -78,7 +78,8 @@
 #define SCHED_FLOOR_PPM 10000u            /* of a device, for those who would otherwise never run */
 #define SCHED_QUIET_NS (100 * SCHED_MS)   /* others idle for so long: the last one is FREE */
 #define SCHED_PATIENCE_NS (50 * SCHED_MS) /* for a drain; then the next one opens beside it */
-#define SCHED_LENDS_NS (4 * SCHED_MS)     /* a drain is held up by slices of others, no longer */
+#define SCHED_PATIENCE_MOST_NS (250 * SCHED_MS) /* for one that says it ends by then */
+#define SCHED_LENDS_NS (4 * SCHED_MS) /* a drain is held up by slices of others, no longer */
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_WAKE_MOST_NS (100 * SCHED_US)  /* so much earlier a gate opens, at most, ... */

@@ -9,8 +9,8 @@
  *
  * After CLOSE the next one waits until what runs is done; or until that is believed to be so near
  * that its gate is better opened now, since waking up takes as long. An rt member does not wait.
- * Nobody waits longer than SCHED_PATIENCE_NS. Whatever is told wrongly or never, the next one opens
- * then at the latest.
+ * Nobody waits longer than SCHED_PATIENCE_NS, or until a told end by SCHED_PATIENCE_MOST_NS.
+ * Whatever is told wrongly or never, the next one opens then at the latest.
  *
  * Who is let in wakes up late where processors are short, and could miss every turn: after one that
  * was missed, leases count from when their holder is expected to come.
@@ -124,8 +124,10 @@ static int64_t past_ns(const struct sched *sched, unsigned place, const struct s
         if (next->terms.class == SCHED_CLASS_RT)
                 return 0;
         end_ns = other->terms.is_clamped ? other->empty_ns : sched_drain_ns(sched, (uint16_t)place);
-        return least_of(end_ns == SCHED_NEVER ? SCHED_NEVER : end_ns - early_ns(sched, next),
-                        time_after(other->close_ns, SCHED_PATIENCE_NS));
+        /* Who is not done by then is not waited for in vain either. */
+        if (end_ns > time_after(other->close_ns, SCHED_PATIENCE_MOST_NS))
+                return time_after(other->close_ns, SCHED_PATIENCE_NS);
+        return end_ns - early_ns(sched, next);
 }
 
 static int64_t may_open_ns(const struct sched *sched, unsigned unit)

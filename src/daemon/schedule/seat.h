@@ -5,7 +5,7 @@
  * `limits` is the daemon's to write: the lease. Of `slots` the part before the slots is mapped, for
  * reading; it is the tenant's, may be anything, and may go (guard.h). What it claims is bounded at
  * each reading. A false one costs its own session turns; others it can keep waiting for
- * SCHED_PATIENCE_NS at the end of a turn, and that is charged to its own session.
+ * SCHED_PATIENCE_MOST_NS at the end of a turn, and that is charged to its own session.
  *
  * Times are nanoseconds of clock_now_ns(). A seat is one thread's at a time: the scheduler's lock
  * (scheduler.c) is held for all but seat_open(), and seat_close() of a seat nobody else has.
