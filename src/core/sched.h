@@ -37,7 +37,7 @@
  * there as long as nobody else is on the device.
  *
  * Time is monotonic, nanoseconds; one that goes back counts as standing still. All memory is the
- * caller's (struct sched: 148 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
+ * caller's (struct sched: 156 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
  * One step is a few walks over the members. One thread.
  */
 #ifndef ALIQUOT_CORE_SCHED_H
@@ -71,7 +71,8 @@
 #define SCHED_TARGET_LEASED_NS (2 * SCHED_MS)
 #define SCHED_TARGET_RT_NS (170 * SCHED_US) /* want to yield: a kernel and 200 us */
 #define SCHED_BANK_SPAN_NS (20 * SCHED_MS)  /* what a hard cap lets pile up: so much time of it */
-#define SCHED_BANK_WAIT_NS (100 * SCHED_MS) /* the same while others keep it waiting */
+#define SCHED_BANK_WAIT_NS (100 * SCHED_MS) /* the same while others keep it waiting, */
+#define SCHED_BANK_LONG_NS (250 * SCHED_MS) /* and more by what their long kernels take */
 #define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the same of a guarantee */
 #define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* a turn that is owed is not paid for before it */
 #define SCHED_REFUND_PPM 5000u                 /* began, beside rt, up to so much of the time */
@@ -144,6 +145,8 @@ struct sched_member {
         int64_t missed_ns; /* it missed a turn, by so much; less with each that it did not miss */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
         int64_t bank_fine;   /* what its cap lets it use; below 0: debt */
+        int64_t saved_fine;  /* of that, what it had saved while it waited, and has not used */
+        int64_t long_fine;   /* of that, so much for it waited for long kernels */
         int64_t owed_fine;   /* what its guarantee is behind */
         int64_t floor_fine;  /* the same of the floor */
         int64_t refund_fine; /* by so much its guarantee need not pay for beginning late */

@@ -26,20 +26,51 @@ static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
         return least_of(fine + (int64_t)ppm * ns, most_of(fine, most_fine));
 }
 
-/* Who does not want anything saves little. Who waits for others saves more, and uses it up: a cap
- * would else deliver less than it says where kernels are long. For the same reason what was held
- * since anything was told counts as used here: the end of a long kernel tells all of it at once. */
-static void bank_fill(struct sched_member *member, int64_t ns)
+/* A kernel runs on far beyond its turn. */
+static bool has_long_drain(const struct sched *sched, unsigned device, int64_t now_ns)
 {
-        int64_t cap = member->terms.cap_ppm;
-        bool is_waiting = member->is_wanting && !is_on(member);
-        int64_t most_fine = cap * (is_waiting ? SCHED_BANK_WAIT_NS : SCHED_BANK_SPAN_NS);
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                const struct sched_member *member = &sched->member[i];
 
-        if (member->is_wanting)
-                most_fine += member->silent_ns * FINE;
-        else
+                if (member->is_draining && now_ns - member->close_ns > SCHED_LEASE_MOST_NS)
+                        return true;
+        }
+        return false;
+}
+
+/* Who does not want anything saves little. Who waits for others saves more, the longer their
+ * kernels run the more, and has it until it is used up: a cap would else deliver less than it says.
+ * For the same reason what was held since anything was told counts as used here: the end of a long
+ * kernel tells all of it at once. */
+static int64_t bank_most_fine(struct sched_member *member, int64_t ns, bool is_long)
+{
+        int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BANK_SPAN_NS;
+
+        if (!member->is_wanting) {
+                member->long_fine = 0;
+                return usual_fine;
+        }
+        if (is_on(member)) {
+                member->saved_fine = least_of(member->saved_fine, member->bank_fine);
+                member->long_fine =
+                        least_of(member->long_fine, most_of(member->saved_fine - usual_fine, 0));
+                return most_of(usual_fine, member->saved_fine) + (member->silent_ns + ns) * FINE;
+        }
+        if (is_long)
+                member->long_fine =
+                        least_of(member->long_fine + cap * ns, cap * SCHED_BANK_LONG_NS);
+        return cap * SCHED_BANK_WAIT_NS + member->long_fine + member->silent_ns * FINE;
+}
+
+static void bank_fill(struct sched_member *member, int64_t ns, bool is_long)
+{
+        int64_t most_fine = bank_most_fine(member, ns, is_long);
+
+        if (!member->is_wanting)
                 member->bank_fine = least_of(member->bank_fine, most_fine);
         member->bank_fine = filled(member->bank_fine, member->terms.cap_ppm, ns, most_fine);
+        if (!is_on(member))
+                member->saved_fine = member->bank_fine;
 }
 
 static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm)
@@ -221,11 +252,13 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
         int64_t ns = least_of(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
         struct overlap overlap;
         uint32_t floor_ppm;
+        bool is_long;
 
         here->at_ns = now_ns;
         if (ns == 0)
                 return;
         floor_ppm = floor_of(sched, device);
+        is_long = has_long_drain(sched, device, now_ns);
         here->hold_fine =
                 least_of(here->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
@@ -234,7 +267,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 
-                bank_fill(member, ns);
+                bank_fill(member, ns, is_long);
                 promises_fill(member, ns, floor_ppm);
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))

@@ -50,6 +50,14 @@ def test_each_of_a_pair_gets_its_share(node, caps, ns):
     assert abs(second["own"] - caps[1] / 100) < POINT, (first, second)
 
 
+@pytest.mark.parametrize("ns", ((100 * MS, 100 * MS), (MS, 60 * MS)))
+def test_long_kernels_take_nothing_from_each_other(node, ns):
+    """Each waits for the other's kernel, and what its cap gives it meanwhile is not lost."""
+    first, second = node((30, 70), [("kernel", one) for one in ns], seconds=20)
+    assert abs(first["own"] - 0.3) < POINT, (first, second)
+    assert abs(second["own"] - 0.7) < POINT, (first, second)
+
+
 def test_whoever_launches_whatever(node):
     """A program that waits for each launch beside one that keeps its stream full."""
     first, second = node((30, 60), [("sync", 200 * US), ("kernel", 2 * MS)])

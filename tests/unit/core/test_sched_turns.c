@@ -237,7 +237,7 @@ static void patience_ends(void **state)
                  "to 52ms\n"
                  "  52ms: open b until 54ms\n"
                  "show a\n"
-                 "  held 52ms, billed 0, bank 22ms, waited 50ms, throttled 0, overran 0\n");
+                 "  held 52ms, billed 0, bank 52ms, waited 50ms, throttled 0, overran 0\n");
 }
 
 static void one_that_dies_gives_way_at_once(void **state)
