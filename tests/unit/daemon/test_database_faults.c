@@ -18,6 +18,16 @@
 
 static struct error last_error; /* of the deed */
 
+/*
+ * AddressSanitizer asks for it. This process forks thousands of times, and each time the kernel
+ * copies the tables of what is held back of freed memory, 256 MiB if nobody says less.
+ */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+        return "quarantine_size_mb=16";
+}
+
 struct deed {
         const char *name;
         void (*prepare)(void); /* what is there before; NULL: three sessions */
