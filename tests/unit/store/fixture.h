@@ -69,6 +69,13 @@ static inline void make(const char *name)
         store_close(&session);
 }
 
+/* The same, and its owner's way in. */
+static inline void make_and_join(const char *name, struct store_session *ret)
+{
+        make(name);
+        assert_int_equal(store_join(&store, name, true, ret, NULL), 0);
+}
+
 static inline const char *path_of(const char *name, const char *file)
 {
         static char path[2 * STORE_PATH_BYTES];

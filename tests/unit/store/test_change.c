@@ -83,8 +83,7 @@ static void test_changing_to_a_part_of_each_card(void **state)
                                                  .default_micro_percent = 25000000 };
         struct store_session owner;
 
-        make("part");
-        assert_int_equal(store_join(&store, "part", true, &owner, NULL), 0);
+        make_and_join("part", &owner);
         assert_int_equal(store_set(&owner, &quarter, NULL), 0);
         assert_int_equal(owner.limits->device[0].limit_bytes, 4 * GIB);
         /* Also of one that is to come. */
@@ -282,8 +281,7 @@ static void test_of_two_changes_at_once_one_holds(void **state)
 {
         const struct limits_page *page;
 
-        make("both");
-        assert_int_equal(store_join(&store, "both", true, &meeting.session, NULL), 0);
+        make_and_join("both", &meeting.session);
         page = meeting.session.limits;
         for (unsigned round = 0; round < CHANGES; round++) {
                 pthread_t other;
@@ -312,8 +310,7 @@ static void test_a_change_that_was_stopped_does_not_hang_the_others(void **state
         struct error err;
         int stopped;
 
-        make("stopped");
-        assert_int_equal(store_join(&store, "stopped", true, &owner, NULL), 0);
+        make_and_join("stopped", &owner);
         stopped = open(path_of("stopped", "limits"), O_RDONLY | O_CLOEXEC);
         assert_int_equal(flock(stopped, LOCK_EX), 0);
         assert_int_equal(store_set(&owner, &by_another, &err), -EBUSY);
@@ -330,11 +327,21 @@ static void test_a_page_whose_default_is_nothing_is_refused(void **state)
 {
         struct store_session owner;
 
-        make("nothing");
-        assert_int_equal(store_join(&store, "nothing", true, &owner, NULL), 0);
+        make_and_join("nothing", &owner);
         owner.limits->default_limit_bytes = 0;
         assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), -EPROTO);
         store_close(&owner);
+}
+
+/* Its third row is claimed, and has no limit yet. */
+static struct limits_device *make_claimed(const char *name, struct store_session *ret_owner)
+{
+        struct limits_device *row;
+
+        make_and_join(name, ret_owner);
+        row = &ret_owner->limits->device[2];
+        memcpy(row->uuid, (uint8_t[16]){ 5, 5 }, 16);
+        return row;
 }
 
 /* A claimer that died between its two writes: whoever comes next finishes. */
@@ -342,9 +349,7 @@ static void test_a_row_without_its_limit(void **state)
 {
         struct store_session owner;
 
-        make("half");
-        assert_int_equal(store_join(&store, "half", true, &owner, NULL), 0);
-        memcpy(owner.limits->device[2].uuid, (uint8_t[16]){ 5, 5 }, 16);
+        make_claimed("half", &owner);
         assert_int_equal(store_claim_row(&owner, (uint8_t[16]){ 5, 5 }, 16 * GIB, NULL), 2);
         assert_int_equal(owner.limits->device[2].limit_bytes, 4 * GIB);
         store_close(&owner);
@@ -362,10 +367,7 @@ static void test_a_claim_that_a_change_overtook_comes_to_nothing(void **state)
         struct store_session owner;
         uint64_t seen[2] = { 0 };
 
-        make("crossed");
-        assert_int_equal(store_join(&store, "crossed", true, &owner, NULL), 0);
-        row = &owner.limits->device[2];
-        memcpy(row->uuid, (uint8_t[16]){ 5, 5 }, 16);
+        row = make_claimed("crossed", &owner);
         seen[1] = row->card_bytes;
         assert_int_equal(store_set(&owner, &half, NULL), 0);
         assert_false(swap128(&row->limit_bytes, seen, late_limit));
@@ -390,10 +392,7 @@ static void test_a_claim_that_the_end_overtook_comes_to_nothing(void **state)
         struct store_session owner;
         uint64_t seen[2] = { 0 };
 
-        make("shut");
-        assert_int_equal(store_join(&store, "shut", true, &owner, NULL), 0);
-        row = &owner.limits->device[2];
-        memcpy(row->uuid, (uint8_t[16]){ 5, 5 }, 16);
+        row = make_claimed("shut", &owner);
         seen[1] = row->card_bytes;
         store_shut(&owner);
         assert_false(swap128(&row->limit_bytes, seen, late_limit));
@@ -416,8 +415,7 @@ static void test_a_gpu_without_a_cap_follows_the_default(void **state)
         struct store_session owner;
         const struct limits_device *row;
 
-        make("caps");
-        assert_int_equal(store_join(&store, "caps", true, &owner, NULL), 0);
+        make_and_join("caps", &owner);
         row = &owner.limits->device[2];
         assert_int_equal(page_cap_ppm(owner.limits, row), PAGE_WHOLE_PPM);
         assert_int_equal(store_set(&owner, &half, NULL), 0);

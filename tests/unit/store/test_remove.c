@@ -95,8 +95,7 @@ static void test_a_removal_that_was_not_finished(void **state)
 {
         struct store_session session;
 
-        make("dying");
-        assert_int_equal(store_join(&store, "dying", true, &session, NULL), 0);
+        make_and_join("dying", &session);
         session.limits->removed = 1;
         store_close(&session);
         expect_refused("dying", -EBUSY, "being removed");

@@ -93,8 +93,7 @@ static void test_nobody_joins_by_descriptors_what_is_being_removed(void **state)
         struct store_session owner, tenant;
         int limits, slots;
 
-        make("going");
-        assert_int_equal(store_join(&store, "going", true, &owner, NULL), 0);
+        make_and_join("going", &owner);
         limits = open(path_of("going", "limits"), O_RDONLY);
         slots = open(path_of("going", "slots"), O_RDWR);
         assert_int_equal(store_join_pages(limits, slots, "going", &tenant, NULL), 0);
