@@ -11,6 +11,8 @@
     daemon      aliquotd there, started (lib/daemon.py)
     holder      the program that holds bytes of a simulated card (programs/sim/hold.c)
     hold        starts it
+    top         starts aliquot top there, on a terminal (lib/terminal.py)
+    machine     one with fake drivers (lib/machine.py)
     nvidia_smi  NVIDIA's own tool, where this machine can have it
 
 Nothing of the caller's environment reaches a program under test but what lib/node.py lists.
@@ -29,7 +31,9 @@ from build import Build  # noqa: E402 (the path comes first)
 from cli import Command  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from emulation import LACKS  # noqa: E402
+from machine import Machine  # noqa: E402
 from node import Node  # noqa: E402
+from terminal import Tops  # noqa: E402
 
 # nohup, and a shell's &, leave signals ignored, and a shell under test cannot trap what it finds so.
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
@@ -83,6 +87,18 @@ def cli(two_cards):
 @pytest.fixture
 def daemon(two_cards):
     return Daemon(two_cards).start()
+
+
+@pytest.fixture
+def top(cli):
+    tops = Tops(cli)
+    yield tops
+    tops.close()
+
+
+@pytest.fixture
+def machine(build, tmp_path):
+    return Machine(build, tmp_path)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import signal
 import pytest
 
 from cli import Command
-from machine import Machine
 from script import MIB, OUT_OF_MEMORY, Script
 
 LIMIT = 256 * MIB
@@ -113,9 +112,8 @@ int main(void)
 
 
 @PLAIN
-def test_names_that_begin_like_the_drivers_are_found_where_they_are(build, tmp_path):
+def test_names_that_begin_like_the_drivers_are_found_where_they_are(machine, build, tmp_path):
     """16: cudnnCreate and its like are found where they are, wherever our file lies."""
-    machine = Machine(build, tmp_path)
     machine.install("cuda-same")
     ops = build.compile_c(machine.drivers / "libops.so", IMPLEMENTATION, "-shared", "-fPIC",
                           "-Wl,-soname,libops.so")

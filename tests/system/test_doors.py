@@ -12,17 +12,12 @@ import shutil
 import pytest
 
 from build import SOURCE
-from machine import CUDA, NVML, OURS, VERSIONS, Machine, expect_as_without_us, is_ours, lookups
+from machine import CUDA, NVML, OURS, VERSIONS, expect_as_without_us, is_ours, lookups
 
 # What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
 if "ALIQUOT_SANITIZER" in os.environ:
     pytest.skip("a sanitizer puts its own dlopen before ours: none of these means anything",
                 allow_module_level=True)
-
-
-@pytest.fixture
-def machine(build, tmp_path):
-    return Machine(build, tmp_path)
 
 
 # --- C1: by name and version ------------------------------------------------------------------

@@ -6,17 +6,12 @@ import os
 
 import pytest
 
-from machine import NVML, Machine
+from machine import NVML
 
 # What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
 if "ALIQUOT_SANITIZER" in os.environ:
     pytest.skip("a sanitizer puts its own dlopen before ours: none of these means anything",
                 allow_module_level=True)
-
-
-@pytest.fixture
-def machine(build, tmp_path):
-    return Machine(build, tmp_path)
 
 
 PRELOADED = """

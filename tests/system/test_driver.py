@@ -17,7 +17,7 @@ import subprocess
 
 import pytest
 
-from machine import CUDA, NVML, OURS, Machine, expect_as_without_us, lookups
+from machine import CUDA, NVML, OURS, expect_as_without_us, lookups
 
 if "ALIQUOT_SANITIZER" in os.environ:
     pytest.skip("a sanitizer puts its own dlopen before ours: none of these means anything",
@@ -45,10 +45,9 @@ def driver(request, build):
 
 
 @pytest.fixture
-def machine(build, tmp_path, driver):
-    there = Machine(build, tmp_path)
-    there.drivers = driver
-    return there
+def machine(machine, driver):
+    machine.drivers = driver
+    return machine
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from cli import Command
 from daemon import Daemon
 from hang import HANG_SECONDS, LONG_HANG_SECONDS
-from terminal import Tops, names
+from terminal import names
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -65,13 +65,6 @@ def stranger(cli, build):
         assert process.stdout.readline().startswith("ready ")
         return process
     return start
-
-
-@pytest.fixture
-def top(cli):
-    tops = Tops(cli)
-    yield tops
-    tops.close()
 
 
 def test_two_sessions_at_work(top, tenant, stranger):

@@ -30,13 +30,6 @@ def daemon(cli):
     return served
 
 
-@pytest.fixture
-def top(cli):
-    tops = Tops(cli)
-    yield tops
-    tops.close()
-
-
 def silence(terminal):
     return int(re.search(SILENT, terminal.wait(SILENT), re.MULTILINE).group(1))
 

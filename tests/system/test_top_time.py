@@ -10,20 +10,12 @@ import pytest
 
 from cli import Command
 from daemon import Daemon
-from terminal import Tops
 
 
 @pytest.fixture
 def cli(sim):
     sim.configure(memory="4GiB", model="t4", clock="virtual")
     return Command(sim)
-
-
-@pytest.fixture
-def top(cli):
-    tops = Tops(cli)
-    yield tops
-    tops.close()
 
 
 @pytest.fixture
