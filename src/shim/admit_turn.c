@@ -20,6 +20,11 @@
 /* Others had the device for at least so long. */
 #define BEGIN_PAUSE_NS UINT64_C(1000000)
 
+/* Each lost exchange is another process's turn. Who always loses is up against a page that somebody
+ * scribbles on, and goes on without: turns are among a session's own, what it may use the bank
+ * says. */
+#define SWAP_TRIES 10000u
+
 #define US_NS UINT64_C(1000)
 
 static uint64_t turn_word(const struct admit *admit, uint64_t until_ns)
@@ -64,7 +69,7 @@ uint64_t admit_take_turn(const struct admit *admit, const struct admit_ask *ask,
         uint64_t length_ns = least(need_ns > ADMIT_TURN_NS ? need_ns : ADMIT_TURN_NS, TURN_MOST_NS);
         uint64_t turn = load_acquire(word);
 
-        for (;;) {
+        for (unsigned i = 0; i < SWAP_TRIES; i++) {
                 uint64_t until_ns = page_turn_until_ns(turn);
                 bool is_mine = (turn & PAGE_TURN_SLOT) == admit->slot;
                 bool is_on = (turn & PAGE_TURN_TAKEN) && until_ns > now_ns &&
@@ -85,6 +90,7 @@ uint64_t admit_take_turn(const struct admit *admit, const struct admit_ask *ask,
                         return until_ns;
                 }
         }
+        return now_ns + length_ns;
 }
 
 void admit_end_turn_by(const struct admit *admit, uint64_t done_ns)
@@ -104,9 +110,11 @@ void admit_want_turn(const struct admit *admit)
         _Atomic uint64_t *word = shared_word(&admit->meter->turn);
         uint64_t turn = load_acquire(word);
 
-        while ((turn & PAGE_TURN_SLOT) != admit->slot && !(turn & PAGE_TURN_WANTED) &&
-               !cas_acq_rel(word, &turn, turn | PAGE_TURN_WANTED))
-                ;
+        for (unsigned i = 0; i < SWAP_TRIES; i++) {
+                if ((turn & PAGE_TURN_SLOT) == admit->slot || (turn & PAGE_TURN_WANTED) ||
+                    cas_acq_rel(word, &turn, turn | PAGE_TURN_WANTED))
+                        return;
+        }
 }
 
 void admit_note_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns)
