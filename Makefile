@@ -2,7 +2,7 @@
 # The front door. Everything behind it is Meson (build/) and the scripts of tools/.
 #
 #   make         build              make check      warnings, sanitizers, fuzzers, linters
-#   make demo    the two-minute tour    make bench      the figures, beside the peers'
+#   make demo    the tour               make bench      the figures, beside the peers'
 #   make test    the tests          make gpu-check  the same on a real GPU, where there is one
 #   make install [PREFIX=/usr/local] [DESTDIR=]     make uninstall      make clean
 #   make dist    the release tarballs, in build/dist    make deb    Debian packages, in build/deb
