@@ -145,7 +145,7 @@ static void refuse_guarantee(struct api_call *call, const struct sessions_event 
 static void refuse_field(struct api_call *call, const struct sessions_event *event,
                          const char *field)
 {
-        if (field && strcmp(field, "guarantee") == 0)
+        if (event->session && field && strcmp(field, "guarantee") == 0)
                 refuse_guarantee(call, event);
         else
                 api_refuse(call, 400, "bad-field", field ? field : "body",

@@ -52,7 +52,7 @@ int database_note_place(struct database *database, struct error *err)
 static int find_place(const char *path, const struct database_inode *ours, enum place *ret,
                       struct error *err)
 {
-        struct database_inode there;
+        struct database_inode there = { 0 };
         int rc = look_at(path, &there, NULL);
 
         if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
