@@ -11,6 +11,7 @@ import time
 import pytest
 
 from company import Company
+from daemon import Daemon
 from hang import LONG_HANG_SECONDS as HANG_SECONDS
 
 US, MS, S = 10**3, 10**6, 10**9
@@ -84,6 +85,36 @@ def test_ten_seconds_of_two_programs(company):
     for kernels, elapsed in (first, second):
         assert abs(kernels * 4 * MS - elapsed) <= 4 * MS
         assert 10 * S <= elapsed <= 10 * S + 12 * MS
+
+
+@pytest.fixture
+def page(build):
+    return (build.source / "docs/simulator.md").read_text()
+
+
+def test_a_program_finds_what_it_had_as_the_page_says(sim, build, page):
+    """Not by its own link to the driver: Aliquot's library stands before that."""
+    shown = page.split("```c\n")[1].split("```")[0]
+    assert shown in (build.source / "examples/share.c").read_text(), shown
+    sim.configure(clock="virtual")
+    result = sim.aliquot("run", f"--sim={sim.spec}", "--memory", "64MiB", "--compute", "30", "--",
+                         build.folder / "examples/share", 2, 2000)
+    assert result.rc == 0 and abs(float(result.stdout.split()[0]) - 30) < 1, result
+
+
+def test_programs_beside_a_daemon_as_the_page_says(sim, page, build):
+    Daemon(sim)  # skips where none was built
+    words, told = page.split("**Your own programs beside a daemon.**")[1].split("```\n")[1:4:2]
+    # Where there is no root, no other daemon, and no waiting by the clock.
+    script = words.replace("clock=virtual", f"clock=virtual,state={sim.state}") \
+        .replace("sleep 1", 'until [ -S "$ALIQUOT_RUNTIME_DIR/aliquotd.sock" ]; do sleep 0.1; done') \
+        .replace("aliquotd &", f"aliquotd --state-dir {sim.folder}/state & daemon=$!")
+    folders = ":".join(str(build.folder / folder) for folder in ("examples", "src/cli", "src/daemon"))
+    result = sim.run(["bash", "-ec", f"{script}wait %2; kill $daemon; wait"], PATH=f"{folders}:{os.environ['PATH']}",
+                     LD_LIBRARY_PATH=None, ALIQUOT_REAL_LIBCUDA=None, ALIQUOT_REAL_LIBNVML=None)
+    assert result.rc == 0, result
+    seen, expected = ([float(line.split()[0]) for line in sorted(text.splitlines())] for text in (result.stdout, told))
+    assert len(seen) == 2 and all(abs(a - b) < 1 for a, b in zip(seen, expected)), (result, told)
 
 
 def test_a_switch_between_contexts_takes_its_time(sim, company):
