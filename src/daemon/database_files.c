@@ -83,6 +83,14 @@ static int check_folder(const char *folder, int made, struct error *err)
         return check_owner(folder, &st, true, err);
 }
 
+int files_check_folder(const char *path, struct error *err)
+{
+        char folder[DATABASE_PATH_BYTES];
+        int rc = folder_of(path, folder, err);
+
+        return rc < 0 ? rc : check_folder(folder, 0, err);
+}
+
 /* 1: it is there and good; 0: it is not there. */
 static int check_file(const char *path, struct error *err)
 {
@@ -153,7 +161,7 @@ int files_drop(const char *path, struct error *err)
 
         for (size_t i = 0; i < SUFFIXES; i++) {
                 snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
-                if (unlink(name) < 0 && errno != ENOENT && errno != ENOTDIR)
+                if (unlink(name) < 0 && errno != ENOENT)
                         return fail(err, -errno, "%s: %m", name);
         }
         return 0;

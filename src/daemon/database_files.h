@@ -14,6 +14,9 @@
  * of the folder (0700), and an empty file (0600). */
 int files_check(const char *path, bool make, struct error *err);
 
+/* Whether the folder is there and good; it is not made. */
+int files_check_folder(const char *path, struct error *err);
+
 /* Deletes it with all that belongs to it; 0 also if nothing is there. */
 int files_drop(const char *path, struct error *err);
 

@@ -5,7 +5,9 @@
  * SQLite goes on writing to files that were deleted, renamed or replaced under it, and all of that
  * is lost with the process. So each transaction looks first. The open files hold everything: a
  * database that has gone from its place is written anew there, whole, under another name first. A
- * stranger's file in that place is left alone: then nothing is changed until it is gone.
+ * stranger's file in that place is left alone: then nothing is changed until it is gone. Where the
+ * folder is gone too it may be meant, and another daemon may begin there: nothing is changed until
+ * somebody has made it again.
  *
  * What was in the WAL alone is moved into the file it belongs to before anything else. SQLite would
  * add a WAL that is left behind to whatever database lies beside it.
@@ -143,6 +145,8 @@ static int write_anew(struct database *database, enum place wal, struct error *e
         char name[DATABASE_PATH_BYTES];
         int rc = text_put(name, sizeof(name), err, "%s" ANEW, database->path);
 
+        if (rc == 0)
+                rc = files_check_folder(name, err);
         if (rc == 0)
                 rc = files_drop(name, err);
         if (rc == 0)

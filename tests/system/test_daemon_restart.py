@@ -275,12 +275,24 @@ def test_a_service_manager_is_told(sim):
 
 def test_a_database_that_is_deleted_under_it_is_written_anew(daemon):
     daemon.create("a")
-    shutil.rmtree(daemon.state)
+    (daemon.state / "aliquot.db").unlink()
     wait_for(lambda: daemon.said().count("it is written anew, whole") == 1, daemon.said)
     (daemon.state / "aliquot.db").unlink()
     daemon.create("b")  # also where nobody has looked since
     assert daemon.said().count("it is written anew, whole") == 2 and daemon.get("/readyz").status == 200
     assert daemon.kill().start().names() == daemon.folders() == ["a", "b"]
+
+
+def test_a_database_whose_folder_is_deleted_waits_for_it(daemon):
+    """It may be meant: nothing is made again for which nobody asked."""
+    daemon.create("a")
+    shutil.rmtree(daemon.state)
+    refused = daemon.post("/v1/sessions", {"name": "b", "memory": "1MiB"})
+    assert refused.status == 503 and f"{daemon.state}: No such file or directory" in refused.json["detail"], refused
+    assert daemon.get("/readyz").status == 503 and not daemon.state.exists() and daemon.folders() == ["a"]
+    daemon.state.mkdir(mode=0o700)
+    wait_for(lambda: daemon.get("/readyz").status == 200, daemon.said)
+    assert daemon.kill().start().names() == ["a"]
 
 
 def test_a_database_that_is_replaced_under_it_is_left_alone_and_nothing_is_promised(daemon):
