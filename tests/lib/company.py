@@ -14,7 +14,7 @@ import bisect
 import json
 
 from daemon import Daemon
-from hang import LONG_HANG_SECONDS as HANG_SECONDS
+from node import finished
 
 US, MS = 10**3, 10**6
 POINT = 0.01
@@ -69,15 +69,11 @@ class Company:
         assert len(self.programs) == self.size
         observer = self.sim.start([self.sim.build.program("compute/observe"), f"every={every_us}",
                                    f"seconds={seconds}", *deeds])
-        out, err = observer.communicate(timeout=HANG_SECONDS)
-        assert observer.returncode == 0, (out[-500:], err, self.daemon.said()[-2000:])
-        return Seen(json.loads(out))
+        return Seen(finished(observer, self.daemon.said))
 
     def told(self, nth=0):
         """What a program says when it ends."""
-        out, err = self.programs[nth].communicate(timeout=HANG_SECONDS)
-        assert self.programs[nth].returncode == 0, (out, err, self.daemon.said()[-2000:])
-        return json.loads(out)
+        return finished(self.programs[nth], self.daemon.said)
 
 
 def patch(at_ms, session, **terms):

@@ -20,7 +20,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from hang import HANG_SECONDS
+from hang import HANG_SECONDS, LONG_HANG_SECONDS
 
 KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
@@ -70,6 +70,13 @@ def private_folder(tmp_path):
     if SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > SHM_WANTED_BYTES:
         return pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-", dir=SHM))
     return pathlib.Path(tempfile.mkdtemp(prefix="node-", dir=tmp_path))
+
+
+def finished(process, said=str):
+    """What a program that was started says when it ends well, in JSON; if it does not, `said` may tell more."""
+    out, err = process.communicate(timeout=LONG_HANG_SECONDS)
+    assert process.returncode == 0, (out[-2000:], err, said()[-2000:])
+    return json.loads(out)
 
 
 class Node:

@@ -11,8 +11,7 @@ import json
 import pytest
 
 from daemon import Daemon
-from hang import LONG_HANG_SECONDS as HANG_SECONDS
-from node import Node
+from node import Node, finished
 
 US, MS = 10**3, 10**6
 POINT = 0.01
@@ -50,16 +49,8 @@ def tell_story(sim, terms, loads, change):
     changer = change and sim.start([program("compute/change"), change[0], change[1], json.dumps(change[2])])
     programs = [sim.start([program("compute/load"), *(f"{key}={value}" for key, value in load.items()), "samples=5"],
                           preload=True, ALIQUOT_SESSION=f"s{at}") for at, load in enumerate(loads)]
-    told = []
-    for one in programs:
-        out, err = one.communicate(timeout=HANG_SECONDS)
-        assert one.returncode == 0, (out, err, daemon.said()[-2000:])
-        told.append(Told(json.loads(out)))
-    if changer:
-        out, err = changer.communicate(timeout=HANG_SECONDS)
-        assert changer.returncode == 0, (out, err)
-        told.append(json.loads(out))
-    return told
+    told = [Told(finished(one, daemon.said)) for one in programs]
+    return [*told, finished(changer)] if changer else told
 
 
 @pytest.fixture

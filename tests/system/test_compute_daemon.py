@@ -4,12 +4,11 @@
 The real daemon, library and programs in the simulator's virtual time: the figures are the same on every
 machine. The judge is the simulator's engine time.
 """
-import json
 
 import pytest
 
 from daemon import Daemon
-from hang import LONG_HANG_SECONDS as HANG_SECONDS
+from node import finished
 
 US, MS = 10**3, 10**6
 POINT = 0.01
@@ -28,13 +27,8 @@ def node(sim, build):
         programs = [sim.start([build.program("compute/load"), f"kind={kind}", f"ns={ns}", f"seconds={seconds}",
                                "settle=500"], preload=True, ALIQUOT_SESSION=f"s{at}")
                     for at, (kind, ns) in enumerate(loads)]
-        told = []
-        for program in programs:
-            out, err = program.communicate(timeout=HANG_SECONDS)
-            assert program.returncode == 0, (out, err, daemon.said()[-2000:])
-            told.append(json.loads(out))
         node_run.daemon = daemon
-        return told
+        return [finished(program, daemon.said) for program in programs]
     return node_run
 
 
@@ -125,9 +119,7 @@ def test_programs_go_on_when_the_daemon_dies_under_them(sim, build, node):
                           preload=True, ALIQUOT_SESSION=f"s{at}") for at in range(2)]
     daemon.kill()
     for program in programs:
-        out, err = program.communicate(timeout=HANG_SECONDS)
-        assert program.returncode == 0, (out, err)
-        assert 0.1 < json.loads(out)["own"] < 0.31, out
+        assert 0.1 < finished(program)["own"] < 0.31
 
 
 def test_metrics_tell_what_was_waited_for(node):
@@ -147,8 +139,7 @@ def test_a_node_may_have_no_leases(sim, build):
     assert daemon.post("/v1/sessions", {"name": "s0", "memory": "128MiB", "compute": 30}).status == 201
     program = sim.start([build.program("compute/load"), "kind=kernel", f"ns={200 * US}", "seconds=1"],
                         preload=True, ALIQUOT_SESSION="s0")
-    out, err = program.communicate(timeout=HANG_SECONDS)
-    assert program.returncode == 0 and abs(json.loads(out)["own"] - 0.3) < POINT, (out, err)
+    assert abs(finished(program)["own"] - 0.3) < POINT
     assert "aliquot_gate_waits_total" in daemon.get("/metrics").text
     for field, value in (("guarantee", 10), ("weight", 200), ("priority", "rt"), ("gang", "ranks")):
         refused = daemon.patch("/v1/sessions/s0", {field: value})

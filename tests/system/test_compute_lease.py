@@ -4,9 +4,9 @@
 The scheduler is a stand-in that knows only the clock (programs/compute/lease.c), so that what is seen is
 the library's part. In virtual time; the judge is the simulator's engine time.
 """
-import json
-
 import pytest
+
+from node import finished
 
 US, MS = 10**3, 10**6
 
@@ -25,11 +25,7 @@ def leased(sim, build):
                     for (kind, ns), folder in zip(loads, folders)]
         words = [word for pair in zip(folders, lengths) for word in pair]
         scheduler = sim.start([build.program("compute/lease"), *map(str, words), str(scheduled_seconds)])
-        results = []
-        for program in programs:
-            out, err = program.communicate(timeout=60)
-            assert program.returncode == 0, (out, err)
-            results.append(json.loads(out))
+        results = [finished(program) for program in programs]
         assert scheduler.wait(timeout=60) == 0
         return results
     return leased_run

@@ -5,7 +5,6 @@ The real daemon, library and programs in the simulator's virtual time; the judge
 follows a change is in test_compute_change.py and test_compute_converge.py.
 """
 import itertools
-import json
 import pathlib
 import time
 
@@ -13,6 +12,7 @@ import pytest
 
 from alone import load_alone
 from company import MS, POINT, US, Company
+from node import finished
 
 PERCENT = 10_000
 WINDOWS = 10  # of load's 100 ms, in a second
@@ -94,11 +94,7 @@ def test_the_processes_of_a_session_share_its_quota(sim, build, count):
     words = ["kind=kernel", f"ns={200 * US}", f"cap={40 * PERCENT}", "seconds=4", "settle=1000"]
     programs = [sim.start([build.program("compute/load"), *words], preload=True, ALIQUOT_MEMORY="512MiB")
                 for _ in range(count)]
-    told = []
-    for program in programs:
-        out, err = program.communicate(timeout=120)
-        assert program.returncode == 0, (out, err)
-        told.append(json.loads(out))
+    told = [finished(program) for program in programs]
     for one in told:
         assert abs(one["share"] - 0.4) < 2 * POINT, [got["share"] for got in told]
         assert one["own"] > 0.4 / count / 4, [got["own"] for got in told]

@@ -3,11 +3,12 @@
 
 They take turns through the session's page. In virtual time; the judge is the simulator's engine time.
 """
-import json
 import signal
 import time
 
 import pytest
+
+from node import finished
 
 US, MS = 10**3, 10**6
 PERCENT = 10_000
@@ -21,12 +22,6 @@ def together(sim, build):
         return [sim.start([build.program("compute/load"), *(f"{key}={value}" for key, value in load.items())],
                           preload=True, ALIQUOT_MEMORY="512MiB") for load in loads]
     return start
-
-
-def finished(sim_process):
-    out, err = sim_process.communicate(timeout=60)
-    assert sim_process.returncode == 0, (out, err)
-    return json.loads(out)
 
 
 def wants(kind, ns, percent, seconds=3):
