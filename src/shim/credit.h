@@ -59,6 +59,12 @@ static inline bool credit_spend(struct credit *credit, uint64_t stream, uint64_t
         return true;
 }
 
+/* The lane for which all that was granted is spent, and nothing else cut it short; 0: none. */
+static inline uint64_t credit_drawn(const struct credit *credit)
+{
+        return credit->left || credit->unspent ? 0 : credit->lane;
+}
+
 /* The thread is about to do something after which its streams may mean other ones. */
 static inline void credit_stop(struct credit *credit)
 {

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cap holds for streams in which short and longer work is mixed at random (docs/compute.md): launches that go unmeasured
-are charged an average, which such a mix makes as wrong as it can be.
+are charged what others took, which such a mix makes as wrong as it can be.
 
 In the simulator's virtual time; the judge is the simulator's own engine. What is launched before the helper's thread has looked
-differs from run to run, so a mix is exact to a fiftieth only."""
+differs from run to run, so a mix is exact to a fiftieth only; where each launch is waited for it is as exact as a random sample."""
 import pytest
 
 from alone import load_alone
+from company import Company
 
 PERCENT = 10_000  # of a cap in millionths
 US = 10**3
 POINT = 0.01  # of share
 PART = 0.02  # of what is billed, or delivered
 CAPS = (10, 30, 70)
+SAMPLED = 0.1  # of what is delivered
 
 
 @pytest.fixture
@@ -48,3 +50,19 @@ def test_a_cap_holds_where_copies_are_much_longer_than_the_kernels(load, percent
 def test_a_batch_is_no_measure_of_what_is_launched_beside_it(load, percent):
     """One call for 20 ms of copies."""
     assert_at_the_cap(load("kernel", percent, 10, {"device": "1GB/s"}, ns=20 * US, mix="batch", of=50), percent)
+
+
+@pytest.mark.parametrize("percent", (30, 70))
+def test_a_cap_holds_where_each_launch_is_waited_for(load, percent):
+    """Few of them are measured, and stand for the others."""
+    got = load("sync", percent, 8, ns=20 * US, mix="sync", of=50, mix_ns=800 * US)
+    assert abs(got["share"] / (percent / 100) - 1) < SAMPLED, got
+
+
+def test_a_cap_holds_under_a_lease(sim):
+    """The passages are few then; what is under way at each is measured all the same."""
+    company = Company(sim, [{"compute": 30}, {}])
+    company.load(0, kind="kernel", ns=20 * US, mix="kernel", of=50, mix_ns=800 * US, seconds=6)
+    company.load(1, kind="kernel", ns=200 * US, seconds=6)
+    seen = company.observe(6)
+    assert abs(seen.share("s0", 0.5, 5.9) - 0.3) < 2 * POINT, seen.share("s0", 0.5, 5.9)

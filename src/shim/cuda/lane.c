@@ -163,6 +163,7 @@ static void lane_empty(struct lane *lane)
         lane->has_last = false;
         lane->doubts = 0;
         lane->gap_bits = 0;
+        lane->longest_ns = 0;
         lane->retime_ns = 0;
         lock_take(&work->lock);
         lane->piece = (struct estimate){ 0 };

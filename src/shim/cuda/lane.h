@@ -39,6 +39,7 @@ struct marker {
         uint32_t age;     /* cost_begin()'s */
         bool is_compound;
         bool is_unknown;    /* was, when it was launched */
+        bool is_drawn;      /* the one launch in between was picked at random */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
         uint64_t unseen_ns; /* the stream may have been idle so long in between */
         uint64_t asked_ns;  /* host's time before it was recorded, ... */
@@ -69,6 +70,11 @@ struct lane {
         uint32_t first;         /* markers to come, oldest first */
         _Atomic uint32_t count; /* others may look */
         uint32_t gap_bits;      /* so many launches go to the next passage: 1 << that on average */
+        bool is_drawing;        /* the launch that is measured next is picked at random */
+        uint32_t
+                unmeasured; /* launches that nothing measured: the next one picked tells of them, */
+        uint64_t unmeasured_ns; /* for which so much was paid */
+        uint64_t longest_ns;    /* that one alone took, of late */
         uint32_t doubts;        /* intervals in a row that were not believed */
         uint64_t busy_ns;       /* host's time when it was last known to have a marker to come, */
         uint64_t unpassed_ns;   /* and when the oldest of them was last seen not to be passed */
@@ -119,8 +125,12 @@ bool lane_mark(struct lane *lane, const struct marker *end);
  * long the stream stayed idle, as far as that is believed (shim/stamp.h). */
 uint64_t lane_lead_ns(struct lane *lane);
 
-/* Launches since the newest marker: all of them are charged at the average and forgotten. */
+/* Launches that no marker measures, and will not: all of them are charged at the average. */
 void lane_settle_since(struct lane *lane);
+
+/* No marker measures those since the newest: if the next one to be measured is picked at random,
+ * each is charged what that takes, else the average. */
+void lane_leave_since(struct lane *lane);
 
 /* Without events: a launch comes. */
 void lane_begin_untimed(struct lane *lane);

@@ -68,7 +68,7 @@ static bool has_markers(const struct work *work)
         return false;
 }
 
-/* The program launched nothing since: what it launched unmarked is charged at the average. */
+/* The program launched nothing since: . */
 static void settle_tails(struct work *work)
 {
         uint32_t high = load_acquire(&lanes.high);
@@ -83,7 +83,7 @@ static void settle_tails(struct work *work)
                         lane_bury(lane);
                 /* A thread may have counted what it spent as the lane was left. */
                 if (!load_acquire(&lane->context) || (!lane_is_pending(lane) && lane->timeline))
-                        lane_settle_since(lane);
+                        lane_leave_since(lane);
                 lane_drop(lane);
         }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See lane.h: markers, and what the work between them took.
+ * See lane.h: what the work between two markers took.
  */
 #include <stddef.h>
 
@@ -17,15 +17,12 @@
 #define UNKNOWN_COMPOUND_PIECES 16u
 /* How far back "of late" goes. */
 #define LATE_NS UINT64_C(100000000)
-/* The host is away between two lines of ours no longer than this if nothing holds it up. */
-#define AWAY_NS UINT64_C(100000)
 /* What is passed is seen to be so much later, at most. */
 #define EARLY_NS 20000
-/* Of a marker's own time, at most; of so many one has a twin, by which it is learned; and at first.
- */
-#define MARKER_MOST_NS 5000
-#define MARKER_TWINS 64u
-#define MARKER_TWINS_FIRST 8u
+/* One launch that was measured tells of so many others at most; and by such a part of it the
+ * longest of late is forgotten with each. */
+#define UNMEASURED_MOST 1000u
+#define LONGEST_PARTS 512u
 /* Without events for so long, then they are tried again; so long an anchor may be to come. */
 #define RETIME_NS UINT64_C(1000000000)
 
@@ -95,15 +92,36 @@ uint32_t lane_unknown(const struct lane *lane)
         return unknown;
 }
 
+static void take_since(struct lane *lane)
+{
+        lane->unmeasured += swap_acq_rel(&lane->since, 0);
+        lane->unmeasured_ns += swap_acq_rel(&lane->since_ns, 0);
+}
+
+/* Each of them took so long. */
+static void settle_unmeasured(struct lane *lane, uint64_t each_ns)
+{
+        uint32_t pieces = lane->unmeasured;
+        uint64_t paid_ns = lane->unmeasured_ns;
+
+        lane->unmeasured = 0;
+        lane->unmeasured_ns = 0;
+        if (pieces)
+                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns, pieces * each_ns, pieces,
+                             clock_now_ns());
+}
+
 void lane_settle_since(struct lane *lane)
 {
-        uint32_t pieces = swap_acq_rel(&lane->since, 0);
-        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+        take_since(lane);
+        settle_unmeasured(lane, lane_expect(lane, 0, false).estimate.mean_ns);
+}
 
-        if (pieces)
-                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns,
-                             pieces * lane_expect(lane, 0, false).estimate.mean_ns, pieces,
-                             clock_now_ns());
+void lane_leave_since(struct lane *lane)
+{
+        take_since(lane);
+        if (!lane->timeline || !lane->is_drawing || lane->unmeasured > UNMEASURED_MOST)
+                lane_settle_since(lane);
 }
 
 /* No lane will tell of anything before this. Under the work's lock. */
@@ -169,6 +187,14 @@ static uint64_t cover(struct work *work, int64_t from_ns, int64_t to_ns)
         return took_ns;
 }
 
+/* Of the one launch that a marker measured. */
+static void note_longest(struct lane *lane, uint64_t length_ns)
+{
+        lane->longest_ns -= lane->longest_ns / LONGEST_PARTS;
+        if (lane->longest_ns < length_ns)
+                lane->longest_ns = length_ns;
+}
+
 static void measured(struct lane *lane, const struct marker *marker, const struct stamp *to)
 {
         struct work *work = load_relaxed(&lane->work);
@@ -190,12 +216,12 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         }
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
-}
-
-/* The newest marker's place; the one before the first where there is none. */
-static uint32_t newest(const struct lane *lane)
-{
-        return (lane->first + load_relaxed(&lane->count) + LANE_MARKERS - 1) % LANE_MARKERS;
+        if (marker->is_drawn && is_sure)
+                note_longest(lane, length_ns);
+        /* What others of the device's users may have lengthened tells nothing: the next one does.
+         */
+        if (marker->is_drawn && !is_beside)
+                settle_unmeasured(lane, is_sure ? took_ns : marker->paid_ns);
 }
 
 /* The host may be held up after the launch: what the quickest of late took. */
@@ -207,7 +233,7 @@ uint64_t lane_lead_ns(struct lane *lane)
 
         if (!lane_is_pending(lane))
                 return 0;
-        took_ns = now_ns - lane->marker[newest(lane)].placed_ns;
+        took_ns = now_ns - lane->marker[lane_newest(lane)].placed_ns;
         lock_take(&work->lock);
         work->launch_ns += work->launch_ns / 16 + 1;
         if (took_ns < work->launch_ns || work->launch_ns == 1)
@@ -239,7 +265,7 @@ static void learn_marker(struct lane *lane, const struct marker *twin, const str
         int64_t apart_ns = stamp->at_ns - load_relaxed(&lane->last_ns);
 
         if (twin->unseen_ns || lane->is_last_moved || stamp->is_moved || apart_ns < 0 ||
-            apart_ns > MARKER_MOST_NS)
+            apart_ns > LANE_MARKER_NS)
                 return;
         lock_take(&work->lock);
         estimate_add(&work->marker, (uint64_t)apart_ns);
@@ -412,110 +438,4 @@ void lane_look_untimed(struct lane *lane, bool is_idle)
                 lane->timeline = timeline_of(context);
                 lane->retime_ns = now_ns + RETIME_NS;
         }
-}
-
-/* -- Markers ---------------------------------------------------------------------------------- */
-
-uint64_t lane_oldest_ns(const struct lane *lane)
-{
-        return lane_is_pending(lane) ? lane->marker[lane->first].placed_ns : 0;
-}
-
-/* The event of the next marker; NULL: there is none. */
-static CUevent marker_event(struct lane *lane)
-{
-        uint32_t next = (newest(lane) + 1) % LANE_MARKERS;
-        CUcontext context = lane_context(lane), popped;
-
-        if (lane->event[next])
-                return lane->event[next];
-        if (!context || real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
-                return NULL;
-        if (real.cuEventCreate(&lane->event[next], CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-                lane->event[next] = NULL;
-        real.cuCtxPopCurrent_v2(&popped);
-        return lane->event[next];
-}
-
-/* The host was away since it last knew that the stream works: unless the newest marker is to come
- * even now, it may have been idle meanwhile. */
-static uint64_t unseen_ns(const struct lane *lane, uint64_t now_ns)
-{
-        uint64_t away_ns = now_ns - lane->busy_ns;
-
-        return away_ns < AWAY_NS ||
-                               real.cuEventQuery(lane->event[newest(lane)]) == CUDA_ERROR_NOT_READY
-                       ? 0
-                       : away_ns;
-}
-
-/* It was recorded. */
-static void put_marker(struct lane *lane, const struct marker *end, uint64_t asked_ns)
-{
-        struct work *work = load_relaxed(&lane->work);
-        struct marker *marker = &lane->marker[(newest(lane) + 1) % LANE_MARKERS];
-
-        *marker = end ? *end : (struct marker){ 0 };
-        marker->is_end = end != NULL;
-        marker->asked_ns = asked_ns;
-        marker->placed_ns = clock_now_ns();
-        if (end && lane_is_pending(lane))
-                marker->unseen_ns = unseen_ns(lane, marker->placed_ns);
-        if (!end && !lane_is_pending(lane)) {
-                lock_take(&work->lock);
-                if (load_relaxed(&lane->last_ns) < work->latest_ns)
-                        store_relaxed(&lane->last_ns, work->latest_ns);
-                lock_drop(&work->lock);
-        }
-        lane->busy_ns = marker->placed_ns;
-        store_relaxed(&lane->count, load_relaxed(&lane->count) + 1);
-        if (marker->what)
-                marker->age = cost_begin(marker->what);
-        add_relaxed(&work->in_flight_ns, marker->paid_ns);
-}
-
-static bool mark(struct lane *lane, const struct marker *end)
-{
-        uint64_t asked_ns = clock_now_ns();
-        CUevent event;
-
-        if (!lane->timeline || lane_is_gone(lane) || load_relaxed(&lane->count) == LANE_MARKERS)
-                return false;
-        event = marker_event(lane);
-        if (event && real.cuEventRecord(event, lane->stream) == CUDA_SUCCESS) {
-                put_marker(lane, end, asked_ns);
-                return true;
-        }
-        /* Those that there are may be enough. */
-        if (event || !lane_is_pending(lane))
-                lane_give_up(lane);
-        return false;
-}
-
-static bool is_twin_due(struct lane *lane)
-{
-        uint32_t nth = add_relaxed(&load_relaxed(&lane->work)->ends, 1);
-        uint32_t every = nth < MARKER_TWINS ? MARKER_TWINS_FIRST : MARKER_TWINS;
-
-        return nth % every == 0 && load_relaxed(&lane->count) < LANE_MARKERS - 1;
-}
-
-/* One more behind the newest marker: if that is still to come now, the stream goes from the one to
- * the other at once. */
-static void mark_twin(struct lane *lane)
-{
-        struct marker twin = { .is_twin = true };
-        CUevent first = lane->event[newest(lane)];
-
-        if (mark(lane, &twin) && real.cuEventQuery(first) != CUDA_ERROR_NOT_READY)
-                lane->marker[newest(lane)].unseen_ns = MARKER_MOST_NS;
-}
-
-bool lane_mark(struct lane *lane, const struct marker *end)
-{
-        bool is_placed = mark(lane, end);
-
-        if (is_placed && end && is_twin_due(lane))
-                mark_twin(lane);
-        return is_placed;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the lanes of this process are, for the parts of lane.h: lane.c finds and makes them,
- * lane_time.c measures, lane_tend.c looks after all of them.
+ * lane_mark.c places markers, lane_time.c measures, lane_tend.c looks after all of them.
  */
 #ifndef ALIQUOT_SHIM_CUDA_LANES_H
 #define ALIQUOT_SHIM_CUDA_LANES_H
@@ -32,6 +32,15 @@ static inline CUcontext lane_context(const struct lane *lane)
         uint64_t context = load_acquire(&lane->context);
 
         return context == LANE_GONE ? NULL : (CUcontext)(uintptr_t)context;
+}
+
+/* Of a marker's own time, at most. */
+#define LANE_MARKER_NS 5000
+
+/* The newest marker's place; the one before the first where there is none. */
+static inline uint32_t lane_newest(const struct lane *lane)
+{
+        return (lane->first + load_relaxed(&lane->count) + LANE_MARKERS - 1) % LANE_MARKERS;
 }
 
 /* The lane is held: its markers are not waited for, and what was paid is what it took. */

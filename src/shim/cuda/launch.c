@@ -4,14 +4,17 @@
  *
  *   a marker of the lane is still to come    the stream was never idle since: one more, before the
  *                                            launch, measures all launches in between
- *   else, and the stream is busy             what is between is charged at the average; a marker
- *                                            before the launch begins anew
- *   else, the stream is idle                 the same, and one after the launch measures it alone
+ *   else, and the stream is busy             the same: it was idle since the marker at most
+ *   else, the stream is idle                 what is between goes unmeasured; a marker before and
+ *                                            one after the launch measure it alone
  *
- * In the last case the next launches go unmeasured. In programs that wait for each launch they are
- * a random number, so that measuring costs little and is not in step with the program; in those
- * that do not they are few at first, and more as the stream fills, so that the next passage comes
- * while a marker is still to come. Where several streams work at once few do.
+ * In the last case the next launches go unmeasured, too. In programs that wait for each launch they
+ * are a random number, so that measuring costs little and is not in step with the program; the
+ * launch that is measured then is one picked at random, and they are charged what it took, each of
+ * them. So over many the sum is right, whatever the program mixes and however the numbers change.
+ * (An average of those measured last would not do: while it is low the numbers are high.) In
+ * programs that do not wait they are few at first, and more as the stream fills, so that the next
+ * passage comes while a marker is still to come. Where several streams work at once few do.
  */
 #include "shim/cuda/launch.h"
 
@@ -28,6 +31,9 @@
 /* One measured launch for so much unmeasured work, and for so many launches, 1 << that, at most. */
 #define SAMPLE_NS UINT64_C(1000000)
 #define SAMPLE_BITS 6u
+/* It stands for no more than so much, were it the longest of late; but for this at least. */
+#define SAMPLE_MOST_NS UINT64_C(2000000)
+#define SAMPLE_LEAST_NS UINT64_C(100000)
 /* A launch takes the host no longer, as a rule. */
 #define LAUNCH_NS UINT64_C(4000)
 /* Work went to several lanes so recently: they may overlap. */
@@ -96,6 +102,8 @@ struct scene {
         struct expected expected;
         bool is_held, is_pending, is_busy;
         bool is_broken;    /* a copy, or a wait, was put in between */
+        bool is_drawing;   /* how many are let through ahead is a random number */
+        uint64_t drawn;    /* as credit_drawn() has it */
         bool is_mixed;     /* other lanes work, too, and it matters */
         bool is_loose;     /* what is in flight is bounded, and it need not be exact */
         bool is_leased;    /* the scheduler keeps the cap */
@@ -117,14 +125,26 @@ static uint32_t sample_gap(uint64_t mean)
         return mean < 2 ? 1 : 1 + (uint32_t)((x ^ x >> 31) % (2 * mean - 1));
 }
 
+/* Launches from one that is measured to the next, on average. Few where they are unlike, since one
+ * that stands for others may be one of the longest. */
+static uint64_t gap_of(const struct lane *lane, uint64_t mean_ns)
+{
+        uint64_t gap = SAMPLE_NS / mean_ns, least = SAMPLE_LEAST_NS / mean_ns;
+        uint64_t most = lane->longest_ns ? SAMPLE_MOST_NS / lane->longest_ns : gap;
+
+        if (gap <= most)
+                return gap;
+        return most > least ? most : least;
+}
+
 /* A marker that is to be placed behind them measures them if the one before them is still to come
  * then: no more than can be launched by the time at which it is passed. Under a lease the scheduler
  * has the windows of others to keep, too, so few passages count for more. `left_ns` is in flight.
  */
-static uint32_t pieces_measured(const struct scene *scene, uint64_t mean_ns, uint64_t left_ns)
+static uint32_t pieces_measured(struct scene *scene, uint64_t mean_ns, uint64_t left_ns)
 {
         uint32_t bits = scene->is_leased ? SAMPLE_BITS : scene->lane->gap_bits;
-        uint64_t gap = SAMPLE_NS / mean_ns, in_time = left_ns / LAUNCH_NS;
+        uint64_t gap = gap_of(scene->lane, mean_ns), in_time = left_ns / LAUNCH_NS;
         /* The first of them is in flight then; it may be much shorter than the mean. */
         uint64_t first = mean_ns / (4 * LAUNCH_NS);
         uint64_t most = first > 1u << bits ? first : 1u << bits;
@@ -133,13 +153,14 @@ static uint32_t pieces_measured(const struct scene *scene, uint64_t mean_ns, uin
         if (scene->is_leased && (scene->is_pending || scene->is_busy))
                 return ADMIT_PIECES;
         pieces = sample_gap(gap < most ? gap : most);
+        scene->is_drawing = !scene->is_pending;
         if (!scene->is_pending || in_time <= pieces)
                 return pieces;
         return in_time < ADMIT_PIECES ? (uint32_t)in_time : ADMIT_PIECES;
 }
 
 /* How many may go before the next passage. */
-static uint32_t pieces_ahead(const struct scene *scene, const struct way *way, uint64_t left_ns)
+static uint32_t pieces_ahead(struct scene *scene, const struct way *way, uint64_t left_ns)
 {
         uint64_t mean_ns = scene->expected.estimate.mean_ns ? scene->expected.estimate.mean_ns : 1;
 
@@ -169,7 +190,7 @@ static void note_gap(const struct scene *scene)
 }
 
 /* Few while little was measured: one value alone may be wrong. */
-static uint32_t most_pieces(const struct scene *scene, const struct way *way, uint64_t left_ns)
+static uint32_t most_pieces(struct scene *scene, const struct way *way, uint64_t left_ns)
 {
         uint32_t pieces = pieces_ahead(scene, way, left_ns);
         uint32_t samples = scene->lane->piece.samples;
@@ -291,14 +312,25 @@ static uint32_t escape_pieces(const struct scene *scene, const struct way *way)
         return 1u << (scene->escapes < ESCAPE_DOUBLES ? scene->escapes : ESCAPE_DOUBLES);
 }
 
+/* A marker would measure what was launched since the last one. If that was passed, no other lane's
+ * work may be in between: what covers it may be forgotten (spans.h). */
+static bool can_end(const struct scene *scene)
+{
+        const struct lane *lane = scene->lane;
+
+        if (scene->is_broken || scene->is_pending)
+                return !scene->is_broken;
+        return scene->is_busy && !scene->is_mixed && !scene->is_loose && lane->timeline &&
+               lane->has_last && load_relaxed(&lane->since);
+}
+
 /* Waits as it was told. */
 static void scene_wait(struct scene *scene, const struct admit_answer *answer)
 {
         struct lane *lane = scene->lane;
         uint64_t began_ns;
 
-        if (scene->is_held && scene->is_pending && !scene->is_broken &&
-            load_relaxed(&lane->since)) {
+        if (scene->is_held && can_end(scene) && load_relaxed(&lane->since)) {
                 struct marker end = { .pieces = swap_acq_rel(&lane->since, 0),
                                       .paid_ns = swap_acq_rel(&lane->since_ns, 0) };
 
@@ -308,7 +340,7 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
                 }
         }
         if (scene->is_held && !scene->is_pending && !scene->is_busy)
-                lane_settle_since(lane);
+                lane_leave_since(lane);
         if (scene->is_held)
                 lane_drop(lane);
         scene->is_held = false;
@@ -384,6 +416,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                 uint64_t left_ns;
 
                 scene_look(scene, way);
+                scene->is_drawing = false;
                 if (!scene->began_ns)
                         note_gap(scene);
                 left_ns = scene_left_ns(scene, now_ns);
@@ -430,7 +463,7 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         struct lane *lane = scene->lane;
         struct marker end = { 0 };
 
-        if (scene->is_pending && !scene->is_broken) {
+        if (can_end(scene)) {
                 end.pieces = swap_acq_rel(&lane->since, 0);
                 end.paid_ns = swap_acq_rel(&lane->since_ns, 0);
                 if (end.pieces && !lane_mark(lane, &end)) {
@@ -445,10 +478,12 @@ static void place_markers(struct passage *passage, const struct scene *scene)
                 lane_begin_untimed(lane);
                 return;
         }
-        lane_settle_since(lane);
+        lane_leave_since(lane);
         if (!lane_mark(lane, NULL))
                 return;
         passage->is_first = !scene->is_busy && !scene->is_pending;
+        passage->is_drawn = passage->is_first && lane->is_drawing && !scene->expected.is_own &&
+                            scene->drawn == (uintptr_t)lane;
         passage->ends = passage->is_first || scene->is_broken || must_end(passage, scene);
 }
 
@@ -487,14 +522,17 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
         passage->is_blocked = scene.is_blocked;
         passage->pieces = answer.pieces;
         passage->turn = answer.terms.turn;
-        if (scene.is_held)
+        if (scene.is_held) {
                 place_markers(passage, &scene);
+                scene.lane->is_drawing = scene.is_drawing;
+        }
         note_granted(&scene, answer.pieces * scene.expected.estimate.mean_ns);
 }
 
 void passage_begin(struct passage *ret, const struct way *way)
 {
-        struct scene scene = { .is_broken = credit_here.is_broken };
+        struct scene scene = { .is_broken = credit_here.is_broken,
+                               .drawn = credit_drawn(&credit_here) };
         struct relaxed was;
         struct terms terms;
         struct work *work;
@@ -541,7 +579,8 @@ static void passage_count(const struct passage *passage)
                               .paid_ns = passage->piece_ns,
                               .what = passage->what,
                               .is_compound = passage->is_compound,
-                              .is_unknown = passage->is_unknown };
+                              .is_unknown = passage->is_unknown,
+                              .is_drawn = passage->is_drawn };
 
         struct relaxed was = { 0 };
 

@@ -38,6 +38,7 @@ struct passage {
         bool is_held;
         bool ends;     /* a marker comes after */
         bool is_first; /* the one before it found the stream idle */
+        bool is_drawn; /* so, and this launch was picked at random */
         uint64_t key;
         uint64_t context;
         uint64_t piece_ns;

@@ -71,6 +71,26 @@ static void a_scheduler_that_comes_ends_it(void **state)
         assert_false(credit_spend(&credit_here, STREAM, 0));
 }
 
+/* What it was granted ended the credit, and nothing that the program did. */
+static void a_credit_that_is_spent_says_so(void **state)
+{
+        struct lane lane = { 0 };
+        struct credit credit = {
+                .left = 1, .granted = 1, .stream = STREAM, .lane = (uintptr_t)&lane
+        };
+        struct credit stopped = credit;
+        const _Atomic uint64_t gate = 0;
+        const _Atomic uint32_t turn = 0;
+
+        credit.gate = &gate;
+        credit.turn = &turn;
+        assert_int_equal(credit_drawn(&credit), 0);
+        assert_true(credit_spend(&credit, STREAM, 0));
+        assert_int_equal(credit_drawn(&credit), (uintptr_t)&lane);
+        credit_stop(&stopped);
+        assert_int_equal(credit_drawn(&stopped), 0);
+}
+
 #define RULE(rule) cmocka_unit_test_setup(rule, nothing_is_capped)
 
 int main(void)
@@ -81,6 +101,7 @@ int main(void)
                 RULE(a_device_that_is_yet_to_come_may_be_capped),
                 RULE(any_change_of_the_limits_ends_it),
                 RULE(a_scheduler_that_comes_ends_it),
+                RULE(a_credit_that_is_spent_says_so),
         };
 
         return cmocka_run_group_tests_name("credits", tests, NULL, NULL);

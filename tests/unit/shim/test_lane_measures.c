@@ -12,6 +12,7 @@
 
 #include "shim/cost.h"
 #include "shim/cuda/lanes.h"
+#include "shim/session.h"
 
 #define KERNEL_NS (200 * US)
 #define UNKNOWN_NS (50 * US) /* of a launch of which nothing is known, as in lane_time.c */
@@ -167,6 +168,113 @@ static void a_launch_takes_the_host_as_long_as_the_quickest_of_late(void **state
         assert_int_equal(quickest_ns, 20 * US);
 }
 
+/* -- What nothing measured -------------------------------------------------------------------- */
+
+/* So many launches were let through behind the newest marker, paid for by the average. */
+static void leave(uint32_t pieces, bool is_drawing)
+{
+        assert_true(lane_try(stage.lane));
+        stage.lane->is_drawing = is_drawing;
+        add_relaxed(&stage.lane->since, pieces);
+        add_relaxed(&stage.lane->since_ns, pieces * UNKNOWN_NS);
+        lane_leave_since(stage.lane);
+        lane_drop(stage.lane);
+}
+
+/* One that was picked at random; what was billed for it, and for what it told of. */
+static uint64_t pick(uint64_t took_ns)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS, .is_drawn = true };
+        uint64_t billed_ns = stage_billed_ns();
+
+        stage_work(stage.lane, &end, took_ns);
+        stage.now_ns = stage.free_ns + 10 * US;
+        reap(stage.lane);
+        return stage_billed_ns() - billed_ns;
+}
+
+/* Were they billed by an average of those that came before, a program would have more the more
+ * launches follow its short ones. */
+static void what_nothing_measured_took_what_the_next_one_picked_does(void **state)
+{
+        uint64_t billed_ns;
+
+        for (unsigned i = 0; i < 20; i++)
+                measure(0, 20 * US);
+        billed_ns = stage_billed_ns();
+        leave(7, true);
+        leave(2, true);
+        assert_int_equal(stage_billed_ns(), billed_ns);
+        expect_about(pick(800 * US), 10 * 800 * US);
+        expect_about(pick(20 * US), 20 * US);
+}
+
+/* Whoever is measured because it happens to be the first after a copy is always the same kernel. */
+static void who_was_not_picked_tells_of_itself_alone(void **state)
+{
+        uint64_t billed_ns;
+
+        leave(7, true);
+        billed_ns = stage_billed_ns();
+        measure(0, 800 * US);
+        expect_about(stage_billed_ns() - billed_ns, 800 * US);
+        expect_about(pick(20 * US), 8 * 20 * US);
+}
+
+static void where_nobody_will_be_picked_it_took_the_average(void **state)
+{
+        uint64_t billed_ns;
+
+        for (unsigned i = 0; i < 20; i++)
+                measure(0, 20 * US);
+        billed_ns = stage_billed_ns();
+        leave(7, false);
+        expect_about(stage_billed_ns() - billed_ns, 7 * 20 * US);
+        leave(2000, true); /* more than a random number ever is */
+        expect_about(stage_billed_ns() - billed_ns, 2007 * 20 * US);
+        expect_about(pick(800 * US), 800 * US);
+}
+
+static void what_others_may_have_lengthened_tells_of_itself_alone(void **state)
+{
+        struct limits_page *limits = (struct limits_page *)(uintptr_t)session_limits();
+
+        leave(7, true);
+        limits->scheduler_at_ns = stage.now_ns;
+        limits->device[0].lease.mode = PAGE_MODE_OPEN;
+        limits->device[0].lease.shared_until_ns = UINT64_MAX;
+        expect_about(pick(800 * US), 800 * US);
+        limits->device[0].lease = (struct page_lease){ 0 };
+        limits->scheduler_at_ns = 0;
+        expect_about(pick(20 * US), 8 * 20 * US);
+}
+
+/* The lane's last marker was passed long ago, and work of which nobody knows when it began is under
+ * way: it is what was expected, no more than all the time since, and no less than what is still to
+ * come now. */
+static void billed_since(uint64_t idle_ns, uint64_t left_ns, uint64_t paid_ns, uint64_t expected_ns)
+{
+        const struct marker end = { .pieces = 4, .paid_ns = paid_ns };
+        uint64_t billed_ns = stage_billed_ns();
+
+        stage.now_ns = stage.free_ns + idle_ns;
+        assert_true(lane_try(stage.lane));
+        stage.free_ns = stage.now_ns + left_ns;
+        assert_true(lane_mark(stage.lane, &end));
+        stage.now_ns = stage.free_ns + 10 * US;
+        lane_reap(stage.lane);
+        lane_drop(stage.lane);
+        expect_about(stage_billed_ns() - billed_ns, expected_ns);
+}
+
+static void a_stream_that_works_on_is_measured_from_its_last_marker(void **state)
+{
+        measure(0, KERNEL_NS);
+        billed_since(100 * US, 10 * MS, 0, 10 * MS);
+        billed_since(5 * MS, 10 * MS, 12 * MS, 12 * MS);
+        billed_since(5 * MS, 10 * MS, SECOND, 15 * MS);
+}
+
 /* -- By the host's clock ---------------------------------------------------------------------- */
 
 /* So many launches in a stream without events, which is seen to work until then, and idle later. */
@@ -264,6 +372,11 @@ int main(void)
                 STORY(what_is_long_over_is_forgotten),
                 STORY(a_driver_that_tells_late_is_not_learned_from),
                 STORY(a_launch_takes_the_host_as_long_as_the_quickest_of_late),
+                STORY(what_nothing_measured_took_what_the_next_one_picked_does),
+                STORY(who_was_not_picked_tells_of_itself_alone),
+                STORY(where_nobody_will_be_picked_it_took_the_average),
+                STORY(what_others_may_have_lengthened_tells_of_itself_alone),
+                STORY(a_stream_that_works_on_is_measured_from_its_last_marker),
                 STORY(without_events_a_launch_took_until_it_was_seen_to_be_over),
                 STORY(without_events_who_comes_back_late_pays_twice_the_average_at_most),
                 STORY(without_events_what_was_waited_at_the_gate_is_not_billed),
