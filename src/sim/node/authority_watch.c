@@ -6,14 +6,16 @@
  * sleeps where the authority knows of no sleep, and it is the same sleep for a while (a short one
  * is a lock, or a page fault) or one nap after the other; when it is stopped; and when it has
  * computed for half a second of its own processor's time, so that a program may spin until its
- * kernel writes a word. Who is runnable and does not get the processor is not absent: a busy
- * machine changes nothing.
+ * kernel writes a word. Who is runnable and does not get the processor is not absent, and neither,
+ * for a second, is who may be waiting for such a one: a busy machine changes nothing.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/machine_clock.h"
@@ -25,6 +27,8 @@
 #define BLOCKED_NS UINT64_C(30000000)
 /* Never seen but asleep for so long: it naps. */
 #define NAPPING_NS UINT64_C(200000000)
+/* Either, while somebody is about to do something who may be what it sleeps for. */
+#define HELD_UP_NS UINT64_C(1000000000)
 /* A thread that cannot be looked at (another PID namespace) runs for so long. */
 #define UNSEEN_NS UINT64_C(1000000000)
 /* So much processor time without a call, in parts of a second. */
@@ -68,6 +72,60 @@ static uint64_t switches_of(const struct party *party)
         return at ? strtoull(at + sizeof(name) - 1, NULL, 10) : 0;
 }
 
+/* Parties that wait do nothing before their turn; what they run for is to look. */
+static bool is_waiting(const struct authority_state *state, int32_t pid, int32_t tid)
+{
+        if (pid == getpid() && tid == (int32_t)syscall(SYS_gettid))
+                return true;
+        for (uint32_t i = 0; i < state->high; i++) {
+                const struct party *party = &state->party[i];
+
+                if (party->pid == pid && party->tid == tid &&
+                    (party->state == PARTY_WAITING || party->state == PARTY_READY) &&
+                    party_is_in_sight(party))
+                        return true;
+        }
+        return false;
+}
+
+/* Whether a thread of the process has work to do: is runnable, or at the disk. */
+static bool is_process_busy(const struct authority_state *state, int32_t pid)
+{
+        char path[64];
+        const struct dirent *entry;
+        struct proc_stat thread;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", pid);
+        scoped_dir DIR *tasks = opendir(path);
+        while (tasks && (entry = readdir(tasks))) {
+                int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+
+                if (tid == 0 || is_waiting(state, pid, tid))
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+                if (proc_stat_read(path, &thread) && strchr("RD", thread.state))
+                        return true;
+        }
+        return false;
+}
+
+/* Any of the processes that take part: the lock, or the answer, may be another's. */
+static bool is_anyone_busy(const struct authority_state *state)
+{
+        int32_t last = 0;
+
+        for (uint32_t i = 0; i < state->high; i++) {
+                const struct party *party = &state->party[i];
+
+                if (party->state == PARTY_FREE || party->pid == last || !party_is_in_sight(party))
+                        continue;
+                last = party->pid;
+                if (is_process_busy(state, party->pid))
+                        return true;
+        }
+        return false;
+}
+
 static bool is_asleep_elsewhere(struct party *party)
 {
         uint64_t switches = switches_of(party), now_ns = clock_machine_ns();
@@ -83,6 +141,12 @@ static bool is_asleep_elsewhere(struct party *party)
         return false;
 }
 
+/* Nobody is about to end its sleep, or it has had that long to. */
+static bool is_left_alone(const struct authority_state *state, const struct party *party)
+{
+        return clock_machine_ns() - party->seen_idle_ns >= HELD_UP_NS || !is_anyone_busy(state);
+}
+
 static bool is_out_of_sight_for_long(struct party *party)
 {
         uint64_t now_ns = clock_machine_ns();
@@ -92,7 +156,7 @@ static bool is_out_of_sight_for_long(struct party *party)
         return now_ns - party->seen_ns >= UNSEEN_NS;
 }
 
-static bool is_elsewhere(struct party *party)
+static bool is_elsewhere(const struct authority_state *state, struct party *party)
 {
         struct proc_stat thread;
         char path[64];
@@ -107,8 +171,10 @@ static bool is_elsewhere(struct party *party)
         if (thread.cpu_ticks + 1 - party->seen_ticks >=
             (uint64_t)sysconf(_SC_CLK_TCK) / COMPUTES_PER_SECOND)
                 return true;
-        if (strchr("STt", thread.state))
+        if (strchr("Tt", thread.state))
                 return is_asleep_elsewhere(party);
+        if (thread.state == 'S')
+                return is_asleep_elsewhere(party) && is_left_alone(state, party);
         party->seen_ns = 0;
         party->seen_idle_ns = 0;
         return false;
@@ -136,7 +202,7 @@ void authority_watch(struct draft *draft)
 
                 if (party->is_expected ? is_maker_gone(party) : !party_is_alive(draft, party)) {
                         party_drop(draft, party);
-                } else if (!party->is_expected && is_elsewhere(party)) {
+                } else if (!party->is_expected && is_elsewhere(state, party)) {
                         party->state = PARTY_ABSENT;
                         state->running = AUTHORITY_NOBODY;
                 }

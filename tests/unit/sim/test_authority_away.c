@@ -5,9 +5,12 @@
  */
 #include "authority_stage.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/machine_clock.h"
 
 /* Far beyond the host's patience with anything here. */
 #define LONG_NS (1000000 * SECOND_NS)
@@ -168,6 +171,7 @@ static void many_that_are_stopped_while_they_decide_leave_room(void **state)
 }
 
 static int channel[2];
+enum { PASSED_OVER = 3 };
 
 /* Waits for something that the authority knows nothing of, and that only comes when time goes on.
  */
@@ -202,20 +206,74 @@ static void one_that_blocks_elsewhere_is_passed_over(void **state)
         close(channel[1]);
 }
 
+static int releaser(unsigned who)
+{
+        authority_join(&stage->time, TIME_FOREGROUND, 2);
+        sleep_ns(10 * SECOND_NS);
+        store_release(&stage->flag, 1);
+        return 0;
+}
+
+/* At work until then: stage->flag, or so much of the machine's time. */
+static void *works(void *until_ns)
+{
+        while (load_acquire(&stage->flag) == 0 && clock_machine_ns() < *(uint64_t *)until_ns)
+                ;
+        return write(channel[1], "x", 1) == 1 ? NULL : until_ns;
+}
+
+/* Waits for a thread of its own, of which the authority knows nothing. */
+static int waits_for_worker(unsigned work_ms)
+{
+        uint64_t until_ns = clock_machine_ns() + work_ms * MS_NS, began_ns;
+        pthread_t worker;
+        char byte;
+
+        authority_join(&stage->time, TIME_FOREGROUND, 2);
+        began_ns = authority_now(&stage->time);
+        pthread_create(&worker, NULL, works, &until_ns);
+        if (read(channel[0], &byte, 1) != 1)
+                return 1;
+        pthread_join(worker, NULL);
+        return authority_now(&stage->time) == began_ns ? 0 : PASSED_OVER;
+}
+
+/* As where the thread that holds a lock is kept from the processor by others. */
+static void one_that_waits_for_a_thread_at_work_is_waited_for(void **state)
+{
+        pid_t first, second;
+
+        assert_int_equal(pipe(channel), 0);
+        first = start(waits_for_worker, 120);
+        second = start(outlives, 1);
+        ends_well(first);
+        ends_well(second);
+        close(channel[0]);
+        close(channel[1]);
+}
+
+static void but_not_for_ever(void **state)
+{
+        pid_t first, second;
+        int status;
+
+        assert_int_equal(pipe(channel), 0);
+        first = start(waits_for_worker, 1000000);
+        second = start(releaser, 1);
+        ends_well(second);
+        assert_int_equal(waitpid(first, &status, 0), first);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), PASSED_OVER);
+        close(channel[0]);
+        close(channel[1]);
+}
+
 static int spinner(unsigned who)
 {
         authority_join(&stage->time, TIME_FOREGROUND, 2);
         while (load_acquire(&stage->flag) == 0)
                 ;
         sleep_ns(MS_NS);
-        return 0;
-}
-
-static int releaser(unsigned who)
-{
-        authority_join(&stage->time, TIME_FOREGROUND, 2);
-        sleep_ns(10 * SECOND_NS);
-        store_release(&stage->flag, 1);
         return 0;
 }
 
@@ -254,6 +312,8 @@ int main(void)
                 STORY(one_that_is_stopped_at_any_moment_holds_nobody_up),
                 STORY(many_that_are_stopped_while_they_decide_leave_room),
                 STORY(one_that_blocks_elsewhere_is_passed_over),
+                STORY(one_that_waits_for_a_thread_at_work_is_waited_for),
+                STORY(but_not_for_ever),
                 STORY(one_that_spins_is_passed_over),
                 STORY(one_that_is_stopped_is_passed_over),
         };
