@@ -252,6 +252,9 @@ static void who_wakes_up_late_goes_to_sleep_for_less(void **state)
         assert_in_range(pair.members->sched.coarse_ns, MS / 2 - 5000, MS / 2);
         /* Its holder wakes up late, too. */
         assert_int_equal(members_due_ns(pair.members, pair.now_ns, &is_busy), end_ns);
+        for (unsigned i = 0; i < 100; i++)
+                members_note_late(pair.members, 200000);
+        assert_in_range(members_late_ns(pair.members), 190000, 200000);
         members_note_late(pair.members, 50000);
         assert_int_equal(members_late_ns(pair.members), 0);
         assert_int_equal(pair.members->sched.coarse_ns, 0);
