@@ -64,10 +64,17 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
         return least_of(least_ns, SCHED_LEASE_MOST_NS);
 }
 
+/* Who sleeps until half of what it has in flight is done wakes up too late for the rest of it, if
+ * that takes longer; then the device stands still in its turn, and rt has nothing of that. */
+static int64_t target_beside_rt(const struct sched_member *member)
+{
+        return most_of(SCHED_TARGET_RT_NS, least_of(2 * member->wake_ns, SCHED_LEASE_RT_NS));
+}
+
 static int64_t target_of(const struct sched *sched, const struct sched_member *member)
 {
         if (member->terms.class < SCHED_CLASS_RT && turn_has_rt(sched, member->device))
-                return SCHED_TARGET_RT_NS;
+                return target_beside_rt(member);
         /* A cap is overrun by what is in flight. */
         if (member->mode == SCHED_MODE_FREE && member->terms.cap_ppm == SCHED_WHOLE_PPM)
                 return SCHED_TARGET_FREE_NS;

@@ -116,6 +116,16 @@ def test_a_guarantee_is_kept_beside_rt_that_never_pauses(sim, least, ns):
     assert seen.share("s0", 0.5, 5) + seen.share("s1", 0.5, 5) > 0.985
 
 
+@pytest.mark.parametrize(("least", "ns"), ((50, 20 * US), (40, 200 * US)))
+def test_a_guarantee_is_nearly_kept_where_threads_wake_up_late(sim, least, ns):
+    """By a fifth of a millisecond, the daemon's too: what is in flight beside rt outlasts that. What is still missed
+    is that turns begin late (24 of 50 % without either)."""
+    company = Company(sim, [{"priority": "rt"}, {"guarantee": least}], wake="200us")
+    company.load(0, kind="kernel", ns=ns, seconds=3).load(1, kind="kernel", ns=ns, seconds=3)
+    seen = company.observe(3)
+    assert least / 100 - 3.5 * POINT < seen.share("s1", 0.5, 3) < least / 100 + POINT, seen.share("s1", 0.5, 3)
+
+
 def test_batch_does_not_starve(sim):
     """Beside rt that never pauses it has its floor, in every second."""
     company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}])

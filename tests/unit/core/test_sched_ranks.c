@@ -94,6 +94,31 @@ static void while_rt_is_there_leases_and_flights_are_short(void **state)
                    "  open b until 3ms (170us in flight)\n");
 }
 
+/* What it has in flight is to outlast its own wake-ups, which are learned. */
+static void who_wakes_up_late_has_more_in_flight_beside_rt(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "add c rt\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "  then open b until 3ms (170us in flight)\n"
+                   "to 2850us\n"
+                   "began b 0us\n"
+                   "to 5ms\n"
+                   "  3ms: open b until 4ms (300us in flight)\n"
+                   "  4ms: close b\n"
+                   "  then open a until 5ms (170us in flight)\n"
+                   "  5ms: close a\n"
+                   "  then open b until 6ms (300us in flight)\n");
+}
+
 static void the_device_is_kept_for_rt_that_comes_back_soon(void **state)
 {
         play_sched("prompt a\n"
@@ -266,6 +291,7 @@ int main(void)
                 cmocka_unit_test(what_overlaps_is_used_by_who_had_that_much_left),
                 cmocka_unit_test(a_drain_that_was_told_too_short_is_used_by_both),
                 cmocka_unit_test(while_rt_is_there_leases_and_flights_are_short),
+                cmocka_unit_test(who_wakes_up_late_has_more_in_flight_beside_rt),
                 cmocka_unit_test(the_device_is_kept_for_rt_that_comes_back_soon),
                 cmocka_unit_test(batch_has_its_floor_and_rt_waits_for_that_turn),
                 cmocka_unit_test(classes_are_strict_below_the_floor),
