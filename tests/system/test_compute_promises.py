@@ -137,7 +137,7 @@ def test_what_is_no_share_is_refused_and_named(sim, build, value, door):
     ("compute", (-1, 101, 1e300, "fifty", "", [30], True)),
     ("guarantee", (-1, 101, 1e300, "fifty", "", True)),
     ("weight", (0, -1, 10001, 1.5, "100", True)),
-    ("priority", ("urgent", "RT", "", 1, True)),
+    ("priority", ("urgent", "", 1, True)),
 ))
 def test_what_is_no_term_of_a_session_is_refused_with_its_field(sim, field, values):
     daemon = Company(sim, [{}]).daemon
