@@ -22,10 +22,10 @@
 
 #include "common/clock.h"
 #include "interpose/gate.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/credits.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
-#include "shim/cuda/recorded.h"
 #include "shim/helper.h"
 
 /* One measured launch for so much unmeasured work, and for so many launches, 1 << that, at most. */
@@ -50,47 +50,6 @@
 #define QUIET_MOST_NS UINT64_C(60000000000)
 #define QUIET_DOUBLES 4u
 #define ESCAPE_DOUBLES 8u
-
-/* -- Asking the driver ------------------------------------------------------------------------ */
-
-/* All without leaving a trace in a capture that some thread is at: what would be refused then, or
- * end it, is asked with the thread relaxed. The program's own call sees the thread's own mode. */
-struct relaxed {
-        bool is_relaxed;
-        CUstreamCaptureMode mode; /* the thread's own */
-};
-
-static struct relaxed relax(void)
-{
-        struct relaxed was = { .mode = CU_STREAM_CAPTURE_MODE_RELAXED };
-
-        was.is_relaxed = real.cuThreadExchangeStreamCaptureMode(&was.mode) == CUDA_SUCCESS;
-        return was;
-}
-
-static void unrelax(struct relaxed was)
-{
-        if (was.is_relaxed)
-                real.cuThreadExchangeStreamCaptureMode(&was.mode);
-}
-
-static bool is_capturing(CUstream stream)
-{
-        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-        return real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-               status != CU_STREAM_CAPTURE_STATUS_NONE || stream_is_recorded(stream);
-}
-
-static CUcontext context_of(CUstream stream)
-{
-        CUcontext context = NULL;
-
-        if (stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD &&
-            real.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context)
-                return context;
-        return real.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : NULL;
-}
 
 /* -- The slow path ---------------------------------------------------------------------------- */
 
@@ -506,7 +465,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
 {
         struct admit_answer answer;
 
-        if (is_capturing(way->stream))
+        if (may_be_capturing(way->stream))
                 return;
         if (!scene_find(&scene, way))
                 return;
@@ -549,7 +508,7 @@ void passage_begin(struct passage *ret, const struct way *way)
                         credit_for_ever();
                 return;
         }
-        context = context_of(way->stream);
+        context = context_of_stream(way->stream);
         work = context ? work_of(place_of_stream(way->stream).row) : NULL;
         if (!work)
                 return;
