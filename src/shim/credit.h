@@ -36,7 +36,6 @@ struct credit {
         uint32_t granted;  /* `left` at first */
         uint32_t unspent;  /* was `left` when it stopped being good */
         uint64_t lane;     /* the front end's */
-        bool is_broken;    /* something else was put in a stream since */
 };
 
 /* In the thread's static block, at a fixed distance from its pointer. */
@@ -71,16 +70,6 @@ static inline void credit_stop(struct credit *credit)
         if (credit->left > 0 && !credit->is_any) {
                 credit->unspent = (uint32_t)credit->left;
                 credit->left = 0;
-        }
-}
-
-/* What stands between two launches is not theirs: the next one begins anew. When it is in another
- * stream than that of the thread's last launch, that costs a marker, no more. */
-static inline void credit_break(struct credit *credit)
-{
-        if (!credit->is_any) {
-                credit_stop(credit);
-                credit->is_broken = true;
         }
 }
 

@@ -8,6 +8,7 @@ import pytest
 from daemon import Daemon
 
 PERCENT = 10_000
+MS = 10**6
 
 
 @pytest.fixture
@@ -33,8 +34,52 @@ def test_what_runs_may_wait_for_what_is_to_come(stuck, scene, percent):
 
 
 def test_a_window_that_does_not_move_is_opened(stuck):
-    """80 ms of launches stand behind a word that is written after them; 20 may be in flight."""
-    assert stuck("host", 20) > 0
+    """40 launches of a kernel of which nothing is known stand behind a word that is written after them; two may be in
+    flight."""
+    assert stuck("fresh", 20) > 0
+
+
+@pytest.fixture
+def waits(sim, build):
+    """Alone in a daemon's session, in virtual time: what rounds of waiting took, and what was charged."""
+    def play(scene, rounds, launches, *how, **terms):
+        sim.configure(clock="virtual", memory="1GiB")
+        Daemon(sim).start().create("own", "512MiB", **terms)
+        result = sim.run([build.program("compute/waits"), scene, str(rounds), str(launches), *how],
+                         preload=True, ALIQUOT_SESSION="own")
+        assert result.rc == 0, result
+        return result.json
+    return play
+
+
+@pytest.mark.parametrize("how, most_ms", (((), 100), (("cold",), 500)), ids=("known", "unknown"))
+def test_what_stands_behind_a_wait_is_in_nobody_s_way(waits, how, most_ms):
+    """20 ms of launches behind a word, and as many before it is written, where 10 may be in flight: 40 ms of work a round."""
+    got = waits("inverse", 5, 200, *how)
+    assert got["longest_ns"] < most_ms * MS, got
+
+
+@pytest.mark.parametrize("scene", ("thread", "elsewhere", "beneath", "above"))
+def test_what_a_stream_waits_for_is_nobody_s_time(waits, scene):
+    """Whoever puts the wait there, wherever that thread launches next, and where only the default stream's order makes it
+    one: 100 ms a round, in which the device stands still."""
+    got = waits(scene, 5, 2, compute=50)
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.05, got
+
+
+def test_behind_a_wait_there_may_be_as_much_as_it_lasts(waits):
+    """40 ms of launches each 100 ms, behind an event that comes after 100 ms: no more than 20 may be in flight otherwise."""
+    got = waits("events", 10, 400, compute=50)
+    assert got["share"] > 0.35, got
+
+
+@pytest.mark.parametrize("percent", (20, 50))
+def test_no_wait_is_a_way_past_the_cap(waits, percent):
+    """20 ms of launches behind a word which the host writes when they are there, again and again: what was launched is paid
+    for, and no more."""
+    got = waits("hoard", 40, 200, compute=percent)
+    assert -0.02 < got["share"] - percent / 100 < 0.005, got
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.02, got
 
 
 def test_nothing_of_ours_goes_into_a_capture(stuck):

@@ -5,19 +5,14 @@
  * counted anyway.
  *
  * Copies to and from the host and between devices are not: they wait while the session is held,
- * and time in which a stream only copies is not counted, see copy_note().
+ * and time in which a stream only copies is not counted (pause.h).
  */
 #include "interpose/gate.h"
 #include "shim/cuda/copy_ends.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/launch.h"
+#include "shim/cuda/pause.h"
 #include "shim/cuda/real.h"
-
-static void copy_note(void)
-{
-        gate_pass();
-        credit_break(&credit_here);
-}
 
 /* -- Always ----------------------------------------------------------------------------------- */
 
@@ -50,30 +45,44 @@ static inline bool is_free(void)
         return credit_here.is_any && credit_spend(&credit_here, 0, 0);
 }
 
-static inline void copy_begin(struct passage *ret, const struct way *way, bool is_within,
-                              void (*outside)(void))
+/* Of one that is work of the processors, and of one that is not. */
+struct copying {
+        struct passage passage;
+        struct pause pause;
+};
+
+static inline void copying_begin(struct copying *ret, const struct way *way, bool is_within,
+                                 enum lane_break how)
 {
-        *ret = (struct passage){ 0 };
-        if (!is_within)
-                outside();
-        else if (!credit_spend(&credit_here, way->key, 0))
-                passage_begin(ret, way);
+        *ret = (struct copying){ 0 };
+        if (!is_within) {
+                gate_pass();
+                if (how != LANE_WHOLE)
+                        pause_begin(&ret->pause, way->stream, how);
+        } else if (!credit_spend(&credit_here, way->key, 0)) {
+                passage_begin(&ret->passage, way);
+        }
+}
+
+static inline CUresult copying_end(struct copying *copying, CUresult rc)
+{
+        return passage_end(&copying->passage, pause_end(&copying->pause, rc));
 }
 
 /* `way_expression` and `is_within` as in LAUNCH_HOOK(), but that the latter may ask the driver;
- * `outside` is called for a copy that is not. */
-#define COPY_OR(outside, symbol, way_expression, is_within, parameters, arguments) \
-        CUresult hook_##symbol parameters                                          \
-        {                                                                          \
-                struct way way = (way_expression);                                 \
-                struct passage passage;                                            \
-                                                                                   \
-                if (is_free())                                                     \
-                        return real.symbol arguments;                              \
-                copy_begin(&passage, &way, front_is_on() && (is_within), outside); \
-                return passage_end(&passage, real.symbol arguments);               \
+ * `outside` is what one that is not does to its stream. */
+#define COPY_OR(outside, symbol, way_expression, is_within, parameters, arguments)    \
+        CUresult hook_##symbol parameters                                             \
+        {                                                                             \
+                struct way way = (way_expression);                                    \
+                struct copying copying;                                               \
+                                                                                      \
+                if (is_free())                                                        \
+                        return real.symbol arguments;                                 \
+                copying_begin(&copying, &way, front_is_on() && (is_within), outside); \
+                return copying_end(&copying, real.symbol arguments);                  \
         }
-#define COPY(...) COPY_OR(copy_note, __VA_ARGS__)
+#define COPY(...) COPY_OR(LANE_BROKEN, __VA_ARGS__)
 
 #define UNIFIED(to, from) copy_is_within(copy_unified(to), copy_unified(from))
 
@@ -137,7 +146,7 @@ COPY_BOX_ASYNC(cuMemcpy3DAsync_v2, way_of(stream, NULL), CUDA_MEMCPY3D)
 COPY_BOX_ASYNC(cuMemcpy3DAsync_v2_ptsz, way_of_per_thread(stream, NULL), CUDA_MEMCPY3D)
 
 /* Of the host's memory, as they say. Who waits for such a copy finds the stream idle anyway. */
-#define COPY_WAITED(...) COPY_OR(gate_pass, __VA_ARGS__)
+#define COPY_WAITED(...) COPY_OR(LANE_WHOLE, __VA_ARGS__)
 
 #define INTO(end, from) copy_is_within(end, copy_on_host(from))
 #define OUT_OF(end, to) copy_is_within(copy_on_host(to), end)

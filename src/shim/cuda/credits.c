@@ -34,7 +34,6 @@ void credit_return(void)
                              clock_now_ns());
         credit->granted = credit->unspent = 0;
         credit->lane = 0;
-        credit->is_broken = false;
 }
 
 static void at_thread_end(void *unused)
@@ -120,7 +119,7 @@ void credit_grant(const struct passage *passage)
                 .left = (int32_t)pieces,
                 .granted = pieces,
                 .stream = passage->key,
-                .is_any_work = passage->is_blocked ? UINT64_MAX : 0,
+                .is_any_work = passage->is_any_work ? UINT64_MAX : 0,
                 .context = passage->context,
                 .gate = gate_of(admit->limits),
                 .gate_seen = passage->gate_seen,

@@ -98,7 +98,7 @@ bool lane_try_of(struct lane *lane, CUcontext context, CUstream stream)
         return false;
 }
 
-static struct lane *lane_look(uint64_t context, uint64_t key)
+static struct lane *look(uint64_t context, uint64_t key)
 {
         uint32_t high = load_acquire(&lanes.high);
 
@@ -197,20 +197,36 @@ static struct lane *lane_make(CUcontext context, CUstream stream, struct work *w
         store_relaxed(&lane->work, work);
         lane->timeline = timeline_of(context);
         store_relaxed(&lane->used_at_ns, clock_now_ns());
+        store_relaxed(&lane->broken, LANE_WAITS);
         store_relaxed(&lane->key, stream_key(stream));
         store_release(&lane->context, key_of(context));
         lane_drop(lane);
         return lane;
 }
 
+struct lane *lane_peek(CUcontext context, CUstream stream)
+{
+        return look(key_of(context), stream_key(stream));
+}
+
+void lanes_break(CUcontext context, enum lane_break how)
+{
+        uint32_t high = load_acquire(&lanes.high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                if (load_acquire(&lanes.lane[i].context) == key_of(context))
+                        lane_break(&lanes.lane[i], how);
+        }
+}
+
 struct lane *lane_find(CUcontext context, CUstream stream, struct work *work)
 {
-        struct lane *lane = lane_look(key_of(context), stream_key(stream));
+        struct lane *lane = lane_peek(context, stream);
 
         if (lane)
                 return lane;
         lock_take(&lanes.lock);
-        lane = lane_look(key_of(context), stream_key(stream));
+        lane = lane_peek(context, stream);
         if (!lane)
                 lane = lane_make(context, stream, work);
         lock_drop(&lanes.lock);

@@ -11,6 +11,12 @@
  * take on average. So a program that keeps its stream full is measured whole, by a marker now and
  * then; of one that waits for each short launch, some launches are measured, picked at random.
  *
+ * What is put in a stream between two launches and is no work of the device breaks the lane
+ * (pause.h): the next marker begins anew. If that may be a wait, and everything before that marker
+ * is done while it is still to come, the lane is *blocked*: what was launched behind it cannot
+ * begin, and is not in the way of what is launched elsewhere. Nobody knows what was put in a stream
+ * before its lane was made, so a lane begins broken.
+ *
  * A lane's markers belong to who holds the lane (lane_try()); nobody waits for a lane, because who
  * holds it may stand in the driver: a launch that finds it held goes unmarked. Everything here is
  * wiped in a forked child.
@@ -26,6 +32,8 @@
 #include "shim/estimate.h"
 
 #define LANE_MARKERS 32u
+/* Of a blocked lane, kept for the next pauses and what follows them. */
+#define LANE_SPARE 8u
 #define LANES 128u
 
 struct timeline;
@@ -33,6 +41,7 @@ struct timeline;
 struct marker {
         bool is_end;      /* measures from the marker before it */
         bool is_twin;     /* of the marker before it: tells what markers take */
+        bool is_behind;   /* a wait, perhaps: begins anew after one */
         uint32_t pieces;  /* launches in between */
         uint64_t paid_ns; /* for them */
         uint64_t what;    /* the one kernel or graph in between, to be learned; 0: launches */
@@ -44,6 +53,13 @@ struct marker {
         uint64_t unseen_ns; /* the stream may have been idle so long in between */
         uint64_t asked_ns;  /* host's time before it was recorded, ... */
         uint64_t placed_ns; /* ... and after */
+};
+
+/* What was put in a stream since its lane last began anew, beside launches. */
+enum lane_break {
+        LANE_WHOLE,
+        LANE_BROKEN, /* something that ends by itself */
+        LANE_WAITS   /* something that may wait for anybody */
 };
 
 struct lane {
@@ -64,13 +80,18 @@ struct lane {
         _Atomic uint32_t since;
         _Atomic uint64_t since_ns; /* paid for them */
 
+        _Atomic uint32_t broken; /* enum lane_break; any thread says so */
+
         /* Of the holder: */
         CUevent event[LANE_MARKERS];
         struct marker marker[LANE_MARKERS];
-        uint32_t first;         /* markers to come, oldest first */
-        _Atomic uint32_t count; /* others may look */
-        uint32_t gap_bits;      /* so many launches go to the next passage: 1 << that on average */
-        bool is_drawing;        /* the launch that is measured next is picked at random */
+        uint32_t first;                 /* markers to come, oldest first */
+        _Atomic uint32_t count;         /* others may look, also at the next three */
+        _Atomic uint64_t blocked_at_ns; /* it was seen to be, then; 0: it is not */
+        _Atomic uint64_t in_flight_ns;  /* its part of the work's */
+        struct motion motion;
+        uint32_t gap_bits; /* so many launches go to the next passage: 1 << that on average */
+        bool is_drawing;   /* the launch that is measured next is picked at random */
         uint32_t
                 unmeasured; /* launches that nothing measured: the next one picked tells of them, */
         uint64_t unmeasured_ns; /* for which so much was paid */
@@ -87,7 +108,10 @@ struct lane {
 /* The lane of a stream (default streams spelt out) in a context that is its own; NULL: too many. */
 struct lane *lane_find(CUcontext context, CUstream stream, struct work *work);
 
-/* The same, and waits for one for a second. */
+/* The one that there is; NULL: none. */
+struct lane *lane_peek(CUcontext context, CUstream stream);
+
+/* The same as lane_find(), and waits for one for a second. */
 struct lane *lane_await(CUcontext context, CUstream stream, struct work *work);
 
 bool lane_try(struct lane *lane);
@@ -107,11 +131,34 @@ static inline bool lane_is_pending(const struct lane *lane)
         return load_relaxed(&lane->count) > 0;
 }
 
-/* It was idle or measured before, and now something that was put in it in between holds it: a wait
- * for a word or an event, perhaps. */
-static inline bool lane_is_blocked(const struct lane *lane)
+/* What may be in the stream now (`how`) is no work: its lane, if it has one, begins anew. */
+static inline void lane_break(struct lane *lane, enum lane_break how)
 {
-        return lane->has_last && lane_is_pending(lane) && !lane->marker[lane->first].is_end;
+        uint32_t whole = LANE_WHOLE;
+
+        if (how == LANE_WAITS)
+                store_release(&lane->broken, LANE_WAITS);
+        else
+                cas_acq_rel(&lane->broken, &whole, (uint32_t)how);
+}
+
+/* The stream is idle: what was a wait is over. */
+static inline void lane_note_idle(struct lane *lane)
+{
+        uint32_t waits = LANE_WAITS;
+
+        cas_acq_rel(&lane->broken, &waits, LANE_BROKEN);
+}
+
+/* lane_break() of all lanes of the context. */
+void lanes_break(CUcontext context, enum lane_break how);
+
+/* For a marker that may as well be left out: what it would end is then told by a later one. */
+static inline bool lane_has_room(const struct lane *lane)
+{
+        uint32_t spare = load_relaxed(&lane->blocked_at_ns) ? LANE_SPARE : 0;
+
+        return load_relaxed(&lane->count) < LANE_MARKERS - spare;
 }
 
 /* When the oldest of them was placed; 0: there is none. */
@@ -120,6 +167,9 @@ uint64_t lane_oldest_ns(const struct lane *lane);
 /* Places a marker. `end`: its pieces, of which `paid_ns` was taken; NULL begins anew. Without an
  * event to be had nothing is placed: false. */
 bool lane_mark(struct lane *lane, const struct marker *end);
+
+/* Places one behind what was launched since the newest: it ends that. False: it could not. */
+bool lane_mark_since(struct lane *lane);
 
 /* From a marker in an idle stream to the launch after it, which took the host until now: for so
  * long the stream stayed idle, as far as that is believed (shim/stamp.h). */

@@ -64,6 +64,7 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
 
         *marker = end ? *end : (struct marker){ 0 };
         marker->is_end = end != NULL;
+        marker->is_behind = !end && swap_acq_rel(&lane->broken, LANE_WHOLE) == LANE_WAITS;
         marker->asked_ns = asked_ns;
         marker->placed_ns = clock_now_ns();
         if (end)
@@ -80,6 +81,8 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
         if (marker->what)
                 marker->age = cost_begin(marker->what);
         add_relaxed(&work->in_flight_ns, marker->paid_ns);
+        add_relaxed(&lane->in_flight_ns, marker->paid_ns);
+        lane_note_oldest(lane);
 }
 
 static bool mark(struct lane *lane, const struct marker *end)
@@ -126,4 +129,16 @@ bool lane_mark(struct lane *lane, const struct marker *end)
         if (is_placed && end && is_twin_due(lane))
                 mark_twin(lane);
         return is_placed;
+}
+
+bool lane_mark_since(struct lane *lane)
+{
+        struct marker end = { .pieces = swap_acq_rel(&lane->since, 0),
+                              .paid_ns = swap_acq_rel(&lane->since_ns, 0) };
+
+        if (!end.pieces || lane_mark(lane, &end))
+                return true;
+        add_relaxed(&lane->since, end.pieces);
+        add_relaxed(&lane->since_ns, end.paid_ns);
+        return false;
 }

@@ -12,6 +12,16 @@
 #define GRACE_NS UINT64_C(200000)
 #define TEND_NS UINT64_C(1000000)
 
+/* Unless somebody is at it. */
+static void reap_free(struct lane *lane)
+{
+        if (!lane_try(lane))
+                return;
+        if (load_acquire(&lane->context))
+                lane_reap(lane);
+        lane_drop(lane);
+}
+
 void lanes_reap(struct work *work)
 {
         uint32_t high = load_acquire(&lanes.high);
@@ -19,12 +29,8 @@ void lanes_reap(struct work *work)
         for (uint32_t i = 0; i < high; i++) {
                 struct lane *lane = &lanes.lane[i];
 
-                if (!load_acquire(&lane->context) || load_relaxed(&lane->work) != work ||
-                    !lane_try(lane))
-                        continue;
-                if (load_acquire(&lane->context))
-                        lane_reap(lane);
-                lane_drop(lane);
+                if (load_acquire(&lane->context) && load_relaxed(&lane->work) == work)
+                        reap_free(lane);
         }
 }
 
@@ -34,6 +40,25 @@ static bool should_be_done(const struct work *work)
         uint64_t until_ns = load_acquire(&work->busy_until_ns);
 
         return !until_ns || clock_now_ns() >= until_ns + GRACE_NS;
+}
+
+struct standing lanes_standing(struct work *work)
+{
+        uint32_t high = load_acquire(&lanes.high);
+        struct standing standing = { 0 };
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct lane *lane = &lanes.lane[i];
+
+                if (load_relaxed(&lane->work) != work || !load_relaxed(&lane->blocked_at_ns))
+                        continue;
+                reap_free(lane);
+                if (!load_relaxed(&lane->blocked_at_ns))
+                        continue;
+                standing.marked_ns += load_relaxed(&lane->in_flight_ns);
+                standing.since_ns += load_relaxed(&lane->since_ns);
+        }
+        return standing;
 }
 
 bool lanes_are_done(const struct work *work)

@@ -243,6 +243,14 @@ uint64_t lane_lead_ns(struct lane *lane)
         return took_ns;
 }
 
+void lane_note_oldest(struct lane *lane)
+{
+        bool is_blocked = lane_is_pending(lane) && lane->marker[lane->first].is_behind;
+
+        if (is_blocked != (load_relaxed(&lane->blocked_at_ns) != 0))
+                store_relaxed(&lane->blocked_at_ns, is_blocked ? clock_now_ns() : 0);
+}
+
 /* The oldest marker is waited for no more. */
 static void take_off(struct lane *lane)
 {
@@ -252,10 +260,13 @@ static void take_off(struct lane *lane)
         if (marker->what)
                 cost_end(marker->what, marker->age);
         add_relaxed(&work->in_flight_ns, -marker->paid_ns);
-        add_relaxed(&work->settled, 1);
+        add_relaxed(&lane->in_flight_ns, -marker->paid_ns);
+        add_relaxed(&work->motion.settled, 1);
+        add_relaxed(&lane->motion.settled, 1);
         lane->first = (lane->first + 1) % LANE_MARKERS;
         /* Only who holds the lane changes it. */
         store_relaxed(&lane->count, load_relaxed(&lane->count) - 1);
+        lane_note_oldest(lane);
 }
 
 /* From it and its twin. */
@@ -417,7 +428,7 @@ static void settle_untimed(struct lane *lane, uint64_t now_ns)
         took_ns = cover(work, (int64_t)lane->began_ns, (int64_t)(lane->began_ns + took_ns));
         lock_drop(&work->lock);
         admit_settle(&work->admit, paid_ns, took_ns, pieces, now_ns);
-        add_relaxed(&work->settled, 1);
+        add_relaxed(&work->motion.settled, 1);
 }
 
 void lane_look_untimed(struct lane *lane, bool is_idle)

@@ -15,6 +15,14 @@
  * (An average of those measured last would not do: while it is low the numbers are high.) In
  * programs that do not wait they are few at first, and more as the stream fills, so that the next
  * passage comes while a marker is still to come. Where several streams work at once few do.
+ *
+ * Where the lane is broken (pause.h) a marker before the launch begins anew, whatever is to come,
+ * and one after it measures it alone, so that work between waits teaches what it takes.
+ *
+ * What stands behind waits is not what is in flight for the others, nor are they for it. It has a
+ * window of its own, which grows while the wait lasts: so a program that fills a stream before it
+ * lets it go comes to that, what it puts there is no more than it might have had meanwhile, and it
+ * pays as it goes.
  */
 #include "shim/cuda/launch.h"
 
@@ -42,6 +50,8 @@
 #define MIXED_PIECES_NS UINT64_C(100000)
 /* Launches of unknown length in flight. */
 #define UNKNOWN_MARKERS 2u
+/* Behind a wait that lasts there may be so much, at most, as if it could run. */
+#define STANDING_MOST_NS UINT64_C(100000000)
 /* Nothing moved for so long, and for so many times what is in flight should take. */
 #define QUIET_NS UINT64_C(50000000)
 /* For one more launch of unknown length behind others of which nothing is known either. */
@@ -60,17 +70,19 @@ struct scene {
         struct work *work;
         struct expected expected;
         bool is_held, is_pending, is_busy;
-        bool is_broken;    /* a copy, or a wait, was put in between */
-        bool is_drawing;   /* how many are let through ahead is a random number */
-        uint64_t drawn;    /* as credit_drawn() has it */
-        bool is_mixed;     /* other lanes work, too, and it matters */
-        bool is_loose;     /* what is in flight is bounded, and it need not be exact */
-        bool is_leased;    /* the scheduler keeps the cap */
-        bool is_blocked;   /* nothing of the lane can even begin */
-        uint64_t began_ns; /* to wait; 0: has not */
-        uint64_t quiet_ns; /* since when nothing moved */
-        uint32_t settled;  /* then */
-        uint32_t escapes;  /* since something moved */
+        bool is_broken;           /* a copy, or a wait, was put in between */
+        bool is_drawing;          /* how many are let through ahead is a random number */
+        uint64_t drawn;           /* as credit_drawn() has it */
+        bool is_mixed;            /* other lanes work, too, and it matters */
+        bool is_loose;            /* what is in flight is bounded, and it need not be exact */
+        bool is_leased;           /* the scheduler keeps the cap */
+        bool is_blocked;          /* nothing of the lane can even begin */
+        bool is_escaping;         /* let through because nothing moves */
+        struct standing standing; /* in blocked lanes, this one among them */
+        uint64_t began_ns;        /* to wait; 0: has not */
+        uint64_t quiet_ns;        /* since when nothing moved */
+        uint32_t settled;         /* then */
+        uint32_t escapes;         /* since something moved */
 };
 
 /* A random number with the mean `mean`, at least 1. */
@@ -158,6 +170,37 @@ static uint32_t most_pieces(struct scene *scene, const struct way *way, uint64_t
         return pieces < most ? pieces : most;
 }
 
+/* Expected of what is in flight with this launch: either all that can run, or all that stands
+ * behind waits. */
+static uint64_t scene_marked_ns(const struct scene *scene)
+{
+        uint64_t all_ns = load_relaxed(&scene->work->in_flight_ns);
+        uint64_t standing_ns = scene->standing.marked_ns;
+
+        if (scene->is_blocked)
+                return standing_ns;
+        return all_ns > standing_ns ? all_ns - standing_ns : 0;
+}
+
+/* Also what was launched behind the last marker, if that may be running. What stands behind waits
+ * fills a window of its own: it is not in the way of what can run. */
+static uint64_t scene_in_flight_ns(const struct scene *scene)
+{
+        uint64_t marked_ns = scene_marked_ns(scene);
+
+        if (scene->is_blocked)
+                return marked_ns + scene->standing.since_ns;
+        return scene->is_pending || scene->is_busy
+                       ? marked_ns + load_relaxed(&scene->lane->since_ns)
+                       : marked_ns;
+}
+
+/* The same kernel is under way, and may be done soon: not if all there is stands behind waits. */
+static bool is_one_to_tell(const struct scene *scene)
+{
+        return scene->expected.is_pending && scene_marked_ns(scene);
+}
+
 /* The window is full, whatever the sums say: what is in flight takes longer than was thought. */
 static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t now_ns)
 {
@@ -165,13 +208,14 @@ static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t n
 
         /* Somebody else is at the lane: what may take anything does not go past him unseen. */
         if (!scene->is_held)
-                return scene->expected.is_unknown && load_relaxed(&scene->work->in_flight_ns);
+                return scene->expected.is_unknown && scene_marked_ns(scene);
         if (!scene->lane->timeline)
                 return scene->is_busy;
         if (scene->expected.is_unknown &&
-            (scene->expected.is_pending || lane_unknown(scene->lane) >= UNKNOWN_MARKERS))
+            (is_one_to_tell(scene) || lane_unknown(scene->lane) >= UNKNOWN_MARKERS))
                 return true;
-        return placed_ns && now_ns > placed_ns && now_ns - placed_ns > 2 * target_ns;
+        return !scene->is_blocked && placed_ns && now_ns > placed_ns &&
+               now_ns - placed_ns > 2 * target_ns;
 }
 
 /* False: there are too many; the lane that it had, if any, is still named. */
@@ -188,16 +232,18 @@ static void scene_look(struct scene *scene, const struct way *way)
 {
         struct lane *lane = scene->lane;
 
-        scene->is_pending = scene->is_busy = scene->is_blocked = false;
+        scene->is_pending = scene->is_busy = false;
         scene->is_held = lane_try_of(lane, scene->context, way->stream);
         if (scene->is_held) {
                 lane_reap(lane);
                 scene->is_pending = lane_is_pending(lane);
-                scene->is_blocked = lane_is_blocked(lane);
                 scene->is_busy = !scene->is_pending &&
                                  real.cuStreamQuery(way->stream) == CUDA_ERROR_NOT_READY;
                 lane_look_untimed(lane, !scene->is_busy);
         }
+        scene->is_broken = load_acquire(&lane->broken) != LANE_WHOLE;
+        scene->is_blocked = load_relaxed(&lane->blocked_at_ns) != 0;
+        scene->standing = lanes_standing(scene->work);
         scene->expected = lane_expect(lane, way->what, way->is_compound);
 }
 
@@ -217,7 +263,8 @@ static void note_lane(struct scene *scene, uint64_t now_ns)
 
 /* How long nothing may move before it looks stuck: much longer than it should take. Who was wrong
  * once, and twice, waits longer the next time. */
-static uint64_t quiet_limit_ns(const struct scene *scene, uint64_t in_flight_ns)
+static uint64_t quiet_limit_ns(const struct scene *scene, enum admit_reason reason,
+                               uint64_t in_flight_ns)
 {
         /* Another one is under way, whatever was thought of it when it was launched. */
         uint64_t should_ns =
@@ -228,47 +275,58 @@ static uint64_t quiet_limit_ns(const struct scene *scene, uint64_t in_flight_ns)
                             << (scene->escapes < QUIET_DOUBLES ? scene->escapes : QUIET_DOUBLES);
 
         if (scene->is_blocked)
-                return QUIET_NS;
+                return reason == ADMIT_WINDOW ? QUIET_NS : QUIET_UNKNOWN_NS;
         if (should_ns > QUIET_MOST_NS / QUIET_TIMES)
                 return QUIET_MOST_NS;
         return times > limit_ns ? times : limit_ns;
 }
 
 /* What runs may be waiting for what stands here. Not while the bank is to be waited for: that fills
- * by itself. */
+ * by itself. What stands behind a wait is not moved by what runs beside it. */
 static bool must_escape(struct scene *scene, const struct admit_answer *answer, uint64_t now_ns)
 {
-        struct work *work = scene->work;
-        uint64_t in_flight_ns = load_relaxed(&work->in_flight_ns);
-        uint32_t settled = load_relaxed(&work->settled);
+        struct motion *motion = scene->is_blocked ? &scene->lane->motion : &scene->work->motion;
+        uint64_t in_flight_ns = scene_marked_ns(scene);
+        uint32_t settled = load_relaxed(&motion->settled);
 
+        if (!in_flight_ns && answer->reason == ADMIT_WINDOW)
+                in_flight_ns = scene->standing.marked_ns;
         if (!scene->lane->timeline)
                 in_flight_ns += load_relaxed(&scene->lane->since_ns);
-        if (settled != load_relaxed(&work->settled_at_escape))
-                store_relaxed(&work->escapes, 0);
-        scene->escapes = load_relaxed(&work->escapes);
+        if (settled != load_relaxed(&motion->settled_at_escape))
+                store_relaxed(&motion->escapes, 0);
+        scene->escapes = load_relaxed(&motion->escapes);
         if (!in_flight_ns || settled != scene->settled || !scene->quiet_ns ||
             answer->reason == ADMIT_BANK) {
                 scene->settled = settled;
                 scene->quiet_ns = now_ns;
                 return false;
         }
-        if (answer->is_owing || now_ns - scene->quiet_ns <= quiet_limit_ns(scene, in_flight_ns))
+        if (answer->is_owing ||
+            now_ns - scene->quiet_ns <= quiet_limit_ns(scene, answer->reason, in_flight_ns))
                 return false;
-        store_relaxed(&work->settled_at_escape, settled);
-        store_relaxed(&work->escapes, scene->escapes + 1);
+        store_relaxed(&motion->settled_at_escape, settled);
+        store_relaxed(&motion->escapes, scene->escapes + 1);
         return true;
 }
 
 /* A stream whose work cannot even begin is filled faster each time, and any with work that is known
- * to be short. */
+ * to be short. Behind a wait as much of that as stands there already. */
 static uint32_t escape_pieces(const struct scene *scene, const struct way *way)
 {
         bool is_short = !scene->expected.is_unknown && !scene->expected.is_own;
+        uint64_t mean_ns = scene->expected.estimate.mean_ns;
+        uint32_t pieces = 1u << (scene->escapes < ESCAPE_DOUBLES ? scene->escapes : ESCAPE_DOUBLES);
+        uint64_t as_much;
 
         if (!(scene->is_blocked || is_short) || way->key == KEY_NEVER || !credit_may_be_granted())
                 return 1;
-        return 1u << (scene->escapes < ESCAPE_DOUBLES ? scene->escapes : ESCAPE_DOUBLES);
+        if (!scene->is_blocked || !is_short)
+                return pieces;
+        as_much = scene_in_flight_ns(scene) / (mean_ns ? mean_ns : 1);
+        if (as_much > ADMIT_PIECES)
+                return ADMIT_PIECES;
+        return as_much > pieces ? (uint32_t)as_much : pieces;
 }
 
 /* A marker would measure what was launched since the last one. If that was passed, no other lane's
@@ -289,15 +347,8 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
         struct lane *lane = scene->lane;
         uint64_t began_ns;
 
-        if (scene->is_held && can_end(scene) && load_relaxed(&lane->since)) {
-                struct marker end = { .pieces = swap_acq_rel(&lane->since, 0),
-                                      .paid_ns = swap_acq_rel(&lane->since_ns, 0) };
-
-                if (!lane_mark(lane, &end)) {
-                        add_relaxed(&lane->since, end.pieces);
-                        add_relaxed(&lane->since_ns, end.paid_ns);
-                }
-        }
+        if (scene->is_held && can_end(scene) && lane_has_room(lane))
+                lane_mark_since(lane);
         if (scene->is_held && !scene->is_pending && !scene->is_busy)
                 lane_leave_since(lane);
         if (scene->is_held)
@@ -312,20 +363,11 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
         lanes_reap(scene->work);
 }
 
-/* Also what was launched behind the last marker, if that may be running. */
-static uint64_t scene_in_flight_ns(const struct scene *scene)
-{
-        uint64_t marked_ns = load_relaxed(&scene->work->in_flight_ns);
-
-        return scene->is_pending || scene->is_busy
-                       ? marked_ns + load_relaxed(&scene->lane->since_ns)
-                       : marked_ns;
-}
-
 /* When the oldest of it began, at the earliest; 0: unknown. */
 static uint64_t scene_begun_ns(const struct scene *scene, uint64_t now_ns)
 {
-        uint64_t placed_ns = scene->is_held ? lane_oldest_ns(scene->lane) : 0;
+        bool has_begun = scene->is_held && !scene->is_blocked;
+        uint64_t placed_ns = has_begun ? lane_oldest_ns(scene->lane) : 0;
         int64_t passed_ns = load_relaxed(&scene->lane->last_ns);
 
         if (placed_ns && passed_ns > (int64_t)placed_ns && passed_ns <= (int64_t)now_ns)
@@ -355,12 +397,28 @@ static uint64_t scene_look_ns(const struct scene *scene, uint64_t now_ns)
         return left_ns ? left_ns : (now_ns - begun_ns - in_flight_ns) / 4;
 }
 
+/* Of it, what fills the window. Behind a wait there may be as much as that has lasted: so much more
+ * it is worth when it ends, and no more. Not where others wait for their turn, too. */
+static uint64_t scene_filled_ns(const struct scene *scene, uint64_t now_ns)
+{
+        uint64_t in_flight_ns = scene_in_flight_ns(scene);
+        uint64_t blocked_at_ns = load_relaxed(&scene->lane->blocked_at_ns);
+        uint64_t lasted_ns = now_ns > blocked_at_ns ? now_ns - blocked_at_ns : 0;
+
+        if (!scene->is_blocked || !blocked_at_ns || scene->is_leased)
+                return in_flight_ns;
+        if (lasted_ns > STANDING_MOST_NS)
+                lasted_ns = STANDING_MOST_NS;
+        return in_flight_ns > lasted_ns ? in_flight_ns - lasted_ns : 0;
+}
+
 /* What may be in flight takes what it usually does. */
 static bool is_known(const struct scene *scene)
 {
         const struct expected *expected = &scene->expected;
 
         return scene->is_held && !scene->is_mixed && !scene->is_blocked &&
+               !scene->standing.marked_ns &&
                (scene->lane->piece.samples || (expected->is_own && !expected->is_unknown)) &&
                !lane_unknown(scene->lane);
 }
@@ -383,7 +441,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                         .piece_ns = scene->expected.estimate.mean_ns,
                         .careful_ns = estimate_careful_ns(&scene->expected.estimate),
                         .pieces = most_pieces(scene, way, left_ns),
-                        .in_flight_ns = scene_in_flight_ns(scene),
+                        .in_flight_ns = scene_filled_ns(scene, now_ns),
                         .left_ns = left_ns,
                         .look_ns = scene_look_ns(scene, now_ns),
                         .is_sure = scene->is_pending && is_known(scene),
@@ -395,6 +453,7 @@ static struct admit_answer scene_pass(struct scene *scene, const struct way *way
                 if (answer.pieces)
                         break;
                 if (must_escape(scene, &answer, now_ns)) {
+                        scene->is_escaping = true;
                         ask.pieces = escape_pieces(scene, way);
                         admit_escape(&scene->work->admit, &ask, now_ns);
                         answer.pieces = ask.pieces;
@@ -420,30 +479,26 @@ static bool must_end(const struct passage *passage, const struct scene *scene)
 static void place_markers(struct passage *passage, const struct scene *scene)
 {
         struct lane *lane = scene->lane;
-        struct marker end = { 0 };
+        bool is_idle = !scene->is_busy && !scene->is_pending;
 
         if (can_end(scene)) {
-                end.pieces = swap_acq_rel(&lane->since, 0);
-                end.paid_ns = swap_acq_rel(&lane->since_ns, 0);
-                if (end.pieces && !lane_mark(lane, &end)) {
-                        add_relaxed(&lane->since, end.pieces);
-                        add_relaxed(&lane->since_ns, end.paid_ns);
-                        return;
-                }
-                passage->ends = must_end(passage, scene);
+                if (lane_has_room(lane) && lane_mark_since(lane))
+                        passage->ends = must_end(passage, scene);
                 return;
         }
         if (!lane->timeline) {
                 lane_begin_untimed(lane);
                 return;
         }
-        lane_leave_since(lane);
+        if (is_idle)
+                lane_note_idle(lane);
         if (!lane_mark(lane, NULL))
                 return;
-        passage->is_first = !scene->is_busy && !scene->is_pending;
-        passage->is_drawn = passage->is_first && lane->is_drawing && !scene->expected.is_own &&
+        lane_leave_since(lane);
+        passage->is_first = is_idle;
+        passage->is_drawn = is_idle && lane->is_drawing && !scene->expected.is_own &&
                             scene->drawn == (uintptr_t)lane;
-        passage->ends = passage->is_first || scene->is_broken || must_end(passage, scene);
+        passage->ends = is_idle || scene->is_broken || must_end(passage, scene);
 }
 
 static void note_granted(const struct scene *scene, uint64_t granted_ns)
@@ -478,7 +533,8 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
         passage->piece_ns = scene.expected.estimate.mean_ns;
         passage->what = scene.expected.is_own ? way->what : 0;
         passage->is_unknown = scene.expected.is_unknown;
-        passage->is_blocked = scene.is_blocked;
+        passage->is_any_work = scene.is_blocked && scene.is_escaping &&
+                               (scene.expected.is_unknown || scene.expected.is_own);
         passage->pieces = answer.pieces;
         passage->turn = answer.terms.turn;
         if (scene.is_held) {
@@ -490,8 +546,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
 
 void passage_begin(struct passage *ret, const struct way *way)
 {
-        struct scene scene = { .is_broken = credit_here.is_broken,
-                               .drawn = credit_drawn(&credit_here) };
+        struct scene scene = { .drawn = credit_drawn(&credit_here) };
         struct relaxed was;
         struct terms terms;
         struct work *work;

@@ -48,7 +48,7 @@ struct passage {
         uint64_t what; /* is measured on its own account; 0: as one of many */
         bool is_compound;
         bool is_unknown;
-        bool is_blocked; /* let into a stream in which nothing can begin: whatever it is */
+        bool is_any_work; /* let into a stream in which nothing can begin: whatever it is */
 };
 
 void passage_begin(struct passage *ret, const struct way *way);

@@ -17,13 +17,18 @@
 #include "shim/lock.h"
 #include "shim/spans.h"
 
+/* Does what is in flight get on? */
+struct motion {
+        _Atomic uint32_t settled;           /* markers passed: it does */
+        _Atomic uint32_t escapes;           /* while it did not, ... */
+        _Atomic uint32_t settled_at_escape; /* ... which was then */
+};
+
 struct work {
         struct admit admit;
         _Atomic uint32_t is_ready;     /* `admit` is filled in (release) */
         _Atomic uint64_t in_flight_ns; /* expected of what lies between markers that are to come */
-        _Atomic uint32_t settled;      /* markers passed: it moves */
-        _Atomic uint32_t escapes;      /* while it did not, ... */
-        _Atomic uint32_t settled_at_escape; /* ... which was then */
+        struct motion motion;
         /* When all that was let through should be done; 0: it is known to be. */
         _Atomic uint64_t busy_until_ns;
         _Atomic uint64_t lanes_used;  /* the last lane (low half), when the one before was used */
@@ -47,6 +52,15 @@ struct work *work_of(int row);
 
 /* Settles what has been passed in all lanes of the device that nobody holds. */
 void lanes_reap(struct work *work);
+
+/* What stands behind waits, in all lanes of the device together: expected of what lies between
+ * markers, a part of in_flight_ns, and of what came after the newest one. */
+struct standing {
+        uint64_t marked_ns, since_ns;
+};
+
+/* Settles in those lanes what has been passed. */
+struct standing lanes_standing(struct work *work);
 
 /* Nothing that was launched on the device is still to be measured; and what is in no measure, such
  * as the last launches of a stream without events, should be over. */

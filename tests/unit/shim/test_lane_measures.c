@@ -84,7 +84,7 @@ static void what_was_measured_once_is_known(void **state)
 static void what_is_under_way_is_waited_for_to_tell(void **state)
 {
         const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS, .what = WHAT };
-        uint32_t settled = load_relaxed(&stage.work->settled);
+        uint32_t settled = load_relaxed(&stage.work->motion.settled);
 
         stage_work(stage.lane, &end, KERNEL_NS);
         assert_true(lane_expect(stage.lane, WHAT, false).is_pending);
@@ -93,7 +93,53 @@ static void what_is_under_way_is_waited_for_to_tell(void **state)
         reap(stage.lane);
         assert_false(lane_expect(stage.lane, WHAT, false).is_pending);
         assert_int_equal(load_relaxed(&stage.work->in_flight_ns), 0);
-        assert_int_equal(load_relaxed(&stage.work->settled), settled + 2); /* both markers */
+        assert_int_equal(load_relaxed(&stage.work->motion.settled), settled + 2); /* both markers */
+}
+
+/* -- What stands behind a wait ---------------------------------------------------------------- */
+
+static const struct marker piece = { .pieces = 1, .paid_ns = KERNEL_NS };
+
+/* The first piece runs, the second stands behind the wait. */
+static void what_stands_behind_a_wait_is_told_from_what_can_run(void **state)
+{
+        uint64_t begin_ns;
+
+        measure(0, KERNEL_NS);
+        begin_ns = stage.now_ns;
+        stage_work(stage.lane, &piece, KERNEL_NS);
+        lane_break(stage.lane, LANE_WAITS);
+        lane_break(stage.lane, LANE_BROKEN); /* and something else */
+        stage.free_ns = begin_ns + 10 * MS;
+        stage_work(stage.lane, &piece, 11 * MS);
+        assert_int_equal(load_relaxed(&stage.work->in_flight_ns), 2 * KERNEL_NS);
+        assert_int_equal(lanes_standing(stage.work).marked_ns, 0);
+        stage.now_ns = begin_ns + MS;
+        reap(stage.lane);
+        add_relaxed(&stage.lane->since_ns, 1);
+        assert_int_equal(lanes_standing(stage.work).marked_ns, KERNEL_NS);
+        assert_int_equal(lanes_standing(stage.work).since_ns, 1);
+        stage.now_ns = begin_ns + 10 * MS + US;
+        assert_int_equal(lanes_standing(stage.work).marked_ns, 0);
+        assert_int_equal(load_relaxed(&stage.work->in_flight_ns), KERNEL_NS);
+}
+
+static void what_ends_by_itself_holds_nothing_back(void **state)
+{
+        measure(0, KERNEL_NS);
+        lane_break(stage.lane, LANE_BROKEN);
+        stage.free_ns = stage.now_ns + 10 * MS;
+        stage_work(stage.lane, &piece, 11 * MS);
+        assert_int_equal(lanes_standing(stage.work).marked_ns, 0);
+        assert_int_equal(load_relaxed(&stage.lane->broken), LANE_WHOLE);
+}
+
+/* Nobody was told what was put in the stream before it had a lane. */
+static void a_new_lane_may_stand_behind_anything(void **state)
+{
+        stage.free_ns = stage.now_ns + 10 * MS;
+        stage_work(stage.lane, &piece, 11 * MS);
+        assert_int_equal(lanes_standing(stage.work).marked_ns, KERNEL_NS);
 }
 
 /* Two streams at once: each piece takes as long as before, and half of that is its own. */
@@ -368,6 +414,9 @@ int main(void)
                 STORY(of_what_nothing_is_known_a_little_is_expected_and_more_of_a_graph),
                 STORY(what_was_measured_once_is_known),
                 STORY(what_is_under_way_is_waited_for_to_tell),
+                STORY(what_stands_behind_a_wait_is_told_from_what_can_run),
+                STORY(what_ends_by_itself_holds_nothing_back),
+                STORY(a_new_lane_may_stand_behind_anything),
                 STORY(work_beside_other_work_is_expected_to_take_its_part),
                 STORY(what_is_long_over_is_forgotten),
                 STORY(a_driver_that_tells_late_is_not_learned_from),
