@@ -36,7 +36,8 @@ void admit_ring(const struct admit *admit);
 /* When to look again at what is in flight: in so long. */
 uint64_t admit_drain_look_ns(const struct admit_ask *ask);
 
-/* Until when the turn is ours; 0: it is another's, or is left to others, until *ret_until_ns. */
+/* Until when the turn is ours; 0: it is another's, or is left to others, until *ret_until_ns. Who
+ * loses every exchange for it goes on as if it were ours. */
 uint64_t admit_take_turn(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns,
                          uint64_t *ret_until_ns);
 

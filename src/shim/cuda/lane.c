@@ -162,7 +162,10 @@ static void lane_empty(struct lane *lane)
         store_relaxed(&lane->count, 0);
         lane->has_last = false;
         lane->doubts = 0;
+        store_relaxed(&lane->blocked_at_ns, 0);
+        store_relaxed(&lane->motion.escapes, 0);
         lane->gap_bits = 0;
+        lane->is_drawing = false;
         lane->longest_ns = 0;
         lane->retime_ns = 0;
         lock_take(&work->lock);

@@ -90,11 +90,10 @@ struct lane {
         _Atomic uint64_t blocked_at_ns; /* it was seen to be, then; 0: it is not */
         _Atomic uint64_t in_flight_ns;  /* its part of the work's */
         struct motion motion;
-        uint32_t gap_bits; /* so many launches go to the next passage: 1 << that on average */
-        bool is_drawing;   /* the launch that is measured next is picked at random */
-        uint32_t
-                unmeasured; /* launches that nothing measured: the next one picked tells of them, */
-        uint64_t unmeasured_ns; /* for which so much was paid */
+        uint32_t gap_bits;      /* so many launches go to the next passage: 1 << that on average */
+        bool is_drawing;        /* the launch that is measured next is picked at random */
+        uint32_t unmeasured;    /* launches of which the next one picked will tell, ... */
+        uint64_t unmeasured_ns; /* ... and what was paid for them */
         uint64_t longest_ns;    /* that one alone took, of late */
         uint32_t doubts;        /* intervals in a row that were not believed */
         uint64_t busy_ns;       /* host's time when it was last known to have a marker to come, */

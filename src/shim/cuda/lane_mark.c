@@ -56,6 +56,15 @@ static uint64_t since_last_ns(const struct lane *lane, uint64_t now_ns)
         return (int64_t)now_ns > last_ns ? now_ns - (uint64_t)last_ns : 0;
 }
 
+/* For so long the stream may have been idle, or waited, since the marker before. */
+static uint64_t unseen_before(const struct lane *lane, uint64_t now_ns)
+{
+        /* Another thread put something in between just now. */
+        if (load_acquire(&lane->broken) != LANE_WHOLE)
+                return UINT64_MAX;
+        return lane_is_pending(lane) ? unseen_ns(lane, now_ns) : since_last_ns(lane, now_ns);
+}
+
 /* It was recorded. */
 static void put_marker(struct lane *lane, const struct marker *end, uint64_t asked_ns)
 {
@@ -68,8 +77,7 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
         marker->asked_ns = asked_ns;
         marker->placed_ns = clock_now_ns();
         if (end)
-                marker->unseen_ns = lane_is_pending(lane) ? unseen_ns(lane, marker->placed_ns)
-                                                          : since_last_ns(lane, marker->placed_ns);
+                marker->unseen_ns = unseen_before(lane, marker->placed_ns);
         if (!end && !lane_is_pending(lane)) {
                 lock_take(&work->lock);
                 if (load_relaxed(&lane->last_ns) < work->latest_ns)

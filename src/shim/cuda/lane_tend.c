@@ -93,7 +93,8 @@ static bool has_markers(const struct work *work)
         return false;
 }
 
-/* The program launched nothing since: . */
+/* The program launched nothing since: what no marker will measure is told by the next launch that
+ * is picked, or charged at the average. */
 static void settle_tails(struct work *work)
 {
         uint32_t high = load_acquire(&lanes.high);

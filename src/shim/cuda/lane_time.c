@@ -218,7 +218,8 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
         if (marker->is_drawn && is_sure)
                 note_longest(lane, length_ns);
-        /* What others of the device's users may have lengthened tells nothing: the next one does.
+        /* What others may have lengthened tells nothing: the next one does. What cannot be believed
+           is the average here as anywhere, or unbelievable stamps would leave all to be paid late.
          */
         if (marker->is_drawn && !is_beside)
                 settle_unmeasured(lane, is_sure ? took_ns : marker->paid_ns);

@@ -4,7 +4,9 @@
  *
  *   a marker of the lane is still to come    the stream was never idle since: one more, before the
  *                                            launch, measures all launches in between
- *   else, and the stream is busy             the same: it was idle since the marker at most
+ *   else, and the stream is busy             the same, if the terms are to be kept exactly and no
+ *                                            other lane works: it was idle since the marker at
+ *                                            most; else a marker before the launch begins anew
  *   else, the stream is idle                 what is between goes unmeasured; a marker before and
  *                                            one after the launch measure it alone
  *

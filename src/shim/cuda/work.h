@@ -17,7 +17,8 @@
 #include "shim/lock.h"
 #include "shim/spans.h"
 
-/* Does what is in flight get on? */
+/* Does what is in flight get on? Whoever holds a lane counts what it settles; who waits at the gate
+ * reads that, and counts its escapes: two at once count one. */
 struct motion {
         _Atomic uint32_t settled;           /* markers passed: it does */
         _Atomic uint32_t escapes;           /* while it did not, ... */

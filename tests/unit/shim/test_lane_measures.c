@@ -321,6 +321,26 @@ static void a_stream_that_works_on_is_measured_from_its_last_marker(void **state
         billed_since(5 * MS, 10 * MS, SECOND, 15 * MS);
 }
 
+/* Another thread has just put something between the launches that a marker ends and the marker. */
+static void what_somebody_put_in_between_meanwhile_is_not_billed(void **state)
+{
+        const struct marker end = { .pieces = 4, .paid_ns = 4 * KERNEL_NS };
+        uint64_t billed_ns;
+
+        measure(0, KERNEL_NS);
+        billed_ns = stage_billed_ns();
+        assert_true(lane_try(stage.lane));
+        assert_true(lane_mark(stage.lane, NULL));
+        stage.free_ns = stage.now_ns + SECOND;
+        lane_break(stage.lane, LANE_WAITS);
+        assert_true(lane_mark(stage.lane, &end));
+        stage.now_ns = stage.free_ns + 10 * US;
+        lane_reap(stage.lane);
+        lane_drop(stage.lane);
+        expect_about(stage_billed_ns() - billed_ns, 4 * KERNEL_NS);
+        assert_int_equal(stage.lane->piece.samples, 1);
+}
+
 /* -- By the host's clock ---------------------------------------------------------------------- */
 
 /* So many launches in a stream without events, which is seen to work until then, and idle later. */
@@ -426,6 +446,7 @@ int main(void)
                 STORY(where_nobody_will_be_picked_it_took_the_average),
                 STORY(what_others_may_have_lengthened_tells_of_itself_alone),
                 STORY(a_stream_that_works_on_is_measured_from_its_last_marker),
+                STORY(what_somebody_put_in_between_meanwhile_is_not_billed),
                 STORY(without_events_a_launch_took_until_it_was_seen_to_be_over),
                 STORY(without_events_who_comes_back_late_pays_twice_the_average_at_most),
                 STORY(without_events_what_was_waited_at_the_gate_is_not_billed),

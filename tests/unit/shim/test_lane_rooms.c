@@ -110,6 +110,9 @@ static void who_gets_a_lane_finds_nothing_of_who_had_it(void **state)
         lane->has_last = true;
         lane->doubts = 3;
         lane->retime_ns = UINT64_MAX;
+        lane->is_drawing = true;
+        store_relaxed(&lane->motion.escapes, 5);
+        store_relaxed(&lane->blocked_at_ns, stage.now_ns);
         store_relaxed(&lane->since, 2);
         store_relaxed(&lane->since_ns, 2 * EXPECTED_NS);
         assert_ptr_equal(find(LANES), lane);
@@ -121,6 +124,9 @@ static void who_gets_a_lane_finds_nothing_of_who_had_it(void **state)
         assert_false(lane->has_last);
         assert_int_equal(lane->doubts, 0);
         assert_int_equal(lane->retime_ns, 0);
+        assert_false(lane->is_drawing);
+        assert_int_equal(load_relaxed(&lane->motion.escapes), 0);
+        assert_int_equal(load_relaxed(&lane->blocked_at_ns), 0);
         estimate_add(&lane->piece, 77);
         assert_ptr_not_equal(find(LANES + 1), lane);
         store_relaxed(&lane->used_at_ns, 0);
