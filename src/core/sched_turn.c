@@ -65,9 +65,12 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 }
 
 /* Who sleeps until half of what it has in flight is done wakes up too late for the rest of it, if
- * that takes longer; then the device stands still in its turn, and rt has nothing of that. */
+ * that takes longer; then the device stands still in its turn, and rt has nothing of that. How late
+ * is its own word, good for a lease beside rt at most, and for nothing where it is clamped. */
 static int64_t target_beside_rt(const struct sched_member *member)
 {
+        if (member->terms.is_clamped)
+                return SCHED_TARGET_RT_NS;
         return most_of(SCHED_TARGET_RT_NS, least_of(2 * member->wake_ns, SCHED_LEASE_RT_NS));
 }
 

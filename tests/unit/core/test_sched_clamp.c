@@ -92,12 +92,33 @@ static void what_a_clamped_member_says_ends_no_drain(void **state)
                    "  held 1500us, billed 0, bank 500us, waited 0, throttled 0, overran 1ms\n");
 }
 
+/* Nor is it let have more in flight beside rt for waking up late, which is its own word. */
+static void what_a_clamped_member_says_of_its_wake_ups_is_not_believed(void **state)
+{
+        play_sched("prompt a\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b clamped\n"
+                   "want a\n"
+                   "want b\n"
+                   "  open a until 2ms\n"
+                   "add c rt\n"
+                   "to 2ms\n"
+                   "  2ms: close a\n"
+                   "  then open b until 3ms (170us in flight)\n"
+                   "to 2850us\n"
+                   "began b 0us\n"
+                   "to 3ms\n"
+                   "  3ms: open b until 4ms (170us in flight)\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_is_clamped_is_never_free_and_pays_what_it_holds),
                 cmocka_unit_test(what_is_found_is_charged_to_bank_and_turn),
                 cmocka_unit_test(what_a_clamped_member_says_ends_no_drain),
+                cmocka_unit_test(what_a_clamped_member_says_of_its_wake_ups_is_not_believed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
