@@ -120,7 +120,9 @@ static void terms_set(const struct step *step, unsigned i)
         if (is_moved)
                 gang_unlink(step->sched, i);
         member->terms = *terms;
+        /* Room to save more came of the cap that it had. */
         member->bank_fine = least_of(member->bank_fine, most_fine);
+        member->long_fine = 0;
         if (terms->guarantee_ppm == 0)
                 member->owed_fine = least_of(member->owed_fine, 0);
         if (is_moved)

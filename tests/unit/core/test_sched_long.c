@@ -111,6 +111,32 @@ static void who_waits_for_a_long_kernel_loses_nothing_by_it(void **state)
                    "  held 25us, billed 0, bank 101ms, waited 201950us, throttled 0, overran 0\n");
 }
 
+/* Its bank is that of the new cap, and so is what it may still save: 1 ms while it waits. */
+static void a_lowered_cap_takes_what_was_saved_for_long_kernels(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt c\n"
+                   "add a cap=90 batch\n"
+                   "  free a at 90 % with 0\n"
+                   "add b\n"
+                   "add c\n"
+                   "want b\n"
+                   "  close a, open b until 2ms\n"
+                   "  then free b\n"
+                   "want a\n"
+                   "  open b until 2ms\n"
+                   "want c\n"
+                   "to 2ms\n"
+                   "  2ms: close b\n"
+                   "residual b 240ms\n"
+                   "prompt b\n"
+                   "skip 250ms\n"
+                   "change a cap=1\n"
+                   "skip 470ms\n"
+                   "show a\n"
+                   "  held 0, billed 0, bank 1ms, waited 469950us, throttled 0, overran 0\n");
+}
+
 /* -- What caps make of them ------------------------------------------------------------------- */
 
 #define MOST 3u
@@ -219,6 +245,7 @@ int main(void)
                 cmocka_unit_test(a_long_kernel_that_is_told_at_its_end_pays_what_it_took),
                 cmocka_unit_test(what_was_saved_while_it_waited_lasts_until_it_is_used),
                 cmocka_unit_test(who_waits_for_a_long_kernel_loses_nothing_by_it),
+                cmocka_unit_test(a_lowered_cap_takes_what_was_saved_for_long_kernels),
                 cmocka_unit_test(caps_are_delivered_whatever_kernels_take),
         };
 
