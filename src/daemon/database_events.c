@@ -146,16 +146,17 @@ int database_event_range(struct database *database, int64_t *ret_oldest, int64_t
 int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_rows,
                   struct error *err)
 {
-        sqlite3_stmt *trim = database_statement(database, DATABASE_TRIM);
-        int rc;
+        int rc = database_begin(database, err);
+        sqlite3_stmt *trim;
 
+        if (rc < 0)
+                return rc;
+        trim = database_statement(database, DATABASE_TRIM);
         sqlite3_bind_int64(trim, 1, DATABASE_TRIM_ROWS);
         sqlite3_bind_int64(trim, 2, before_ns > INT64_MAX ? INT64_MAX : (int64_t)before_ns);
         /* An offset beyond all rows is any number of them. */
         sqlite3_bind_int64(trim, 3,
                            keep_rows && keep_rows < INT64_MAX ? (int64_t)keep_rows : INT64_MAX);
-        rc = database_begin(database, err);
-        if (rc == 0)
-                rc = database_end(database, NULL, database_run(database, trim, err), err);
+        rc = database_end(database, NULL, database_run(database, trim, err), err);
         return rc < 0 ? rc : sqlite3_changes(database->handle);
 }

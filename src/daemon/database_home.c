@@ -40,14 +40,14 @@ static int read_home(struct database *database, struct home *home)
 
 static int write_home(struct database *database, const char *dir, struct error *err)
 {
-        sqlite3_stmt *put = database_statement(database, DATABASE_PUT_HOME);
-        int rc;
+        int rc = database_begin(database, err);
+        sqlite3_stmt *put;
 
+        if (rc < 0)
+                return rc;
+        put = database_statement(database, DATABASE_PUT_HOME);
         sqlite3_bind_text(put, 1, dir, -1, SQLITE_STATIC);
-        rc = database_begin(database, err);
-        if (rc == 0)
-                rc = database_end(database, NULL, database_run(database, put, err), err);
-        return rc;
+        return database_end(database, NULL, database_run(database, put, err), err);
 }
 
 /* Also by two ways to it, such as /run and /var/run. */

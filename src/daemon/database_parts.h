@@ -53,7 +53,8 @@ int database_fail(sqlite3 *handle, const char *path, int result, struct error *e
 /* For a row that no aliquotd writes. */
 int database_bad_row(struct database *database, const char *what, struct error *err);
 
-/* Only where the files are in their places. */
+/* Only where the files are in their places. Statements are asked for after it, never before: where
+ * it writes the database anew, those of the old one are gone. */
 int database_begin(struct database *database, struct error *err);
 /* Commits when `rc` is 0, and tells the event (NULL: none) its number: it was the last to be put.
  * Else undoes and returns `rc`. */

@@ -100,6 +100,40 @@ static void test_it_goes_on_as_one_database_again_and_again(void **state)
         database_close(database);
 }
 
+/* Any call that changes something may be the one that finds it gone. */
+static void test_whoever_changes_something_first_writes_it_anew(void **state)
+{
+        struct database *database = open_good();
+        struct error err = { 0 };
+
+        for (unsigned i = 0; i < DEEDS; i++) {
+                struct database_event event = event_of("gpu-gone", "");
+                struct sessions_one session = session_of(i);
+                char home[64];
+
+                save(database, i);
+                run(deeds[i]);
+                if (database_trim(database, 1, 1, &err) != (i ? 3 : 0))
+                        fail_msg("trim, %s: %s", deeds[i], err.text);
+                run(deeds[i]);
+                snprintf(home, sizeof(home), "/nowhere/%u", i);
+                if (database_settle(database, home, &err) < 0)
+                        fail_msg("settle, %s: %s", deeds[i], err.text);
+                run(deeds[i]);
+                if (database_tell(database, &event, &err) < 0)
+                        fail_msg("tell, %s: %s", deeds[i], err.text);
+                run(deeds[i]);
+                if (database_forget(database, session.id, &event, &err) < 0)
+                        fail_msg("forget, %s: %s", deeds[i], err.text);
+                assert_string_equal(database_trouble(database), "");
+        }
+        held_by(database, held);
+        database_close(database);
+        database = open_good();
+        assert_string_equal(held_by(database, again), held);
+        database_close(database);
+}
+
 static void test_what_was_moved_away_is_whole_too(void **state)
 {
         struct database *database = open_good();
@@ -188,6 +222,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 story(test_what_was_promised_is_there_after_a_kill),
                 story(test_it_goes_on_as_one_database_again_and_again),
+                story(test_whoever_changes_something_first_writes_it_anew),
                 story(test_what_was_moved_away_is_whole_too),
                 story(test_a_strangers_file_in_its_place_is_left_alone_and_nothing_is_promised),
                 story(test_where_its_folder_is_gone_nothing_is_promised_until_it_is_there),
