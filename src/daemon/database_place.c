@@ -51,6 +51,11 @@ int database_note_place(struct database *database, struct error *err)
         return rc < 0 ? rc : look_at(database->wal, &database->wal_inode, err);
 }
 
+static bool is_same(const struct database_inode *a, const struct database_inode *b)
+{
+        return a->device == b->device && a->number == b->number;
+}
+
 static int find_place(const char *path, const struct database_inode *ours, enum place *ret,
                       struct error *err)
 {
@@ -62,8 +67,7 @@ static int find_place(const char *path, const struct database_inode *ours, enum 
         if (rc < 0)
                 *ret = PLACE_EMPTY;
         else
-                *ret = there.device == ours->device && there.number == ours->number ? PLACE_OURS
-                                                                                    : PLACE_TAKEN;
+                *ret = is_same(&there, ours) ? PLACE_OURS : PLACE_TAKEN;
         return 0;
 }
 
@@ -140,6 +144,23 @@ static int change_over(struct database *database, struct error *err)
         return 0;
 }
 
+/* Where it is in its place but cannot be opened it goes again: the next look, which knows the file
+ * that is open alone, would take it for a stranger's. */
+static int put_in_place(struct database *database, const char *name, struct error *err)
+{
+        struct database_inode copy = { 0 }, there = { 0 };
+        int rc = look_at(name, &copy, err);
+
+        if (rc < 0)
+                return rc;
+        rc = files_move(name, database->path, err);
+        if (rc == 0)
+                rc = change_over(database, err);
+        if (rc < 0 && look_at(database->path, &there, NULL) == 0 && is_same(&copy, &there))
+                files_drop(database->path, NULL);
+        return rc;
+}
+
 static int write_anew(struct database *database, enum place wal, struct error *err)
 {
         char name[DATABASE_PATH_BYTES];
@@ -156,9 +177,7 @@ static int write_anew(struct database *database, enum place wal, struct error *e
         if (rc == 0 && wal == PLACE_OURS && unlink(database->wal) < 0 && errno != ENOENT)
                 rc = fail(err, -errno, "%s: %m", database->wal);
         if (rc == 0)
-                rc = files_move(name, database->path, err);
-        if (rc == 0)
-                rc = change_over(database, err);
+                rc = put_in_place(database, name, err);
         if (rc < 0)
                 return wrap(err,
                             "%s was deleted or moved away under this daemon, and cannot be "

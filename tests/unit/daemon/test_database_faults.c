@@ -335,6 +335,53 @@ static void test_a_sync_that_fails_is_told(void **state)
         assert_true(failures > 0);
 }
 
+/* What was deleted and cannot be written anew, wherever that fails, is written anew when it can.
+ * Says how many changes the writing made, and whether it failed. */
+static unsigned rewrite_at(enum fault fault, unsigned at, const char *before, const char *after,
+                           bool *ret_failed)
+{
+        static char now[HELD_BYTES];
+        struct database *database;
+        unsigned changes;
+
+        prepare(&deeds[3], false);
+        database = open_good();
+        assert_int_equal(unlink(path), 0);
+        fault_arm(fault, at);
+        *ret_failed = database_look(database, NULL) < 0;
+        changes = fault_count();
+        fault_arm(FAULT_NONE, 0);
+        assert_string_equal(held_by(database, now), before);
+        if (save_new(database) < 0)
+                fail_msg("after fault %d at change %u: %s", fault, at, last_error.text);
+        assert_string_equal(held_by(database, now), after);
+        database_close(database);
+        look(now);
+        assert_string_equal(now, after);
+        return changes;
+}
+
+static void test_what_could_not_be_written_anew_is_so_later(void **state)
+{
+        static const enum fault faults[] = { FAULT_FULL, FAULT_SYNC };
+        static char before[HELD_BYTES], after[HELD_BYTES];
+        unsigned changes;
+        bool has_failed;
+
+        learn(&deeds[3], before, after);
+        changes = rewrite_at(FAULT_NONE, 0, before, after, &has_failed);
+        assert_false(has_failed);
+        for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+                unsigned failures = 0;
+
+                for (unsigned at = 1; at <= changes; at++) {
+                        rewrite_at(faults[i], at, before, after, &has_failed);
+                        failures += has_failed;
+                }
+                assert_true(failures > 0);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -344,6 +391,7 @@ int main(void)
                 story(test_a_full_disk_changes_nothing_and_later_all_works),
                 story(test_a_disk_that_is_full_from_the_start_is_told_and_harms_nothing),
                 story(test_a_sync_that_fails_is_told),
+                story(test_what_could_not_be_written_anew_is_so_later),
         };
 
         fault_install();
