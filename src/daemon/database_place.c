@@ -106,7 +106,7 @@ static int make_wal_anew(struct database *database, struct error *err)
         if (rc == 0)
                 rc = ask_for(database, "SELECT count(*) FROM sqlite_schema", err);
         if (rc == 0)
-                rc = database_note_place(database, err);
+                rc = look_at(database->wal, &database->wal_inode, err);
         if (rc == 0)
                 log_line(LOG_WARN, "%s was deleted under this daemon; nothing was lost",
                          database->wal);
