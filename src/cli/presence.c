@@ -28,14 +28,13 @@ static int try_socket(const struct store *store)
 }
 
 /* By the kernel's list: to try the lock could keep a daemon that starts just now from taking it. */
-static bool is_locked(const struct store *store)
+static bool is_locked(const char *path)
 {
         scoped_file FILE *locks = NULL;
-        char path[STORE_PATH_BYTES + 16], line[256];
+        char line[256];
         struct stat st;
 
-        if (text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) < 0 ||
-            lstat(path, &st) < 0)
+        if (lstat(path, &st) < 0)
                 return false;
         locks = fopen("/proc/locks", "re");
         while (locks && fgets(line, sizeof(line), locks)) {
@@ -51,6 +50,17 @@ static bool is_locked(const struct store *store)
         return false;
 }
 
+/* The file can be deleted, the folder not while it is served; by their order in the daemon the
+ * folder is held alone for an instant, too. */
+static bool is_held(const struct store *store)
+{
+        char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];
+
+        return is_locked(store->path) ||
+               (text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) == 0 &&
+                is_locked(path));
+}
+
 enum presence presence_look(const struct store *store)
 {
         int rc = try_socket(store);
@@ -59,5 +69,5 @@ enum presence presence_look(const struct store *store)
                 return PRESENCE_LISTENS;
         if (rc == -EACCES || rc == -EPERM)
                 return PRESENCE_BARRED;
-        return is_locked(store) ? PRESENCE_STARTS : PRESENCE_NONE;
+        return is_held(store) ? PRESENCE_STARTS : PRESENCE_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a daemon serves a runtime folder, told by the kernel: who listens on its socket, and
- * whether its lock is held.
+ * whether one of its locks, the file's or the folder's, is held.
  */
 #ifndef ALIQUOT_CLI_PRESENCE_H
 #define ALIQUOT_CLI_PRESENCE_H
@@ -14,7 +14,7 @@
 enum presence {
         PRESENCE_NONE,
         PRESENCE_LISTENS,
-        PRESENCE_STARTS, /* it holds the lock and does not listen yet, or any more */
+        PRESENCE_STARTS, /* it holds a lock and does not listen yet, or any more */
         PRESENCE_BARRED, /* the socket is there and not for us */
 };
 

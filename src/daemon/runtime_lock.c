@@ -36,22 +36,32 @@ static int lock(const char *folder, const char *path, int flags, struct error *e
         return fail(err, -EBUSY, "another aliquotd%s serves %s", by, folder);
 }
 
-int runtime_lock_take(const char *folder, struct error *err)
+static int take_file(const char *folder, struct error *err)
 {
         char path[STORE_PATH_BYTES + sizeof(LOCK_FILE)];
-        int file, rc = text_put(path, sizeof(path), err, "%s/" LOCK_FILE, folder);
+        int fd, rc = text_put(path, sizeof(path), err, "%s/" LOCK_FILE, folder);
 
         if (rc < 0)
                 return rc;
-        file = lock(folder, path, O_RDWR | O_CREAT | O_NOFOLLOW, err);
-        if (file < 0)
-                return file;
-        rc = lock(folder, folder, O_RDONLY | O_DIRECTORY, err);
-        if (rc < 0) {
-                close(file);
-                return rc;
+        fd = lock(folder, path, O_RDWR | O_CREAT | O_NOFOLLOW, err);
+        if (fd < 0)
+                return fd;
+        if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", getpid()) < 0) {
+                rc = fail(err, -errno, "%s: %m", path);
+                close(fd);
         }
-        if (ftruncate(file, 0) < 0 || dprintf(file, "%d\n", getpid()) < 0)
-                return fail(err, -errno, "%s: %m", path);
-        return 0;
+        return rc;
+}
+
+/* The folder first: who is refused has made no file. */
+int runtime_lock_take(const char *folder, struct error *err)
+{
+        int rc, fd = lock(folder, folder, O_RDONLY | O_DIRECTORY, err);
+
+        if (fd < 0)
+                return fd;
+        rc = take_file(folder, err);
+        if (rc < 0)
+                close(fd);
+        return rc;
 }

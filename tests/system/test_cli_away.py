@@ -3,6 +3,7 @@
 without it, its sessions are joined and read, and what is said is one line."""
 import fcntl
 import json
+import os
 import signal
 
 import pytest
@@ -96,6 +97,15 @@ def test_one_that_holds_the_folder_and_does_not_listen_is_away(cli):
         expect_away(result, "does not listen")
         assert "waiting for it, 5 s at most" in result.stderr, result
     assert cli("create", "s", "--memory", "64MiB").rc == 0
+
+
+def test_one_that_holds_the_folder_whose_lock_file_was_deleted_is_waited_for(cli):
+    folder = os.open(cli.sim.runtime, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    waiting = cli.start("create", "s", "--memory", "64MiB")
+    assert "waiting for it" in waiting.stderr.readline()
+    os.close(folder)
+    assert waiting.wait(HANG_SECONDS) == 0
 
 
 def test_a_socket_of_a_dead_daemon_is_nobody(cli, daemon):

@@ -120,10 +120,11 @@ def test_a_second_daemon_is_refused_also_where_the_lock_was_deleted(daemon, sim)
     """It would hold all sessions for nobody's, and remove their folders."""
     daemon.create("a")
     for state in (sim.folder / "other-state", daemon.state):
-        (sim.runtime / "daemon.lock").unlink()
+        (sim.runtime / "daemon.lock").unlink(missing_ok=True)
         words = [state if word == daemon.state else word for word in daemon.words()]
         second = sim.run(words, ALIQUOT_SIM=None)
         assert second.rc == 1 and f"another aliquotd (pid {daemon.process.pid}) serves" in second.stderr, second
+        assert not (sim.runtime / "daemon.lock").exists()  # one that nobody holds would tell of no daemon
     assert daemon.is_up() and daemon.names() == daemon.folders() == ["a"]
     assert daemon.kill().start().names() == ["a"]
 
