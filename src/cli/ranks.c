@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ranks.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,10 @@ bool ranks_list(const struct store *store, struct ranks *ret)
                                                   .patience_ms = PATIENCE_MS };
 
         *ret = (struct ranks){ 0 };
-        if (presence_look(store) != PRESENCE_LISTENS || client_list(store, &listener, NULL) < 0)
+        if (presence_look(store) != PRESENCE_LISTENS || client_list(store, &listener, NULL) < 0) {
+                ranks_free(ret); /* of the pages before the one that failed */
                 return false;
+        }
         if (ret->count)
                 qsort(ret->at, ret->count, sizeof(*ret->at), by_name);
         return true;

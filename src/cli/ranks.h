@@ -32,7 +32,8 @@ struct ranks {
 
 struct rank rank_of(const struct client_session *session);
 
-/* Of all sessions; false: no daemon tells, which is not waited for for long. */
+/* Of all sessions; false, and none: no daemon tells, which is not waited for for
+ * long. */
 bool ranks_list(const struct store *store, struct ranks *ret);
 
 /* Borrowed; NULL: none is known. */

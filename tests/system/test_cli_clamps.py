@@ -78,6 +78,15 @@ def test_ls_marks_it(made):
         assert "clamped" not in made("ls").stdout and [session["clamped"] for session in made("ls", "--json").json] == [False]
 
 
+def test_half_an_answer_is_none(made):
+    status, page = listed(OF_MEMORY)
+    with FakeDaemon(made.sim, [(status, {**page, "next": "s"}), (500, {})] * 2) as fake:
+        shown, session = made("ls"), made("ls", "--json").json[0]
+    assert [heard.path.partition("after=")[2] for heard in fake.heard] == ["", "s"] * 2, fake.heard
+    assert re.search(r"^s +0 +0 B +256 MiB$", shown.stdout, re.MULTILINE), shown
+    assert session["clamped"] is None and session["weight"] is None, session
+
+
 def test_ls_does_not_wait_for_that(made):
     with FakeDaemon(made.sim, [HANG]):
         result = made("ls")
