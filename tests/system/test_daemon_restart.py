@@ -287,7 +287,7 @@ def test_a_database_that_is_deleted_under_it_is_written_anew(daemon):
 def test_a_database_whose_folder_is_deleted_waits_for_it(daemon):
     """It may be meant: nothing is made again for which nobody asked."""
     daemon.create("a")
-    shutil.rmtree(daemon.state)
+    daemon.state.rename(daemon.state.with_name("gone"))  # at once: a look could fall between two deletions
     refused = daemon.post("/v1/sessions", {"name": "b", "memory": "1MiB"})
     assert refused.status == 503 and f"{daemon.state}: No such file or directory" in refused.json["detail"], refused
     assert daemon.get("/readyz").status == 503 and not daemon.state.exists() and daemon.folders() == ["a"]
