@@ -79,10 +79,13 @@ int main(int argc, char **argv)
         CUcontext context;
         CUmodule module;
         CUfunction kernel;
-        float elapsed_ms;
+        uint64_t kernel_us;
+        float seconds, elapsed_ms;
 
-        if (argc != 3) {
-                fprintf(stderr, "share SECONDS KERNEL_US\n");
+        seconds = argc == 3 ? strtof(argv[1], NULL) : 0;
+        kernel_us = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+        if (!(seconds > 0) || !kernel_us || argv[2][0] == '-') {
+                fprintf(stderr, "share SECONDS KERNEL_US, both above 0\n");
                 return 2;
         }
         library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -98,8 +101,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "share: this driver is not the simulator\n");
                 return 1;
         }
-        elapsed_ms =
-                spin_for(kernel, strtoull(argv[2], NULL, 10) * 1000, strtof(argv[1], NULL) * 1000);
+        elapsed_ms = spin_for(kernel, kernel_us * 1000, seconds * 1000);
         printf("%.1f %% of %.1f s\n", (double)busy(uuid) / 1e4 / elapsed_ms, elapsed_ms / 1000);
         return 0;
 }

@@ -102,6 +102,12 @@ def test_a_program_finds_what_it_had_as_the_page_says(sim, build, page):
     assert result.rc == 0 and abs(float(result.stdout.split()[0]) - 30) < 1, result
 
 
+@pytest.mark.parametrize("words", [[], [1], [0, 2000], [-1, 2000], ["nan", 2000], [1, 0], [1, -5], [1, "long"]], ids=str)
+def test_share_called_wrong_says_how(sim, build, words):
+    result = sim.run([build.folder / "examples/share", *words])
+    assert (result.rc, result.stdout, result.stderr) == (2, "", "share SECONDS KERNEL_US, both above 0\n"), result
+
+
 def test_programs_beside_a_daemon_as_the_page_says(sim, page, build):
     Daemon(sim)  # skips where none was built
     words, told = page.split("**Your own programs beside a daemon.**")[1].split("```\n")[1:4:2]
