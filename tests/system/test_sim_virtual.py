@@ -114,9 +114,10 @@ def test_programs_beside_a_daemon_as_the_page_says(sim, page, build):
     # Where there is no root, no other daemon, and no waiting by the clock.
     script = words.replace("clock=virtual", f"clock=virtual,state={sim.state}") \
         .replace("sleep 1", 'until [ -S "$ALIQUOT_RUNTIME_DIR/aliquotd.sock" ]; do sleep 0.1; done') \
+        .replace("2000 &", "2000 & online=$!") \
         .replace("aliquotd &", f"aliquotd --state-dir {sim.folder}/state & daemon=$!")
     folders = ":".join(str(build.folder / folder) for folder in ("examples", "src/cli", "src/daemon"))
-    result = sim.run(["bash", "-ec", f"{script}wait %2; kill $daemon; wait"], PATH=f"{folders}:{os.environ['PATH']}",
+    result = sim.run(["bash", "-ec", f"{script}wait $online; kill $daemon; wait"], PATH=f"{folders}:{os.environ['PATH']}",
                      LD_LIBRARY_PATH=None, ALIQUOT_REAL_LIBCUDA=None, ALIQUOT_REAL_LIBNVML=None)
     assert result.rc == 0, result
     seen, expected = ([float(line.split()[0]) for line in sorted(text.splitlines())] for text in (result.stdout, told))
