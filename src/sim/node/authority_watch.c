@@ -27,7 +27,8 @@
 #define BLOCKED_NS UINT64_C(30000000)
 /* Never seen but asleep for so long: it naps. */
 #define NAPPING_NS UINT64_C(200000000)
-/* Either, while somebody is about to do something who may be what it sleeps for. */
+/* Either, while somebody is about to do something who may be what it sleeps for. Who gets no
+ * processor for longer comes too late; test_authority_away.c knows this time. */
 #define HELD_UP_NS UINT64_C(1000000000)
 /* A thread that cannot be looked at (another PID namespace) runs for so long. */
 #define UNSEEN_NS UINT64_C(1000000000)
