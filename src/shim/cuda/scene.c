@@ -227,10 +227,12 @@ void scene_note_lane(struct scene *scene, uint64_t now_ns)
 static uint64_t quiet_limit_ns(const struct scene *scene, enum admit_reason reason,
                                uint64_t in_flight_ns)
 {
-        /* Another one is under way, whatever was thought of it when it was launched. */
+        /* Another one is under way, whatever was thought of it when it was launched; or it may be,
+         * where somebody else is at the lane. */
         uint64_t should_ns =
                 in_flight_ns + (scene->expected.is_pending ? scene->expected.estimate.mean_ns : 0);
-        bool is_behind = scene->expected.is_unknown && scene->is_pending;
+        bool may_be_pending = scene->is_pending || !scene->is_held;
+        bool is_behind = scene->expected.is_unknown && may_be_pending;
         uint64_t times = QUIET_TIMES * should_ns;
         uint64_t limit_ns = (is_behind ? QUIET_UNKNOWN_NS : QUIET_NS)
                             << (scene->escapes < QUIET_DOUBLES ? scene->escapes : QUIET_DOUBLES);
