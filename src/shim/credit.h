@@ -35,6 +35,7 @@ struct credit {
         uint64_t piece_ns; /* what was paid for each */
         uint32_t granted;  /* `left` at first */
         uint32_t unspent;  /* was `left` when it stopped being good */
+        int32_t at_wait;   /* what was left when the program last waited; -1: it has not since */
         uint64_t lane;     /* the front end's */
 };
 

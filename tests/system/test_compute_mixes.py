@@ -10,7 +10,7 @@ from alone import load_alone
 from company import Company
 
 PERCENT = 10_000  # of a cap in millionths
-US = 10**3
+US, MS = 10**3, 10**6
 POINT = 0.01  # of share
 PART = 0.02  # of what is billed, or delivered
 CAPS = (10, 30, 70)
@@ -57,6 +57,23 @@ def test_a_cap_holds_where_each_launch_is_waited_for(load, percent):
     """Few of them are measured, and stand for the others."""
     got = load("sync", percent, 8, ns=20 * US, mix="sync", of=50, mix_ns=800 * US)
     assert abs(got["share"] / (percent / 100) - 1) < SAMPLED, got
+
+
+@pytest.mark.parametrize("at", (0, 7, 19))
+@pytest.mark.parametrize("mix_ns", (100 * US, 900 * US, 5 * MS))
+def test_a_cap_holds_whichever_of_a_step_s_kernels_is_the_long_one(load, at, mix_ns):
+    """Twenty, then it waits for them; the last one is followed by no launch that could measure it."""
+    assert_at_the_cap(load("step", 30, 3, ns=20 * US, mix="step", mix_ns=mix_ns, of=20, at=at), 30)
+
+
+def test_a_cap_holds_where_a_program_asks_until_each_is_over(load):
+    got = load("poll", 30, 4, ns=20 * US, mix="poll", mix_ns=900 * US, of=20, at=0)
+    assert abs(got["share"] / 0.3 - 1) < SAMPLED, got
+
+
+@pytest.mark.parametrize("percent", CAPS)
+def test_a_cap_holds_where_steps_mix_short_and_long_at_random(load, percent):
+    assert_at_the_cap(load("step", percent, 5, ns=20 * US, mix="step", of=50, mix_ns=800 * US), percent)
 
 
 def test_a_cap_holds_under_a_lease(sim):

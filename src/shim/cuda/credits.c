@@ -15,21 +15,40 @@ static const _Atomic uint32_t no_turn;
 extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
 extern __attribute__((visibility("hidden"))) void *__dso_handle;
 
-void credit_return(void)
+static uint32_t unspent_of(const struct credit *credit)
 {
-        struct credit *credit = &credit_here;
-        struct lane *lane = (struct lane *)(uintptr_t)credit->lane;
-        uint32_t unspent = credit->left > 0 ? (uint32_t)credit->left : credit->unspent;
-        uint32_t spent = credit->granted - unspent;
-        bool is_counted = !credit->is_any && lane &&
-                          load_acquire(&lane->context) == credit->context && credit->granted;
+        return credit->left > 0 ? (uint32_t)credit->left : credit->unspent;
+}
 
-        credit->left = 0;
-        if (is_counted && spent) {
+static struct lane *lane_of(const struct credit *credit)
+{
+        struct lane *lane = (struct lane *)(uintptr_t)credit->lane;
+
+        return !credit->is_any && lane && load_acquire(&lane->context) == credit->context ? lane
+                                                                                          : NULL;
+}
+
+void credit_count(struct credit *credit)
+{
+        struct lane *lane = lane_of(credit);
+        uint32_t unspent = unspent_of(credit), spent = credit->granted - unspent;
+
+        if (lane && spent) {
                 add_relaxed(&lane->since, spent);
                 add_relaxed(&lane->since_ns, spent * credit->piece_ns);
         }
-        if (is_counted && unspent)
+        credit->granted = unspent;
+}
+
+void credit_return(void)
+{
+        struct credit *credit = &credit_here;
+        struct lane *lane = lane_of(credit);
+        uint32_t unspent = unspent_of(credit);
+
+        credit_count(credit);
+        credit->left = 0;
+        if (lane && unspent)
                 admit_refund(&load_relaxed(&lane->work)->admit, unspent * credit->piece_ns,
                              clock_now_ns());
         credit->granted = credit->unspent = 0;
@@ -118,6 +137,7 @@ void credit_grant(const struct passage *passage)
         credit_here = (struct credit){
                 .left = (int32_t)pieces,
                 .granted = pieces,
+                .at_wait = -1,
                 .stream = passage->key,
                 .is_any_work = passage->is_any_work ? UINT64_MAX : 0,
                 .context = passage->context,

@@ -18,6 +18,9 @@
 /* Counts what was spent, gives the rest back. */
 void credit_return(void);
 
+/* What was spent counts in its lane now; what was not stays good. */
+void credit_count(struct credit *credit);
+
 /* False: who could not give back what it leaves gets nothing ahead. */
 bool credit_may_be_granted(void);
 

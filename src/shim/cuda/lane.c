@@ -165,7 +165,9 @@ static void lane_empty(struct lane *lane)
         store_relaxed(&lane->blocked_at_ns, 0);
         store_relaxed(&lane->motion.escapes, 0);
         lane->gap_bits = 0;
-        lane->is_drawing = false;
+        lane->is_drawing = lane->has_bursts = lane->is_measuring = false;
+        lane->bursts = lane->bursts_to_skip = 0;
+        lane->burst_mean_ns = 0;
         lane->longest_ns = 0;
         lane->retime_ns = 0;
         lock_take(&work->lock);

@@ -35,6 +35,8 @@
 /* Of a blocked lane, kept for the next pauses and what follows them. */
 #define LANE_SPARE 8u
 #define LANES 128u
+/* Work went to several lanes so recently: they may overlap. */
+#define LANE_MIXED_NS UINT64_C(20000000)
 
 struct timeline;
 
@@ -49,6 +51,8 @@ struct marker {
         bool is_compound;
         bool is_unknown;    /* was, when it was launched */
         bool is_drawn;      /* the one launch in between was picked at random */
+        bool is_of_burst;   /* tells what launches take that are part of a burst (burst.h), ... */
+        bool is_last;       /* ... which ends here */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
         uint64_t unseen_ns; /* the stream may have been idle so long in between */
         uint64_t asked_ns;  /* host's time before it was recorded, ... */
@@ -95,9 +99,16 @@ struct lane {
         uint32_t unmeasured;    /* launches of which the next one picked will tell, ... */
         uint64_t unmeasured_ns; /* ... and what was paid for them */
         uint64_t longest_ns;    /* that one alone took, of late */
-        uint32_t doubts;        /* intervals in a row that were not believed */
-        uint64_t busy_ns;       /* host's time when it was last known to have a marker to come, */
-        uint64_t unpassed_ns;   /* and when the oldest of them was last seen not to be passed */
+        bool has_bursts;        /* the program waits for it by calls (burst.h) */
+        bool is_measuring;      /* the burst that is under way */
+        bool is_burst_sure;     /* what it took until now: */
+        uint64_t burst_ns;
+        uint32_t bursts;         /* that nothing measured; their launches are the unmeasured ones */
+        uint32_t bursts_to_skip; /* so many more, to the next one that is measured */
+        uint64_t burst_mean_ns;  /* of many */
+        uint32_t doubts;         /* intervals in a row that were not believed */
+        uint64_t busy_ns;        /* host's time when it was last known to have a marker to come, */
+        uint64_t unpassed_ns;    /* and when the oldest of them was last seen not to be passed */
         bool has_last, is_last_moved; /* (shim/stamp.h) */
         _Atomic int64_t last_ns; /* of the newest marker passed; while there are others, no later
                                     interval begins before it */
@@ -173,6 +184,15 @@ bool lane_mark_since(struct lane *lane);
 /* From a marker in an idle stream to the launch after it, which took the host until now: for so
  * long the stream stayed idle, as far as that is believed (shim/stamp.h). */
 uint64_t lane_lead_ns(struct lane *lane);
+
+/* A burst that is measured ends. */
+void lane_mark_last(struct lane *lane);
+
+/* One that is not measured ends: the next one that is will tell of it. */
+void lane_leave_burst(struct lane *lane);
+
+/* Those that were left are charged the average now. */
+void lane_settle_bursts(struct lane *lane);
 
 /* Launches that no marker measures, and will not: all of them are charged at the average. */
 void lane_settle_since(struct lane *lane);

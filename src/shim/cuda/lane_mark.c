@@ -73,6 +73,7 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
 
         *marker = end ? *end : (struct marker){ 0 };
         marker->is_end = end != NULL;
+        marker->is_of_burst = end && lane->is_measuring && !end->what && !end->is_compound;
         marker->is_behind = !end && swap_acq_rel(&lane->broken, LANE_WHOLE) == LANE_WAITS;
         marker->asked_ns = asked_ns;
         marker->placed_ns = clock_now_ns();
@@ -137,6 +138,18 @@ bool lane_mark(struct lane *lane, const struct marker *end)
         if (is_placed && end && is_twin_due(lane))
                 mark_twin(lane);
         return is_placed;
+}
+
+void lane_mark_last(struct lane *lane)
+{
+        bool is_known = lane_is_pending(lane) || lane->has_last;
+
+        if (!is_known || !lane_has_room(lane) || !lane_mark_since(lane))
+                return;
+        if (lane_is_pending(lane))
+                lane->marker[lane_newest(lane)].is_last = true;
+        else
+                lane_tell_of_bursts(lane);
 }
 
 bool lane_mark_since(struct lane *lane)

@@ -10,6 +10,7 @@
 #include "shim/cuda/lanes.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/timeline.h"
+#include "shim/sample.h"
 #include "shim/stamp.h"
 
 /* Of a launch, and of a compound one in launches, before any was measured. */
@@ -22,7 +23,9 @@
 /* One launch that was measured tells of so many others at most; and by such a part of it the
  * longest of late is forgotten with each. */
 #define UNMEASURED_MOST 1000u
-#define LONGEST_PARTS 512u
+#define LONGEST_PARTS 4096u
+/* The mean of so many bursts. */
+#define BURST_MEAN_PARTS 64
 /* Without events for so long, then they are tried again; so long an anchor may be to come. */
 #define RETIME_NS UINT64_C(1000000000)
 
@@ -98,17 +101,23 @@ static void take_since(struct lane *lane)
         lane->unmeasured_ns += swap_acq_rel(&lane->since_ns, 0);
 }
 
-/* Each of them took so long. */
-static void settle_unmeasured(struct lane *lane, uint64_t each_ns)
+/* All of them together. */
+static void charge_unmeasured(struct lane *lane, uint64_t took_ns)
 {
         uint32_t pieces = lane->unmeasured;
         uint64_t paid_ns = lane->unmeasured_ns;
 
-        lane->unmeasured = 0;
+        lane->unmeasured = lane->bursts = 0;
         lane->unmeasured_ns = 0;
         if (pieces)
-                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns, pieces * each_ns, pieces,
+                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns, took_ns, pieces,
                              clock_now_ns());
+}
+
+/* Each of them took so long. */
+static void settle_unmeasured(struct lane *lane, uint64_t each_ns)
+{
+        charge_unmeasured(lane, lane->unmeasured * each_ns);
 }
 
 void lane_settle_since(struct lane *lane)
@@ -117,8 +126,76 @@ void lane_settle_since(struct lane *lane)
         settle_unmeasured(lane, lane_expect(lane, 0, false).estimate.mean_ns);
 }
 
+/* Of the one launch, or burst, that was measured. */
+static void note_longest(struct lane *lane, uint64_t length_ns)
+{
+        lane->longest_ns -= lane->longest_ns / LONGEST_PARTS;
+        if (lane->longest_ns < length_ns)
+                lane->longest_ns = length_ns;
+}
+
+/* Of one so long more would have been measured, had anybody known: so it stands for no more. */
+static uint64_t alike_of(const struct lane *lane, uint64_t mean_ns)
+{
+        uint64_t most = sample_mean(mean_ns, lane->burst_ns);
+
+        return lane->burst_ns > 2 * lane->longest_ns && most < lane->bursts ? most : lane->bursts;
+}
+
+/* Under a lease the scheduler takes no more at once than there was time for: so it is told the mean
+ * of many, which follows later where a program changes. */
+static bool is_leased(const struct lane *lane)
+{
+        struct terms terms = admit_terms(&load_relaxed(&lane->work)->admit, clock_now_ns());
+
+        return terms.mode != PAGE_MODE_FREE;
+}
+
+void lane_tell_of_bursts(struct lane *lane)
+{
+        int64_t off_ns = (int64_t)(lane->burst_ns - lane->burst_mean_ns);
+        uint64_t mean_ns = lane->burst_mean_ns ? lane->burst_mean_ns : 1;
+        uint64_t alike = is_leased(lane) ? 0 : alike_of(lane, mean_ns);
+
+        if (!lane->is_burst_sure)
+                return;
+        charge_unmeasured(lane, alike * lane->burst_ns + (lane->bursts - alike) * mean_ns);
+        note_longest(lane, lane->burst_ns);
+        lane->burst_mean_ns += (uint64_t)(lane->burst_mean_ns ? off_ns / BURST_MEAN_PARTS : off_ns);
+}
+
+void lane_settle_bursts(struct lane *lane)
+{
+        if (lane->bursts)
+                charge_unmeasured(lane, lane->bursts * lane->burst_mean_ns);
+}
+
+/* Launches of a burst that is measured: what they took is part of it. */
+static void settle_of_burst(struct lane *lane)
+{
+        uint32_t pieces = swap_acq_rel(&lane->since, 0);
+        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+        uint64_t took_ns = pieces * lane_expect(lane, 0, false).estimate.mean_ns;
+
+        lane->burst_ns += took_ns;
+        if (pieces)
+                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns, took_ns, pieces,
+                             clock_now_ns());
+}
+
+void lane_leave_burst(struct lane *lane)
+{
+        take_since(lane);
+        lane->bursts++;
+}
+
 void lane_leave_since(struct lane *lane)
 {
+        if (lane->has_bursts && lane->timeline) {
+                if (lane->is_measuring)
+                        settle_of_burst(lane);
+                return;
+        }
         take_since(lane);
         if (!lane->timeline || !lane->is_drawing || lane->unmeasured > UNMEASURED_MOST)
                 lane_settle_since(lane);
@@ -187,14 +264,6 @@ static uint64_t cover(struct work *work, int64_t from_ns, int64_t to_ns)
         return took_ns;
 }
 
-/* Of the one launch that a marker measured. */
-static void note_longest(struct lane *lane, uint64_t length_ns)
-{
-        lane->longest_ns -= lane->longest_ns / LONGEST_PARTS;
-        if (lane->longest_ns < length_ns)
-                lane->longest_ns = length_ns;
-}
-
 static void measured(struct lane *lane, const struct marker *marker, const struct stamp *to)
 {
         struct work *work = load_relaxed(&lane->work);
@@ -216,6 +285,10 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         }
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
+        if (marker->is_of_burst) {
+                lane->burst_ns += took_ns;
+                lane->is_burst_sure = lane->is_burst_sure && !is_beside;
+        }
         if (marker->is_drawn && is_sure)
                 note_longest(lane, length_ns);
         /* What others may have lengthened tells nothing: the next one does. What cannot be believed
@@ -297,6 +370,8 @@ static void passed(struct lane *lane, const struct stamp *stamp)
         else if (marker->is_end)
                 admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
                              clock_now_ns());
+        if (marker->is_last)
+                lane_tell_of_bursts(lane);
         store_relaxed(&lane->last_ns, stamp->at_ns);
         lane->is_last_moved = stamp->is_moved;
         lane->has_last = true;

@@ -46,6 +46,10 @@ static inline uint32_t lane_newest(const struct lane *lane)
 /* The lane is held; a marker was added, or taken off. */
 void lane_note_oldest(struct lane *lane);
 
+/* The lane is held, and a burst that was measured is over: those before it that were not took as
+ * long, each. */
+void lane_tell_of_bursts(struct lane *lane);
+
 /* The lane is held: its markers are not waited for, and what was paid is what it took. */
 void lane_give_up(struct lane *lane);
 

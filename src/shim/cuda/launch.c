@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "interpose/gate.h"
 #include "shim/cuda/ask.h"
+#include "shim/cuda/burst.h"
 #include "shim/cuda/credits.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
@@ -39,7 +40,11 @@ static void place_markers(struct passage *passage, const struct scene *scene)
 {
         struct lane *lane = scene->lane;
         bool is_idle = !scene->is_busy && !scene->is_pending;
+        bool is_open = burst_is_open(&scene->was, lane);
 
+        if (lane->timeline && !burst_is_measured(lane, is_open) && !scene->is_broken &&
+            !must_end(passage, scene))
+                return;
         if (scene_can_end(scene)) {
                 if (lane_has_room(lane) && lane_mark_since(lane))
                         passage->ends = must_end(passage, scene);
@@ -55,8 +60,8 @@ static void place_markers(struct passage *passage, const struct scene *scene)
                 return;
         lane_leave_since(lane);
         passage->is_first = is_idle;
-        passage->is_drawn = is_idle && lane->is_drawing && !scene->expected.is_own &&
-                            scene->drawn == (uintptr_t)lane;
+        passage->is_drawn = is_idle && lane->is_drawing && !lane->has_bursts &&
+                            !scene->expected.is_own && scene->drawn == (uintptr_t)lane;
         passage->ends = is_idle || scene->is_broken || must_end(passage, scene);
 }
 
@@ -105,7 +110,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
 
 void passage_begin(struct passage *ret, const struct way *way)
 {
-        struct scene scene = { .drawn = credit_drawn(&credit_here) };
+        struct scene scene = { .drawn = credit_drawn(&credit_here), .was = credit_here };
         struct relaxed was;
         struct terms terms;
         struct work *work;
@@ -166,8 +171,7 @@ static void passage_count(const struct passage *passage)
                 add_relaxed(&lane->since_ns, passage->piece_ns);
         }
         unrelax(was);
-        if (passage->key != KEY_NEVER)
-                credit_grant(passage);
+        credit_grant(passage);
 }
 
 CUresult passage_end(struct passage *passage, CUresult rc)

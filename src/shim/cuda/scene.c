@@ -21,17 +21,10 @@
 #include "common/clock.h"
 #include "shim/cuda/credits.h"
 #include "shim/cuda/real.h"
+#include "shim/sample.h"
 
-/* One measured launch for so much unmeasured work, and for so many launches, 1 << that, at most. */
-#define SAMPLE_NS UINT64_C(1000000)
-#define SAMPLE_BITS 6u
-/* It stands for no more than so much, were it the longest of late; but for this at least. */
-#define SAMPLE_MOST_NS UINT64_C(2000000)
-#define SAMPLE_LEAST_NS UINT64_C(100000)
 /* A launch takes the host no longer, as a rule. */
 #define LAUNCH_NS UINT64_C(4000)
-/* Work went to several lanes so recently: they may overlap. */
-#define MIXED_NS UINT64_C(20000000)
 /* Then so much goes unmarked at a time. */
 #define MIXED_PIECES_NS UINT64_C(100000)
 /* Launches of unknown length in flight. */
@@ -47,29 +40,6 @@
 #define QUIET_DOUBLES 4u
 #define ESCAPE_DOUBLES 8u
 
-/* A random number with the mean `mean`, at least 1. */
-static uint32_t sample_gap(uint64_t mean)
-{
-        static _Atomic uint64_t last;
-        uint64_t x = add_relaxed(&last, UINT64_C(0x9e3779b97f4a7c15));
-
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        return mean < 2 ? 1 : 1 + (uint32_t)((x ^ x >> 31) % (2 * mean - 1));
-}
-
-/* Launches from one that is measured to the next, on average. Few where they are unlike, since one
- * that stands for others may be one of the longest. */
-static uint64_t gap_of(const struct lane *lane, uint64_t mean_ns)
-{
-        uint64_t gap = SAMPLE_NS / mean_ns, least = SAMPLE_LEAST_NS / mean_ns;
-        uint64_t most = lane->longest_ns ? SAMPLE_MOST_NS / lane->longest_ns : gap;
-
-        if (gap <= most)
-                return gap;
-        return most > least ? most : least;
-}
-
 /* A marker that is to be placed behind them measures them if the one before them is still to come
  * then: no more than can be launched by the time at which it is passed. Under a lease the scheduler
  * has the windows of others to keep, too, so few passages count for more. `left_ns` is in flight.
@@ -77,7 +47,7 @@ static uint64_t gap_of(const struct lane *lane, uint64_t mean_ns)
 static uint32_t pieces_measured(struct scene *scene, uint64_t mean_ns, uint64_t left_ns)
 {
         uint32_t bits = scene->is_leased ? SAMPLE_BITS : scene->lane->gap_bits;
-        uint64_t gap = gap_of(scene->lane, mean_ns), in_time = left_ns / LAUNCH_NS;
+        uint64_t gap = sample_mean(mean_ns, scene->lane->longest_ns), in_time = left_ns / LAUNCH_NS;
         /* The first of them is in flight then; it may be much shorter than the mean. */
         uint64_t first = mean_ns / (4 * LAUNCH_NS);
         uint64_t most = first > 1u << bits ? first : 1u << bits;
@@ -104,6 +74,9 @@ static uint32_t pieces_ahead(struct scene *scene, const struct way *way, uint64_
                 return (uint32_t)(MIXED_PIECES_NS / mean_ns) + 1;
         if (!scene->lane->timeline)
                 return ADMIT_PIECES;
+        if (scene->lane
+                    ->has_bursts) /* its markers do not wait for a passage; other processes may */
+                return (uint32_t)(SAMPLE_NS / mean_ns) + 1;
         return pieces_measured(scene, mean_ns, left_ns);
 }
 
@@ -219,7 +192,8 @@ void scene_note_lane(struct scene *scene, uint64_t now_ns)
                         store_relaxed(&work->mixed_at_ns, now_ns);
                 store_relaxed(&work->lanes_used, lane);
         }
-        scene->is_mixed = !scene->is_loose && now_ns - load_relaxed(&work->mixed_at_ns) < MIXED_NS;
+        scene->is_mixed =
+                !scene->is_loose && now_ns - load_relaxed(&work->mixed_at_ns) < LANE_MIXED_NS;
 }
 
 /* How long nothing may move before it looks stuck: much longer than it should take. Who was wrong
@@ -299,7 +273,8 @@ bool scene_can_end(const struct scene *scene)
         if (scene->is_broken || scene->is_pending)
                 return !scene->is_broken;
         return scene->is_busy && !scene->is_mixed && !scene->is_loose && lane->timeline &&
-               lane->has_last && load_relaxed(&lane->since);
+               (lane->is_measuring || !lane->has_bursts) && lane->has_last &&
+               load_relaxed(&lane->since);
 }
 
 /* Waits as it was told. */
@@ -312,6 +287,8 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
                 lane_mark_since(lane);
         if (scene->is_held && !scene->is_pending && !scene->is_busy)
                 lane_leave_since(lane);
+        if (scene->is_held && scene->is_leased)
+                lane_settle_bursts(lane);
         if (scene->is_held)
                 lane_drop(lane);
         scene->is_held = false;

@@ -28,6 +28,7 @@ struct scene {
         bool is_broken;           /* a copy, or a wait, was put in between */
         bool is_drawing;          /* how many are let through ahead is a random number */
         uint64_t drawn;           /* as credit_drawn() has it */
+        struct credit was;        /* the thread's, as the passage began */
         bool is_mixed;            /* other lanes work, too, and it matters */
         bool is_loose;            /* what is in flight is bounded, and it need not be exact */
         bool is_leased;           /* the scheduler keeps the cap */

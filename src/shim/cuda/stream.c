@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for the device: where pools shrink, and where graphs are known to be over.
+ * Waiting for the device: where pools shrink, where graphs are known to be over, and where what was
+ * launched until now ends (burst.h).
  *
  * The driver gives a pool's unused memory back when it has been waited for; that is read here, so
  * that other processes of the session find the room without waiting for this one's next allocation.
  * A program without pools and graph memory pays one or two loads.
  */
+#include "shim/cuda/burst.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/graph.h"
 #include "shim/cuda/hooks.h"
@@ -21,6 +23,7 @@ struct wait {
 
 static struct wait wait_begin(CUstream stream)
 {
+        burst_end();
         return (struct wait){ idle_begin(stream), stream, pool_frees() };
 }
 
@@ -46,6 +49,7 @@ CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 {
         struct wait wait = { 0 };
 
+        burst_end();
         return wait_end(&wait, real.cuCtxSynchronize_v2(context));
 }
 
@@ -67,5 +71,25 @@ CUresult hook_cuEventSynchronize(CUevent event)
 {
         struct wait wait = { 0 };
 
+        burst_end();
         return wait_end(&wait, real.cuEventSynchronize(event));
+}
+
+/* Who asks may be waiting, and this look be its last. */
+CUresult hook_cuEventQuery(CUevent event)
+{
+        burst_end();
+        return real.cuEventQuery(event);
+}
+
+CUresult hook_cuStreamQuery(CUstream stream)
+{
+        burst_end();
+        return real.cuStreamQuery(stream);
+}
+
+CUresult hook_cuStreamQuery_ptsz(CUstream stream)
+{
+        burst_end();
+        return real.cuStreamQuery_ptsz(stream);
 }

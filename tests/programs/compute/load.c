@@ -4,7 +4,7 @@
  *
  *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
  *           [from=MS] [samples=MS] [blocks=N] [slots=PATH] [lie=WHAT]
- *           [mix=KIND of=N [mix_ns=NS]]
+ *           [mix=KIND of=N [mix_ns=NS] [at=M]]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
  * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
@@ -18,7 +18,8 @@
  * share counts from `settle` ms after the start (100). With `samples`: what it had of the engine by
  * then, each so many ms, as pairs of ns, and when it launched first and last (`from_ns`, `to_ns`).
  *
- * With `mix` one launch of N, drawn at random but each time alike, is of that kind instead: a
+ * With `mix` one launch of N, drawn at random but each time alike, or with `at` the M-th of each N
+ * (from 0), is of that kind instead: a
  * kernel like the others that takes `mix_ns`, or one of copies.h.
  *
  * With `slots` it has those of a session mapped, and writes into them what WHAT says (lie.h) after
@@ -56,6 +57,8 @@ static struct {
         const char *slots, *lie;
         const char *mix;
         uint64_t of, mix_ns;
+        bool is_at;
+        unsigned long at;
 } asked = { .kind = "kernel", .ns = 200000, .seconds = 1, .settle_ms = 100, .blocks = 1 };
 
 static CUuuid uuid;
@@ -116,7 +119,8 @@ static bool is_mix_next(void)
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        return asked.mix && x % asked.of == 0;
+        return asked.mix &&
+               (asked.is_at ? working.launches % asked.of == asked.at : x % asked.of == 0);
 }
 
 static kinds_launch *find_kind(void)
@@ -292,6 +296,8 @@ static void read_argument(const char *argument)
                 asked.of = strtoull(value, NULL, 10);
         else if (strncmp(argument, "mix_ns=", 7) == 0)
                 asked.mix_ns = strtoull(value, NULL, 10);
+        else if (sscanf(argument, "at=%lu", &asked.at) == 1)
+                asked.is_at = true;
         else if (sscanf(argument, "then=%u@%lf", &asked.then_ppm, &asked.then_second) != 2)
                 exit(2);
 }

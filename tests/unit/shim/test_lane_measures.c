@@ -341,6 +341,107 @@ static void what_somebody_put_in_between_meanwhile_is_not_billed(void **state)
         assert_int_equal(stage.lane->piece.samples, 1);
 }
 
+/* -- Bursts (shim/cuda/burst.h) --------------------------------------------------------------- */
+
+/* The program waits for so many launches, which no marker measured. */
+static void wait_for_unmeasured(uint32_t pieces)
+{
+        assert_true(lane_try(stage.lane));
+        stage.lane->has_bursts = true;
+        stage.lane->is_measuring = false;
+        add_relaxed(&stage.lane->since, pieces);
+        add_relaxed(&stage.lane->since_ns, pieces * UNKNOWN_NS);
+        lane_leave_since(stage.lane);
+        lane_leave_burst(stage.lane);
+        lane_drop(stage.lane);
+}
+
+/* And for a short launch and a long one, all of which is measured. What was billed. */
+static uint64_t wait_for_measured(uint64_t first_ns, uint64_t last_ns)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS };
+        uint64_t billed_ns = stage_billed_ns();
+
+        stage.lane->has_bursts = stage.lane->is_measuring = stage.lane->is_burst_sure = true;
+        stage.lane->burst_ns = 0;
+        stage_work(stage.lane, &end, first_ns);
+        assert_true(lane_try(stage.lane));
+        add_relaxed(&stage.lane->since, 1);
+        stage.free_ns += last_ns;
+        lane_mark_last(stage.lane);
+        stage.lane->is_measuring = false;
+        stage.now_ns = stage.free_ns + 10 * US;
+        lane_reap(stage.lane);
+        lane_drop(stage.lane);
+        return stage_billed_ns() - billed_ns;
+}
+
+static void what_is_launched_last_before_a_wait_is_measured(void **state)
+{
+        expect_about(wait_for_measured(20 * US, 800 * US), 820 * US);
+        expect_about(stage.lane->longest_ns, 820 * US);
+}
+
+static void a_burst_that_is_measured_tells_of_those_that_were_not(void **state)
+{
+        wait_for_measured(20 * US, 800 * US);
+        wait_for_unmeasured(2);
+        wait_for_unmeasured(7); /* however many launches */
+        expect_about(wait_for_measured(20 * US, 480 * US), 3 * 500 * US);
+        expect_about(wait_for_measured(20 * US, 480 * US), 500 * US);
+}
+
+/* Its first is over before the program waits, and nothing came after it. */
+static void a_burst_of_one_that_is_over_tells_at_once(void **state)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS };
+        uint64_t billed_ns;
+
+        wait_for_measured(20 * US, 480 * US);
+        wait_for_unmeasured(1);
+        billed_ns = stage_billed_ns();
+        stage.lane->is_measuring = stage.lane->is_burst_sure = true;
+        stage.lane->burst_ns = 0;
+        stage_work(stage.lane, &end, KERNEL_NS);
+        stage.now_ns = stage.free_ns + 10 * US;
+        reap(stage.lane);
+        assert_true(lane_try(stage.lane));
+        lane_mark_last(stage.lane);
+        lane_drop(stage.lane);
+        expect_about(stage_billed_ns() - billed_ns, 2 * KERNEL_NS);
+}
+
+/* One of 20 ms after many of 20 us would be a debt of a second at once. */
+static void a_burst_longer_than_any_before_stands_for_few(void **state)
+{
+        for (unsigned i = 0; i < 20; i++)
+                wait_for_measured(10 * US, 10 * US);
+        for (unsigned i = 0; i < 50; i++)
+                wait_for_unmeasured(1);
+        /* For those of 100 us, as many as there would have been at the most. */
+        expect_about(wait_for_measured(10 * US, 20 * MS), 6 * (20 * MS + 10 * US) + 45 * 20 * US);
+        for (unsigned i = 0; i < 2; i++)
+                wait_for_unmeasured(1);
+        expect_about(wait_for_measured(10 * US, 20 * MS), 3 * (20 * MS + 10 * US));
+}
+
+/* Before a lease is left: the scheduler is not told later of what was used now. */
+static void bursts_that_cannot_wait_to_be_told_took_the_average(void **state)
+{
+        uint64_t billed_ns;
+
+        for (unsigned i = 0; i < 20; i++)
+                wait_for_measured(100 * US, 100 * US);
+        wait_for_unmeasured(3);
+        wait_for_unmeasured(3);
+        billed_ns = stage_billed_ns();
+        assert_true(lane_try(stage.lane));
+        lane_settle_bursts(stage.lane);
+        lane_drop(stage.lane);
+        expect_about(stage_billed_ns() - billed_ns, 2 * 200 * US);
+        expect_about(wait_for_measured(100 * US, 100 * US), 200 * US);
+}
+
 /* -- By the host's clock ---------------------------------------------------------------------- */
 
 /* So many launches in a stream without events, which is seen to work until then, and idle later. */
@@ -446,6 +547,11 @@ int main(void)
                 STORY(where_nobody_will_be_picked_it_took_the_average),
                 STORY(what_others_may_have_lengthened_tells_of_itself_alone),
                 STORY(a_stream_that_works_on_is_measured_from_its_last_marker),
+                STORY(what_is_launched_last_before_a_wait_is_measured),
+                STORY(a_burst_that_is_measured_tells_of_those_that_were_not),
+                STORY(a_burst_of_one_that_is_over_tells_at_once),
+                STORY(a_burst_longer_than_any_before_stands_for_few),
+                STORY(bursts_that_cannot_wait_to_be_told_took_the_average),
                 STORY(what_somebody_put_in_between_meanwhile_is_not_billed),
                 STORY(without_events_a_launch_took_until_it_was_seen_to_be_over),
                 STORY(without_events_who_comes_back_late_pays_twice_the_average_at_most),
