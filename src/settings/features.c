@@ -37,6 +37,12 @@ static enum verdict judge_presence(const char *value)
         return ASKS;
 }
 
+/* As its plugin sets it; anything else asks for nothing there. */
+static enum verdict judge_true(const char *value)
+{
+        return strcmp(value, "true") == 0 ? ASKS : ASKS_NOTHING;
+}
+
 struct feature {
         const char *name;
         const char *unless; /* a stronger variable that makes this one moot; NULL: none */
@@ -55,6 +61,7 @@ static const struct feature features[] = {
           OVERSUBSCRIBE, UNSET_IT },
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
           OVERSUBSCRIBE, UNSET_IT },
+        { "CUDA_OVERSUBSCRIBE", "ALIQUOT_OVERSUBSCRIBE", judge_true, "", OVERSUBSCRIBE, UNSET_IT },
 };
 
 #define FEATURE_COUNT (sizeof(features) / sizeof(features[0]))

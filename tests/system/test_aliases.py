@@ -117,6 +117,7 @@ def test_behind_the_command_they_mean_the_same(cli, build, variables, limit):
 REFUSED = [
     {"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"},
     {"XPUSHARE_ENABLE_SINGLE_OVERSUB": "1"},
+    {"CUDA_OVERSUBSCRIBE": "true"},
 ]
 
 
