@@ -153,7 +153,8 @@ static void test_xpushare(void **state)
         expect_named("not built", "XPUSHARE_ENABLE_SINGLE_OVERSUB=1");
         expect_asked("memory=card", "NVSHARE_ENABLE_SINGLE_OVERSUB=1", "ALIQUOT_OVERSUBSCRIBE=0");
         expect_named("not built", "CUDA_OVERSUBSCRIBE=true");
-        expect_asked("memory=4294967296", "CUDA_OVERSUBSCRIBE=false", "CUDA_DEVICE_MEMORY_LIMIT=4g");
+        expect_asked("memory=4294967296", "CUDA_OVERSUBSCRIBE=false",
+                     "CUDA_DEVICE_MEMORY_LIMIT=4g");
 }
 
 static void test_gpuslice(void **state)
