@@ -59,10 +59,16 @@ static inline bool credit_spend(struct credit *credit, uint64_t stream, uint64_t
         return true;
 }
 
+/* What was paid for and may still be spent, or could have been. */
+static inline uint32_t credit_unspent(const struct credit *credit)
+{
+        return credit->left > 0 ? (uint32_t)credit->left : credit->unspent;
+}
+
 /* The lane for which all that was granted is spent, and nothing else cut it short; 0: none. */
 static inline uint64_t credit_drawn(const struct credit *credit)
 {
-        return credit->left || credit->unspent ? 0 : credit->lane;
+        return credit_unspent(credit) ? 0 : credit->lane;
 }
 
 /* The thread is about to do something after which its streams may mean other ones. */

@@ -11,17 +11,14 @@
 
 bool burst_is_open(const struct credit *credit, const struct lane *lane)
 {
-        int32_t left = credit->left > 0 ? credit->left : (int32_t)credit->unspent;
-
-        return credit->lane == (uintptr_t)lane && left != credit->at_wait;
+        return credit->lane == (uintptr_t)lane &&
+               (int32_t)credit_unspent(credit) != credit->at_wait;
 }
 
 /* Then a thread's wait says nothing of the others. */
 static bool is_mixed(const struct lane *lane)
 {
-        uint64_t mixed_at_ns = load_relaxed(&load_relaxed(&lane->work)->mixed_at_ns);
-
-        return clock_now_ns() - mixed_at_ns < LANE_MIXED_NS;
+        return work_is_mixed(load_relaxed(&lane->work), clock_now_ns());
 }
 
 bool burst_is_measured(struct lane *lane, bool is_open)
@@ -53,8 +50,7 @@ static void close_measured(struct lane *lane)
         uint32_t samples = lane->piece.samples;
         uint64_t mean =
                 lane->burst_mean_ns ? sample_mean(lane->burst_mean_ns, lane->longest_ns) : 1;
-        uint64_t most =
-                1u << (samples < ESTIMATE_FULL && samples < SAMPLE_BITS ? samples : SAMPLE_BITS);
+        uint64_t most = 1u << (samples < SAMPLE_BITS ? samples : SAMPLE_BITS);
         struct relaxed was = relax();
 
         if (!may_be_capturing(lane->stream))
@@ -71,7 +67,7 @@ void burst_close(struct credit *credit)
         if (!burst_is_open(credit, lane))
                 return;
         credit_count(credit);
-        credit->at_wait = credit->left > 0 ? credit->left : (int32_t)credit->unspent;
+        credit->at_wait = (int32_t)credit_unspent(credit);
         if (load_acquire(&lane->context) != credit->context || !lane_try(lane))
                 return;
         if (load_acquire(&lane->context) == credit->context && lane->timeline && !is_mixed(lane)) {

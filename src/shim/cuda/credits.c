@@ -15,11 +15,6 @@ static const _Atomic uint32_t no_turn;
 extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
 extern __attribute__((visibility("hidden"))) void *__dso_handle;
 
-static uint32_t unspent_of(const struct credit *credit)
-{
-        return credit->left > 0 ? (uint32_t)credit->left : credit->unspent;
-}
-
 static struct lane *lane_of(const struct credit *credit)
 {
         struct lane *lane = (struct lane *)(uintptr_t)credit->lane;
@@ -31,7 +26,7 @@ static struct lane *lane_of(const struct credit *credit)
 void credit_count(struct credit *credit)
 {
         struct lane *lane = lane_of(credit);
-        uint32_t unspent = unspent_of(credit), spent = credit->granted - unspent;
+        uint32_t unspent = credit_unspent(credit), spent = credit->granted - unspent;
 
         if (lane && spent) {
                 add_relaxed(&lane->since, spent);
@@ -44,7 +39,7 @@ void credit_return(void)
 {
         struct credit *credit = &credit_here;
         struct lane *lane = lane_of(credit);
-        uint32_t unspent = unspent_of(credit);
+        uint32_t unspent = credit_unspent(credit);
 
         credit_count(credit);
         credit->left = 0;

@@ -35,8 +35,6 @@
 /* Of a blocked lane, kept for the next pauses and what follows them. */
 #define LANE_SPARE 8u
 #define LANES 128u
-/* Work went to several lanes so recently: they may overlap. */
-#define LANE_MIXED_NS UINT64_C(20000000)
 
 struct timeline;
 

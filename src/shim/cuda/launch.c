@@ -61,7 +61,7 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         lane_leave_since(lane);
         passage->is_first = is_idle;
         passage->is_drawn = is_idle && lane->is_drawing && !lane->has_bursts &&
-                            !scene->expected.is_own && scene->drawn == (uintptr_t)lane;
+                            !scene->expected.is_own && credit_drawn(&scene->was) == (uintptr_t)lane;
         passage->ends = is_idle || scene->is_broken || must_end(passage, scene);
 }
 
@@ -110,7 +110,7 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
 
 void passage_begin(struct passage *ret, const struct way *way)
 {
-        struct scene scene = { .drawn = credit_drawn(&credit_here), .was = credit_here };
+        struct scene scene = { .was = credit_here };
         struct relaxed was;
         struct terms terms;
         struct work *work;

@@ -192,8 +192,7 @@ void scene_note_lane(struct scene *scene, uint64_t now_ns)
                         store_relaxed(&work->mixed_at_ns, now_ns);
                 store_relaxed(&work->lanes_used, lane);
         }
-        scene->is_mixed =
-                !scene->is_loose && now_ns - load_relaxed(&work->mixed_at_ns) < LANE_MIXED_NS;
+        scene->is_mixed = !scene->is_loose && work_is_mixed(work, now_ns);
 }
 
 /* How long nothing may move before it looks stuck: much longer than it should take. Who was wrong

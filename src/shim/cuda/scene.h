@@ -27,7 +27,6 @@ struct scene {
         bool is_held, is_pending, is_busy;
         bool is_broken;           /* a copy, or a wait, was put in between */
         bool is_drawing;          /* how many are let through ahead is a random number */
-        uint64_t drawn;           /* as credit_drawn() has it */
         struct credit was;        /* the thread's, as the passage began */
         bool is_mixed;            /* other lanes work, too, and it matters */
         bool is_loose;            /* what is in flight is bounded, and it need not be exact */

@@ -27,6 +27,13 @@ static struct wait wait_begin(CUstream stream)
         return (struct wait){ idle_begin(stream), stream, pool_frees() };
 }
 
+/* Which stream is waited for nobody knows. */
+static struct wait wait_begin_somewhere(void)
+{
+        burst_end();
+        return (struct wait){ 0 };
+}
+
 static CUresult wait_end(const struct wait *wait, CUresult rc)
 {
         idle_end(&wait->idle, rc);
@@ -47,9 +54,8 @@ CUresult hook_cuCtxSynchronize(void)
 /* Of a context that need not be current: pools are read again, nothing else is known. */
 CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 {
-        struct wait wait = { 0 };
+        struct wait wait = wait_begin_somewhere();
 
-        burst_end();
         return wait_end(&wait, real.cuCtxSynchronize_v2(context));
 }
 
@@ -69,9 +75,8 @@ CUresult hook_cuStreamSynchronize_ptsz(CUstream stream)
 
 CUresult hook_cuEventSynchronize(CUevent event)
 {
-        struct wait wait = { 0 };
+        struct wait wait = wait_begin_somewhere();
 
-        burst_end();
         return wait_end(&wait, real.cuEventSynchronize(event));
 }
 

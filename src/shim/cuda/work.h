@@ -48,6 +48,14 @@ struct work {
         _Atomic uint32_t ends; /* markers placed that measure */
 };
 
+#define WORK_MIXED_NS UINT64_C(20000000)
+
+/* It went to several lanes so recently: they may overlap. */
+static inline bool work_is_mixed(const struct work *work, uint64_t now_ns)
+{
+        return now_ns - load_relaxed(&work->mixed_at_ns) < WORK_MIXED_NS;
+}
+
 /* The work of a page's row; NULL when the session has gone. Attaches the process. */
 struct work *work_of(int row);
 
