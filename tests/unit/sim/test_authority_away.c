@@ -243,6 +243,16 @@ static int waits_for_worker(unsigned work_ms)
         return clock_machine_ns() - from_ns < HELD_UP_NS ? TOO_SOON : PASSED_OVER;
 }
 
+/* What it answers as it ends. */
+static int exit_of(pid_t pid)
+{
+        int status;
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
 /* As where the thread that holds a lock is kept from the processor by others. */
 static void one_that_waits_for_a_thread_at_work_is_waited_for(void **state)
 {
@@ -252,10 +262,9 @@ static void one_that_waits_for_a_thread_at_work_is_waited_for(void **state)
         assert_int_equal(pipe(channel), 0);
         first = start(waits_for_worker, 120);
         second = start(outlives, 1);
-        assert_int_equal(waitpid(first, &status, 0), first);
-        assert_true(WIFEXITED(status));
-        assert_in_range(WEXITSTATUS(status), 0, PASSED_OVER);
-        assert_int_not_equal(WEXITSTATUS(status), 1);
+        status = exit_of(first);
+        assert_in_range(status, 0, PASSED_OVER);
+        assert_int_not_equal(status, 1);
         ends_well(second);
         close(channel[0]);
         close(channel[1]);
@@ -264,15 +273,12 @@ static void one_that_waits_for_a_thread_at_work_is_waited_for(void **state)
 static void but_not_for_ever(void **state)
 {
         pid_t first, second;
-        int status;
 
         assert_int_equal(pipe(channel), 0);
         first = start(waits_for_worker, 1000000);
         second = start(releaser, 1);
         ends_well(second);
-        assert_int_equal(waitpid(first, &status, 0), first);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), PASSED_OVER);
+        assert_int_equal(exit_of(first), PASSED_OVER);
         close(channel[0]);
         close(channel[1]);
 }
