@@ -118,9 +118,9 @@ class Killer:
 
     def count(self):
         """When the daemon has ended."""
-        out, err = self.process.communicate(timeout=HANG_SECONDS)
-        assert self.process.returncode == 0, err
-        return int(out)
+        self.process.wait(HANG_SECONDS)
+        assert self.process.returncode == 0, self.process.stderr.read()
+        return int(self.process.stdout.read())  # communicate() would pass by what came along with "ready"
 
 
 def attempt(daemon, method, path, body=None):
