@@ -187,12 +187,15 @@ static int bind_unix(const struct config *config, const char *path, int fd, stru
 }
 
 /* Under another name until it listens: a socket that is there can be connected to. The caller holds
- * the lock of the runtime folder, so one that is there already is of a daemon that is no more. */
-int http_listen_unix(struct http *http, const char *path, struct error *err)
+ * the lock of the runtime folder, so one that is there already is of a daemon that is no more. Who
+ * is connected stays so. */
+static int listen_local(struct http *http, struct error *err)
 {
         char made[sizeof(http->local_path)];
+        struct evconnlistener *listener;
         scoped_fd int fd = -1;
-        int rc = text_put(made, sizeof(made), err, "%s.new", path);
+        struct stat st;
+        int rc = text_put(made, sizeof(made), err, "%s.new", http->local_path);
 
         if (rc < 0)
                 return rc;
@@ -202,13 +205,56 @@ int http_listen_unix(struct http *http, const char *path, struct error *err)
         rc = bind_unix(http->options.config, made, fd, err);
         if (rc < 0)
                 return rc;
-        http->local = listen_on(http, fd, on_local);
-        if (!http->local)
-                return fail(err, -EIO, "listen on %s: %m", path);
+        listener = listen_on(http, fd, on_local);
+        if (!listener)
+                return fail(err, -EIO, "listen on %s: %m", http->local_path);
         steal_fd(&fd);
-        if (rename(made, path) < 0)
-                return fail(err, -errno, "%s: %m", path);
-        return text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
+        if (lstat(made, &st) < 0 || rename(made, http->local_path) < 0) {
+                rc = fail(err, -errno, "%s: %m", http->local_path);
+                evconnlistener_free(listener);
+                return rc;
+        }
+        if (http->local)
+                evconnlistener_free(http->local);
+        http->local = listener;
+        http->local_device = (uint64_t)st.st_dev;
+        http->local_inode = (uint64_t)st.st_ino;
+        return 0;
+}
+
+int http_listen_unix(struct http *http, const char *path, struct error *err)
+{
+        int rc = text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
+
+        return rc < 0 ? rc : listen_local(http, err);
+}
+
+static bool is_in_place(const struct http *http)
+{
+        struct stat st;
+
+        return lstat(http->local_path, &st) == 0 && (uint64_t)st.st_dev == http->local_device &&
+               (uint64_t)st.st_ino == http->local_inode;
+}
+
+void http_look(struct http *http)
+{
+        struct error err = { 0 };
+        int rc;
+
+        if (!http->local || is_in_place(http))
+                return;
+        rc = listen_local(http, &err);
+        if (rc == 0)
+                log_line(LOG_WARN,
+                         "%s was deleted or replaced under this daemon; it listens there anew",
+                         http->local_path);
+        else if (rc != http->local_trouble)
+                log_line(LOG_ERROR,
+                         "%s was deleted or replaced under this daemon, which cannot listen there "
+                         "anew and tries again: %s",
+                         http->local_path, err.text);
+        http->local_trouble = rc;
 }
 
 int http_listen_tcp(struct http *http, const struct address *address, unsigned *ret_port,
@@ -264,10 +310,10 @@ void http_stop(struct http *http)
 
         if (!http)
                 return;
+        if (http->local && is_in_place(http)) /* else it may be another daemon's by now */
+                unlink(http->local_path);
         if (http->local)
                 evconnlistener_free(http->local);
-        if (http->local_path[0])
-                unlink(http->local_path);
         if (http->tcp)
                 evconnlistener_free(http->tcp);
         while ((connection = TAILQ_FIRST(&http->connections))) {

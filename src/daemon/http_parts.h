@@ -55,6 +55,8 @@ struct http {
         struct http_options options;
         struct evconnlistener *local, *tcp;
         char local_path[128];
+        uint64_t local_device, local_inode; /* of the socket in it */
+        int local_trouble;                  /* the code last said of it */
         struct event *clock;
         struct http_connections connections; /* the longest idle first */
         unsigned count;

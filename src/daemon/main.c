@@ -3,7 +3,8 @@
  * aliquotd: what starts in which order, and ends in the other.
  *
  * One daemon a runtime folder (runtime_lock.h). SIGTERM and SIGINT end it and leave every program
- * as it is; SIGHUP reads config and token again and looks for GPUs anew.
+ * as it is; SIGHUP reads config and token again and looks for GPUs anew. It ends by itself, with 1,
+ * where the runtime folder was taken away from under it (runtime_place.h).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +23,7 @@
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/runtime_lock.h"
+#include "daemon/runtime_place.h"
 #include "daemon/schedule/scheduler.h"
 #include "daemon/tenant.h"
 #include "machine/place.h"
@@ -29,6 +31,7 @@
 #define SOCKET_FILE "aliquotd.sock"
 #define DESCRIPTORS 65536u
 #define TRIM_SECONDS 60
+#define PLACE_SECONDS 1 /* between two looks at folder and socket */
 #define EMPTY_LOOK_USEC 200000
 #define EMPTY_LOOKS 300u /* without a first session: a minute */
 #define DAY_NS (UINT64_C(86400) * 1000000000)
@@ -46,8 +49,10 @@ static struct {
         struct scheduler *scheduler;
         struct api *api;
         struct http *http;
-        struct event *events[5];
+        struct runtime_place runtime;
+        struct event *events[6];
         unsigned idle; /* looks at a node that has had no session yet */
+        int status;    /* of the process */
 } self;
 
 /* -- Config and token ------------------------------------------------------------------------- */
@@ -170,6 +175,35 @@ static int add_empty_look(struct error *err)
                 return 0;
         self.events[4] = event_new(self.base, -1, EV_PERSIST, on_look, NULL);
         if (!self.events[4] || event_add(self.events[4], &every) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        return 0;
+}
+
+/* To make the folder anew would be to forget those who live in what was there. */
+static void on_place(evutil_socket_t fd, short what, void *context)
+{
+        struct error err = { 0 };
+
+        if (runtime_place_look(&self.runtime, &err) == 0) {
+                http_look(self.http);
+                return;
+        }
+        log_tell("aliquotd: %s, so this daemon ends; programs that run go on under their limits, "
+                 "uncounted. Started again, it makes its sessions anew",
+                 err.text);
+        self.status = 1;
+        event_base_loopbreak(self.base);
+}
+
+static int watch_place(struct error *err)
+{
+        const struct timeval every = { .tv_sec = PLACE_SECONDS };
+        int rc = runtime_place_note(self.store.path, &self.runtime, err);
+
+        if (rc < 0)
+                return rc;
+        self.events[5] = event_new(self.base, -1, EV_PERSIST, on_place, NULL);
+        if (!self.events[5] || event_add(self.events[5], &every) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
 }
@@ -395,7 +429,9 @@ static int start(struct error *err)
                 rc = start_tenants(err);
         if (rc == 0)
                 rc = start_scheduler(err);
-        return rc < 0 ? rc : start_http(err);
+        if (rc == 0)
+                rc = start_http(err);
+        return rc < 0 ? rc : watch_place(err);
 }
 
 static void end(void)
@@ -405,7 +441,7 @@ static void end(void)
         stop_scheduler();
         tenants_stop(self.tenants);
         node_close(self.node);
-        for (unsigned i = 0; i < 5; i++) {
+        for (unsigned i = 0; i < sizeof(self.events) / sizeof(self.events[0]); i++) {
                 if (self.events[i])
                         event_free(self.events[i]);
         }
@@ -456,5 +492,5 @@ int main(int argc, char **argv)
         event_base_dispatch(self.base);
         notify("STOPPING=1");
         end();
-        return 0;
+        return self.status;
 }

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies in the runtime folder is deleted, moved or replaced under the daemon that serves it."""
+import shutil
+import socket
+import time
+
+import pytest
+
+from daemon import HANG_SECONDS, Daemon, wait_for
+from script import MIB, OUT_OF_MEMORY, Script
+
+
+@pytest.fixture
+def daemon(sim):
+    return Daemon(sim).start()
+
+
+def move_away(sim):
+    sim.runtime.rename(sim.folder / "elsewhere")
+
+
+def delete(sim):
+    move_away(sim)  # at once: a look could fall between two deletions
+    shutil.rmtree(sim.folder / "elsewhere")
+
+
+def replace(sim):
+    move_away(sim)
+    sim.runtime.mkdir(mode=0o700)
+
+
+def empty(sim):
+    for path in sim.runtime.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("deed, said", [
+    (delete, "run was deleted or moved away under this daemon"),
+    (move_away, "run was deleted or moved away under this daemon"),
+    (replace, "run was "),  # a look could fall in between
+    (empty, "run/sessions was deleted or moved away under this daemon"),
+], ids=["deleted", "moved", "replaced", "emptied"])
+def test_without_its_folder_it_says_so_and_ends(daemon, sim, deed, said):
+    """Programs go on; started again it makes its sessions anew."""
+    daemon.create("a", "256MiB")
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.ready()
+        deed(sim)
+        assert daemon.process.wait(HANG_SECONDS) == 1
+        line, = [line for line in daemon.said().splitlines() if said in line]
+        assert line.startswith("aliquotd: ") and "so this daemon ends" in line, line
+        gpu.do(f"alloc 1 {64 * MIB}")
+        assert gpu.code(f"alloc 2 {256 * MIB}") == OUT_OF_MEMORY
+        daemon.start()
+        assert daemon.names() == daemon.folders() == ["a"]
+        assert sim.aliquot("ls", "-o", "session").stdout.split() == ["SESSION", "a"]
+
+
+def test_one_that_began_in_its_place_is_left_alone(daemon, sim):
+    """Also its socket, when the first one ends."""
+    daemon.create("a")
+    delete(sim)
+    second = Daemon(sim)
+    second.state = sim.folder / "other-state"
+    second.start()
+    second.create("b")
+    assert daemon.process.wait(HANG_SECONDS) == 1
+    assert second.is_up() and second.names() == second.folders() == ["b"]
+
+
+def listens_anew(daemon, times=1):
+    said = f"{daemon.socket} was deleted or replaced under this daemon; it listens there anew"
+    wait_for(lambda: daemon.said().count(said) == times, daemon.said)
+
+
+def test_its_socket_is_made_anew_and_who_is_connected_stays(sim):
+    daemon = Daemon(sim, "[socket]\nmode = 0660\n").start()
+    connection = daemon.connection()
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().read()
+    daemon.socket.unlink()
+    listens_anew(daemon)
+    assert daemon.socket.stat().st_mode & 0o777 == 0o660
+    daemon.create("a")
+    connection.request("GET", "/v1/sessions/a")
+    assert connection.getresponse().status == 200
+    connection.close()
+    assert sim.aliquot("ls", "-o", "session").stdout.split() == ["SESSION", "a"]
+    assert daemon.stop() == 0 and not daemon.socket.exists()
+
+
+def test_what_took_its_sockets_place_gives_way(daemon):
+    daemon.socket.rename(daemon.socket.with_name("moved"))
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(daemon.socket))
+        listens_anew(daemon)
+    daemon.socket.unlink()
+    daemon.socket.write_text("not a socket")
+    listens_anew(daemon, times=2)
+    assert daemon.is_up()
+
+
+def test_a_place_that_it_cannot_take_is_said_once_and_tried_again(daemon):
+    daemon.socket.unlink()
+    daemon.socket.mkdir()
+    wait_for(lambda: "cannot listen there anew" in daemon.said(), daemon.said)
+    time.sleep(2)  # two more looks, by and large
+    daemon.socket.rmdir()
+    listens_anew(daemon)
+    assert daemon.said().count("cannot listen there anew") == 1 and daemon.is_up()
