@@ -3,18 +3,23 @@
 
 #include <err.h>
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "common/text.h"
 #include "common/units.h"
 #include "proto/page.h"
 
 #define GAP 2
+#define LEAST_WIDTH 12 /* of a column that is cut; its title fits */
 
 void table_cell(struct table *table, const char *format, ...)
 {
@@ -129,18 +134,82 @@ static void choose_all(struct table *table, unsigned columns)
         table->chosen_count = columns;
 }
 
+/* -- Where the terminal is narrow ------------------------------------------------------------- */
+
+/* 0: it is no terminal. */
+static int terminal_width(void)
+{
+        struct winsize size;
+
+        return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static struct column *widest(struct column *column, const struct table *table)
+{
+        struct column *found = NULL;
+
+        for (unsigned i = 0; i < table->chosen_count; i++) {
+                struct column *at = &column[table->chosen[i]];
+
+                if (!at->is_right && at->width > LEAST_WIDTH && at->width > at->title_width &&
+                    (!found || at->width > found->width))
+                        found = at;
+        }
+        return found;
+}
+
+static int width_of(const struct column *column, const struct table *table)
+{
+        int width = -GAP;
+
+        for (unsigned i = 0; i < table->chosen_count; i++)
+                width += column[table->chosen[i]].width + GAP;
+        return width;
+}
+
+/* Numbers stay whole; of the texts the widest gives way first. */
+static void narrow(struct column *column, const struct table *table)
+{
+        int room = terminal_width();
+        struct column *at;
+
+        while (room > 0 && width_of(column, table) > room && (at = widest(column, table)))
+                at->width--;
+}
+
+static const char *cut_mark(void)
+{
+        static bool is_set;
+
+        if (!is_set)
+                is_set = setlocale(LC_CTYPE, "");
+        return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" : "~";
+}
+
+/* -- Printing --------------------------------------------------------------------------------- */
+
+/* Of a text that is longer than that; never a part of a character. */
+static int cut_length(const char *text, int width)
+{
+        int length = width - 1;
+
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+                length--;
+        return length;
+}
+
 /* The last cell of a line is not filled up with spaces. */
 static void print_cell(const struct column *column, const char *text, int length, bool is_last)
 {
-        int fill = column->width - length;
+        bool is_cut = length > column->width;
+        int shown = is_cut ? cut_length(text, column->width) : length;
+        int fill = column->width - shown - is_cut;
 
-        if (column->is_right)
-                printf("%*s%.*s", fill, "", length, text);
-        else
-                printf("%.*s%*s", length, text, is_last ? 0 : fill, "");
-        printf("%*s", is_last ? 0 : GAP, "");
+        printf("%*s%.*s%s", column->is_right ? fill : 0, "", shown, text, is_cut ? cut_mark() : "");
         if (is_last)
                 putchar('\n');
+        else
+                printf("%*s", GAP + (column->is_right ? 0 : fill), "");
 }
 
 void table_print(struct table *table)
@@ -156,6 +225,7 @@ void table_print(struct table *table)
                 if (length > column[i % columns].width)
                         column[i % columns].width = length;
         }
+        narrow(column, table);
         for (unsigned i = 0; i < table->chosen_count; i++) {
                 const struct column *at = &column[table->chosen[i]];
 

@@ -8,7 +8,8 @@
  *      table_cell(&table, "%s", used);
  *      table_print(&table);                                    // and frees
  *
- * With table_choose() before it, only some columns are printed; the rows are added whole.
+ * With table_choose() before it, only some columns are printed; the rows are added whole. On a
+ * terminal that is too narrow texts are cut with a mark, never numbers; in a pipe nothing is.
  */
 #ifndef ALIQUOT_CLI_TABLE_H
 #define ALIQUOT_CLI_TABLE_H

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is shown of a session, on terminals of any width."""
+import fcntl
+import os
+import struct
+import subprocess
+import termios
+import tty
+
+import pytest
+
+from cli import UNSET, Command
+from hang import HANG_SECONDS
+
+
+@pytest.fixture
+def cli(sim):
+    sim.configure(gpus=2)
+    return Command(sim)
+
+
+# -- On a terminal ---------------------------------------------------------------------------------
+
+LONG, ALIKE = "long-" + "x" * 58, "many-" + "y" * 57 + "z"
+
+
+def on_terminal(cli, columns, *words, **variables):
+    """The lines that it prints there."""
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = cli.sim.env(**{**UNSET, "LC_ALL": "C.UTF-8", **variables})
+    with subprocess.Popen([str(word) for word in cli.words(*words)], env=env, stdin=subprocess.DEVNULL, stdout=theirs) as process:
+        os.close(theirs)
+        text = b""
+        try:
+            while more := os.read(ours, 4096):
+                text += more
+        except OSError:  # nobody writes there any more
+            pass
+        assert process.wait(HANG_SECONDS) == 0
+    os.close(ours)
+    return text.decode().splitlines()
+
+
+@pytest.fixture
+def made(cli):
+    for name in (LONG, ALIKE, "short"):
+        assert cli("create", name, "--memory", "0=64MiB,1=128MiB", "--compute", "30").rc == 0
+    return cli
+
+
+def test_names_give_way_where_a_terminal_is_narrow(made):
+    title, *lines = on_terminal(made, 80, "ls")
+    assert title.split() == ["SESSION", "PROCESSES", "USED", "LIMITS"] and all(len(line) <= 80 for line in lines), lines
+    assert [line.split()[1:3] for line in lines] == [["0", "0"]] * 3, lines  # numbers are whole
+    assert [line.split()[0][-1] for line in lines] == ["…", "…", "t"] and lines[0].startswith("long-xxxx"), lines
+    assert len({line.index("0 B") for line in [*lines, title.replace("USED", " 0 B")]}) == 1, lines
+    assert all(line.split("  ")[-1].startswith("GPU-") for line in lines), lines
+    assert on_terminal(made, 80, "ls", LC_ALL="C")[1].split()[0].endswith("xx~")
+
+
+def test_nothing_is_cut_that_fits_or_is_for_programs(made):
+    piped = made("ls").stdout.splitlines()
+    assert piped[1].startswith(LONG + " ") and piped[2].startswith(ALIKE + " ") and "…" not in "".join(piped)
+    assert on_terminal(made, 300, "ls") == piped
+    assert on_terminal(made, 0, "ls") == piped  # one that does not say how wide it is
+    assert on_terminal(made, 63, "ls", "-o", "session")[1:] == [LONG, ALIKE, "short"]
+    assert on_terminal(made, 62, "ls", "-o", "session")[1] == LONG[:61] + "…"
+
+
+def test_of_numbers_nothing_is_cut_however_narrow(made):
+    for line in on_terminal(made, 1, "ls", "-o", "used,session,processes")[1:]:
+        used, _, name, processes = line.split()
+        assert (used, processes) == ("0", "0") and len(name) <= 12, line
