@@ -32,6 +32,7 @@ struct listing {
         struct json_out out;
         struct table table;
         bool has_ranks; /* the daemon told; else they are not known */
+        bool is_partly; /* not told, of a session that has some */
         struct ranks ranks;
 };
 
@@ -115,6 +116,8 @@ static void add_good(struct listing *listing, const char *name, const struct sto
 
         if (session->limits->owner != PAGE_OWNER_DAEMON)
                 rank = NULL;
+        else if (!listing->has_ranks)
+                listing->is_partly = true;
         if (listing->is_json) {
                 json_out_open(&listing->out, NULL, '{');
                 json_out_text(&listing->out, "name", name);
@@ -300,5 +303,7 @@ int command_ls(int argc, char **argv)
                 return json_out_end(&listing.out) < 0 ? STATUS_NO : STATUS_YES;
         }
         table_print(&listing.table);
+        if (listing.is_partly)
+                remote_tell_silence(&store);
         return STATUS_YES;
 }

@@ -2,6 +2,7 @@
 #include "cli/remote.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,15 @@ bool remote_can_tell(const struct store *store, int rc)
 {
         return (rc == -EACCES || rc == -EPERM || rc == -EBUSY) &&
                presence_look(store) == PRESENCE_LISTENS;
+}
+
+void remote_tell_silence(const struct store *store)
+{
+        fprintf(stderr,
+                "aliquot: note: no daemon answers for %s: what it alone knows of its sessions "
+                "(guarantee, weight, priority, gang, labels, end) is not shown; limits and caps "
+                "are, and hold\n",
+                store->path);
 }
 
 /* -- Wishes ----------------------------------------------------------------------------------- */

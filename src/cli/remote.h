@@ -30,6 +30,9 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
  * user's, or closed since it is ending. */
 bool remote_can_tell(const struct store *store, int rc);
 
+/* For people, on standard error: of a daemon's sessions no more is shown than their pages tell. */
+void remote_tell_silence(const struct store *store);
+
 /* Makes the session; its page is there when this returns. */
 int remote_create(const struct store *store, const struct request_flags *flags,
                   const struct request *request, const char *name, struct error *err);

@@ -299,6 +299,8 @@ static int show_pages(const struct store *store, const struct store_session *ses
             presence_look(store) == PRESENCE_LISTENS &&
             client_show(store, session->limits->name, &terms, NULL) == 0)
                 said = &terms;
+        if (!is_json && !said && session->limits->owner == PAGE_OWNER_DAEMON)
+                remote_tell_silence(store);
         if (!is_json)
                 print_people(session, &usage, said);
         else if (print_json(session, &usage, said) < 0)

@@ -43,6 +43,24 @@ def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, 
     assert cli("rm", "t").rc == 0
 
 
+def test_what_it_alone_knows_is_missed_aloud(cli, daemon):
+    """By people; for programs it is null."""
+    assert cli("create", "s", "--memory", "64MiB", "--guarantee", "20", "--weight", "300").rc == 0
+    assert cli("ls").stderr == cli("show", "s").stderr == ""
+    daemon.kill()
+    for words in (["ls"], ["show", "s"]):
+        result = cli(*words)
+        assert result.rc == 0 and result.stderr.count("\n") == 1, result
+        assert "no daemon answers" in result.stderr and "guarantee, weight" in result.stderr, result
+        told = cli(*words, "--json")
+        assert told.stderr == "" and '"weight": null' in told.stdout and '"guarantee_percent": null' in told.stdout, told
+    daemon.start()
+    assert cli("rm", "s").rc == 0
+    daemon.stop()
+    assert cli("create", "own", "--memory", "64MiB").rc == 0
+    assert cli("ls").stderr == cli("show", "own").stderr == ""  # nobody knows more of that
+
+
 def test_what_its_sessions_hold_is_not_given_away_a_second_time(cli, daemon, holder):
     """A session of one's own that fits is made, and it is said that nobody counts it."""
     assert cli("create", "s", "--memory", "0=768MiB,1=256MiB").rc == 0
