@@ -200,6 +200,21 @@ int size_parse(const char *text, struct size *ret, struct error *err)
         return 0;
 }
 
+int size_parse_typed(const char *text, struct size *ret, struct error *err)
+{
+        bool has_unit = text[strspn(text, "0123456789. \t")] != 0;
+        struct size size;
+        int rc = size_parse(text, &size, err);
+
+        if (rc < 0)
+                return rc;
+        if (!has_unit && size.bytes < MI)
+                return refuse(err, text, "without a unit is so many bytes, less than 1 MiB",
+                              SIZE_EXPECTED ", or B behind it where bytes are meant");
+        *ret = size;
+        return 0;
+}
+
 int bytes_parse_binary(const char *text, uint64_t *ret, struct error *err)
 {
         struct number number = { .scale = 1 };

@@ -35,6 +35,10 @@ static inline bool size_is_same(const struct size *a, const struct size *b)
 /* B, KiB..TiB (binary), KB..TB (decimal), K..T (binary), no unit = bytes, or %; any case. */
 int size_parse(const char *text, struct size *ret, struct error *err);
 
+/* The same of what somebody has typed: a number without a unit that comes to less than a MiB was
+ * hardly meant as bytes, and is refused. */
+int size_parse_typed(const char *text, struct size *ret, struct error *err);
+
 /* The dialect of several older systems: an integer and a suffix, every suffix binary. */
 int bytes_parse_binary(const char *text, uint64_t *ret, struct error *err);
 

@@ -168,11 +168,15 @@ int rules_parse(const struct said *said, const struct rule_value *value, struct 
 static int read_memory(const struct reading *reading, struct settings_rules *ret, struct error *err)
 {
         static const struct rule_value size = { size_parse, "SIZE" };
+        static const struct rule_value typed = { size_parse_typed, "SIZE" };
         struct said said;
         int rc;
 
-        if (reading_find(reading, "ALIQUOT_MEMORY", &said))
-                return rules_parse(&said, &size, ret, err);
+        if (reading_find(reading, "ALIQUOT_MEMORY", &said)) {
+                rc = rules_parse(&said, &size, ret, err);
+                /* Last of all: of "1,5GiB" there is something better to say. */
+                return rc == 0 && said.origin[0] == '-' ? rules_parse(&said, &typed, ret, err) : rc;
+        }
         rc = aliases_read_memory(reading, ret, err);
         return rc == -ENOENT ? 0 : rc;
 }

@@ -52,6 +52,8 @@ FLAGS = [
     (["--memory", "18446744073709551616"], ["--memory", "18446744073709551616", "64 bits"]),
     (["--memory", "17179869184GiB"], ["--memory", "17179869184GiB", "64 bits"]),
     (["--memory", "0.5"], ["--memory", "0.5", "fraction of a byte"]),
+    (["--memory", "4"], ["--memory 4:", "without a unit is so many bytes", "such as 4GiB", "or B behind it"]),
+    (["--memory", "64MiB,0=1048575 "], ["'1048575 ' without a unit", "less than 1 MiB"]),
     (["--memory", "2GiB"], ["--memory", "2 GiB", "more than the card has"]),
     (["--memory", "1=2GiB"], ["--memory", "2 GiB", "more than the card has"]),
     (["--memory", "101%"], ["--memory", "101%", "part of the card"]),

@@ -121,6 +121,30 @@ static void test_bad_sizes_are_refused_and_quoted(void **state)
         }
 }
 
+static void test_what_is_typed_has_a_unit(void **state)
+{
+        static const char *const bad[] = { "4", "1048575", "4 ", "007\t", "0", "lots" };
+        static const struct good good[] = {
+                { "1048576", 1048576, 0 },
+                { "4B", 4, 0 },
+                { "4 k", 4096, 0 },
+                { "4%", 0, 4000000 },
+        };
+        struct size size = { 0 };
+
+        for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+                assert_int_equal(size_parse_typed(good[i].text, &size, NULL), 0);
+                assert_int_equal(size.bytes, good[i].bytes);
+                assert_int_equal(size.micro_percent, good[i].micro_percent);
+        }
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                struct error err = { 0 };
+
+                assert_true(size_parse_typed(bad[i], &size, &err) < 0);
+                assert_non_null(strstr(err.text, "expected a size such as 4GiB"));
+        }
+}
+
 /* A decimal comma is the locale's business, not ours. */
 static void test_sizes_do_not_depend_on_the_locale(void **state)
 {
@@ -306,6 +330,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sizes_mean_what_they_say),
                 cmocka_unit_test(test_bad_sizes_are_refused_and_quoted),
+                cmocka_unit_test(test_what_is_typed_has_a_unit),
                 cmocka_unit_test(test_sizes_do_not_depend_on_the_locale),
                 cmocka_unit_test(test_binary_dialect),
                 cmocka_unit_test(test_products),
