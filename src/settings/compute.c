@@ -18,6 +18,13 @@
 #include "settings/reading.h"
 
 #define LEAST_MICRO_PERCENT 100000u /* 0.1 % */
+#define GRAIN_MICRO_PERCENT 1000u   /* in which shares are kept */
+
+/* Nothing is rounded: a share that cannot be kept as it is written is none. */
+static bool is_share(uint32_t micro_percent)
+{
+        return micro_percent >= LEAST_MICRO_PERCENT && micro_percent % GRAIN_MICRO_PERCENT == 0;
+}
 
 static int parse_cap(const char *text, struct size *ret, struct error *err)
 {
@@ -25,12 +32,11 @@ static int parse_cap(const char *text, struct size *ret, struct error *err)
                 ret->micro_percent = SIZE_MICRO_PERCENT_MAX;
                 return 0;
         }
-        if (percent_parse(text, &ret->micro_percent, NULL) == 0 &&
-            ret->micro_percent >= LEAST_MICRO_PERCENT)
+        if (percent_parse(text, &ret->micro_percent, NULL) == 0 && is_share(ret->micro_percent))
                 return 0;
         return fail(
                 err, -EINVAL,
-                "'%s' is no share; expected a percentage from 0.1 to 100 in at most 6 decimals, "
+                "'%s' is no share; expected a percentage from 0.1 to 100 in at most 3 decimals, "
                 "or none",
                 text_shown(text));
 }
@@ -116,10 +122,10 @@ static int read_guarantee(const struct said *said, struct settings_rank *ret, st
         if (text_is_same(said->value, "none"))
                 return 0;
         if (percent_parse(said->value, &ret->guarantee_micro_percent, NULL) == 0 &&
-            (!ret->guarantee_micro_percent || ret->guarantee_micro_percent >= LEAST_MICRO_PERCENT))
+            (!ret->guarantee_micro_percent || is_share(ret->guarantee_micro_percent)))
                 return 0;
         return fail(err, -EINVAL,
-                    "expected none, or a percentage from 0.1 to 100 in at most 6 decimals");
+                    "expected none, or a percentage from 0.1 to 100 in at most 3 decimals");
 }
 
 static int read_weight(const struct said *said, struct settings_rank *ret, struct error *err)

@@ -86,7 +86,8 @@ FLAGS = [
     (["--compute", "fast"], ["--compute", "fast", "percentage"]),
     *((["--compute", value], [f"--compute {value}:", f"'{value}' is no share", "0.1 to 100", "or none"])
       for value in ("0", "30%%", "-5", " 30 ", "1e2", "0.05", "100.1", "inf", "0x10", "")),
-    (["--compute", "33.3333333"], ["--compute", "33.3333333", "6 decimals"]),
+    (["--compute", "33.3333"], ["--compute", "33.3333", "3 decimals"]),
+    (["--guarantee", "33.3333"], ["--guarantee", "33.3333", "3 decimals"]),
     (["--compute", "30,5"], ["--compute 30,5", "two limits", "a point before decimals"]),
     *((["--guarantee", value], [f"--guarantee {value}:", "0.1 to 100"])
       for value in ("30%%", "nan", "-5", " 30 ", "1e2", "0.05", "")),

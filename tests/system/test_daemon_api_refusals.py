@@ -14,7 +14,7 @@ BAD_FIELDS = [
     ("memory", {"9": "1MiB"}), ("memory", {"GPU-ffff": "1MiB"}), ("memory", {"0": 0}), ("memory", "101%"), ("memory", {"0,1": "1MiB"}),
     ("gpus", "0"), ("gpus", []), ("gpus", ["7"]), ("gpus", [0]), ("gpus", ["0", "0"]), ("gpus", {"color": 1}),
     ("gpus.count", {"gpus": {"count": 0}}), ("gpus.count", {"gpus": {"count": 17}}), ("gpus.choice", {"gpus": {"choice": "best"}}),
-    ("gpus.free_least", {"gpus": {"free_least": "much"}}), ("compute", 0), ("compute", 0.0999), ("compute", 100.1),
+    ("gpus.free_least", {"gpus": {"free_least": "much"}}), ("compute", 0), ("compute", 0.0999), ("compute", 100.1), ("compute", "33.3333%"),
     ("compute", 101), ("compute", -1), ("compute", "0"), ("compute", "101%"), ("compute", "fast"), ("compute", "NaN"), ("compute", True),
     ("compute", []), ("guarantee", True), ("guarantee", 101), ("guarantee", 0.01), ("guarantee", "nan"),
     ("weight", 0), ("weight", 10001), ("weight", "1"), ("priority", "high"), ("priority", 1), ("context", "none"),

@@ -144,6 +144,7 @@ static void test_compute(void **state)
 
         expect_asked("memory=card;compute=30%", "ALIQUOT_COMPUTE=30");
         expect_asked("memory=card;compute=12.5%", "ALIQUOT_COMPUTE=12.50 %");
+        expect_asked("memory=card;compute=33.333%", "ALIQUOT_COMPUTE=33.3330");
         expect_asked("memory=4294967296;compute=100%,0=50%,GPU-3f=0.1%", "ALIQUOT_MEMORY=4GiB",
                      "ALIQUOT_COMPUTE=gpu-3F=0.1%,100,0=50");
         /* All of the time is no cap; only a flag may be there to raise one. */
@@ -163,9 +164,10 @@ static void test_compute(void **state)
 
 static void test_bad_compute_is_refused(void **state)
 {
-        static char *const bad[] = { "",    "x",    "0",   "0%",     "101",  "100.1", "-1",
-                                     "nan", "NaN",  "inf", "1e1",    "0.09", "50,50", "0=50,00=50",
-                                     "0=",  "4GiB", "=50", "card=5", "50,",  "0x10",  "50 50" };
+        static char *const bad[] = { "",      "x",          "0",     "0%",     "101", "100.1",
+                                     "-1",    "nan",        "NaN",   "inf",    "1e1", "0.09",
+                                     "50,50", "0=50,00=50", "0=",    "4GiB",   "=50", "card=5",
+                                     "50,",   "0x10",       "50 50", "33.3333" };
 
         for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
                 char variable[64];
