@@ -38,7 +38,8 @@ struct listing {
 
 static uint64_t limit_of(const struct store_session *session, unsigned row)
 {
-        return load_acquire(shared_word(&session->limits->device[row].limit_bytes));
+        return views_limit_bytes(
+                load_acquire(shared_word(&session->limits->device[row].limit_bytes)));
 }
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)
@@ -81,7 +82,8 @@ static void limits_cell(struct table *table, const struct store_session *session
                         limit == PAGE_UNLIMITED ? "-" : size_format(limit, size));
         }
         if (count == 0)
-                first = load_acquire(shared_word(&session->limits->default_limit_bytes));
+                first = views_limit_bytes(
+                        load_acquire(shared_word(&session->limits->default_limit_bytes)));
         rank_text(rank, least_cap_of(session), more);
         if (same != count)
                 table_cell(table, "%s%s", text, more);

@@ -12,6 +12,12 @@
 #include "common/atomic.h"
 #include "common/text.h"
 #include "common/uuid.h"
+#include "settings/resolve.h"
+
+uint64_t views_limit_bytes(uint64_t bytes)
+{
+        return bytes == SETTINGS_NOTHING_BYTES ? 0 : bytes;
+}
 
 void views_limit(struct json_out *out, const char *key, uint64_t bytes)
 {
@@ -82,6 +88,12 @@ struct client_process views_seen_process(const struct store_session *session,
         return seen;
 }
 
+static uint64_t limit_of(const struct store_session *session, unsigned row)
+{
+        return views_limit_bytes(
+                load_acquire(shared_word(&session->limits->device[row].limit_bytes)));
+}
+
 static void print_rows(const struct store_session *session, const struct usage *usage,
                        struct table *table)
 {
@@ -93,7 +105,7 @@ static void print_rows(const struct store_session *session, const struct usage *
                 if (!usage_has_row(session, i))
                         continue;
                 table_cell(table, "%s", views_uuid(session, i, uuid));
-                table_bytes(table, load_acquire(shared_word(&device->limit_bytes)));
+                table_bytes(table, limit_of(session, i));
                 table_bytes(table, usage->used_bytes[i]);
                 table_bytes(table, device->card_bytes);
         }
@@ -209,8 +221,7 @@ static void json_terms(struct json_out *out, const struct client_session *terms)
         }
         json_out_bool(out, "clamped", terms->is_clamped);
         json_out_u64(out, "weight", terms->weight);
-        json_out_percent(out, "guarantee_percent",
-                         terms->share_count ? terms->share[0].guarantee_ppm : 0);
+        rank_guarantee_json(out, terms->share_count ? terms->share[0].guarantee_ppm : 0);
         json_out_open(out, "labels", '{');
         for (unsigned i = 0; i < terms->label_count; i++) {
                 char key[sizeof(terms->label[0])];
@@ -242,7 +253,7 @@ static void print_device(struct json_out *out, const struct store_session *sessi
 
         json_out_open(out, NULL, '{');
         json_out_text(out, "uuid", views_uuid(session, row, uuid));
-        views_limit(out, "limit_bytes", load_acquire(shared_word(&device->limit_bytes)));
+        views_limit(out, "limit_bytes", limit_of(session, row));
         json_out_u64(out, "used_bytes", usage->used_bytes[row]);
         json_out_u64(out, "card_bytes", device->card_bytes);
         views_cap(out, cap_of(session, row));
@@ -264,7 +275,7 @@ static int print_json(const struct store_session *session, const struct usage *u
         json_out_text(&out, "device_name", page->device_name[0] ? page->device_name : NULL);
         json_out_bool(&out, "is_context_free", page->flags & PAGE_CONTEXT_FREE);
         views_limit(&out, "default_limit_bytes",
-                    load_acquire(shared_word(&page->default_limit_bytes)));
+                    views_limit_bytes(load_acquire(shared_word(&page->default_limit_bytes))));
         json_out_u64(&out, "epoch", load_acquire(shared_half(&page->epoch)));
         json_terms(&out, terms);
         json_out_open(&out, "devices", '[');

@@ -10,6 +10,9 @@
 #include "cli/usage.h"
 #include "common/json_out.h"
 
+/* A limit as it is told: 0 for the SETTINGS_NOTHING_BYTES of a page, which nothing fits in. */
+uint64_t views_limit_bytes(uint64_t bytes);
+
 /* null: no limit. */
 void views_limit(struct json_out *out, const char *key, uint64_t bytes);
 

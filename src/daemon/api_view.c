@@ -12,6 +12,7 @@
 #include "daemon/schedule/scheduler.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define WHOLE_MILLI_PERCENT 100000u /* a cap that is none */
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
 static const char *const ending_names[] = { "deny-new", "term", "kill" };
@@ -147,7 +148,10 @@ static void put_share(struct json_text *out, const struct api *api,
                 json_text_whole(out, "card_bytes", card->total_bytes);
         else
                 json_text_null(out, "card_bytes");
-        put_percent(out, "compute_percent", share->compute_milli_percent);
+        put_percent(out, "compute_percent",
+                    share->compute_milli_percent < WHOLE_MILLI_PERCENT
+                            ? share->compute_milli_percent
+                            : 0);
         put_percent(out, "guarantee_percent", share->guarantee_milli_percent);
         put_driver(out, node_driver_bytes(api->options.node, session, share->uuid), used_bytes);
         put_clamp(out, api, session, at);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a session, on terminals of any width."""
+"""What is shown of a session: on terminals of any width, and the same to programs wherever they ask."""
 import fcntl
 import os
 import struct
@@ -10,13 +10,22 @@ import tty
 import pytest
 
 from cli import UNSET, Command
+from daemon import Daemon
 from hang import HANG_SECONDS
+
+MIB = 1 << 20
 
 
 @pytest.fixture
 def cli(sim):
     sim.configure(gpus=2)
     return Command(sim)
+
+
+@pytest.fixture
+def daemon(cli):
+    cli.that_asks_daemons()
+    return Daemon(cli.sim).start()
 
 
 # -- On a terminal ---------------------------------------------------------------------------------
@@ -73,3 +82,44 @@ def test_of_numbers_nothing_is_cut_however_narrow(made):
     for line in on_terminal(made, 1, "ls", "-o", "used,session,processes")[1:]:
         used, _, name, processes = line.split()
         assert (used, processes) == ("0", "0") and len(name) <= 12, line
+
+
+# -- For programs ----------------------------------------------------------------------------------
+
+KINDS = {"plain": [], "whole": ["--compute", "100"], "back": ["--compute", "50", "--guarantee", "10"],
+         "some": ["--compute", "60.125", "--guarantee", "20", "--weight", "300", "--priority", "rt", "--gang", "g",
+                  "--ttl", "1h", "--label", "a=b"]}
+
+
+def test_the_list_and_the_daemon_say_the_same(cli, daemon):
+    """Also of what is not said: no cap and no guarantee are null, the usual weight is 100."""
+    for name, terms in KINDS.items():
+        assert cli("create", name, "--memory", "64MiB", *terms).rc == 0
+    assert cli("set", "back", "--compute", "none", "--guarantee", "none").rc == 0
+    listed = {session["name"]: session for session in cli("ls", "--json").json}
+    for name in KINDS:
+        told, shown = daemon.session(name), cli("show", name, "--json").json
+        for key in ("weight", "priority", "gang", "clamped"):
+            assert listed[name][key] == shown[key] == told[key], (name, key)
+        for key in ("state", "expires_at", "ttl_seconds", "on_end", "labels"):
+            assert shown[key] == told[key], (name, key)
+        caps = {device["uuid"]: device["compute_percent"] for device in told["devices"]}
+        assert all({d["uuid"]: d["compute_percent"] for d in seen["devices"]} == caps for seen in (listed[name], shown)), name
+        guarantee, = {device["guarantee_percent"] for device in told["devices"]}
+        assert listed[name]["guarantee_percent"] == shown["guarantee_percent"] == guarantee, name
+        usual = [*caps.values(), guarantee, told["weight"]] == [None, None, None, 100]
+        assert usual == (name != "some"), told
+
+
+def test_what_nothing_fits_in_is_none_and_not_one_byte(cli, daemon):
+    assert cli("create", "theirs", "--gpu", "0", "--memory", "64MiB").rc == 0
+    daemon.kill()
+    assert cli("create", "own", "--gpu", "0", "--memory", "64MiB").rc == 0
+    assert cli("create", "both", "--memory", "64MiB").rc == 0
+    shown = {name: cli("show", name, "--json").json for name in ("theirs", "own", "both")}
+    assert [shown[name]["default_limit_bytes"] for name in shown] == [0, 0, 64 * MIB], shown
+    assert [device["limit_bytes"] for device in shown["own"]["devices"]] == [64 * MIB, 0], shown["own"]
+    assert [line.split()[1:3] for line in cli("show", "own").stdout.splitlines()[-2:]] == [["64", "MiB"], ["0", "B"]]
+    assert " 1 B" not in cli("ls").stdout and " 1 B" not in cli("gpus").stdout
+    listed = {session["name"]: session for session in cli("ls", "--json").json}
+    assert [device["limit_bytes"] for device in listed["own"]["devices"]] == [64 * MIB, 0], listed["own"]

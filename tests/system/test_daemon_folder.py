@@ -54,6 +54,8 @@ def test_without_its_folder_it_says_so_and_ends(daemon, sim, deed, said):
         daemon.start()
         assert daemon.names() == daemon.folders() == ["a"]
         assert sim.aliquot("ls", "-o", "session").stdout.split() == ["SESSION", "a"]
+        stranger = next(event for event in daemon.events() if event["type"] == "stranger")  # the program, now
+        assert stranger["detail"]["pid"] == gpu.process.pid and stranger["detail"]["driver_bytes"] >= 64 * MIB, stranger
 
 
 def test_one_that_began_in_its_place_is_left_alone(daemon, sim):
