@@ -249,6 +249,12 @@ static void list_one(struct listing *listing, const char *name)
                 add_foreign(listing, &told);
                 return;
         }
+        if (rc == -ENOENT && ranks_find(&listing->ranks, name) &&
+            client_show(listing->store, name, &told, NULL) == 0)
+                rc = fail(&err, -ESTALE,
+                          "its folder was deleted under its daemon; aliquot set %s makes it anew, "
+                          "as does a restart of aliquotd",
+                          name);
         if (rc == -ENOENT || rc == -EBUSY) /* gone meanwhile */
                 return;
         if (rc == 0) {
@@ -263,6 +269,20 @@ static void list_one(struct listing *listing, const char *name)
                 add_broken(listing, name, &err);
 }
 
+/* Those that their daemon tells of and no folder: what was promised them is so still. */
+static int add_told(const struct ranks *ranks, struct names *names)
+{
+        const size_t found = names->count;
+        int rc = 0;
+
+        for (size_t i = 0; rc == 0 && i < ranks->count; i++) {
+                if (!names_has(names, found, ranks->at[i].name))
+                        rc = names_add(names, ranks->at[i].name);
+        }
+        names_sort(names);
+        return rc;
+}
+
 static int list_all(struct listing *listing, struct error *err)
 {
         struct names names;
@@ -271,11 +291,12 @@ static int list_all(struct listing *listing, struct error *err)
         if (rc < 0)
                 return rc;
         listing->has_ranks = ranks_list(listing->store, &listing->ranks);
-        for (size_t i = 0; i < names.count; i++)
+        rc = add_told(&listing->ranks, &names);
+        for (size_t i = 0; rc == 0 && i < names.count; i++)
                 list_one(listing, names.at[i]);
         ranks_free(&listing->ranks);
         names_free(&names);
-        return 0;
+        return rc < 0 ? fail(err, rc, "out of memory") : 0;
 }
 
 int command_ls(int argc, char **argv)

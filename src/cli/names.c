@@ -39,6 +39,17 @@ static int by_name(const void *a, const void *b)
         return strcmp(a, b);
 }
 
+void names_sort(struct names *names)
+{
+        if (names->count)
+                qsort(names->at, names->count, sizeof(*names->at), by_name);
+}
+
+bool names_has(const struct names *names, size_t count, const char *name)
+{
+        return count && bsearch(name, names->at, count, sizeof(*names->at), by_name);
+}
+
 bool names_can_be_listed(const struct store *store)
 {
         char path[STORE_PATH_BYTES + 16];
@@ -70,8 +81,7 @@ int names_read(const struct store *store, struct names *ret, struct error *err)
                 names_free(&names);
                 return rc == -ENOMEM ? fail(err, rc, "out of memory") : rc;
         }
-        if (names.count)
-                qsort(names.at, names.count, sizeof(*names.at), by_name);
+        names_sort(&names);
         *ret = names;
         return 0;
 }

@@ -21,8 +21,12 @@ int names_read(const struct store *store, struct names *ret, struct error *err);
  */
 bool names_can_be_listed(const struct store *store);
 
-/* One more, behind the others; -ENOMEM. */
+/* One more, behind the others; -ENOMEM. names_sort() puts it in its place. */
 int names_add(struct names *names, const char *name);
+void names_sort(struct names *names);
+
+/* Among the first `count`, which are sorted. */
+bool names_has(const struct names *names, size_t count, const char *name);
 
 void names_free(struct names *names);
 

@@ -70,7 +70,7 @@ def test_another_cap_s_word_and_one_that_is_not_known(cli):
 
 
 def test_ls_marks_it(made):
-    with FakeDaemon(made.sim, [listed(OF_TIME, {**OF_MEMORY, "name": "t"})]) as fake:
+    with FakeDaemon(made.sim, [listed(OF_TIME)]) as fake:
         assert re.search(r"^s +0 +0 B +256 MiB, clamped$", made("ls").stdout, re.MULTILINE), made("ls")
         assert [session["clamped"] for session in made("ls", "--json").json] == [True]
         assert len(fake.heard) == 2, fake.heard  # one question for all sessions

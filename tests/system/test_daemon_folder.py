@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from cli import Command
 from daemon import HANG_SECONDS, Daemon, wait_for
 from script import MIB, OUT_OF_MEMORY, Script
 
@@ -68,6 +69,21 @@ def test_one_that_began_in_its_place_is_left_alone(daemon, sim):
     second.create("b")
     assert daemon.process.wait(HANG_SECONDS) == 1
     assert second.is_up() and second.names() == second.folders() == ["b"]
+
+
+def test_a_session_whose_folder_is_deleted_is_listed_and_made_anew_by_a_change(daemon, sim):
+    """What was promised it is promised still."""
+    cli = Command(sim).that_asks_daemons()
+    daemon.create("a")
+    daemon.create("b")
+    shutil.rmtree(sim.runtime / "sessions/a")
+    first, second = cli("ls").stdout.splitlines()[1:]
+    assert first.startswith("a ") and "broken: its folder was deleted under its daemon; aliquot set a makes it anew" in first, first
+    assert second.startswith("b ") and "broken" not in second, second
+    listed = {session["name"]: session for session in cli("ls", "--json").json}
+    assert listed["b"]["error"] is None and "was deleted" in listed["a"]["error"], listed
+    assert cli("set", "a", "--memory", "128MiB").rc == 0
+    assert cli("ls").stdout.splitlines()[1].endswith("128 MiB") and daemon.folders() == ["a", "b"]
 
 
 def listens_anew(daemon, times=1):
