@@ -5,6 +5,7 @@
 
 #include "common/text.h"
 #include "common/units.h"
+#include "settings/resolve.h"
 
 #define FULL_PERMILLE 950u
 #define NEAR_PERMILLE 800u
@@ -88,13 +89,19 @@ static const char *left_text(int64_t seconds, char ret[LEFT_BYTES])
         return ret;
 }
 
+/* As every command tells it: what nothing fits in is no byte. */
+static void draw_limit_bytes(const struct view_line *line, uint64_t bytes)
+{
+        draw_bytes(line, SESSIONS_LIMIT, bytes == SETTINGS_NOTHING_BYTES ? 0 : bytes);
+}
+
 static void draw_limit(const struct view_line *line, const struct snapshot_session *session)
 {
         struct grid_place place = view_place(line, SESSIONS_LIMIT, GRID_PLAIN);
         uint64_t limit_bytes;
 
         if (snapshot_limit(session, &limit_bytes))
-                draw_bytes(line, SESSIONS_LIMIT, limit_bytes);
+                draw_limit_bytes(line, limit_bytes);
         else
                 grid_right(line->grid, &place, "mixed");
 }
@@ -216,7 +223,7 @@ static void draw_share(const struct view_line *line, size_t session, unsigned at
 
         grid_text(line->grid, &place, "   %s", gpu_name(line, share, name));
         draw_bytes(line, SESSIONS_USED, share->used_bytes);
-        draw_bytes(line, SESSIONS_LIMIT, share->limit_bytes);
+        draw_limit_bytes(line, share->limit_bytes);
         draw_fill(line, snapshot_permille(share->used_bytes, snapshot_share_whole(share)));
         time_draw(line, share, &pace->figures);
         draw_state(line, time_state(share, pace));
