@@ -26,7 +26,8 @@
  * and close; BEGAN, RESIDUAL and DRAINED are the member's own words, and what they are worth is
  * bounded: SCHED_REFUND_PPM, SCHED_LENDS_NS, SCHED_PATIENCE_MOST_NS.
  * *Busy*: what the member measured and USED tells; never more than the time it was on the device,
- * alone or not. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
+ * alone or not; of what samples say beyond that, SCHED_AHEAD_MOST_NS are kept for what it holds
+ * later. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
  *
  * A gang is several members that open and close together: on different devices (one program on many
  * GPUs), or on the same one (sessions that fit beside each other). It takes its devices in their
@@ -87,6 +88,7 @@
 #define SCHED_WAKE_EARLY_NS (100 * SCHED_US) /* ... or by all that waking up takes but this */
 #define SCHED_LATE_MOST_NS (20 * SCHED_MS)   /* who wakes up late is expected so late, at most */
 #define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS)  /* the clock ends a drain so much later, at most */
+#define SCHED_AHEAD_MOST_NS (50 * SCHED_MS)  /* of samples beyond what was held is kept */
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
 /* In the order of rank; the numbers of sessions_one.priority. */
@@ -153,6 +155,7 @@ struct sched_member {
         int64_t untold_ns;   /* on the device, not yet told as busy: so much can still be */
         int64_t silent_ns;   /* on the device since anything was told */
         int64_t late_ns;     /* untold when its drain ended by the clock, and the time since */
+        int64_t ahead_ns;    /* told by samples beyond all that: billed with what is held next */
         int64_t shared_ns; /* on the device since it opened, beside others; less when alone again */
         int64_t left_ns;   /* draining: that the device has still to do for it */
         int64_t lends_ns;  /* and while others are there, so long it may wait for them */
@@ -208,8 +211,10 @@ enum sched_event_type {
         SCHED_BEGAN,  /* its first launch since OPEN has gone out, .ns ago */
         SCHED_MISSED, /* it came to its gate .ns after OPEN, and found it closed again */
         /* Before DRAINED and RESTS: after those nothing is left to be told.
-         * .ns: what it was busy since last told; .bank_ns: what it thinks is left of its own bank
-         * (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
+         * .ns: what it was busy since last told; .sampled_ns: of that, so much is said of what was
+         * not measured, by samples: it comes in lumps, and SCHED_AHEAD_MOST_NS of what is above the
+         * time on the device are billed with what is held later. .bank_ns: what it thinks is left
+         * of its own bank (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
         SCHED_USED,
         SCHED_RESIDUAL, /* closed: what it submitted is done in .ns if nobody holds it up, it is
                            believed; .slack_ns of that the device is no longer at it */
@@ -226,6 +231,7 @@ struct sched_event {
         uint8_t device;
         int64_t ns;
         int64_t bank_ns;
+        int64_t sampled_ns;
         int64_t beyond_ns;
         int64_t slack_ns;
         struct sched_terms terms;

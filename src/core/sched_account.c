@@ -140,7 +140,7 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
 static void untold_add(struct sched_member *member, int64_t ns)
 {
         if (member->terms.is_clamped) {
-                member->untold_ns = member->silent_ns = 0;
+                member->untold_ns = member->silent_ns = member->ahead_ns = 0;
                 return;
         }
         member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
@@ -301,17 +301,34 @@ int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
         return time_after(now_ns, wait_ns);
 }
 
+static int64_t bounded(int64_t ns)
+{
+        return least_of(most_of(ns, 0), NS_MOST);
+}
+
+/* Never more than it was on the device. Who measures some of its launches for all tells in lumps:
+ * what of that is beyond is billed with what it holds later. */
+static void bill(struct sched_member *member, int64_t told_ns, int64_t sampled_ns)
+{
+        int64_t due_ns = told_ns + member->ahead_ns;
+        int64_t ns = least_of(due_ns, member->late_ns + member->untold_ns);
+        int64_t beyond_ns = least_of(due_ns - ns, sampled_ns + member->ahead_ns);
+
+        member->ahead_ns = least_of(beyond_ns, SCHED_AHEAD_MOST_NS);
+        member->untold_ns -= most_of(ns - member->late_ns, 0);
+        member->late_ns = 0;
+        member->billed_ns += ns;
+        bank_take(member, ns);
+}
+
 void account_use(const struct step *step, unsigned place)
 {
         struct sched_member *member = &step->sched->member[place];
-        int64_t ns = least_of(most_of(step->event->ns, 0), member->late_ns + member->untold_ns);
         int64_t said = step->event->bank_ns;
 
-        member->untold_ns -= most_of(ns - member->late_ns, 0);
-        member->silent_ns = member->late_ns = 0;
+        bill(member, bounded(step->event->ns), bounded(step->event->sampled_ns));
+        member->silent_ns = 0;
         member->is_over = false;
-        member->billed_ns += ns;
-        bank_take(member, ns);
         if (member->mode == SCHED_MODE_FREE && said < member->bank_fine / FINE)
                 member->bank_fine =
                         least_of(member->bank_fine, most_of(said, -SCHED_ALARM_NS) * FINE);
@@ -319,7 +336,8 @@ void account_use(const struct step *step, unsigned place)
 
 void account_forget(struct sched_member *member)
 {
-        member->untold_ns = member->silent_ns = member->late_ns = 0;
+        bill(member, 0, 0);
+        member->untold_ns = member->silent_ns = 0;
         member->is_over = false;
 }
 

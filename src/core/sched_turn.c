@@ -174,6 +174,8 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
                         histogram_add(&device->times.wait[member->terms.class],
                                       step->now_ns - member->wait_since_ns);
         }
+        if (mode == SCHED_MODE_FREE)
+                member->ahead_ns = 0; /* it keeps its cap itself, by all that it measured */
         member->mode = (uint8_t)mode;
         member->is_draining = false;
         member->end_ns = end_ns;

@@ -74,7 +74,8 @@ AT(page_meter, waited_ns, 72);
 AT(page_meter, escapes, 80);
 AT(page_meter, began_at_ns, 88);
 AT(page_meter, done_at_ns, 96);
-AT(page_meter, reserved, 104);
+AT(page_meter, sampled_ns, 104);
+AT(page_meter, reserved, 112);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);

@@ -177,7 +177,9 @@ struct page_meter {
         uint64_t done_at_ns;  /* when all that may be launched now should be done, by who has the
                                  turn, or by any process where there are none; 0, or over: it
                                  cannot tell */
-        uint64_t reserved[3];
+        uint64_t sampled_ns;  /* of busy_ns, what was not measured, but samples stand for; only ever
+                                 raised, and before busy_ns is */
+        uint64_t reserved[2];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */

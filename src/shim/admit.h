@@ -102,6 +102,9 @@ struct admit_answer admit_ask(const struct admit *admit, const struct admit_ask 
  * gate. */
 void admit_escape(const struct admit *admit, const struct admit_ask *ask, uint64_t now_ns);
 
+/* Work of which none was measured: what is settled next is what samples say of it. */
+void admit_note_sampled(const struct admit *admit, uint64_t took_ns);
+
 /* Work for which `paid_ns` was taken turned out to have taken `took_ns`. */
 void admit_settle(const struct admit *admit, uint64_t paid_ns, uint64_t took_ns, uint32_t pieces,
                   uint64_t now_ns);

@@ -83,3 +83,15 @@ def test_a_cap_holds_under_a_lease(sim):
     company.load(1, kind="kernel", ns=200 * US, seconds=6)
     seen = company.observe(6)
     assert abs(seen.share("s0", 0.5, 5.9) - 0.3) < 2 * POINT, seen.share("s0", 0.5, 5.9)
+
+
+@pytest.mark.parametrize("ns, of, mix_ns", ((20 * US, 50, 800 * US), (5 * US, 400, 900 * US)))
+def test_a_cap_holds_under_a_lease_where_each_launch_is_waited_for(sim, ns, of, mix_ns):
+    """One that is measured tells of more than its turn had time for: what is beyond is kept for the turns to come. And the
+    long ones, which turns often end in, are not taken for average."""
+    company = Company(sim, [{"compute": 30}, {"compute": 70}])
+    company.load(0, kind="sync", ns=ns, mix="sync", of=of, mix_ns=mix_ns, seconds=6)
+    company.load(1, kind="kernel", ns=200 * US, seconds=6)
+    seen = company.observe(6)
+    assert abs(seen.share("s0", 0.5, 5.9) / 0.3 - 1) < SAMPLED, seen.share("s0", 0.5, 5.9)
+    assert seen.share("s1", 0.5, 5.9) > 0.6, seen.share("s1", 0.5, 5.9)

@@ -36,9 +36,15 @@ static void note_use(struct members *self, uint16_t at, const struct seat_claim 
 {
         struct member *member = &self->member[at];
 
-        if (claim->busy_ns > member->busy_ns)
-                members_tell(self, at, SCHED_USED,
-                             members_measured(claim->busy_ns - member->busy_ns), now_ns);
+        struct sched_event event = { .type = SCHED_USED, .member = at, .bank_ns = SCHED_NEVER };
+
+        if (claim->busy_ns > member->busy_ns) {
+                event.ns = members_measured(claim->busy_ns - member->busy_ns);
+                if (claim->sampled_ns > member->sampled_ns)
+                        event.sampled_ns = members_measured(claim->sampled_ns - member->sampled_ns);
+                member->sampled_ns = claim->sampled_ns;
+                members_step(self, &event, now_ns);
+        }
         member->busy_ns = claim->busy_ns;
 }
 

@@ -63,6 +63,7 @@ void members_add(struct members *self, struct seated *seated, unsigned share,
         self->member[at] = (struct member){ .seated = seated,
                                             .share = share,
                                             .busy_ns = claim->busy_ns,
+                                            .sampled_ns = claim->sampled_ns,
                                             .active_ns = now_ns,
                                             .look_ns = CLOCK_NEVER };
         seated->member[share] = at;

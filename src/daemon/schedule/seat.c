@@ -120,7 +120,8 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
         uint64_t began_ns = load_acquire(shared_word(&meter->began_at_ns));
 
         *ret = (struct seat_claim){
-                .busy_ns = load_relaxed(shared_word(&meter->busy_ns)),
+                .busy_ns = load_acquire(shared_word(&meter->busy_ns)),
+                .sampled_ns = load_relaxed(shared_word(&meter->sampled_ns)),
                 .wanted_ns = wanted_ns < now_ns ? wanted_ns : now_ns,
                 .active_ns = active_ns < now_ns ? active_ns : now_ns,
                 .began_ns = began_ns < now_ns ? began_ns : now_ns,

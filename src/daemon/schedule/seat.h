@@ -48,7 +48,8 @@ void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIO
 
 /* What the session's processes say of a GPU. */
 struct seat_claim {
-        uint64_t busy_ns; /* measured, ever since */
+        uint64_t busy_ns;    /* measured, ever since */
+        uint64_t sampled_ns; /* of that, what samples stand for */
         /* When somebody last stood before the gate, and when work was last in flight; never in the
            future. */
         uint64_t wanted_ns, active_ns;

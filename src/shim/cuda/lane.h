@@ -189,9 +189,6 @@ void lane_mark_last(struct lane *lane);
 /* One that is not measured ends: the next one that is will tell of it. */
 void lane_leave_burst(struct lane *lane);
 
-/* Those that were left are charged the average now. */
-void lane_settle_bursts(struct lane *lane);
-
 /* Launches that no marker measures, and will not: all of them are charged at the average. */
 void lane_settle_since(struct lane *lane);
 

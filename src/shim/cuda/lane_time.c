@@ -106,12 +106,14 @@ static void charge_unmeasured(struct lane *lane, uint64_t took_ns)
 {
         uint32_t pieces = lane->unmeasured;
         uint64_t paid_ns = lane->unmeasured_ns;
+        const struct admit *admit = &load_relaxed(&lane->work)->admit;
 
         lane->unmeasured = lane->bursts = 0;
         lane->unmeasured_ns = 0;
-        if (pieces)
-                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns, took_ns, pieces,
-                             clock_now_ns());
+        if (!pieces)
+                return;
+        admit_note_sampled(admit, took_ns);
+        admit_settle(admit, paid_ns, took_ns, pieces, clock_now_ns());
 }
 
 /* Each of them took so long. */
@@ -142,32 +144,17 @@ static uint64_t alike_of(const struct lane *lane, uint64_t mean_ns)
         return lane->burst_ns > 2 * lane->longest_ns && most < lane->bursts ? most : lane->bursts;
 }
 
-/* Under a lease the scheduler takes no more at once than there was time for: so it is told the mean
- * of many, which follows later where a program changes. */
-static bool is_leased(const struct lane *lane)
-{
-        struct terms terms = admit_terms(&load_relaxed(&lane->work)->admit, clock_now_ns());
-
-        return terms.mode != PAGE_MODE_FREE;
-}
-
 void lane_tell_of_bursts(struct lane *lane)
 {
         int64_t off_ns = (int64_t)(lane->burst_ns - lane->burst_mean_ns);
         uint64_t mean_ns = lane->burst_mean_ns ? lane->burst_mean_ns : 1;
-        uint64_t alike = is_leased(lane) ? 0 : alike_of(lane, mean_ns);
+        uint64_t alike = alike_of(lane, mean_ns);
 
         if (!lane->is_burst_sure)
                 return;
         charge_unmeasured(lane, alike * lane->burst_ns + (lane->bursts - alike) * mean_ns);
         note_longest(lane, lane->burst_ns);
         lane->burst_mean_ns += (uint64_t)(lane->burst_mean_ns ? off_ns / BURST_MEAN_PARTS : off_ns);
-}
-
-void lane_settle_bursts(struct lane *lane)
-{
-        if (lane->bursts)
-                charge_unmeasured(lane, lane->bursts * lane->burst_mean_ns);
 }
 
 /* Launches of a burst that is measured: what they took is part of it. */

@@ -286,8 +286,6 @@ static void scene_wait(struct scene *scene, const struct admit_answer *answer)
                 lane_mark_since(lane);
         if (scene->is_held && !scene->is_pending && !scene->is_busy)
                 lane_leave_since(lane);
-        if (scene->is_held && scene->is_leased)
-                lane_settle_bursts(lane);
         if (scene->is_held)
                 lane_drop(lane);
         scene->is_held = false;

@@ -184,6 +184,8 @@ static bool read_event(const struct story_line *line, struct sched_event *event)
                         event->slack_ns = time_of(line->word[3]);
                 if (event->type == SCHED_FOUND && line->word[3][0])
                         event->beyond_ns = time_of(line->word[3]);
+                else if (strcmp(line->word[3], "sampled") == 0)
+                        event->sampled_ns = event->ns;
                 else if (line->word[3][0])
                         event->bank_ns = time_of(line->word[3]);
                 if (event->type == SCHED_ADD || event->type == SCHED_CHANGE)

@@ -259,6 +259,8 @@ static void random_event(void)
         event.ns = (int64_t)random_below((uint64_t)untold_ns + 1);
         if (chance(5))
                 event.ns = (int64_t)random_below(2) ? INT64_MAX : INT64_MIN;
+        if (chance(20))
+                event.sampled_ns = (int64_t)random_below(100 * SCHED_MS);
         if (chance(5))
                 event.bank_ns = INT64_MIN + (int64_t)random_below(1000);
         step(&event);
