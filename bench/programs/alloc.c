@@ -11,6 +11,7 @@
  *      alloc crowd COUNT THREADS ns of COUNT single calls of cuMemAlloc, with 16 pairs between one
  *                                and the next, in each of so many threads at once, one a line
  *      alloc launch COUNT        ns of one cuLaunchKernel, median over COUNT batches of 256
+ *      alloc wait COUNT          the same of one, and a cuStreamSynchronize for it
  *      alloc start               CPU ns of this thread in cuInit and the first allocation
  *      alloc hold                0, and then nothing until its input ends
  */
@@ -18,6 +19,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,7 @@ static struct {
         __typeof__(cuMemAlloc_v2) *alloc;
         __typeof__(cuMemFree_v2) *free;
         __typeof__(cuLaunchKernel) *launch;
+        __typeof__(cuStreamSynchronize) *wait;
         uint64_t (*inside_ns)(void);
 } driver;
 
@@ -85,6 +88,7 @@ static void driver_open(void)
         bind(library, "cuMemAlloc_v2", &driver.alloc);
         bind(library, "cuMemFree_v2", &driver.free);
         bind(library, "cuLaunchKernel", &driver.launch);
+        bind(library, "cuStreamSynchronize", &driver.wait);
         bind(library, "cuToyInsideNs", &driver.inside_ns);
 }
 
@@ -174,7 +178,7 @@ static void time_crowd(size_t count, size_t threads)
         free(callers);
 }
 
-static void time_launches(size_t count)
+static void time_launches(size_t count, bool is_waiting)
 {
         uint64_t *sample = calloc(count, sizeof(*sample));
         CUfunction function = (CUfunction)&driver; /* the driver that does nothing asks no more */
@@ -182,8 +186,11 @@ static void time_launches(size_t count)
         for (size_t i = 0; i < count; i++) {
                 uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
 
-                for (unsigned n = 0; n < LAUNCHES; n++)
+                for (unsigned n = 0; n < LAUNCHES; n++) {
                         driver.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+                        if (is_waiting)
+                                driver.wait(NULL);
+                }
                 sample[i] = clock_ns(CLOCK_MONOTONIC) - began_ns;
         }
         printf("%.3f\n", median(sample, count) / LAUNCHES);
@@ -218,11 +225,13 @@ int main(int argc, char **argv)
                 time_added(first, second);
         else if (!strcmp(mode, "crowd") && second)
                 time_crowd(first, second);
-        else if (!strcmp(mode, "launch") && first)
-                time_launches(first);
+        else if ((!strcmp(mode, "launch") || !strcmp(mode, "wait")) && first)
+                time_launches(first, !strcmp(mode, "wait"));
         else if (!strcmp(mode, "hold"))
                 hold();
         else
-                return fprintf(stderr, "usage: alloc pair|added|crowd|launch|start|hold ...\n"), 2;
+                return fprintf(stderr,
+                               "usage: alloc pair|added|crowd|launch|wait|start|hold ...\n"),
+                       2;
         return 0;
 }

@@ -154,6 +154,11 @@ CUresult cuStreamQuery(CUstream stream)
         return CUDA_SUCCESS;
 }
 
+CUresult cuStreamSynchronize(CUstream stream)
+{
+        return CUDA_SUCCESS;
+}
+
 CUresult cuEventCreate(CUevent *ret, unsigned int flags)
 {
         *ret = calloc(1, sizeof(uint64_t));
