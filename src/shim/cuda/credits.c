@@ -28,10 +28,9 @@ void credit_count(struct credit *credit)
         struct lane *lane = lane_of(credit);
         uint32_t unspent = credit_unspent(credit), spent = credit->granted - unspent;
 
-        if (lane && spent) {
-                add_relaxed(&lane->since, spent);
-                add_relaxed(&lane->since_ns, spent * credit->piece_ns);
-        }
+        if (lane && spent)
+                lane_count(lane, &(struct launched){ .pieces = spent,
+                                                     .paid_ns = spent * credit->piece_ns });
         credit->granted = unspent;
 }
 

@@ -158,7 +158,7 @@ static void lane_empty(struct lane *lane)
                         real.cuEventDestroy_v2(lane->event[i]);
                 lane->event[i] = NULL;
         }
-        lane->first = 0;
+        lane->first = lane->unmoved = lane->behind = 0;
         store_relaxed(&lane->count, 0);
         lane->has_last = false;
         lane->doubts = 0;
@@ -173,8 +173,7 @@ static void lane_empty(struct lane *lane)
         lock_take(&work->lock);
         lane->piece = (struct estimate){ 0 };
         lock_drop(&work->lock);
-        store_relaxed(&lane->since, 0);
-        store_relaxed(&lane->since_ns, 0);
+        lane_take_since(lane);
 }
 
 /* Its events went with the context. */

@@ -31,9 +31,12 @@
 #include "shim/cuda/work.h"
 #include "shim/estimate.h"
 
+/* To come in a stream at a time; of those, behind a wait or what nothing is known of; and placed
+ * since the last one was passed. Each takes a place of those that a driver has for what is not
+ * done, and may stand behind what only the program ends, once it has filled the others. */
 #define LANE_MARKERS 32u
-/* Of a blocked lane, kept for the next pauses and what follows them. */
-#define LANE_SPARE 8u
+#define LANE_BEHIND 4u
+#define LANE_UNMOVED 16u
 #define LANES 128u
 
 struct timeline;
@@ -44,6 +47,7 @@ struct marker {
         bool is_behind;   /* a wait, perhaps: begins anew after one */
         uint32_t pieces;  /* launches in between */
         uint64_t paid_ns; /* for them */
+        uint64_t own_ns;  /* of that, for those that were paid for by their own cost */
         uint64_t what;    /* the one kernel or graph in between, to be learned; 0: launches */
         uint32_t age;     /* cost_begin()'s */
         bool is_compound;
@@ -81,6 +85,9 @@ struct lane {
         /* Launched since the newest marker. */
         _Atomic uint32_t since;
         _Atomic uint64_t since_ns; /* paid for them */
+        /* Of those, paid for by their own cost. */
+        _Atomic uint32_t own_since;
+        _Atomic uint64_t own_since_ns;
 
         _Atomic uint32_t broken; /* enum lane_break; any thread says so */
 
@@ -88,6 +95,9 @@ struct lane {
         CUevent event[LANE_MARKERS];
         struct marker marker[LANE_MARKERS];
         uint32_t first;                 /* markers to come, oldest first */
+        uint32_t unmoved;               /* placed since one was passed */
+        uint32_t behind;                /* from the newest one on that tells of a wait's end, or of
+                                           what may be one; 0: there is none */
         _Atomic uint32_t count;         /* others may look, also at the next three */
         _Atomic uint64_t blocked_at_ns; /* it was seen to be, then; 0: it is not */
         _Atomic uint64_t in_flight_ns;  /* its part of the work's */
@@ -161,19 +171,63 @@ static inline void lane_note_idle(struct lane *lane)
 /* lane_break() of all lanes of the context. */
 void lanes_break(CUcontext context, enum lane_break how);
 
-/* For a marker that may as well be left out: what it would end is then told by a later one. */
+static inline uint32_t lane_least(uint32_t a, uint32_t b)
+{
+        return a < b ? a : b;
+}
+
+/* So many more markers may be placed. The lane is held. */
+static inline uint32_t lane_places(const struct lane *lane)
+{
+        uint32_t count = load_relaxed(&lane->count), behind = 0;
+        uint32_t places = lane_least(LANE_MARKERS - count, LANE_UNMOVED - lane->unmoved);
+
+        if (load_relaxed(&lane->blocked_at_ns))
+                behind = count;
+        else if (load_acquire(&lane->broken) == LANE_WHOLE)
+                behind = lane->behind;
+        return behind ? lane_least(places, LANE_BEHIND - lane_least(behind, LANE_BEHIND)) : places;
+}
+
+/* For one that may as well be left out, as what it would end is then told by a later one; or that
+ * is worth nothing without a second one. */
 static inline bool lane_has_room(const struct lane *lane)
 {
-        uint32_t spare = load_relaxed(&lane->blocked_at_ns) ? LANE_SPARE : 0;
+        return lane_places(lane) > 1;
+}
 
-        return load_relaxed(&lane->count) < LANE_MARKERS - spare;
+/* For one that ends those since the newest: where few places are left it has to tell of much. */
+static inline bool lane_is_worth_one(const struct lane *lane)
+{
+        bool is_much = load_relaxed(&lane->since_ns) >= load_relaxed(&lane->in_flight_ns);
+
+        return lane_places(lane) > (is_much ? 1 : LANE_UNMOVED / 2);
 }
 
 /* When the oldest of them was placed; 0: there is none. */
 uint64_t lane_oldest_ns(const struct lane *lane);
 
-/* Places a marker. `end`: its pieces, of which `paid_ns` was taken; NULL begins anew. Without an
- * event to be had nothing is placed: false. */
+/* Launches that no marker follows. */
+struct launched {
+        uint32_t pieces;
+        uint64_t paid_ns; /* for them */
+        uint32_t own;     /* of them, paid for by their own cost, ... */
+        uint64_t own_ns;  /* ... which was this */
+};
+
+/* They are in the lane, behind the newest marker. Any thread. */
+static inline void lane_count(struct lane *lane, const struct launched *launched)
+{
+        add_relaxed(&lane->since, launched->pieces);
+        add_relaxed(&lane->since_ns, launched->paid_ns);
+        if (!launched->own)
+                return;
+        add_relaxed(&lane->own_since, launched->own);
+        add_relaxed(&lane->own_since_ns, launched->own_ns);
+}
+
+/* Places a marker. `end`: its pieces, of which `paid_ns` was taken; NULL begins anew. Without room,
+ * or an event to be had, nothing is placed: false. */
 bool lane_mark(struct lane *lane, const struct marker *end);
 
 /* Places one behind what was launched since the newest: it ends that. False: it could not. */
@@ -189,7 +243,8 @@ void lane_mark_last(struct lane *lane);
 /* One that is not measured ends: the next one that is will tell of it. */
 void lane_leave_burst(struct lane *lane);
 
-/* Launches that no marker measures, and will not: all of them are charged at the average. */
+/* Launches that no marker measures, and will not: all of them are charged at the average, or their
+ * own cost. */
 void lane_settle_since(struct lane *lane);
 
 /* No marker measures those since the newest: if the next one to be measured is picked at random,

@@ -86,6 +86,11 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
                 lock_drop(&work->lock);
         }
         lane->busy_ns = marker->placed_ns;
+        lane->unmoved++;
+        if (marker->is_behind || marker->is_unknown)
+                lane->behind = 1;
+        else if (lane->behind)
+                lane->behind++;
         store_relaxed(&lane->count, load_relaxed(&lane->count) + 1);
         if (marker->what)
                 marker->age = cost_begin(marker->what);
@@ -99,7 +104,7 @@ static bool mark(struct lane *lane, const struct marker *end)
         uint64_t asked_ns = clock_now_ns();
         CUevent event;
 
-        if (!lane->timeline || lane_is_gone(lane) || load_relaxed(&lane->count) == LANE_MARKERS)
+        if (!lane->timeline || lane_is_gone(lane) || !lane_places(lane))
                 return false;
         event = marker_event(lane);
         if (event && real.cuEventRecord(event, lane->stream) == CUDA_SUCCESS) {
@@ -117,7 +122,7 @@ static bool is_twin_due(struct lane *lane)
         uint32_t nth = add_relaxed(&load_relaxed(&lane->work)->ends, 1);
         uint32_t every = nth < MARKER_TWINS ? MARKER_TWINS_FIRST : MARKER_TWINS;
 
-        return nth % every == 0 && load_relaxed(&lane->count) < LANE_MARKERS - 1;
+        return nth % every == 0 && lane_has_room(lane);
 }
 
 /* One more behind the newest marker: if that is still to come now, the stream goes from the one to
@@ -144,7 +149,7 @@ void lane_mark_last(struct lane *lane)
 {
         bool is_known = lane_is_pending(lane) || lane->has_last;
 
-        if (!is_known || !lane_has_room(lane) || !lane_mark_since(lane))
+        if (!is_known || !lane_mark_since(lane))
                 return;
         if (lane_is_pending(lane))
                 lane->marker[lane_newest(lane)].is_last = true;
@@ -152,14 +157,30 @@ void lane_mark_last(struct lane *lane)
                 lane_tell_of_bursts(lane);
 }
 
+struct launched lane_take_since(struct lane *lane)
+{
+        struct launched launched = { .own = swap_acq_rel(&lane->own_since, 0),
+                                     .own_ns = swap_acq_rel(&lane->own_since_ns, 0),
+                                     .paid_ns = swap_acq_rel(&lane->since_ns, 0),
+                                     .pieces = swap_acq_rel(&lane->since, 0) };
+
+        /* Another thread may be half-way through counting one. */
+        if (launched.own > launched.pieces)
+                launched.own = launched.pieces;
+        if (launched.own_ns > launched.paid_ns)
+                launched.own_ns = launched.paid_ns;
+        return launched;
+}
+
 bool lane_mark_since(struct lane *lane)
 {
-        struct marker end = { .pieces = swap_acq_rel(&lane->since, 0),
-                              .paid_ns = swap_acq_rel(&lane->since_ns, 0) };
+        struct launched since = lane_take_since(lane);
+        struct marker end = { .pieces = since.pieces,
+                              .paid_ns = since.paid_ns,
+                              .own_ns = since.own_ns };
 
         if (!end.pieces || lane_mark(lane, &end))
                 return true;
-        add_relaxed(&lane->since, end.pieces);
-        add_relaxed(&lane->since_ns, end.paid_ns);
+        lane_count(lane, &since);
         return false;
 }

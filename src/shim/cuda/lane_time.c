@@ -95,10 +95,18 @@ uint32_t lane_unknown(const struct lane *lane)
         return unknown;
 }
 
+/* Those that were paid for by their own cost took that: what others take says nothing of them. */
 static void take_since(struct lane *lane)
 {
-        lane->unmeasured += swap_acq_rel(&lane->since, 0);
-        lane->unmeasured_ns += swap_acq_rel(&lane->since_ns, 0);
+        const struct admit *admit = &load_relaxed(&lane->work)->admit;
+        struct launched since = lane_take_since(lane);
+
+        if (since.own) {
+                admit_note_sampled(admit, since.own_ns);
+                admit_settle(admit, since.own_ns, since.own_ns, since.own, clock_now_ns());
+        }
+        lane->unmeasured += since.pieces - since.own;
+        lane->unmeasured_ns += since.paid_ns - since.own_ns;
 }
 
 /* All of them together. */
@@ -160,14 +168,14 @@ void lane_tell_of_bursts(struct lane *lane)
 /* Launches of a burst that is measured: what they took is part of it. */
 static void settle_of_burst(struct lane *lane)
 {
-        uint32_t pieces = swap_acq_rel(&lane->since, 0);
-        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
-        uint64_t took_ns = pieces * lane_expect(lane, 0, false).estimate.mean_ns;
+        struct launched since = lane_take_since(lane);
+        uint32_t others = since.pieces - since.own;
+        uint64_t took_ns = others * lane_expect(lane, 0, false).estimate.mean_ns;
 
         lane->burst_ns += took_ns;
-        if (pieces)
-                admit_settle(&load_relaxed(&lane->work)->admit, paid_ns, took_ns, pieces,
-                             clock_now_ns());
+        if (since.pieces)
+                admit_settle(&load_relaxed(&lane->work)->admit, since.paid_ns,
+                             took_ns + since.own_ns, since.pieces, clock_now_ns());
 }
 
 void lane_leave_burst(struct lane *lane)
@@ -256,8 +264,8 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         struct work *work = load_relaxed(&lane->work);
         bool is_sure;
         uint64_t length_ns = judged(lane, marker, to, &is_sure);
-        bool is_one_of_many = is_sure && !marker->is_compound && marker->pieces &&
-                              (!marker->what || length_ns <= COST_LONG_NS);
+        bool is_one_of_many = is_sure && !marker->is_compound && !marker->own_ns &&
+                              marker->pieces && (!marker->what || length_ns <= COST_LONG_NS);
         bool is_beside =
                 admit_is_shared(&work->admit, (uint64_t)to->at_ns - length_ns, clock_now_ns());
         uint64_t took_ns;
@@ -273,7 +281,7 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
         if (marker->is_of_burst) {
-                lane->burst_ns += took_ns;
+                lane->burst_ns += took_ns > marker->own_ns ? took_ns - marker->own_ns : 0;
                 lane->is_burst_sure = lane->is_burst_sure && !is_beside;
         }
         if (marker->is_drawn && is_sure)
@@ -325,8 +333,11 @@ static void take_off(struct lane *lane)
         add_relaxed(&work->motion.settled, 1);
         add_relaxed(&lane->motion.settled, 1);
         lane->first = (lane->first + 1) % LANE_MARKERS;
+        lane->unmoved = 0;
         /* Only who holds the lane changes it. */
         store_relaxed(&lane->count, load_relaxed(&lane->count) - 1);
+        if (load_relaxed(&lane->count) < lane->behind)
+                lane->behind = 0;
         lane_note_oldest(lane);
 }
 
@@ -476,21 +487,20 @@ static uint64_t untimed_ns(const struct lane *lane, uint32_t pieces, uint64_t no
 
 static void settle_untimed(struct lane *lane, uint64_t now_ns)
 {
-        uint32_t pieces = swap_acq_rel(&lane->since, 0);
-        uint64_t paid_ns = swap_acq_rel(&lane->since_ns, 0);
+        struct launched since = lane_take_since(lane);
         struct work *work = load_relaxed(&lane->work);
         uint64_t took_ns;
 
-        if (!pieces)
+        if (!since.pieces)
                 return;
         lock_take(&work->lock);
-        took_ns = untimed_ns(lane, pieces, now_ns);
+        took_ns = untimed_ns(lane, since.pieces, now_ns);
         if (!lane->is_behind)
-                estimate_add(&lane->piece, took_ns / pieces);
+                estimate_add(&lane->piece, took_ns / since.pieces);
         lane->is_behind = false;
         took_ns = cover(work, (int64_t)lane->began_ns, (int64_t)(lane->began_ns + took_ns));
         lock_drop(&work->lock);
-        admit_settle(&work->admit, paid_ns, took_ns, pieces, now_ns);
+        admit_settle(&work->admit, since.paid_ns, took_ns, since.pieces, now_ns);
         add_relaxed(&work->motion.settled, 1);
 }
 

@@ -43,6 +43,9 @@ static inline uint32_t lane_newest(const struct lane *lane)
         return (lane->first + load_relaxed(&lane->count) + LANE_MARKERS - 1) % LANE_MARKERS;
 }
 
+/* Those since the newest marker are no more. */
+struct launched lane_take_since(struct lane *lane);
+
 /* The lane is held; a marker was added, or taken off. */
 void lane_note_oldest(struct lane *lane);
 

@@ -35,6 +35,17 @@ static bool must_end(const struct passage *passage, const struct scene *scene)
         return passage->what || scene->expected.is_unknown || scene->is_mixed;
 }
 
+/* Those since the newest marker are measured, and perhaps the launch, if there is room. */
+static void end_since(struct passage *passage, const struct scene *scene)
+{
+        struct lane *lane = scene->lane;
+        bool is_unknown = scene->expected.is_unknown;
+        bool is_worth = passage->what || is_unknown ? lane_has_room(lane) : lane_is_worth_one(lane);
+
+        if (is_worth && lane_mark_since(lane))
+                passage->ends = must_end(passage, scene) && (is_unknown || lane_has_room(lane));
+}
+
 /* Before the launch; the lane is held. */
 static void place_markers(struct passage *passage, const struct scene *scene)
 {
@@ -46,8 +57,7 @@ static void place_markers(struct passage *passage, const struct scene *scene)
             !must_end(passage, scene))
                 return;
         if (scene_can_end(scene)) {
-                if (lane_has_room(lane) && lane_mark_since(lane))
-                        passage->ends = must_end(passage, scene);
+                end_since(passage, scene);
                 return;
         }
         if (!lane->timeline) {
@@ -56,7 +66,7 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         }
         if (is_idle)
                 lane_note_idle(lane);
-        if (!lane_mark(lane, NULL))
+        if (!lane_has_room(lane) || !lane_mark(lane, NULL))
                 return;
         lane_leave_since(lane);
         passage->is_first = is_idle;
@@ -159,17 +169,19 @@ static void passage_count(const struct passage *passage)
                               .is_compound = passage->is_compound,
                               .is_unknown = passage->is_unknown,
                               .is_drawn = passage->is_drawn };
-
+        bool is_own = passage->what && !passage->is_unknown;
+        struct launched alone = { .pieces = 1,
+                                  .paid_ns = passage->piece_ns,
+                                  .own = is_own ? 1 : 0,
+                                  .own_ns = is_own ? passage->piece_ns : 0 };
         struct relaxed was = { 0 };
 
         if (passage->is_first)
                 end.lead_ns = lane_lead_ns(lane);
         if (passage->ends)
                 was = relax();
-        if (!passage->ends || !lane_mark(lane, &end)) {
-                add_relaxed(&lane->since, 1);
-                add_relaxed(&lane->since_ns, passage->piece_ns);
-        }
+        if (!passage->ends || !lane_mark(lane, &end))
+                lane_count(lane, &alone);
         unrelax(was);
         credit_grant(passage);
 }

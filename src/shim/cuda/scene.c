@@ -147,7 +147,8 @@ static bool is_overdue(const struct scene *scene, uint64_t target_ns, uint64_t n
         if (!scene->lane->timeline)
                 return scene->is_busy;
         if (scene->expected.is_unknown &&
-            (is_one_to_tell(scene) || lane_unknown(scene->lane) >= UNKNOWN_MARKERS))
+            (is_one_to_tell(scene) || lane_unknown(scene->lane) >= UNKNOWN_MARKERS ||
+             !lane_has_room(scene->lane)))
                 return true;
         return !scene->is_blocked && placed_ns && now_ns > placed_ns &&
                now_ns - placed_ns > 2 * target_ns;

@@ -12,6 +12,10 @@
  *      stuck CAP_PPM KERNELS host      as `stream`, and the host writes it
  *      stuck CAP_PPM KERNELS thread    the same, in another thread that launches, too
  *      stuck CAP_PPM KERNELS capture   a thread captures while another launches all the time
+ *      stuck CAP_PPM KERNELS full-word, full-event, full-function, full-kernel
+ *                                      as many launches as the driver takes, but for a few, stand
+ *                                      behind such a wait for the host, which ends it after them;
+ *                                      in a stream that was idle, and in one that was not
  *
  * KERNELS is the module with the kernels (kernels.c). Prints "done" and how often the gate opened
  * because nothing moved.
@@ -22,6 +26,7 @@
 #include <string.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "proto/page.h"
 #include "spin.h"
 #include "watch.h"
@@ -31,6 +36,9 @@
 #define KERNEL_NS 500000
 #define SHORT_NS 100000
 #define ROUNDS 15
+#define TAKEN 1024 /* by the driver, of a stream, before a launch waits for those before it */
+#define OURS 4     /* of them, behind a wait, and what nothing is known of (lane.h) */
+#define BRIEF_NS 2000
 
 static CUuuid uuid;
 static CUcontext context;
@@ -172,6 +180,88 @@ static void thread(void)
         EXPECT(pthread_join(other, NULL), 0);
 }
 
+/* -- As much as a stream takes ---------------------------------------------------------------- */
+
+static CUdeviceptr host_at;
+static uint32_t *host_flag, awaited;
+
+static void wait_on_host(void *unused)
+{
+        (void)unused;
+        while (load_acquire(shared_half(host_flag)) < awaited)
+                clock_sleep_ns(SHORT_NS);
+}
+
+static void behind_word(void)
+{
+        OK(cuStreamWaitValue32_v2(waits, host_at, awaited, CU_STREAM_WAIT_VALUE_GEQ));
+}
+
+static void behind_function(void)
+{
+        OK(cuLaunchHostFunc(waits, wait_on_host, NULL));
+}
+
+static void behind_event(void)
+{
+        CUevent event;
+
+        OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+        OK(cuStreamWaitValue32_v2(works, host_at, awaited, CU_STREAM_WAIT_VALUE_GEQ));
+        OK(cuEventRecord(event, works));
+        OK(cuStreamWaitEvent(waits, event, 0));
+}
+
+static void behind_kernel(void)
+{
+        void *until[] = { &host_at, &awaited };
+
+        launch(spin_until, waits, until);
+}
+
+/* `ahead` of the wait, and as many behind it as there is room for. */
+static void fill(void (*wait)(void), unsigned ahead)
+{
+        kernel_ns = KERNEL_NS;
+        for (unsigned i = 0; i < ahead; i++)
+                launch_work(waits);
+        awaited++;
+        wait();
+        kernel_ns = BRIEF_NS;
+        for (unsigned i = 0; i < TAKEN - OURS - 1; i++)
+                launch_work(waits);
+        store_release(shared_half(host_flag), awaited);
+        OK(cuCtxSynchronize());
+}
+
+static void fill_twice(void (*wait)(void))
+{
+        host_flag = host_word(&host_at);
+        fill(wait, 0);
+        fill(wait, COUNT);
+}
+
+static void full_word(void)
+{
+        fill_twice(behind_word);
+}
+
+static void full_event(void)
+{
+        fill_twice(behind_event);
+}
+
+static void full_function(void)
+{
+        fill_twice(behind_function);
+}
+
+static void full_kernel(void)
+{
+        host_flag = host_word(&host_at);
+        fill(behind_kernel, 0); /* once: it pays for its spinning */
+}
+
 static _Atomic uint32_t is_over;
 
 static void *launch_always(void *unused)
@@ -216,9 +306,18 @@ static void capture(void)
 static const struct {
         const char *name;
         void (*play)(void);
-} scenes[] = { { "spin", spin },     { "behind", behind },  { "fresh", fresh },
-               { "stream", stream }, { "rounds", rounds },  { "host", host },
-               { "thread", thread }, { "capture", capture } };
+} scenes[] = { { "spin", spin },
+               { "behind", behind },
+               { "fresh", fresh },
+               { "stream", stream },
+               { "rounds", rounds },
+               { "host", host },
+               { "thread", thread },
+               { "capture", capture },
+               { "full-word", full_word },
+               { "full-event", full_event },
+               { "full-function", full_function },
+               { "full-kernel", full_kernel } };
 
 int main(int argc, char **argv)
 {

@@ -281,6 +281,50 @@ static void where_nobody_will_be_picked_it_took_the_average(void **state)
         expect_about(pick(800 * US), 800 * US);
 }
 
+/* Long kernels, and graphs, are paid for one by one. */
+static void what_was_paid_for_by_its_own_cost_took_that(void **state)
+{
+        const struct launched launched = {
+                .pieces = 3, .paid_ns = 10 * MS + UNKNOWN_NS, .own = 2, .own_ns = 10 * MS
+        };
+        uint64_t billed_ns;
+
+        for (unsigned i = 0; i < 20; i++)
+                measure(0, 20 * US);
+        billed_ns = stage_billed_ns();
+        lane_count(stage.lane, &launched);
+        leave(0, false);
+        expect_about(stage_billed_ns() - billed_ns, 10 * MS + 20 * US);
+        billed_ns = stage_billed_ns();
+        lane_count(stage.lane, &launched);
+        leave(0, true); /* whoever is picked next is not like those */
+        expect_about(stage_billed_ns() - billed_ns, 10 * MS);
+        expect_about(pick(800 * US), 2 * 800 * US);
+}
+
+/* All of it together is measured, and what the others take is not learned from it. */
+static void what_has_a_cost_of_its_own_teaches_nothing_of_others(void **state)
+{
+        const struct launched launched = {
+                .pieces = 3, .paid_ns = 10 * MS, .own = 2, .own_ns = 10 * MS - 20 * US
+        };
+        uint64_t billed_ns;
+
+        for (unsigned i = 0; i < 20; i++)
+                measure(0, 20 * US);
+        billed_ns = stage_billed_ns();
+        assert_true(lane_try(stage.lane));
+        assert_true(lane_mark(stage.lane, NULL));
+        stage.free_ns = stage.now_ns + 30 * MS;
+        lane_count(stage.lane, &launched);
+        assert_true(lane_mark_since(stage.lane));
+        stage.now_ns = stage.free_ns + 10 * US;
+        lane_reap(stage.lane);
+        lane_drop(stage.lane);
+        expect_about(stage_billed_ns() - billed_ns, 30 * MS);
+        expect_about(lane_expect(stage.lane, 0, false).estimate.mean_ns, 20 * US);
+}
+
 static void what_others_may_have_lengthened_tells_of_itself_alone(void **state)
 {
         struct limits_page *limits = (struct limits_page *)(uintptr_t)session_limits();
@@ -532,6 +576,8 @@ int main(void)
                 STORY(what_nothing_measured_took_what_the_next_one_picked_does),
                 STORY(who_was_not_picked_tells_of_itself_alone),
                 STORY(where_nobody_will_be_picked_it_took_the_average),
+                STORY(what_was_paid_for_by_its_own_cost_took_that),
+                STORY(what_has_a_cost_of_its_own_teaches_nothing_of_others),
                 STORY(what_others_may_have_lengthened_tells_of_itself_alone),
                 STORY(a_stream_that_works_on_is_measured_from_its_last_marker),
                 STORY(what_is_launched_last_before_a_wait_is_measured),

@@ -134,6 +134,74 @@ static void who_gets_a_lane_finds_nothing_of_who_had_it(void **state)
         assert_int_equal(lane->piece.samples, 0);
 }
 
+/* -- Places of a stream ----------------------------------------------------------------------- */
+
+/* Markers that are passed one each millisecond from the last one on, until there is no room. */
+static uint32_t mark_all(struct lane *lane)
+{
+        uint32_t placed = 0;
+
+        assert_true(lane_try(lane));
+        lane_reap(lane);
+        while (lane_mark(lane, NULL)) {
+                stage.free_ns += MS;
+                placed++;
+        }
+        lane_drop(lane);
+        return placed;
+}
+
+/* What is the next to be launched there may be what ends a wait, however long that lasts. */
+static void few_places_of_a_stream_that_stands_are_ours(void **state)
+{
+        struct lane *lane = lane_find(CONTEXT, STREAM, stage.work);
+
+        stage.free_ns = stage.now_ns + SECOND;
+        assert_int_equal(mark_all(lane), LANE_BEHIND); /* nobody knows what was there before */
+        stage.now_ns += SECOND / 2;
+        assert_int_equal(mark_all(lane), 0);
+        stage.now_ns += SECOND;
+        stage.free_ns = stage.now_ns + SECOND / 2;
+        assert_int_equal(mark_all(lane), LANE_UNMOVED);
+        lane_break(lane, LANE_WAITS);
+        assert_int_equal(mark_all(lane), 0);
+        stage.now_ns += SECOND;
+        stage.free_ns = stage.now_ns + SECOND;
+        assert_int_equal(mark_all(lane), LANE_BEHIND);
+}
+
+/* Nor behind what may be over at once, or never. */
+static void nor_behind_what_nothing_is_known_of(void **state)
+{
+        const struct marker end = { .pieces = 1, .paid_ns = EXPECTED_NS, .is_unknown = true };
+        struct lane *lane = lane_find(CONTEXT, STREAM, stage.work);
+
+        pend(lane);
+        stage.now_ns += US;
+        stage.free_ns = stage.now_ns + SECOND;
+        assert_true(lane_try(lane));
+        lane_reap(lane);
+        assert_true(lane_mark(lane, &end));
+        lane_drop(lane);
+        mark_all(lane);
+        assert_int_equal(load_relaxed(&lane->count), LANE_BEHIND);
+}
+
+static void in_one_that_moves_there_are_more_of_them_but_never_many(void **state)
+{
+        struct lane *lane = lane_find(CONTEXT, STREAM, stage.work);
+        static const uint32_t room[] = { LANE_UNMOVED, LANE_UNMOVED, 2, 1, 1, 1 };
+
+        pend(lane);
+        stage.free_ns = stage.now_ns + MS;
+        stage.now_ns += 10 * US;
+        for (unsigned i = 0; i < sizeof(room) / sizeof(room[0]); i++) {
+                assert_int_equal(mark_all(lane), room[i]);
+                stage.now_ns += MS;
+        }
+        assert_int_equal(load_relaxed(&lane->count), LANE_MARKERS);
+}
+
 /* Its context went while it was held; whoever looks for room buries it. */
 static void a_lane_that_was_left_is_the_first_to_be_given_away(void **state)
 {
@@ -264,6 +332,9 @@ int main(void)
                 STORY(a_lane_that_somebody_holds_is_not_given_away),
                 STORY(who_comes_back_to_a_lane_of_another_stream_leaves_it_alone),
                 STORY(who_gets_a_lane_finds_nothing_of_who_had_it),
+                STORY(few_places_of_a_stream_that_stands_are_ours),
+                STORY(nor_behind_what_nothing_is_known_of),
+                STORY(in_one_that_moves_there_are_more_of_them_but_never_many),
                 STORY(a_lane_that_was_left_is_the_first_to_be_given_away),
                 STORY(what_was_passed_is_measured_before_a_context_goes),
                 STORY(who_launched_nothing_is_not_looked_at),
