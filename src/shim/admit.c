@@ -349,13 +349,13 @@ void admit_settle(const struct admit *admit, uint64_t paid_ns, uint64_t took_ns,
         struct terms terms = admit_terms(admit, now_ns);
 
         charge(admit, &terms, now_ns, (int64_t)(took_ns - paid_ns));
-        add_relaxed(shared_word(&admit->meter->busy_ns), took_ns);
+        add_acq_rel(shared_word(&admit->meter->busy_ns), took_ns);
         add_relaxed(shared_word(&admit->meter->launches), pieces);
 }
 
 void admit_note_sampled(const struct admit *admit, uint64_t took_ns)
 {
-        add_acq_rel(shared_word(&admit->meter->sampled_ns), took_ns);
+        add_relaxed(shared_word(&admit->meter->sampled_ns), took_ns);
 }
 
 void admit_refund(const struct admit *admit, uint64_t paid_ns, uint64_t now_ns)
