@@ -121,6 +121,7 @@ void members_begin_watch(struct members *self, struct seated *seated, uint64_t n
                 if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
                         continue;
                 self->member[at].busy_ns = claim.busy_ns;
+                self->member[at].sampled_ns = claim.sampled_ns;
                 self->member[at].active_ns = now_ns;
                 self->member[at].look_ns = now_ns + MEMBER_IDLE_NS + 1;
                 seat_nudge(seated->seat, i); /* who runs without looking looks */

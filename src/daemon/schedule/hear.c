@@ -31,21 +31,28 @@ int64_t members_measured(uint64_t ns)
         return (int64_t)(ns < MOST_NS ? ns : MOST_NS);
 }
 
+static uint64_t raised_by(uint64_t to_ns, uint64_t from_ns)
+{
+        return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
 static void note_use(struct members *self, uint16_t at, const struct seat_claim *claim,
                      uint64_t now_ns)
 {
         struct member *member = &self->member[at];
-
+        uint64_t busy_ns = raised_by(claim->busy_ns, member->busy_ns);
+        uint64_t sampled_ns = raised_by(claim->sampled_ns, member->sampled_ns);
         struct sched_event event = { .type = SCHED_USED, .member = at, .bank_ns = SCHED_NEVER };
 
-        if (claim->busy_ns > member->busy_ns) {
-                event.ns = members_measured(claim->busy_ns - member->busy_ns);
-                if (claim->sampled_ns > member->sampled_ns)
-                        event.sampled_ns = members_measured(claim->sampled_ns - member->sampled_ns);
-                member->sampled_ns = claim->sampled_ns;
-                members_step(self, &event, now_ns);
-        }
         member->busy_ns = claim->busy_ns;
+        if (!busy_ns)
+                return;
+        /* It is raised first: what is above is of what comes next. */
+        sampled_ns = sampled_ns < busy_ns ? sampled_ns : busy_ns;
+        member->sampled_ns += sampled_ns;
+        event.ns = members_measured(busy_ns);
+        event.sampled_ns = members_measured(sampled_ns);
+        members_step(self, &event, now_ns);
 }
 
 static bool is_open(const struct sched_member *core)

@@ -40,7 +40,7 @@ struct member {
         struct seated *seated;
         unsigned share;
         uint64_t busy_ns;       /* as last read */
-        uint64_t sampled_ns;    /* the same */
+        uint64_t sampled_ns;    /* of that */
         uint64_t open_ns;       /* when its gate was last opened, */
         uint64_t close_ns;      /* and closed */
         uint64_t leased_ns;     /* when it last got the lease that it has; 0: it has none to miss */

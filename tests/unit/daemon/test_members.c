@@ -280,6 +280,49 @@ static void the_time_that_it_was_away_is_nobodys(void **state)
         pair_leave(&pair);
 }
 
+/* The program: `sampled_ns` is raised first. */
+static void use(struct pair *pair, uint64_t sampled_ns, uint64_t busy_ns)
+{
+        struct page_meter *meter = &pair->one.pages.slots->meter[0];
+
+        add_relaxed(shared_word(&meter->sampled_ns), sampled_ns);
+        add_acq_rel(shared_word(&meter->busy_ns), busy_ns);
+}
+
+/* Of what is beyond its turn, what samples stand for is kept, in whatever looks it is seen. */
+static void samples_that_are_seen_before_what_they_tell_of_are_not_forgotten(void **state)
+{
+        struct pair pair;
+        const struct sched_member *core;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        core = &pair.members->sched.member[0];
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
+        use(&pair, 5 * MS, MS);
+        hear(&pair, false);
+        assert_int_equal(core->ahead_ns, MS);
+        use(&pair, 0, 4 * MS);
+        hear(&pair, false);
+        assert_int_equal(core->ahead_ns, 5 * MS);
+        use(&pair, 0, MS);
+        hear(&pair, false);
+        assert_int_equal(core->ahead_ns, 5 * MS);
+        pair_leave(&pair);
+}
+
+static void samples_from_before_it_was_watched_tell_of_nothing_later(void **state)
+{
+        struct pair pair;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        use(&pair, 1000 * MS, 1000 * MS);
+        members_begin_watch(pair.members, &pair.members->seated[0], pair.now_ns);
+        use(&pair, 0, 10 * MS);
+        hear(&pair, false);
+        assert_int_equal(pair.members->sched.member[0].ahead_ns, 0);
+        pair_leave(&pair);
+}
+
 static int set_up(void **state)
 {
         return make_folder("members");
@@ -297,6 +340,8 @@ int main(void)
                 cmocka_unit_test(who_opens_beside_others_is_told_until_when_they_were_there),
                 cmocka_unit_test(who_wakes_up_late_goes_to_sleep_for_less),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
+                cmocka_unit_test(samples_that_are_seen_before_what_they_tell_of_are_not_forgotten),
+                cmocka_unit_test(samples_from_before_it_was_watched_tell_of_nothing_later),
         };
 
         return cmocka_run_group_tests_name("members", tests, set_up, drop_folder);
