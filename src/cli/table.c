@@ -3,17 +3,14 @@
 
 #include <err.h>
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "cli/terminal.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "proto/page.h"
@@ -136,14 +133,6 @@ static void choose_all(struct table *table, unsigned columns)
 
 /* -- Where the terminal is narrow ------------------------------------------------------------- */
 
-/* 0: it is no terminal. */
-static int terminal_width(void)
-{
-        struct winsize size;
-
-        return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 static struct column *widest(struct column *column, const struct table *table)
 {
         struct column *found = NULL;
@@ -170,7 +159,7 @@ static int width_of(const struct column *column, const struct table *table)
 /* Numbers stay whole; of the texts the widest gives way first. */
 static void narrow(struct column *column, const struct table *table)
 {
-        int room = terminal_width();
+        int room = terminal_columns();
         struct column *at;
 
         while (room > 0 && width_of(column, table) > room && (at = widest(column, table)))
@@ -179,11 +168,7 @@ static void narrow(struct column *column, const struct table *table)
 
 static const char *cut_mark(void)
 {
-        static bool is_set;
-
-        if (!is_set)
-                is_set = setlocale(LC_CTYPE, "");
-        return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" : "~";
+        return terminal_is_utf8() ? "\xe2\x80\xa6" : "~";
 }
 
 /* -- Printing --------------------------------------------------------------------------------- */

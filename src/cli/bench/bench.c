@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +20,7 @@
 #include "cli/bench/stage.h"
 #include "cli/child.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "common/scoped.h"
 #include "common/text.h"
 
@@ -249,8 +248,7 @@ static int write_json(const struct bench *bench, struct error *err)
 
 static int draw(struct bench *bench, struct error *err)
 {
-        setlocale(LC_CTYPE, "");
-        bench->grid.is_utf8 = !bench->is_ascii && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+        bench->grid.is_utf8 = terminal_is_utf8() && !bench->is_ascii;
         if (chart_draw(&bench->record, &bench->grid) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         if (bench->is_plain || !isatty(STDOUT_FILENO))

@@ -8,19 +8,16 @@
 #include "cli/command.h"
 
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/child.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/top/act.h"
 #include "cli/top/feed.h"
 #include "cli/top/screen.h"
@@ -175,10 +172,9 @@ static int columns_for_once(void)
 {
         const char *asked = getenv("COLUMNS");
         long columns = asked ? strtol(asked, NULL, 10) : 0;
-        struct winsize size;
 
-        if (columns == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-                columns = size.ws_col;
+        if (columns == 0)
+                columns = terminal_columns();
         return columns >= VIEW_LEAST_COLUMNS && columns <= 1000 ? (int)columns : ONCE_COLUMNS;
 }
 
@@ -296,8 +292,7 @@ int command_top(int argc, char **argv)
         int rc;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_top, 0, &top);
-        setlocale(LC_CTYPE, "");
-        top.grid.is_utf8 = !top.is_ascii && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+        top.grid.is_utf8 = terminal_is_utf8() && !top.is_ascii;
         top.source.terms.waits_long = top.is_once;
         rc = source_open(&top.source, &top.flags, &err);
         if (rc == 0)
