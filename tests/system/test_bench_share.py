@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import struct
@@ -140,7 +141,8 @@ def test_the_records_of_the_readme_s_pictures_can_be_drawn(bench, build):
     for record in records:
         assert f"docs/pictures/{record.stem}.png" in (build.source / "README.md").read_text()
         result = bench("--from", record, "--ascii", sim=None)
-        assert result.rc == 0 and "Mean error 0.0" in result.stdout, result
+        off, = re.findall(r"^Mean error ([\d.]+) points", result.stdout, re.MULTILINE)
+        assert result.rc == 0 and float(off) < 0.5, result  # what is drawn is what was reached
 
 
 def unpack(png):
