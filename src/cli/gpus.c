@@ -91,8 +91,7 @@ static void add_row(struct shares *shares, const struct store_session *session, 
                     uint64_t used_bytes)
 {
         const struct limits_device *device = &session->limits->device[row];
-        struct share share = { .limit_bytes = views_limit_bytes(
-                                       load_acquire(shared_word(&device->limit_bytes))),
+        struct share share = { .limit_bytes = views_limit_bytes(session, row),
                                .used_bytes = used_bytes };
         uint8_t uuid[16];
 

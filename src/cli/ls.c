@@ -15,7 +15,6 @@
 #include "cli/sweep.h"
 #include "cli/table.h"
 #include "cli/views.h"
-#include "common/atomic.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "common/uuid.h"
@@ -35,12 +34,6 @@ struct listing {
         bool is_partly; /* not told, of a session that has some */
         struct ranks ranks;
 };
-
-static uint64_t limit_of(const struct store_session *session, unsigned row)
-{
-        return views_limit_bytes(
-                load_acquire(shared_word(&session->limits->device[row].limit_bytes)));
-}
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)
 {
@@ -70,7 +63,7 @@ static void limits_cell(struct table *table, const struct store_session *session
         size_t length = 0;
 
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                uint64_t limit = limit_of(session, i);
+                uint64_t limit = views_limit_bytes(session, i);
 
                 if (!usage_has_row(session, i))
                         continue;
@@ -82,8 +75,7 @@ static void limits_cell(struct table *table, const struct store_session *session
                         limit == PAGE_UNLIMITED ? "-" : size_format(limit, size));
         }
         if (count == 0)
-                first = views_limit_bytes(
-                        load_acquire(shared_word(&session->limits->default_limit_bytes)));
+                first = views_default_bytes(session);
         rank_text(rank, least_cap_of(session), more);
         if (same != count)
                 table_cell(table, "%s%s", text, more);
@@ -104,7 +96,7 @@ static void limits_json(struct json_out *out, const struct store_session *sessio
                         continue;
                 json_out_open(out, NULL, '{');
                 json_out_text(out, "uuid", views_uuid(session, i, uuid));
-                views_limit(out, "limit_bytes", limit_of(session, i));
+                views_limit(out, "limit_bytes", views_limit_bytes(session, i));
                 views_cap(out, cap_of(session, i));
                 json_out_close(out, '}');
         }

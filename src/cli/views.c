@@ -14,9 +14,16 @@
 #include "common/uuid.h"
 #include "settings/resolve.h"
 
-uint64_t views_limit_bytes(uint64_t bytes)
+uint64_t views_limit_bytes(const struct store_session *session, unsigned row)
 {
-        return bytes == SETTINGS_NOTHING_BYTES ? 0 : bytes;
+        return settings_told_bytes(
+                load_acquire(shared_word(&session->limits->device[row].limit_bytes)));
+}
+
+uint64_t views_default_bytes(const struct store_session *session)
+{
+        return settings_told_bytes(
+                load_acquire(shared_word(&session->limits->default_limit_bytes)));
 }
 
 void views_limit(struct json_out *out, const char *key, uint64_t bytes)
@@ -88,12 +95,6 @@ struct client_process views_seen_process(const struct store_session *session,
         return seen;
 }
 
-static uint64_t limit_of(const struct store_session *session, unsigned row)
-{
-        return views_limit_bytes(
-                load_acquire(shared_word(&session->limits->device[row].limit_bytes)));
-}
-
 static void print_rows(const struct store_session *session, const struct usage *usage,
                        struct table *table)
 {
@@ -105,7 +106,7 @@ static void print_rows(const struct store_session *session, const struct usage *
                 if (!usage_has_row(session, i))
                         continue;
                 table_cell(table, "%s", views_uuid(session, i, uuid));
-                table_bytes(table, limit_of(session, i));
+                table_bytes(table, views_limit_bytes(session, i));
                 table_bytes(table, usage->used_bytes[i]);
                 table_bytes(table, device->card_bytes);
         }
@@ -253,7 +254,7 @@ static void print_device(struct json_out *out, const struct store_session *sessi
 
         json_out_open(out, NULL, '{');
         json_out_text(out, "uuid", views_uuid(session, row, uuid));
-        views_limit(out, "limit_bytes", limit_of(session, row));
+        views_limit(out, "limit_bytes", views_limit_bytes(session, row));
         json_out_u64(out, "used_bytes", usage->used_bytes[row]);
         json_out_u64(out, "card_bytes", device->card_bytes);
         views_cap(out, cap_of(session, row));
@@ -274,8 +275,7 @@ static int print_json(const struct store_session *session, const struct usage *u
         json_out_text(&out, "owner", page->owner == PAGE_OWNER_DAEMON ? "daemon" : "user");
         json_out_text(&out, "device_name", page->device_name[0] ? page->device_name : NULL);
         json_out_bool(&out, "is_context_free", page->flags & PAGE_CONTEXT_FREE);
-        views_limit(&out, "default_limit_bytes",
-                    views_limit_bytes(load_acquire(shared_word(&page->default_limit_bytes))));
+        views_limit(&out, "default_limit_bytes", views_default_bytes(session));
         json_out_u64(&out, "epoch", load_acquire(shared_half(&page->epoch)));
         json_terms(&out, terms);
         json_out_open(&out, "devices", '[');

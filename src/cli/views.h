@@ -10,8 +10,11 @@
 #include "cli/usage.h"
 #include "common/json_out.h"
 
-/* A limit as it is told: 0 for the SETTINGS_NOTHING_BYTES of a page, which nothing fits in. */
-uint64_t views_limit_bytes(uint64_t bytes);
+/* Of a row, as it is told: 0 where nothing fits. */
+uint64_t views_limit_bytes(const struct store_session *session, unsigned row);
+
+/* The same of the GPUs that have no row. */
+uint64_t views_default_bytes(const struct store_session *session);
 
 /* null: no limit. */
 void views_limit(struct json_out *out, const char *key, uint64_t bytes);

@@ -20,6 +20,12 @@
  * not ready yet.) */
 #define SETTINGS_NOTHING_BYTES 1u
 
+/* A limit as it is told. */
+static inline uint64_t settings_told_bytes(uint64_t limit_bytes)
+{
+        return limit_bytes == SETTINGS_NOTHING_BYTES ? 0 : limit_bytes;
+}
+
 struct settings;
 
 /* A GPU of this machine. Indices count those that are not MIG instances, in the given order. */

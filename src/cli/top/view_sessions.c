@@ -89,10 +89,9 @@ static const char *left_text(int64_t seconds, char ret[LEFT_BYTES])
         return ret;
 }
 
-/* As every command tells it: what nothing fits in is no byte. */
 static void draw_limit_bytes(const struct view_line *line, uint64_t bytes)
 {
-        draw_bytes(line, SESSIONS_LIMIT, bytes == SETTINGS_NOTHING_BYTES ? 0 : bytes);
+        draw_bytes(line, SESSIONS_LIMIT, settings_told_bytes(bytes));
 }
 
 static void draw_limit(const struct view_line *line, const struct snapshot_session *session)
