@@ -4,13 +4,13 @@
  *
  *      load kind=KIND ns=NS seconds=S [cap=PPM] [then=PPM@SECOND] [settle=MS]
  *           [from=MS] [samples=MS] [blocks=N] [slots=PATH] [lie=WHAT]
- *           [mix=KIND of=N [mix_ns=NS] [at=M]]
+ *           [mix=KIND of=N [mix_ns=NS] [at=M]] [do=SCRIPT] [threads=N]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
  * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
- * many in y and z as a driver takes), or one of copies.h. Kernels take NS of device time each. The
- * cap is set once the session is there; without it the session's own holds. With `from` it begins
- * so long after the device began to work for somebody else.
+ * many in y and z as a driver takes), script (script.h), or one of copies.h. Kernels take NS of
+ * device time each. The cap is set once the session is there; without it the session's own holds.
+ * With `from` it begins so long after the device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
@@ -36,6 +36,7 @@
 #include "lie.h"
 #include "load/kinds.h"
 #include "proto/page.h"
+#include "script.h"
 #include "simtime.h"
 #include "spin.h"
 #include "watch.h"
@@ -55,7 +56,8 @@ static struct {
         uint64_t settle_ms, from_ms, samples_ms;
         uint32_t blocks;
         const char *slots, *lie;
-        const char *mix;
+        const char *mix, *script;
+        unsigned threads;
         uint64_t of, mix_ns;
         bool is_at;
         unsigned long at;
@@ -130,6 +132,7 @@ static kinds_launch *find_kind(void)
                 kinds_launch *launch;
         } more[] = { { "longer", launch_longer },
                      { "mixed", launch_mixed },
+                     { "script", script_go_on },
                      { "grid", launch_grid } };
         kinds_launch *copy = copies_find(asked.kind);
 
@@ -149,7 +152,11 @@ static void prepare(void)
         OK(cuDeviceGetUuid(&uuid, 0));
         working.function = spin_find();
         other_spin = spin_find();
-        OK(kinds_prepare(&working, find_kind() == launch_mixed ? "graph" : asked.kind));
+        OK(kinds_prepare(&working,
+                         find_kind() == launch_mixed || asked.script ? "graph" : asked.kind));
+        if (asked.script)
+                script_prepare(asked.script);
+        script_share(&working, asked.threads);
         copies_prepare(&working, asked.mix ? asked.mix : asked.kind);
         if (asked.cap_ppm)
                 watch_set_cap(&uuid, asked.cap_ppm);
@@ -292,6 +299,10 @@ static void read_argument(const char *argument)
                 asked.lie = value;
         else if (strncmp(argument, "mix=", 4) == 0)
                 asked.mix = value;
+        else if (sscanf(argument, "threads=%u", &asked.threads) == 1)
+                return;
+        else if (strncmp(argument, "do=", 3) == 0)
+                asked.script = value;
         else if (strncmp(argument, "of=", 3) == 0)
                 asked.of = strtoull(value, NULL, 10);
         else if (strncmp(argument, "mix_ns=", 7) == 0)
@@ -322,6 +333,7 @@ int main(int argc, char **argv)
         work(launch);
         /* What still runs when it exits stays on the device until it is seen that it has: that
          * takes the machine's time. */
+        script_end();
         OK(cuCtxSynchronize());
         return 0;
 }

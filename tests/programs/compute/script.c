@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "script.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "watch.h"
+
+#define WORDS 256u
+#define BYTES 4096u
+
+typedef CUresult act(struct kinds_work *work, CUstream stream, uint64_t ns);
+
+static struct {
+        act *act;
+        char name;
+        uint64_t ns;
+} script[WORDS];
+static unsigned words;
+static CUcontext first, another;
+static struct kinds_work *shared;
+static _Atomic bool is_over;
+
+static _Thread_local unsigned next;
+static _Thread_local unsigned current; /* stream */
+static _Thread_local CUevent event, last[2];
+static _Thread_local unsigned lasts;
+static CUdeviceptr memory;
+static void *host;
+
+/* -- What a word does ------------------------------------------------------------------------- */
+
+static CUresult launch(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        void *params[] = { &ns };
+
+        return cuLaunchKernel(work->function, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
+}
+
+static CUresult launch_graph(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        (void)ns;
+        return cuGraphLaunch(work->graph, stream);
+}
+
+static CUresult wait(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        switch (script[next].name) {
+        case 's':
+                return cuStreamSynchronize(stream);
+        case 'c':
+                return cuCtxSynchronize();
+        case 'e':
+                OK(cuEventRecord(event, stream));
+                return cuEventSynchronize(event);
+        default:
+                if (lasts)
+                        OK(cuEventSynchronize(last[(lasts - 1) % 2]));
+                return cuEventRecord(last[lasts++ % 2], stream);
+        }
+}
+
+static CUresult ask(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        CUresult rc = cuStreamQuery(stream);
+
+        while (script[next].name == 't' && rc == CUDA_ERROR_NOT_READY)
+                rc = cuStreamQuery(stream);
+        return rc == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : rc;
+}
+
+static CUresult copy(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        switch (script[next].name) {
+        case 'h':
+                return cuMemcpyHtoDAsync_v2(memory, host, BYTES, stream);
+        case 'd':
+                return cuMemcpyDtoHAsync_v2(host, memory, BYTES, stream);
+        case 'H':
+                return cuMemcpyHtoD_v2(memory, host, BYTES);
+        case 'D':
+                return cuMemcpyDtoH_v2(host, memory, BYTES);
+        default:
+                return cuMemcpy((CUdeviceptr)(uintptr_t)host, memory, BYTES);
+        }
+}
+
+static CUresult choose(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        current = script[next].name == '1';
+        return CUDA_SUCCESS;
+}
+
+static CUresult use_default(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        work->stream[0] = NULL;
+        return CUDA_SUCCESS;
+}
+
+static CUresult renew(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        OK(cuStreamDestroy_v2(stream));
+        return cuStreamCreate(&work->stream[current], CU_STREAM_NON_BLOCKING);
+}
+
+static CUresult enter(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        return cuCtxSetCurrent(script[next].name == 'A' ? first : another);
+}
+
+static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        clock_sleep_ns(ns);
+        return CUDA_SUCCESS;
+}
+
+/* -- The script ------------------------------------------------------------------------------- */
+
+static const struct {
+        const char *names;
+        act *act;
+} acts[] = { { "k", launch },   { "g", launch_graph }, { "scep", wait },     { "qt", ask },
+             { "hdHDM", copy }, { "01", choose },      { "l", use_default }, { "n", renew },
+             { "AB", enter },   { "w", pause } };
+
+static uint64_t time_of(const char *text)
+{
+        char *unit;
+        uint64_t ns = strtoull(text, &unit, 10);
+
+        return *unit == 'm' ? ns * 1000000 : *unit == 'u' ? ns * 1000 : ns;
+}
+
+static void add(const char *text)
+{
+        const char *times = strchr(text, '*');
+        unsigned count = times ? (unsigned)strtoul(text, NULL, 10) : 1;
+        const char *word = times ? times + 1 : text;
+
+        for (unsigned i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+                if (!strchr(acts[i].names, word[0]))
+                        continue;
+                for (; count && words < WORDS; count--) {
+                        script[words].act = acts[i].act;
+                        script[words].name = word[0];
+                        script[words++].ns = time_of(word + 1);
+                }
+        }
+        if (count)
+                exit(2);
+}
+
+static void prepare_thread(void)
+{
+        OK(cuEventCreate(&event, 0));
+        OK(cuEventCreate(&last[0], 0));
+        OK(cuEventCreate(&last[1], 0));
+}
+
+void script_prepare(const char *text)
+{
+        char *words_of_it = strdup(text), *rest = words_of_it, *word;
+
+        while ((word = strsep(&rest, " ")))
+                add(word);
+        free(words_of_it);
+        OK(cuCtxGetCurrent(&first));
+        prepare_thread();
+        OK(cuMemAlloc_v2(&memory, BYTES));
+        OK(cuMemHostAlloc(&host, BYTES, 0));
+        OK(cuCtxCreate_v2(&another, 0, 0));
+        OK(cuCtxSetCurrent(first));
+}
+
+CUresult script_go_on(struct kinds_work *work)
+{
+        CUresult rc = script[next].act(work, work->stream[current], script[next].ns);
+
+        next = (next + 1) % words;
+        return rc;
+}
+
+/* -- By other threads ------------------------------------------------------------------------- */
+
+static void *play(void *unused)
+{
+        struct kinds_work work = *shared;
+
+        OK(cuCtxSetCurrent(first));
+        prepare_thread();
+        while (!load_relaxed(&is_over))
+                OK(script_go_on(&work));
+        return unused;
+}
+
+void script_share(struct kinds_work *work, unsigned threads)
+{
+        pthread_t thread;
+
+        shared = work;
+        for (unsigned i = 1; i < threads; i++)
+                EXPECT(pthread_create(&thread, NULL, play, NULL), 0);
+}
+
+void script_end(void)
+{
+        store_relaxed(&is_over, true);
+}
