@@ -6,10 +6,21 @@
  *
  *      burst_end();    // the program is about to wait for it, or asks whether it is over
  *
+ * What else ends it: a copy that returns when it is done, a pause behind it in the stream
+ * (pause.h), the stream's own end, and, where there is a cap to be kept, a launch of the thread in
+ * another stream. Of a stream that several threads launch in, and of several streams in turns,
+ * there are none.
+ *
  * A burst is measured whole: markers from its first launch on, and one as the wait begins. One that
  * takes a millisecond or more always is. Of shorter ones some are, picked at random before they
  * begin, and those in between, which cost no marker and no passage but for more credit, are charged
- * what the one takes, each: right over many of them, whatever the program mixes.
+ * what the one takes, each: right over many of them, whatever the program mixes. What of such a one
+ * is measured in any case (a graph, a long kernel) is no part of that. Behind a pause, where the
+ * stream is measured anew anyway, each burst is, and tells of no others.
+ *
+ * A program that does something else for a while and then waits finds the stream idle, and nobody
+ * knows since when. Of its bursts one in some is picked, however long they are, and has a marker
+ * behind each launch.
  *
  * Nothing here waits: where somebody else holds the lane, or the driver would not be asked (a
  * capture), the burst goes unmeasured. Any thread. A program that waits by no call of the driver

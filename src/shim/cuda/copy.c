@@ -8,6 +8,7 @@
  * and time in which a stream only copies is not counted (pause.h).
  */
 #include "interpose/gate.h"
+#include "shim/cuda/burst.h"
 #include "shim/cuda/copy_ends.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/launch.h"
@@ -56,6 +57,8 @@ static inline void copying_begin(struct copying *ret, const struct way *way, boo
 {
         *ret = (struct copying){ 0 };
         if (!is_within) {
+                if (how == LANE_WHOLE)
+                        burst_end();
                 gate_pass();
                 if (how != LANE_WHOLE)
                         pause_begin(&ret->pause, way->stream, how);

@@ -165,7 +165,9 @@ static void lane_empty(struct lane *lane)
         store_relaxed(&lane->blocked_at_ns, 0);
         store_relaxed(&lane->motion.escapes, 0);
         lane->gap_bits = 0;
-        lane->is_drawing = lane->has_bursts = lane->is_measuring = false;
+        lane->is_drawing = lane->has_bursts = lane->is_measuring = lane->is_picked = false;
+        lane->has_left = false;
+        lane->thread = lane->shared_at_ns = lane->wary = 0;
         lane->bursts = lane->bursts_to_skip = 0;
         lane->burst_mean_ns = 0;
         lane->longest_ns = 0;
@@ -257,6 +259,23 @@ static bool lane_wait(struct lane *lane)
                 clock_sleep_ns(FORGET_LOOK_NS);
         }
         return false;
+}
+
+void lanes_leave_stream(CUstream stream)
+{
+        uint32_t high = load_acquire(&lanes.high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct lane *lane = &lanes.lane[i];
+                bool is_held;
+
+                if (load_acquire(&lane->key) != stream_key(stream))
+                        continue;
+                is_held = lane_wait(lane);
+                lane_break(lane, LANE_WAITS);
+                if (is_held)
+                        lane_drop(lane);
+        }
 }
 
 /* Nobody finds it any more. Who holds it may be about to let it go, or has let it go for another

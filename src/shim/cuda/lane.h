@@ -53,8 +53,9 @@ struct marker {
         bool is_compound;
         bool is_unknown;    /* was, when it was launched */
         bool is_drawn;      /* the one launch in between was picked at random */
-        bool is_of_burst;   /* tells what launches take that are part of a burst (burst.h), ... */
-        bool is_last;       /* ... which ends here */
+        bool is_of_burst;   /* of launches that are part of a burst which is measured (burst.h) */
+        uint32_t burst;     /* and which tells of others */
+        uint32_t last_of;   /* the one that ends here */
         uint64_t lead_ns;   /* the work began so long after the marker before it was passed */
         uint64_t unseen_ns; /* the stream may have been idle so long in between */
         uint64_t asked_ns;  /* host's time before it was recorded, ... */
@@ -107,9 +108,17 @@ struct lane {
         uint32_t unmeasured;    /* launches of which the next one picked will tell, ... */
         uint64_t unmeasured_ns; /* ... and what was paid for them */
         uint64_t longest_ns;    /* that one alone took, of late */
+        uint64_t thread;        /* that used it last, ... */
+        uint64_t shared_at_ns;  /* ... when another one had before */
         bool has_bursts;        /* the program waits for it by calls (burst.h) */
-        bool is_measuring;      /* the burst that is under way */
-        bool is_burst_sure;     /* what it took until now: */
+        bool is_measuring;      /* the burst that is under way, ... */
+        bool is_picked;         /* ... which was picked at random, and tells of others */
+        bool has_left;          /* some launched since the newest marker are theirs to be told */
+        uint64_t left_ns;       /* paid for those of them that are of the burst under way */
+        uint32_t wary;          /* so many are still measured launch by launch */
+        uint32_t burst;         /* number of the last one that was picked */
+        uint32_t summed;        /* of one of them, what it took so far: */
+        bool is_burst_sure;
         uint64_t burst_ns;
         uint32_t bursts;         /* that nothing measured; their launches are the unmeasured ones */
         uint32_t bursts_to_skip; /* so many more, to the next one that is measured */
@@ -171,6 +180,10 @@ static inline void lane_note_idle(struct lane *lane)
 /* lane_break() of all lanes of the context. */
 void lanes_break(CUcontext context, enum lane_break how);
 
+/* The stream is about to be destroyed: nobody puts anything more in it until a program launches in
+ * one of that name. Waits for nobody for long. */
+void lanes_leave_stream(CUstream stream);
+
 static inline uint32_t lane_least(uint32_t a, uint32_t b)
 {
         return a < b ? a : b;
@@ -230,6 +243,12 @@ static inline void lane_count(struct lane *lane, const struct launched *launched
  * or an event to be had, nothing is placed: false. */
 bool lane_mark(struct lane *lane, const struct marker *end);
 
+/* One more marker would measure all that was launched since the newest, and nothing else. */
+static inline bool lane_is_whole(const struct lane *lane)
+{
+        return !lane->has_left && (lane->is_measuring || !lane->has_bursts);
+}
+
 /* Places one behind what was launched since the newest: it ends that. False: it could not. */
 bool lane_mark_since(struct lane *lane);
 
@@ -237,10 +256,11 @@ bool lane_mark_since(struct lane *lane);
  * long the stream stayed idle, as far as that is believed (shim/stamp.h). */
 uint64_t lane_lead_ns(struct lane *lane);
 
-/* A burst that is measured ends. */
-void lane_mark_last(struct lane *lane);
+/* A burst that is measured ends; one that was picked tells of those that were not. */
+void lane_mark_last(struct lane *lane, bool is_telling);
 
-/* One that is not measured ends: the next one that is will tell of it. */
+/* Of a burst that is not measured, and to its end: the next one that is picked will tell of it. */
+void lane_leave_part(struct lane *lane);
 void lane_leave_burst(struct lane *lane);
 
 /* Launches that no marker measures, and will not: all of them are charged at the average, or their

@@ -74,6 +74,7 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
         *marker = end ? *end : (struct marker){ 0 };
         marker->is_end = end != NULL;
         marker->is_of_burst = end && lane->is_measuring && !end->what && !end->is_compound;
+        marker->burst = marker->is_of_burst && lane->is_picked ? lane->burst : 0;
         marker->is_behind = !end && swap_acq_rel(&lane->broken, LANE_WHOLE) == LANE_WAITS;
         marker->asked_ns = asked_ns;
         marker->placed_ns = clock_now_ns();
@@ -86,6 +87,7 @@ static void put_marker(struct lane *lane, const struct marker *end, uint64_t ask
                 lock_drop(&work->lock);
         }
         lane->busy_ns = marker->placed_ns;
+        lane->has_left = false;
         lane->unmoved++;
         if (marker->is_behind || marker->is_unknown)
                 lane->behind = 1;
@@ -145,16 +147,16 @@ bool lane_mark(struct lane *lane, const struct marker *end)
         return is_placed;
 }
 
-void lane_mark_last(struct lane *lane)
+void lane_mark_last(struct lane *lane, bool is_telling)
 {
         bool is_known = lane_is_pending(lane) || lane->has_last;
 
-        if (!is_known || !lane_mark_since(lane))
+        if (!is_known || !lane_mark_since(lane) || !is_telling)
                 return;
         if (lane_is_pending(lane))
-                lane->marker[lane_newest(lane)].is_last = true;
+                lane->marker[lane_newest(lane)].last_of = lane->burst;
         else
-                lane_tell_of_bursts(lane);
+                lane_tell_of_bursts(lane, lane->burst);
 }
 
 struct launched lane_take_since(struct lane *lane)
@@ -174,11 +176,15 @@ struct launched lane_take_since(struct lane *lane)
 
 bool lane_mark_since(struct lane *lane)
 {
-        struct launched since = lane_take_since(lane);
-        struct marker end = { .pieces = since.pieces,
-                              .paid_ns = since.paid_ns,
-                              .own_ns = since.own_ns };
+        struct launched since;
+        struct marker end = { 0 };
 
+        if (!lane_is_whole(lane))
+                return false;
+        since = lane_take_since(lane);
+        end.pieces = since.pieces;
+        end.paid_ns = since.paid_ns;
+        end.own_ns = since.own_ns;
         if (!end.pieces || lane_mark(lane, &end))
                 return true;
         lane_count(lane, &since);

@@ -10,7 +10,6 @@
 #include "shim/cuda/lanes.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/timeline.h"
-#include "shim/sample.h"
 #include "shim/stamp.h"
 
 /* Of a launch, and of a compound one in launches, before any was measured. */
@@ -20,12 +19,8 @@
 #define LATE_NS UINT64_C(100000000)
 /* What is passed is seen to be so much later, at most. */
 #define EARLY_NS 20000
-/* One launch that was measured tells of so many others at most; and by such a part of it the
- * longest of late is forgotten with each. */
-#define UNMEASURED_MOST 1000u
-#define LONGEST_PARTS 4096u
-/* The mean of so many bursts. */
-#define BURST_MEAN_PARTS 64
+/* Where a program waits late for one, so many are measured launch by launch. */
+#define WARY_BURSTS 8u
 /* Without events for so long, then they are tried again; so long an anchor may be to come. */
 #define RETIME_NS UINT64_C(1000000000)
 
@@ -93,107 +88,6 @@ uint32_t lane_unknown(const struct lane *lane)
         for (uint32_t i = 0; i < count; i++)
                 unknown += lane->marker[(lane->first + i) % LANE_MARKERS].is_unknown;
         return unknown;
-}
-
-/* Those that were paid for by their own cost took that: what others take says nothing of them. */
-static void take_since(struct lane *lane)
-{
-        const struct admit *admit = &load_relaxed(&lane->work)->admit;
-        struct launched since = lane_take_since(lane);
-
-        if (since.own) {
-                admit_note_sampled(admit, since.own_ns);
-                admit_settle(admit, since.own_ns, since.own_ns, since.own, clock_now_ns());
-        }
-        lane->unmeasured += since.pieces - since.own;
-        lane->unmeasured_ns += since.paid_ns - since.own_ns;
-}
-
-/* All of them together. */
-static void charge_unmeasured(struct lane *lane, uint64_t took_ns)
-{
-        uint32_t pieces = lane->unmeasured;
-        uint64_t paid_ns = lane->unmeasured_ns;
-        const struct admit *admit = &load_relaxed(&lane->work)->admit;
-
-        lane->unmeasured = lane->bursts = 0;
-        lane->unmeasured_ns = 0;
-        if (!pieces)
-                return;
-        admit_note_sampled(admit, took_ns);
-        admit_settle(admit, paid_ns, took_ns, pieces, clock_now_ns());
-}
-
-/* Each of them took so long. */
-static void settle_unmeasured(struct lane *lane, uint64_t each_ns)
-{
-        charge_unmeasured(lane, lane->unmeasured * each_ns);
-}
-
-void lane_settle_since(struct lane *lane)
-{
-        take_since(lane);
-        settle_unmeasured(lane, lane_expect(lane, 0, false).estimate.mean_ns);
-}
-
-/* Of the one launch, or burst, that was measured. */
-static void note_longest(struct lane *lane, uint64_t length_ns)
-{
-        lane->longest_ns -= lane->longest_ns / LONGEST_PARTS;
-        if (lane->longest_ns < length_ns)
-                lane->longest_ns = length_ns;
-}
-
-/* Of one so long more would have been measured, had anybody known: so it stands for no more. */
-static uint64_t alike_of(const struct lane *lane, uint64_t mean_ns)
-{
-        uint64_t most = sample_mean(mean_ns, lane->burst_ns);
-
-        return lane->burst_ns > 2 * lane->longest_ns && most < lane->bursts ? most : lane->bursts;
-}
-
-void lane_tell_of_bursts(struct lane *lane)
-{
-        int64_t off_ns = (int64_t)(lane->burst_ns - lane->burst_mean_ns);
-        uint64_t mean_ns = lane->burst_mean_ns ? lane->burst_mean_ns : 1;
-        uint64_t alike = alike_of(lane, mean_ns);
-
-        if (!lane->is_burst_sure)
-                return;
-        charge_unmeasured(lane, alike * lane->burst_ns + (lane->bursts - alike) * mean_ns);
-        note_longest(lane, lane->burst_ns);
-        lane->burst_mean_ns += (uint64_t)(lane->burst_mean_ns ? off_ns / BURST_MEAN_PARTS : off_ns);
-}
-
-/* Launches of a burst that is measured: what they took is part of it. */
-static void settle_of_burst(struct lane *lane)
-{
-        struct launched since = lane_take_since(lane);
-        uint32_t others = since.pieces - since.own;
-        uint64_t took_ns = others * lane_expect(lane, 0, false).estimate.mean_ns;
-
-        lane->burst_ns += took_ns;
-        if (since.pieces)
-                admit_settle(&load_relaxed(&lane->work)->admit, since.paid_ns,
-                             took_ns + since.own_ns, since.pieces, clock_now_ns());
-}
-
-void lane_leave_burst(struct lane *lane)
-{
-        take_since(lane);
-        lane->bursts++;
-}
-
-void lane_leave_since(struct lane *lane)
-{
-        if (lane->has_bursts && lane->timeline) {
-                if (lane->is_measuring)
-                        settle_of_burst(lane);
-                return;
-        }
-        take_since(lane);
-        if (!lane->timeline || !lane->is_drawing || lane->unmeasured > UNMEASURED_MOST)
-                lane_settle_since(lane);
 }
 
 /* No lane will tell of anything before this. Under the work's lock. */
@@ -280,17 +174,19 @@ static void measured(struct lane *lane, const struct marker *marker, const struc
         }
         lock_drop(&work->lock);
         admit_settle(&work->admit, marker->paid_ns, took_ns, marker->pieces, clock_now_ns());
-        if (marker->is_of_burst) {
-                lane->burst_ns += took_ns > marker->own_ns ? took_ns - marker->own_ns : 0;
-                lane->is_burst_sure = lane->is_burst_sure && !is_beside;
-        }
+        if (marker->burst)
+                lane_sum_up(lane, marker->burst,
+                            took_ns > marker->own_ns ? took_ns - marker->own_ns : 0,
+                            is_sure && !is_beside);
+        if (marker->is_of_burst && !is_sure)
+                lane->wary = WARY_BURSTS;
         if (marker->is_drawn && is_sure)
-                note_longest(lane, length_ns);
+                lane_note_longest(lane, length_ns);
         /* What others may have lengthened tells nothing: the next one does. What cannot be believed
            is the average here as anywhere, or unbelievable stamps would leave all to be paid late.
          */
         if (marker->is_drawn && !is_beside)
-                settle_unmeasured(lane, is_sure ? took_ns : marker->paid_ns);
+                lane_settle_unmeasured(lane, is_sure ? took_ns : marker->paid_ns);
 }
 
 /* The host may be held up after the launch: what the quickest of late took. */
@@ -368,8 +264,10 @@ static void passed(struct lane *lane, const struct stamp *stamp)
         else if (marker->is_end)
                 admit_settle(&work->admit, marker->paid_ns, marker->paid_ns, marker->pieces,
                              clock_now_ns());
-        if (marker->is_last)
-                lane_tell_of_bursts(lane);
+        if (marker->last_of)
+                lane_tell_of_bursts(lane, marker->last_of);
+        if (marker->last_of && lane->wary)
+                lane->wary--;
         store_relaxed(&lane->last_ns, stamp->at_ns);
         lane->is_last_moved = stamp->is_moved;
         lane->has_last = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the lanes of this process are, for the parts of lane.h: lane.c finds and makes them,
- * lane_mark.c places markers, lane_time.c measures, lane_tend.c looks after all of them.
+ * lane_mark.c places markers, lane_time.c measures, lane_left.c settles what nothing measured,
+ * lane_tend.c looks after all of them.
  */
 #ifndef ALIQUOT_SHIM_CUDA_LANES_H
 #define ALIQUOT_SHIM_CUDA_LANES_H
@@ -49,9 +50,22 @@ struct launched lane_take_since(struct lane *lane);
 /* The lane is held; a marker was added, or taken off. */
 void lane_note_oldest(struct lane *lane);
 
-/* The lane is held, and a burst that was measured is over: those before it that were not took as
+/* The lane is held: so much was measured of a burst that was picked. */
+void lane_sum_up(struct lane *lane, uint32_t burst, uint64_t took_ns, bool is_sure);
+
+/* The lane is held, and a burst that was picked is over: those before it that were not took as
  * long, each. */
-void lane_tell_of_bursts(struct lane *lane);
+void lane_tell_of_bursts(struct lane *lane, uint32_t burst);
+
+/* The lane is held: one launch, or burst, that was measured took so long. */
+void lane_note_longest(struct lane *lane, uint64_t length_ns);
+
+/* The lane is held: of those that nothing measured each took so long. */
+void lane_settle_unmeasured(struct lane *lane, uint64_t each_ns);
+
+/* The lane is held: the program waits for it no more by calls, so bursts that were left took the
+ * average, each. */
+void lane_settle_bursts(struct lane *lane);
 
 /* The lane is held: its markers are not waited for, and what was paid is what it took. */
 void lane_give_up(struct lane *lane);

@@ -32,7 +32,7 @@
 /* It is measured alone whatever comes after it. */
 static bool must_end(const struct passage *passage, const struct scene *scene)
 {
-        return passage->what || scene->expected.is_unknown || scene->is_mixed;
+        return passage->what || scene->expected.is_unknown || scene->is_mixed || passage->is_alone;
 }
 
 /* Those since the newest marker are measured, and perhaps the launch, if there is room. */
@@ -52,10 +52,13 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         struct lane *lane = scene->lane;
         bool is_idle = !scene->is_busy && !scene->is_pending;
         bool is_open = burst_is_open(&scene->was, lane);
+        bool is_left = lane->timeline && !burst_is_measured(lane, is_open);
 
-        if (lane->timeline && !burst_is_measured(lane, is_open) && !scene->is_broken &&
-            !must_end(passage, scene))
+        passage->is_alone = lane->is_picked && lane->wary;
+        if (is_left && !scene->is_broken && !must_end(passage, scene))
                 return;
+        if (is_left)
+                lane_leave_part(lane);
         if (scene_can_end(scene)) {
                 end_since(passage, scene);
                 return;
@@ -72,7 +75,14 @@ static void place_markers(struct passage *passage, const struct scene *scene)
         passage->is_first = is_idle;
         passage->is_drawn = is_idle && lane->is_drawing && !lane->has_bursts &&
                             !scene->expected.is_own && credit_drawn(&scene->was) == (uintptr_t)lane;
-        passage->ends = is_idle || scene->is_broken || must_end(passage, scene);
+        passage->ends = (!is_left && (is_idle || scene->is_broken)) || must_end(passage, scene);
+}
+
+static void give_back_rest(struct passage *passage)
+{
+        admit_refund(&load_relaxed(&passage->lane->work)->admit,
+                     (passage->pieces - 1) * passage->piece_ns, clock_now_ns());
+        passage->pieces = 1;
 }
 
 static void note_granted(const struct scene *scene, uint64_t granted_ns)
@@ -113,9 +123,24 @@ static void pass_strictly(struct passage *passage, const struct way *way, struct
         passage->turn = answer.terms.turn;
         if (scene.is_held) {
                 place_markers(passage, &scene);
+                if (passage->is_alone)
+                        give_back_rest(passage);
                 scene.lane->is_drawing = scene.is_drawing;
         }
         note_granted(&scene, answer.pieces * scene.expected.estimate.mean_ns);
+}
+
+/* What it launched elsewhere ends there, if there is a cap to be kept. */
+static void leave_lane(CUstream stream)
+{
+        const struct lane *lane = (const struct lane *)(uintptr_t)credit_here.lane;
+        struct terms terms;
+
+        if (!lane || load_acquire(&lane->key) == stream_key(stream))
+                return;
+        terms = admit_terms(&load_relaxed(&lane->work)->admit, clock_now_ns());
+        if (!terms_are_loose(&terms))
+                burst_end();
 }
 
 void passage_begin(struct passage *ret, const struct way *way)
@@ -130,6 +155,7 @@ void passage_begin(struct passage *ret, const struct way *way)
         gate_pass();
         if (way->key == KEY_NEVER && credit_here.is_any && credit_spend(&credit_here, 0, 0))
                 return;
+        leave_lane(way->stream);
         credit_return();
         front_start();
         if (session_state() != SESSION_ACTIVE) {

@@ -37,6 +37,7 @@ struct passage {
         struct lane *lane; /* NULL: nothing is counted */
         bool is_held;
         bool ends;     /* a marker comes after */
+        bool is_alone; /* as after each of its burst */
         bool is_first; /* the one before it found the stream idle */
         bool is_drawn; /* so, and this launch was picked at random */
         uint64_t key;

@@ -8,6 +8,7 @@
 
 #include "shim/credit.h"
 #include "shim/cuda/ask.h"
+#include "shim/cuda/burst.h"
 #include "shim/cuda/credits.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/lanes.h"
@@ -46,8 +47,10 @@ static void end_here(struct lane *lane, const struct pause *pause)
 {
         struct relaxed was;
 
-        if (credit_here.lane == (uintptr_t)lane)
+        if (credit_here.lane == (uintptr_t)lane) {
+                burst_end();
                 credit_return();
+        }
         if (!load_relaxed(&lane->since) || load_acquire(&lane->broken) != LANE_WHOLE ||
             !lane_try_of(lane, pause->context, pause->stream))
                 return;
@@ -71,6 +74,8 @@ void pause_begin(struct pause *ret, CUstream stream, enum lane_break how)
         ret->context = context_of_stream(stream);
         if (!ret->context)
                 return;
+        if (stream == CU_STREAM_LEGACY)
+                burst_end();
         lane = lane_peek(ret->context, stream);
         if (lane)
                 end_here(lane, ret);

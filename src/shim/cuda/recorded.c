@@ -2,6 +2,7 @@
 #include "shim/cuda/recorded.h"
 
 #include "shim/credit.h"
+#include "shim/cuda/burst.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
@@ -143,8 +144,11 @@ CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
         CUresult hook_##symbol(CUstream stream)                                        \
         {                                                                              \
                 uint64_t id = load_relaxed(&state.recorded_count) ? id_of(stream) : 0; \
-                CUresult rc = real.symbol(stream);                                     \
+                CUresult rc;                                                           \
                                                                                        \
+                burst_end();                                                           \
+                lanes_leave_stream(stream);                                            \
+                rc = real.symbol(stream);                                              \
                 while (rc == CUDA_SUCCESS && take(id))                                 \
                         ;                                                              \
                 return rc;                                                             \

@@ -228,7 +228,8 @@ static bool must_escape(struct scene *scene, const struct admit_answer *answer, 
 
         if (!in_flight_ns && answer->reason == ADMIT_WINDOW)
                 in_flight_ns = scene->standing.marked_ns;
-        if (!scene->lane->timeline)
+        /* Where no marker could be placed behind what may be a wait, nobody sees that it is one. */
+        if (!scene->lane->timeline || scene->is_broken)
                 in_flight_ns += load_relaxed(&scene->lane->since_ns);
         if (settled != load_relaxed(&motion->settled_at_escape))
                 store_relaxed(&motion->escapes, 0);
@@ -270,11 +271,11 @@ bool scene_can_end(const struct scene *scene)
 {
         const struct lane *lane = scene->lane;
 
-        if (scene->is_broken || scene->is_pending)
-                return !scene->is_broken;
-        return scene->is_busy && !scene->is_mixed && !scene->is_loose && lane->timeline &&
-               (lane->is_measuring || !lane->has_bursts) && lane->has_last &&
-               load_relaxed(&lane->since);
+        if (scene->is_broken || (lane->timeline && !lane_is_whole(lane)))
+                return false;
+        return scene->is_pending ||
+               (scene->is_busy && !scene->is_mixed && !scene->is_loose && lane->timeline &&
+                lane->has_last && load_relaxed(&lane->since));
 }
 
 /* Waits as it was told. */

@@ -387,12 +387,18 @@ static void what_somebody_put_in_between_meanwhile_is_not_billed(void **state)
 
 /* -- Bursts (shim/cuda/burst.h) --------------------------------------------------------------- */
 
+static void begin_picked(void)
+{
+        stage.lane->has_bursts = stage.lane->is_measuring = stage.lane->is_picked = true;
+        stage.lane->burst++;
+}
+
 /* The program waits for so many launches, which no marker measured. */
 static void wait_for_unmeasured(uint32_t pieces)
 {
         assert_true(lane_try(stage.lane));
         stage.lane->has_bursts = true;
-        stage.lane->is_measuring = false;
+        stage.lane->is_measuring = stage.lane->is_picked = false;
         add_relaxed(&stage.lane->since, pieces);
         add_relaxed(&stage.lane->since_ns, pieces * UNKNOWN_NS);
         lane_leave_since(stage.lane);
@@ -406,14 +412,13 @@ static uint64_t wait_for_measured(uint64_t first_ns, uint64_t last_ns)
         const struct marker end = { .pieces = 1, .paid_ns = UNKNOWN_NS };
         uint64_t billed_ns = stage_billed_ns();
 
-        stage.lane->has_bursts = stage.lane->is_measuring = stage.lane->is_burst_sure = true;
-        stage.lane->burst_ns = 0;
+        begin_picked();
         stage_work(stage.lane, &end, first_ns);
         assert_true(lane_try(stage.lane));
         add_relaxed(&stage.lane->since, 1);
         stage.free_ns += last_ns;
-        lane_mark_last(stage.lane);
-        stage.lane->is_measuring = false;
+        lane_mark_last(stage.lane, true);
+        stage.lane->is_measuring = stage.lane->is_picked = false;
         stage.now_ns = stage.free_ns + 10 * US;
         lane_reap(stage.lane);
         lane_drop(stage.lane);
@@ -448,13 +453,12 @@ static void a_burst_of_one_that_is_over_tells_at_once(void **state)
         wait_for_measured(20 * US, 480 * US);
         wait_for_unmeasured(1);
         billed_ns = stage_billed_ns();
-        stage.lane->is_measuring = stage.lane->is_burst_sure = true;
-        stage.lane->burst_ns = 0;
+        begin_picked();
         stage_work(stage.lane, &end, KERNEL_NS);
         stage.now_ns = stage.free_ns + 10 * US;
         reap(stage.lane);
         assert_true(lane_try(stage.lane));
-        lane_mark_last(stage.lane);
+        lane_mark_last(stage.lane, true);
         lane_drop(stage.lane);
         expect_about(stage_billed_ns() - billed_ns, 2 * KERNEL_NS);
 }
