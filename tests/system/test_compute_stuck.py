@@ -90,6 +90,19 @@ def test_no_wait_is_a_way_past_the_cap(waits, percent, launches, least):
     assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.02, got
 
 
+@pytest.mark.parametrize("launches", (1, 5, 20, 60))
+@pytest.mark.parametrize("percent", (20, 50))
+def test_what_lies_between_waits_is_paid_for_whatever_it_is(sim, build, percent, launches):
+    """Short launches and long ones by turns, behind waits that end soon: more rounds stand in the stream than can be measured."""
+    sim.configure(clock="virtual", memory="1GiB")
+    result = sim.run([build.aliquot, "run", "--memory", "512MiB", "--compute", percent, "--", build.program("compute/waits"),
+                      "paced", 6000 // launches, launches])
+    assert result.rc == 0, result
+    got = result.json
+    assert abs(got["share"] / (percent / 100) - 1) < 0.05, got
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.05, got
+
+
 def test_nothing_of_ours_goes_into_a_capture(stuck):
     """While another thread launches under the cap, and is measured."""
     stuck("capture", 50)

@@ -35,7 +35,7 @@
  * since the last one was passed. Each takes a place of those that a driver has for what is not
  * done, and may stand behind what only the program ends, once it has filled the others. */
 #define LANE_MARKERS 32u
-#define LANE_BEHIND 4u
+#define LANE_BEHIND 6u
 #define LANE_UNMOVED 16u
 #define LANES 128u
 
@@ -192,14 +192,13 @@ static inline uint32_t lane_least(uint32_t a, uint32_t b)
 /* So many more markers may be placed. The lane is held. */
 static inline uint32_t lane_places(const struct lane *lane)
 {
-        uint32_t count = load_relaxed(&lane->count), behind = 0;
-        uint32_t places = lane_least(LANE_MARKERS - count, LANE_UNMOVED - lane->unmoved);
+        uint32_t places =
+                lane_least(LANE_MARKERS - load_relaxed(&lane->count), LANE_UNMOVED - lane->unmoved);
 
-        if (load_relaxed(&lane->blocked_at_ns))
-                behind = count;
-        else if (load_acquire(&lane->broken) == LANE_WHOLE)
-                behind = lane->behind;
-        return behind ? lane_least(places, LANE_BEHIND - lane_least(behind, LANE_BEHIND)) : places;
+        /* What comes next stands behind something else. */
+        if (!lane->behind || load_acquire(&lane->broken) != LANE_WHOLE)
+                return places;
+        return lane_least(places, LANE_BEHIND - lane_least(lane->behind, LANE_BEHIND));
 }
 
 /* For one that may as well be left out, as what it would end is then told by a later one; or that

@@ -9,6 +9,8 @@
  *      inverse     launches stand behind a word that is written after as many in another stream
  *      events      launches stand behind an event that the host lets come 100 ms later
  *      hoard       launches stand behind a word that the host writes after them
+ *      paced       launches stand behind an event that comes soon; in each third round they are of
+ *                  800 us, else of 20
  *      thread      another thread puts a wait between two launches and two more; it lasts 100 ms
  *      elsewhere   the same, by the same thread, which then launches in another stream first
  *      beneath     the same, in the default stream, which the launches' own one waits for
@@ -85,6 +87,15 @@ static void events(uint32_t round)
         OK(cuEventRecord(event, works));
         OK(cuStreamWaitEvent(waits, event, 0));
         launch(waits, launches);
+}
+
+static void paced(uint32_t round)
+{
+        launch(works, 1);
+        OK(cuEventRecord(event, works));
+        OK(cuStreamWaitEvent(waits, event, 0));
+        for (uint32_t i = 0; i < launches; i++)
+                spin_launch(spin, waits, round % 3 ? KERNEL_NS / 5 : 8 * KERNEL_NS);
 }
 
 static void hoard(uint32_t round)
@@ -188,9 +199,9 @@ static void prepare(bool is_cold)
 static const struct {
         const char *name;
         void (*play)(uint32_t round);
-} scenes[] = { { "inverse", inverse }, { "events", events },       { "hoard", hoard },
-               { "thread", thread },   { "elsewhere", elsewhere }, { "beneath", beneath },
-               { "above", above } };
+} scenes[] = { { "inverse", inverse }, { "events", events }, { "hoard", hoard },
+               { "paced", paced },     { "thread", thread }, { "elsewhere", elsewhere },
+               { "beneath", beneath }, { "above", above } };
 
 static uint64_t play(const char *name, uint32_t rounds)
 {
