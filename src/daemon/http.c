@@ -212,6 +212,7 @@ static int listen_local(struct http *http, struct error *err)
         if (lstat(made, &st) < 0 || rename(made, http->local_path) < 0) {
                 rc = fail(err, -errno, "%s: %m", http->local_path);
                 evconnlistener_free(listener);
+                unlink(made);
                 return rc;
         }
         if (http->local)

@@ -64,7 +64,7 @@ struct http_options {
 
 int http_start(struct http **ret, const struct http_options *options, struct error *err);
 int http_listen_unix(struct http *http, const char *path, struct error *err);
-/* Whether the socket is still in its place; listens there anew where it is not, and logs that. */
+/* Looks whether the socket is still in its place; listens there anew if not, and logs that. */
 void http_look(struct http *http);
 /* The port in the end, where 0 was asked for. */
 int http_listen_tcp(struct http *http, const struct address *address, unsigned *ret_port,

@@ -123,6 +123,7 @@ def test_a_place_that_it_cannot_take_is_said_once_and_tried_again(daemon):
     daemon.socket.mkdir()
     wait_for(lambda: "cannot listen there anew" in daemon.said(), daemon.said)
     time.sleep(2)  # two more looks, by and large
+    wait_for(lambda: not list(daemon.socket.parent.glob("*.new")), daemon.said)  # nothing is left of what it made
     daemon.socket.rmdir()
     listens_anew(daemon)
     assert daemon.said().count("cannot listen there anew") == 1 and daemon.is_up()
