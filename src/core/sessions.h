@@ -83,11 +83,13 @@ struct sessions_gpu {
         bool is_here; /* gone: its sessions keep their shares of it; given to nobody */
 };
 
+#define SESSIONS_WHOLE_MILLI_PERCENT 100000u
+
 /* What a session may use of one GPU. Compute is carried for who enforces it. */
 struct sessions_share {
         uint8_t uuid[16];
         uint64_t memory_bytes;
-        uint32_t compute_milli_percent;   /* 0: no cap */
+        uint32_t compute_milli_percent;   /* 0, and the whole: no cap */
         uint32_t guarantee_milli_percent; /* 0: none */
 };
 

@@ -34,9 +34,9 @@ static const char *check_share(const struct sessions_share *share)
 {
         if (share->memory_bytes == 0)
                 return "memory";
-        if (share->compute_milli_percent > WHOLE_MILLI_PERCENT)
+        if (share->compute_milli_percent > SESSIONS_WHOLE_MILLI_PERCENT)
                 return "compute";
-        if (share->guarantee_milli_percent > WHOLE_MILLI_PERCENT)
+        if (share->guarantee_milli_percent > SESSIONS_WHOLE_MILLI_PERCENT)
                 return "guarantee";
         if (share->compute_milli_percent != 0 &&
             share->guarantee_milli_percent > share->compute_milli_percent)

@@ -21,8 +21,6 @@
 #include "common/sums.h"
 #include "core/sessions.h"
 
-#define WHOLE_MILLI_PERCENT 100000u
-
 /* One call of sessions_step(). */
 struct step {
         struct sessions *node;

@@ -47,7 +47,7 @@ static uint64_t promised_but(const struct sessions *node, const struct sessions_
 static uint32_t free_time_but(const struct sessions *node, const struct sessions_one *but,
                               const uint8_t uuid[16])
 {
-        uint32_t left = WHOLE_MILLI_PERCENT;
+        uint32_t left = SESSIONS_WHOLE_MILLI_PERCENT;
 
         for (unsigned i = 0; i < node->places; i++) {
                 const struct sessions_one *one = &node->session[i];
@@ -328,7 +328,7 @@ static const struct sessions_share *offer_place(struct offer *offer, struct sess
 static void offer_all_time(struct offer *offer)
 {
         for (unsigned i = 0; i < offer->count; i++)
-                offer->room[i].free_milli_percent = WHOLE_MILLI_PERCENT;
+                offer->room[i].free_milli_percent = SESSIONS_WHOLE_MILLI_PERCENT;
 }
 
 /* Could it be, if nobody else were there? */

@@ -50,8 +50,6 @@ static bool is_plain(const char *text)
 
 /* -- The other fields ------------------------------------------------------------------------- */
 
-#define LEAST_MICRO_PERCENT 100000u /* 0.1 % */
-
 /* To a thousandth, in which it is kept: a number is rounded to that, since few decimals are exact
  * in JSON; a text has no more. null is 0. `expected`: what there is to say instead. */
 static bool read_percent(struct reading *reading, const char *field, json_t *value,
@@ -64,15 +62,17 @@ static bool read_percent(struct reading *reading, const char *field, json_t *val
         if (json_is_string(value)) {
                 if (percent_parse(json_string_value(value), &micro, &err) < 0)
                         return reading_refuse_why(reading, field, &err);
-                if (micro % 1000)
+                if (micro % SETTINGS_SHARE_GRAIN_MICRO_PERCENT)
                         return reading_refuse(reading, field, "a percentage in at most 3 decimals");
         } else if (json_is_number(value) && percent >= 0 && percent <= 100) {
                 micro = (uint32_t)lround(percent * 1e6);
         } else if (!json_is_null(value)) {
                 return reading_refuse(reading, field, expected);
         }
-        *ret_milli = (micro + 500) / 1000;
-        return !micro || micro >= LEAST_MICRO_PERCENT || reading_refuse(reading, field, expected);
+        *ret_milli = (micro + SETTINGS_SHARE_GRAIN_MICRO_PERCENT / 2) /
+                     SETTINGS_SHARE_GRAIN_MICRO_PERCENT;
+        return !micro || micro >= SETTINGS_SHARE_LEAST_MICRO_PERCENT ||
+               reading_refuse(reading, field, expected);
 }
 
 static bool read_compute(struct reading *reading, json_t *value)

@@ -12,7 +12,6 @@
 #include "daemon/schedule/scheduler.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define WHOLE_MILLI_PERCENT 100000u /* a cap that is none */
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
 static const char *const ending_names[] = { "deny-new", "term", "kill" };
@@ -149,7 +148,7 @@ static void put_share(struct json_text *out, const struct api *api,
         else
                 json_text_null(out, "card_bytes");
         put_percent(out, "compute_percent",
-                    share->compute_milli_percent < WHOLE_MILLI_PERCENT
+                    share->compute_milli_percent < SESSIONS_WHOLE_MILLI_PERCENT
                             ? share->compute_milli_percent
                             : 0);
         put_percent(out, "guarantee_percent", share->guarantee_milli_percent);

@@ -17,13 +17,11 @@
 #include "common/text.h"
 #include "settings/reading.h"
 
-#define LEAST_MICRO_PERCENT 100000u /* 0.1 % */
-#define GRAIN_MICRO_PERCENT 1000u   /* in which shares are kept */
-
 /* Nothing is rounded: a share that cannot be kept as it is written is none. */
 static bool is_share(uint32_t micro_percent)
 {
-        return micro_percent >= LEAST_MICRO_PERCENT && micro_percent % GRAIN_MICRO_PERCENT == 0;
+        return micro_percent >= SETTINGS_SHARE_LEAST_MICRO_PERCENT &&
+               micro_percent % SETTINGS_SHARE_GRAIN_MICRO_PERCENT == 0;
 }
 
 static int parse_cap(const char *text, struct size *ret, struct error *err)

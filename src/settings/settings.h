@@ -61,6 +61,10 @@ struct settings_rank {
         char gang[PAGE_NAME_BYTES]; /* "" with has_gang: asked for none */
 };
 
+/* A share of a GPU's time: 0.1 % is the least, and in thousandths of a percent it is kept. */
+#define SETTINGS_SHARE_LEAST_MICRO_PERCENT 100000u
+#define SETTINGS_SHARE_GRAIN_MICRO_PERCENT 1000u
+
 struct settings {
         bool is_asked;                    /* there is a session to enforce */
         char session[PAGE_NAME_BYTES];    /* "" = named by the limits */
