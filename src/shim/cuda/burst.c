@@ -59,6 +59,7 @@ static void begin(struct lane *lane)
         lane->is_picked = !lane->bursts_to_skip && !is_anew;
         lane->is_measuring = lane->is_picked || is_anew;
         lane->burst += lane->is_picked;
+        lane->left_ns = 0;
 }
 
 bool burst_is_measured(struct lane *lane, bool is_open)

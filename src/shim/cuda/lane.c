@@ -169,7 +169,7 @@ static void lane_empty(struct lane *lane)
         lane->has_left = false;
         lane->thread = lane->shared_at_ns = lane->wary = 0;
         lane->bursts = lane->bursts_to_skip = 0;
-        lane->burst_mean_ns = 0;
+        lane->burst_mean_ns = lane->left_ns = 0;
         lane->longest_ns = 0;
         lane->retime_ns = 0;
         lock_take(&work->lock);

@@ -196,6 +196,27 @@ static void a_wait_that_finds_the_lane_in_use_is_none(void **state)
         assert_int_equal(load_relaxed(&stage.lane->since), 0);
 }
 
+/* So long that it was taken for no burst, as nobody seemed to wait any more. */
+static void what_was_left_of_a_burst_without_end_is_not_of_the_next(void **state)
+{
+        const struct launched launched = { .pieces = 100, .paid_ns = 100 * PIECE_NS };
+        struct lane *lane;
+
+        launch(STREAM, 0);
+        lane = stage.lane;
+        assert_true(lane_try(lane));
+        lane->has_bursts = true;
+        lane->bursts_to_skip = 5;
+        assert_false(burst_is_measured(lane, false));
+        lane_count(lane, &launched);
+        lane_leave_part(lane);
+        assert_true(burst_is_measured(lane, true));
+        lane->has_bursts = true; /* it waits again */
+        assert_false(burst_is_measured(lane, false));
+        assert_false(burst_is_measured(lane, true));
+        lane_drop(lane);
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, begin, end)
 
 int main(void)
@@ -206,6 +227,7 @@ int main(void)
                 STORY(a_default_stream_is_that_of_its_own_context),
                 STORY(nothing_is_put_in_a_stream_that_is_recorded),
                 STORY(a_wait_that_finds_the_lane_in_use_is_none),
+                STORY(what_was_left_of_a_burst_without_end_is_not_of_the_next),
         };
 
         return cmocka_run_group_tests_name("burst", tests, NULL, NULL);
