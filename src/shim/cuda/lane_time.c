@@ -123,6 +123,10 @@ static struct sample sample_of(struct lane *lane, const struct marker *marker,
 
         lock_take(&work->lock);
         own_ns = work->marker.mean_ns;
+        /* What was paid is the part that it should have for itself. */
+        if (work->alone_ns)
+                sample.paid_ns = (uint64_t)((double)sample.paid_ns * (double)work->length_ns /
+                                            (double)work->alone_ns);
         lock_drop(&work->lock);
         if (marker->lead_ns > own_ns)
                 sample.lead_ns = marker->lead_ns - own_ns;

@@ -100,6 +100,16 @@ static CUresult use_default(struct kinds_work *work, CUstream stream, uint64_t n
         return CUDA_SUCCESS;
 }
 
+static CUresult use_own(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        static _Thread_local CUstream own;
+
+        if (!own)
+                OK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+        work->stream[current] = own;
+        return CUDA_SUCCESS;
+}
+
 static CUresult renew(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         OK(cuStreamDestroy_v2(stream));
@@ -123,8 +133,8 @@ static const struct {
         const char *names;
         act *act;
 } acts[] = { { "k", launch },   { "g", launch_graph }, { "scep", wait },     { "qt", ask },
-             { "hdHDM", copy }, { "01", choose },      { "l", use_default }, { "n", renew },
-             { "AB", enter },   { "w", pause } };
+             { "hdHDM", copy }, { "01", choose },      { "l", use_default }, { "o", use_own },
+             { "n", renew },    { "AB", enter },       { "w", pause } };
 
 static uint64_t time_of(const char *text)
 {

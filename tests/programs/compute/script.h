@@ -11,6 +11,7 @@
  *      h d             an asynchronous copy from the host, and to it
  *      H D M           one that returns when it is done; M by cuMemcpy
  *      0 1 l           goes on in that stream; the first one is the default stream from now on
+ *      o               goes on in one that this thread alone has, the same each time
  *      n               goes on in a new one, in place of the one it is in, which ends
  *      A B             goes on in that context: the first one, another one
  *      wNS             the host does something else for so long
