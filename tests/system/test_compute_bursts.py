@@ -74,8 +74,9 @@ def test_threads_that_wait_for_one_stream_in_turns_pay_for_all_of_it(play, words
 
 
 @pytest.mark.parametrize("threads", (2, 4))
-@pytest.mark.parametrize("ns, part", (("20u", 0.05), ("200u", PART), ("500u", PART)))
+@pytest.mark.parametrize("ns", ("20u", "200u", "500u"))
 @pytest.mark.parametrize("cap", (CAP, 700_000))
-def test_threads_that_each_wait_in_a_stream_of_their_own_pay_for_the_time_of_all(play, threads, ns, part, cap):
-    """Their streams overlap: what one had for itself is a part of what it took."""
-    assert_at_the_cap(play(f"o k{ns} s", cap, threads=threads), cap, part)
+def test_threads_that_each_wait_in_a_stream_of_their_own_pay_for_the_time_of_all(play, threads, ns, cap):
+    """Their streams overlap: what one had for itself is a part of what it took. Behind a wait it is idle, so it is measured
+    anew."""
+    assert_at_the_cap(play(f"o k{ns} s", cap, threads=threads), cap)

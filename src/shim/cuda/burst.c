@@ -146,6 +146,7 @@ static void end(struct lane *lane, struct credit *credit)
                 have_none(lane);
                 if (lane_is_pending(lane) && load_relaxed(&lane->since))
                         mark(lane, false);
+                credit_stop(credit); /* the next launch begins anew: the stream may be idle then */
                 return;
         }
         lane_reap(lane);
