@@ -68,10 +68,32 @@ static bool is_waited_for(const struct store *store, const char *name)
         return sweep_is_named(store, name, getppid());
 }
 
+/* Nothing in its folder says whose it is. */
+static bool is_broken(const struct store *store, const char *name)
+{
+        struct store_session session;
+        int rc = store_join(store, name, false, &session, NULL);
+
+        if (rc == 0)
+                store_close(&session);
+        return rc < 0 && rc != -ENOENT && rc != -EBUSY && rc != -EACCES && rc != -EPERM;
+}
+
+/* Its folder is gone; a daemon may still promise what it had. */
+static int forget(const struct store *store, const char *name, struct error *err)
+{
+        int rc = client_find(store, err);
+
+        if (rc > 0)
+                rc = client_remove(store, name, true, err);
+        return rc == -ENOENT || rc > 0 ? 0 : rc;
+}
+
 static int remove_session(const struct store *store, const char *name, bool is_forced,
                           struct error *err)
 {
         int rc = settings_check_name("session", name, err);
+        bool may_be_daemons = rc == 0 && is_broken(store, name);
 
         if (rc == 0 && !is_forced && is_waited_for(store, name))
                 rc = fail_in_use(name, err);
@@ -79,8 +101,10 @@ static int remove_session(const struct store *store, const char *name, bool is_f
                 rc = remote_is_asked(store, name, err);
         if (rc < 0)
                 return rc;
-        if (rc == 0)
-                return store_remove(store, name, is_forced, err);
+        if (rc == 0) {
+                rc = store_remove(store, name, is_forced, err);
+                return rc == 0 && may_be_daemons ? forget(store, name, err) : rc;
+        }
         rc = client_remove(store, name, is_forced, err);
         if (rc == -EBUSY && is_forced)
                 return rc;

@@ -86,6 +86,17 @@ def test_a_session_whose_folder_is_deleted_is_listed_and_made_anew_by_a_change(d
     assert cli("ls").stdout.splitlines()[1].endswith("128 MiB") and daemon.folders() == ["a", "b"]
 
 
+def test_who_removes_a_broken_session_removes_what_was_promised_to_it(daemon, sim):
+    """Nothing in its folder tells that it is the daemon's."""
+    cli = Command(sim).that_asks_daemons()
+    daemon.create("a")
+    (sim.runtime / "sessions/a/slots").write_bytes(b"nothing" * 4096)
+    refused = cli("rm", "a")
+    assert refused.rc == 1 and "--force" in refused.stderr, refused
+    assert cli("rm", "--force", "a").rc == 0
+    assert daemon.names() == daemon.folders() == []
+
+
 def listens_anew(daemon, times=1):
     said = f"{daemon.socket} was deleted or replaced under this daemon; it listens there anew"
     wait_for(lambda: daemon.said().count(said) == times, daemon.said)
