@@ -203,7 +203,7 @@ int size_parse(const char *text, struct size *ret, struct error *err)
 int size_parse_typed(const char *text, struct size *ret, struct error *err)
 {
         bool has_unit = text[strspn(text, "0123456789. \t")] != 0;
-        struct size size;
+        struct size size = { 0 };
         int rc = size_parse(text, &size, err);
 
         if (rc < 0)
