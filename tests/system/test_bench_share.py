@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
@@ -22,6 +21,7 @@ import pytest
 from cli import Command
 from daemon import Daemon, wait_for
 from hang import LONG_HANG_SECONDS as HANG_SECONDS
+from printed import printed
 
 POINT = 1.0
 
@@ -217,17 +217,7 @@ def test_colours_on_a_terminal_only_and_not_where_they_are_not_wanted(bench, bui
     assert bench("30", "--seconds", "1", f"--json={record}").rc == 0
 
     def on_a_terminal(*more):
-        ours, theirs = pty.openpty()
-        with subprocess.Popen([build.aliquot, "bench", "share", "--from", record, *more], stdout=theirs):
-            os.close(theirs)
-            text = b""
-            try:
-                while part := os.read(ours, 65536):
-                    text += part
-            except OSError:  # the other end is closed
-                pass
-        os.close(ours)
-        return text
+        return printed([build.aliquot, "bench", "share", "--from", record, *more])
     assert b"\033[0;36m" in on_a_terminal() and b"\033" not in on_a_terminal("--no-colour")
 
 

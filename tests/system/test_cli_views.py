@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is shown of a session: on terminals of any width, and the same to programs wherever they ask."""
-import fcntl
-import os
 import re
-import struct
-import subprocess
-import termios
-import tty
 
 import pytest
 
 from cli import UNSET, Command
 from daemon import Daemon
-from hang import HANG_SECONDS
+from printed import printed
 
 MIB = 1 << 20
 
@@ -36,21 +30,8 @@ LONG, ALIKE = "long-" + "x" * 58, "many-" + "y" * 57 + "z"
 
 def on_terminal(cli, columns, *words, **variables):
     """The lines that it prints there."""
-    ours, theirs = os.openpty()
-    tty.setraw(theirs)
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = cli.sim.env(**{**UNSET, "LC_ALL": "C.UTF-8", **variables})
-    with subprocess.Popen([str(word) for word in cli.words(*words)], env=env, stdin=subprocess.DEVNULL, stdout=theirs) as process:
-        os.close(theirs)
-        text = b""
-        try:
-            while more := os.read(ours, 4096):
-                text += more
-        except OSError:  # nobody writes there any more
-            pass
-        assert process.wait(HANG_SECONDS) == 0
-    os.close(ours)
-    return text.decode().splitlines()
+    return printed(cli.words(*words), columns=columns, env=env).decode().splitlines()
 
 
 @pytest.fixture
