@@ -28,7 +28,7 @@ enum remote_owner remote_owner(const struct store *store, const char *name)
         if (rc == -ENOENT || rc == -EACCES || rc == -EPERM)
                 return REMOTE_NOBODY;
         if (rc < 0)
-                return REMOTE_OURS; /* broken: whoever removes it by force says so */
+                return REMOTE_BROKEN;
         owner = session.limits->owner == PAGE_OWNER_DAEMON ? REMOTE_DAEMONS : REMOTE_OURS;
         store_close(&session);
         return owner;
@@ -37,7 +37,9 @@ enum remote_owner remote_owner(const struct store *store, const char *name)
 int remote_is_asked(const struct store *store, const char *name, struct error *err)
 {
         enum remote_owner owner = remote_owner(store, name);
-        int rc = owner == REMOTE_OURS ? 0 : client_find(store, err);
+        /* Whoever removes a broken one by force asks by himself. */
+        bool is_ours = owner == REMOTE_OURS || owner == REMOTE_BROKEN;
+        int rc = is_ours ? 0 : client_find(store, err);
 
         if (rc == 0 && owner == REMOTE_DAEMONS)
                 rc = fail(err, CLIENT_AWAY,

@@ -17,6 +17,7 @@ enum remote_owner {
         REMOTE_NOBODY,  /* no session of that name can be seen here; a daemon may know of one */
         REMOTE_OURS,    /* made without a daemon */
         REMOTE_DAEMONS, /* made by one */
+        REMOTE_BROKEN,  /* nothing in its folder tells */
 };
 
 /* Whose session it is, by its page. */

@@ -68,17 +68,6 @@ static bool is_waited_for(const struct store *store, const char *name)
         return sweep_is_named(store, name, getppid());
 }
 
-/* Nothing in its folder says whose it is. */
-static bool is_broken(const struct store *store, const char *name)
-{
-        struct store_session session;
-        int rc = store_join(store, name, false, &session, NULL);
-
-        if (rc == 0)
-                store_close(&session);
-        return rc < 0 && rc != -ENOENT && rc != -EBUSY && rc != -EACCES && rc != -EPERM;
-}
-
 /* Its folder is gone; a daemon may still promise what it had. */
 static int forget(const struct store *store, const char *name, struct error *err)
 {
@@ -93,7 +82,7 @@ static int remove_session(const struct store *store, const char *name, bool is_f
                           struct error *err)
 {
         int rc = settings_check_name("session", name, err);
-        bool may_be_daemons = rc == 0 && is_broken(store, name);
+        bool may_be_daemons = rc == 0 && remote_owner(store, name) == REMOTE_BROKEN;
 
         if (rc == 0 && !is_forced && is_waited_for(store, name))
                 rc = fail_in_use(name, err);
