@@ -128,10 +128,10 @@ class Node:
                 env[key] = str(value)
         return env
 
-    def run(self, command, *, preload=False, shims=False, stdin="", cwd=None,
+    def run(self, command, *, preload=False, shims=False, stdin="", cwd=None, user=None,
             timeout=HANG_SECONDS, **variables):
         """Runs to the end. A hang fails the test with what had been printed so far."""
-        process = self.start(command, preload=preload, shims=shims, cwd=cwd, **variables)
+        process = self.start(command, preload=preload, shims=shims, cwd=cwd, user=user, **variables)
         try:
             out, err = process.communicate(stdin, timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -140,13 +140,14 @@ class Node:
             raise AssertionError(f"{command} hung for {timeout} s\n{out}\n{err}") from None
         return Result(process.returncode, out, err)
 
-    def start(self, command, *, preload=False, shims=False, cwd=None, **variables):
-        """Starts in the background, in a process group of its own that close() ends."""
+    def start(self, command, *, preload=False, shims=False, cwd=None, user=None, **variables):
+        """Starts in the background, in a process group of its own that close() ends. `user`: a uid to become."""
         command = [str(command)] if isinstance(command, (str, pathlib.Path)) else command
         process = subprocess.Popen(
             self.build.command(command), text=True, errors="replace", start_new_session=True,
             cwd=cwd or self.folder, env=self.env(preload, shims, **variables),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            user=user, group=user, extra_groups=None if user is None else [])
         self.processes.append(process)
         return process
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another user of the machine, who shares the node with root's daemon.
+
+    tenant = Tenant(daemon, uid=64001)
+    tenant.create("a", memory="256MiB")             # over the daemon's socket, as that user
+    result = tenant.python("scribble.py", path)     # tests/attack/programs/scribble.py, to its end
+    with tenant.script("a") as gpu:                 # a program in session a (lib/script.py)
+        gpu.ready()
+
+Only root can become another user: `needs_root` skips a story elsewhere.
+"""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from daemon import Answer
+from hang import HANG_SECONDS
+from node import Result
+from script import Script
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+
+ASK = """
+import http.client, socket, sys
+path, method, target, body = sys.argv[1:]
+connection = http.client.HTTPConnection("localhost")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(path)
+connection.request(method, target, body, {"Content-Type": "application/json"})
+answer = connection.getresponse()
+print(answer.status, answer.read().decode(), sep="\\n")
+"""
+
+
+def open_to_all(sim):
+    """Lets other users reach the node's folders, as /run/aliquot and a real driver's devices would."""
+    sim.folder.chmod(0o711)
+    sim.runtime.chmod(0o711)
+    sim.state.chmod(0o777)
+    for path in sim.state.rglob("*"):
+        path.chmod(0o777)
+
+
+class Tenant:
+    def __init__(self, daemon, uid):
+        self.daemon, self.sim, self.uid = daemon, daemon.sim, uid
+        open_to_all(self.sim)
+        if self.run(["test", "-x", self.sim.build.aliquot]).rc != 0:
+            pytest.skip("the build folder is closed to other users")
+
+    def start(self, words, **options):
+        """In the background; options as of Node.start()."""
+        return self.sim.start(words, user=self.uid, cwd="/", **options)
+
+    def run(self, words, **options):
+        return self.sim.run(words, user=self.uid, cwd="/", **options)
+
+    def python(self, name, *words, **options):
+        """Runs a program of tests/attack/programs to its end."""
+        return self.run([sys.executable, self.sim.build.source / "tests/attack/programs" / name, *words], **options)
+
+    def script(self, session, preload=True, **variables):
+        return Script(self.sim, preload=preload, user=self.uid, cwd="/", ALIQUOT_SESSION=session, **variables)
+
+    def ask(self, method, path, body=""):
+        done = subprocess.run([sys.executable, "-c", ASK, str(self.daemon.socket), method, path, body],
+                              user=self.uid, group=self.uid, extra_groups=[], cwd="/", stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+        assert done.returncode == 0, Result(done.returncode, done.stdout, done.stderr)
+        status, _, text = done.stdout.partition("\n")
+        return Answer(int(status), {}, text)
+
+    def create(self, name, memory="256MiB"):
+        """A session of its own."""
+        answer = self.ask("POST", "/v1/sessions", f'{{"name":"{name}","memory":"{memory}"}}')
+        assert answer.status == 201, answer
+        return answer.json
+
+    def folder(self, name):
+        return self.sim.runtime / "sessions" / name
