@@ -55,8 +55,9 @@ def test_without_its_folder_it_says_so_and_ends(daemon, sim, deed, said):
         daemon.start()
         assert daemon.names() == daemon.folders() == ["a"]
         assert sim.aliquot("ls", "-o", "session").stdout.split() == ["SESSION", "a"]
-        stranger = next(event for event in daemon.events() if event["type"] == "stranger")  # the program, now
-        assert stranger["detail"]["pid"] == gpu.process.pid and stranger["detail"]["driver_bytes"] >= 64 * MIB, stranger
+        # The program, now. The daemon that ended may have told of it too, before it had these bytes.
+        next(event for event in daemon.events() if event["type"] == "stranger" and
+             event["detail"]["pid"] == gpu.process.pid and event["detail"]["driver_bytes"] >= 64 * MIB)
 
 
 def test_one_that_began_in_its_place_is_left_alone(daemon, sim):

@@ -70,7 +70,7 @@ def test_a_program_killed_at_any_instruction_leaves_the_ledger_exact(daemon, sim
     limit = 256 * MIB
     daemon.create("kill", limit)
     result = sim.run([sim.build.folder / "tests/kill/kill-gpu", sim.runtime / "sessions/kill", sim.state, "kill", limit, "alone"],
-                     preload=True, timeout=600, ALIQUOT_SESSION="kill")
+                     preload=True, timeout=1800, ALIQUOT_SESSION="kill")
     assert result.rc == 0 and "the ledger is exact after each" in result.stdout, result
     assert used(daemon, "kill") == granted(sim, "kill") == 0
 

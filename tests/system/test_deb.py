@@ -37,7 +37,7 @@ def packages(tmp_path_factory):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed (tools/bootstrap deb)")
     folder = tmp_path_factory.mktemp("deb")
-    tool(SOURCE / "tools/deb", "--to", folder, timeout=600)
+    tool(SOURCE / "tools/deb", "--to", folder, timeout=2400)
     return {path.name.split("_")[0]: path for path in folder.glob("*.deb")}
 
 
@@ -112,7 +112,7 @@ def test_lintian_has_nothing_to_say(packages):
     if shutil.which("lintian") is None:
         pytest.skip("lintian is not installed (tools/bootstrap deb)")
     done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", *packages.values()],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
 
 
@@ -139,7 +139,7 @@ class Root:
 
     def run(self, *command):
         return subprocess.run(self.words(*command), env=self.env(), capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=120, check=False)
+                              stdin=subprocess.DEVNULL, timeout=300, check=False)
 
     def start(self, *command):
         """It is its own process: nothing stands between it and the signals."""
@@ -198,7 +198,7 @@ def tarball(packages):
     for package in packages.values():
         needs |= {re.split(r"[ (]", need.strip())[0] for need in field(package, "Depends").split(",")}
     done = subprocess.run([SOURCE / "tools/fetch-root", *sorted(needs - {"aliquot", "systemd"})],
-                          capture_output=True, text=True, timeout=1000, check=False)
+                          capture_output=True, text=True, timeout=2400, check=False)
     if done.returncode == 77:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout + done.stderr

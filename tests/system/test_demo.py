@@ -4,8 +4,9 @@ import os
 import pathlib
 import subprocess
 
+from hang import HANG_SECONDS
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-HANG_SECONDS = 300
 
 
 def test_the_demo_comes_to_its_end(build):

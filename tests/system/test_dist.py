@@ -23,7 +23,7 @@ LIBC = re.compile(r"(libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux-.*)")
 
 def make_dist(folder, *architectures):
     done = subprocess.run([SOURCE / "tools/dist", "--to", folder, *architectures], text=True,
-                          capture_output=True, timeout=1000, check=False)
+                          capture_output=True, timeout=2400, check=False)
     if done.returncode == 77:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout + done.stderr

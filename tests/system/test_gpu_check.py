@@ -15,7 +15,7 @@ if os.environ.get("ALIQUOT_SANITIZER"):
 
 LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
         "ld-linux-aarch64.so.1"}
-MANY_SECONDS = 800
+MANY_SECONDS = 1800
 OF_A_DAEMON = ("compute-pairs", "compute-weights", "compute-daemon")
 EXACT = {"compute-caps", "compute-lengths", "compute-kinds", "compute-processes", "compute-pairs", "compute-weights"}
 TOY_STORIES = '''

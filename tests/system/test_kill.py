@@ -19,7 +19,7 @@ def test_a_kill_anywhere_leaves_the_ledger_exact(build, sim, company):
     sim.configure(memory="4GiB", context=8 << 20)
     result = sim.run([build.folder / "tests/kill/kill-gpu", sim.runtime / "sessions/kill",
                       sim.state, "kill", LIMIT, company],
-                     preload=True, timeout=600, ALIQUOT_SESSION="kill", ALIQUOT_MEMORY=LIMIT)
+                     preload=True, timeout=1800, ALIQUOT_SESSION="kill", ALIQUOT_MEMORY=LIMIT)
     print(result.stdout)
     assert result.rc == 0, result
     assert "the ledger is exact after each" in result.stdout

@@ -20,7 +20,7 @@ def stress(build, sim):
     program = build.folder / "tests/programs/ledger/ledger-gpu-stress"
 
     def run(limit, *how, session="crowd"):
-        result = sim.run([program, TOKENS_BYTES, *how], preload=True, timeout=240,
+        result = sim.run([program, TOKENS_BYTES, *how], preload=True, timeout=600,
                           ALIQUOT_SESSION=session, ALIQUOT_MEMORY=limit)
         assert result.rc == 0, result
         return result.json, sim.oracle()["tags"][session][0]["high_bytes"]
