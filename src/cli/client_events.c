@@ -77,10 +77,13 @@ static void tell_event(struct stream *stream, const char *data)
 {
         json_t *json = json_loads(data, 0, NULL);
         char said[1024], detail[1024];
-        struct client_event event = { .json = data, .detail = detail };
+        scoped_free char *line = json ? json_dumps(json, CLIENT_JSON | JSON_ENSURE_ASCII) : NULL;
+        struct client_event event = { .json = line, .detail = detail };
 
-        if (!json)
+        if (!line) {
+                json_decref(json);
                 return;
+        }
         tell_detail(json_object_get(json, "detail"), said, sizeof(said));
         text_quote(said, detail, sizeof(detail));
         event.id = json_integer_value(json_object_get(json, "id"));

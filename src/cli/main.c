@@ -11,6 +11,7 @@
 #include "cli/client.h"
 #include "common/json_out.h"
 #include "common/output.h"
+#include "common/text.h"
 
 const struct command commands[] = {
         { "run", NULL, "run a program whose GPU memory is limited", command_run, &argp_run, false },
@@ -109,7 +110,7 @@ int command_help(int argc, char **argv)
         command = command_find(argv[1]);
         if (!command) {
                 fprintf(stderr, "aliquot help: there is no command %s; see aliquot help\n",
-                        argv[1]);
+                        text_shown(argv[1]));
                 return STATUS_WRONG;
         }
         return start(command, 2, (char *[]){ NULL, (char *)"--help", NULL });
@@ -144,7 +145,8 @@ int main(int argc, char **argv)
                 return command_version(1, argv);
         command = command_find(argv[1]);
         if (!command) {
-                fprintf(stderr, "aliquot: there is no command %s; see aliquot help\n", argv[1]);
+                fprintf(stderr, "aliquot: there is no command %s; see aliquot help\n",
+                        text_shown(argv[1]));
                 return STATUS_WRONG;
         }
         return start(command, argc - 1, argv + 1);

@@ -29,9 +29,10 @@ void table_cell(struct table *table, const char *format, ...)
                         err(1, "table");
         }
         va_start(args, format);
-        if (vasprintf(&table->cell[table->count++], format, args) < 0)
+        if (vasprintf(&table->cell[table->count], format, args) < 0)
                 err(1, "table");
         va_end(args);
+        text_hide(table->cell[table->count++]);
 }
 
 void table_bytes(struct table *table, uint64_t bytes)

@@ -8,6 +8,8 @@
  *      table_cell(&table, "%s", used);
  *      table_print(&table);                                    // and frees
  *
+ * A cell may hold what a stranger wrote: text_hide() is applied to each.
+ *
  * With table_choose() before it, only some columns are printed; the rows are added whole. On a
  * terminal that is too narrow texts are cut with a mark, never numbers; in a pipe nothing is.
  */

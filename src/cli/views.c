@@ -134,17 +134,6 @@ static void print_rank(const struct client_session *terms)
                 printf("gang       %s\n", terms->gang);
 }
 
-/* Of another user perhaps: whether no terminal does anything but show it. U+0080 to U+009F are
- * control characters, too. */
-static bool is_harmless(const char *text)
-{
-        const char *at = text;
-
-        while ((at = strstr(at, "\xc2")) && (unsigned char)at[1] >= 0xa0)
-                at++;
-        return !at && text_is_plain(text);
-}
-
 /* What the daemon that made it says besides. */
 static void print_terms(const struct client_session *terms)
 {
@@ -156,11 +145,11 @@ static void print_terms(const struct client_session *terms)
                 printf("ends       %s, then %s\n", terms->expires_at, terms->on_end);
         print_rank(terms);
         clamps_print(terms);
-        for (unsigned i = 0; i < terms->label_count; i++)
-                printf("label      %s\n",
-                       is_harmless(terms->label[i])
-                               ? terms->label[i]
-                               : text_quote(terms->label[i], label, sizeof(label)));
+        for (unsigned i = 0; i < terms->label_count; i++) {
+                snprintf(label, sizeof(label), "%s", terms->label[i]);
+                text_hide(label);
+                printf("label      %s\n", label);
+        }
 }
 
 static uint32_t cap_of(const struct store_session *session, unsigned row)

@@ -13,6 +13,16 @@ static void indent(struct json_out *out)
                 fputs("  ", out->stream);
 }
 
+/* Beyond 16 bits as two halves (RFC 8259, section 7). */
+static void put_escaped(struct json_out *out, uint32_t point)
+{
+        if (point < 0x10000)
+                fprintf(out->stream, "\\u%04x", point);
+        else
+                fprintf(out->stream, "\\u%04x\\u%04x", 0xd7c0 + (point >> 10),
+                        0xdc00 + (point & 0x3ff));
+}
+
 static void put_text(struct json_out *out, const char *value)
 {
         fputc('"', out->stream);
@@ -25,10 +35,10 @@ static void put_text(struct json_out *out, const char *value)
                         fputs("\\n", out->stream);
                 else if (*at == '\t')
                         fputs("\\t", out->stream);
-                else if (text_is_control(*at))
-                        fprintf(out->stream, "\\u%04x", (unsigned char)*at);
                 else if (!length)
                         fputs("\\ufffd", out->stream);
+                else if (text_is_hidden(text_point(at, length)))
+                        put_escaped(out, text_point(at, length));
                 else
                         fwrite(at, 1, length, out->stream);
                 at += length ? length : 1;

@@ -10,7 +10,8 @@
  *      json_out_close(&out, '}');
  *      json_out_end(&out);             // newline; -errno if anything could not be written
  *
- * `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are written as U+FFFD.
+ * `key` is NULL inside arrays and at the top. Bytes that are not UTF-8 are written as U+FFFD;
+ * characters that could disturb a terminal (text_is_hidden()) by their numbers.
  */
 #ifndef ALIQUOT_COMMON_JSON_OUT_H
 #define ALIQUOT_COMMON_JSON_OUT_H

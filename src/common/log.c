@@ -55,11 +55,13 @@ static void write_line(int fd, const struct text *line)
 /* The rest of a line, cut to fit, and its end. */
 static void end_line(struct text *line, const char *format, va_list args)
 {
-        size_t room = line->bytes - line->used - 1;
+        size_t begin = line->used, room = line->bytes - line->used - 1;
         int length = vsnprintf(line->at + line->used, room, format, args);
 
         if (length > 0)
                 line->used += (size_t)length < room ? (size_t)length : room - 1;
+        line->at[line->used] = '\0';
+        text_hide(line->at + begin);
         line->at[line->used++] = '\n';
 }
 

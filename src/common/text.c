@@ -81,6 +81,16 @@ bool text_begins(const char *text, const char *lower_prefix)
         return true;
 }
 
+uint32_t text_point(const char *text, unsigned length)
+{
+        const unsigned char *at = (const unsigned char *)text;
+        uint32_t point = length == 1 ? at[0] : at[0] & (0x7fu >> length);
+
+        for (unsigned i = 1; i < length; i++)
+                point = point << 6 | (at[i] & 0x3fu);
+        return point;
+}
+
 unsigned text_utf8(const char *text)
 {
         static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -92,15 +102,41 @@ unsigned text_utf8(const char *text)
                 return 1;
         if (at[0] < 0xc0 || at[0] > 0xf4)
                 return 0;
-        point = at[0] & (0x7fu >> length);
         for (unsigned i = 1; i < length; i++) {
                 if ((at[i] & 0xc0) != 0x80)
                         return 0;
-                point = point << 6 | (at[i] & 0x3fu);
         }
+        point = text_point(text, length);
         if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
                 return 0;
         return length;
+}
+
+bool text_is_hidden(uint32_t point)
+{
+        static const struct {
+                uint32_t first, last;
+        } hidden[] = { { 0, 0x1f },          { 0x7f, 0x9f },       { 0xad, 0xad },
+                       { 0x34f, 0x34f },     { 0x61c, 0x61c },     { 0x115f, 0x1160 },
+                       { 0x17b4, 0x17b5 },   { 0x180e, 0x180e },   { 0x200b, 0x200f },
+                       { 0x2028, 0x202e },   { 0x2060, 0x206f },   { 0x3164, 0x3164 },
+                       { 0xfeff, 0xfeff },   { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },
+                       { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff } };
+
+        for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+                if (point >= hidden[i].first && point <= hidden[i].last)
+                        return true;
+        }
+        return false;
+}
+
+void text_hide(char *text)
+{
+        for (unsigned length; *text; text += length ? length : 1) {
+                length = text_utf8(text);
+                if (!length || text_is_hidden(text_point(text, length)))
+                        memset(text, '?', length ? length : 1);
+        }
 }
 
 bool text_is_control(char c)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -37,6 +38,18 @@ bool text_begins(const char *text, const char *lower_prefix); /* whatever the ca
 
 /* Length of the UTF-8 sequence at `at`, 0 when it is none (overlong, surrogate, cut short). */
 unsigned text_utf8(const char *at);
+
+/* The code point of what text_utf8() found to be `length` bytes, not 0. */
+uint32_t text_point(const char *at, unsigned length);
+
+/* A character that could disturb a terminal or deceive a reader: control characters (also U+0080 to
+ * U+009F), and what turns the direction of writing or has no width (Unicode's Bidi_Control and
+ * Default_Ignorable_Code_Point but variation selectors, and the two separators of lines). */
+bool text_is_hidden(uint32_t point);
+
+/* Writes '?' over each byte that is not UTF-8 or is part of a hidden character: for showing what a
+ * stranger wrote. The length stays. */
+void text_hide(char *text);
 
 /* ASCII's control characters, DEL among them. */
 bool text_is_control(char c);

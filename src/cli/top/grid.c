@@ -65,17 +65,6 @@ struct glyph {
         char escape[12]; /* instead of the character, a cell each; "": none */
 };
 
-/* Of what text_utf8() found to be one. */
-static uint32_t decode(const char *at, unsigned length)
-{
-        const unsigned char *bytes = (const unsigned char *)at;
-        uint32_t point = bytes[0] & (0x7fu >> length);
-
-        for (unsigned i = 1; i < length; i++)
-                point = point << 6 | (bytes[i] & 0x3fu);
-        return point;
-}
-
 /* Returns how many bytes it is. */
 static unsigned read_glyph(const struct grid *grid, const char *at, struct glyph *ret)
 {
@@ -88,9 +77,9 @@ static unsigned read_glyph(const struct grid *grid, const char *at, struct glyph
         } else if (length == 1) {
                 ret->character = (unsigned char)*at;
         } else if (grid->is_utf8) {
-                ret->character = decode(at, length);
+                ret->character = text_point(at, length);
                 ret->width = wcwidth((wchar_t)ret->character);
-                if (ret->width < 0)
+                if (ret->width < 0 || text_is_hidden(ret->character))
                         snprintf(ret->escape, sizeof(ret->escape), "\\u%04x", ret->character);
         }
         if (ret->escape[0])

@@ -68,6 +68,29 @@ static void test_plain_text_is_utf8_without_control_characters(void **state)
         }
 }
 
+/* Every one that a terminal acts on or that nobody sees, at both ends of its range. */
+static void test_what_deceives_a_reader_is_hidden_and_the_length_stays(void **state)
+{
+        static const char *const bad[] = {
+                "\x1b",         "\x7f",         "\xc2\x80",     "\xc2\x9b",         "\xc2\xad",
+                "\xd8\x9c",     "\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x80\xa8",     "\xe2\x80\xae",
+                "\xe2\x81\xa6", "\xe2\x81\xaf", "\xef\xbb\xbf", "\xf3\xa0\x80\x81", "\xff",
+                "\xe2\x80"
+        };
+        char text[64], expected[64];
+
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                snprintf(text, sizeof(text), "a%sb", bad[i]);
+                snprintf(expected, sizeof(expected), "a%.*sb", (int)strlen(bad[i]), "????");
+                text_hide(text);
+                assert_string_equal(text, expected);
+        }
+        snprintf(text, sizeof(text), "a \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0");
+        snprintf(expected, sizeof(expected), "%s", text);
+        text_hide(text);
+        assert_string_equal(text, expected);
+}
+
 static void test_case_is_ascii_only(void **state)
 {
         assert_true(text_is_same("GPU-3F", "gpu-3f"));
@@ -199,6 +222,7 @@ int main(void)
                 cmocka_unit_test(test_a_full_buffer_is_noticed_not_overrun),
                 cmocka_unit_test(test_strangers_text_is_quoted_harmlessly),
                 cmocka_unit_test(test_plain_text_is_utf8_without_control_characters),
+                cmocka_unit_test(test_what_deceives_a_reader_is_hidden_and_the_length_stays),
                 cmocka_unit_test(test_case_is_ascii_only),
                 cmocka_unit_test(test_uuids_read_back),
                 cmocka_unit_test(test_beginnings_of_uuids),
