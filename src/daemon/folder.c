@@ -14,6 +14,7 @@
 #include "common/sums.h"
 #include "common/text.h"
 #include "common/uuid.h"
+#include "daemon/promise.h"
 #include "daemon/victim.h"
 #include "settings/settings.h"
 #include "store/liveness.h"
@@ -118,8 +119,8 @@ static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONI
         return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;
 }
 
-static int create(const struct store *store, const struct sessions_one *session,
-                  const struct cards *cards, struct error *err)
+int folder_make(const struct store *store, const struct sessions_one *session,
+                const struct cards *cards, struct error *err)
 {
         char words[SETTINGS_CANONICAL_BYTES];
         struct settings_limits limits;
@@ -139,9 +140,11 @@ static int create(const struct store *store, const struct sessions_one *session,
         memcpy(tenancy.id, session->id, sizeof(tenancy.id));
         limits_of(session, cards, &limits);
         rc = store_create(store, &request, &made, err);
-        if (rc == 0)
-                store_close(&made);
-        return rc;
+        if (rc < 0)
+                return rc;
+        promise_write(made.limits, session);
+        store_close(&made);
+        return 0;
 }
 
 /* -ENOENT: there is none of that name; FOLDER_USERS and FOLDER_NOBODYS: not this session's. */
@@ -185,7 +188,8 @@ int folder_find(const struct store *store, const char *name, const uint8_t id[16
         return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
 }
 
-int folder_limit(const struct store *store, const struct sessions_one *session, struct error *err)
+int folder_limit(const struct store *store, const struct sessions_one *session, bool is_clamped,
+                 struct error *err)
 {
         struct settings_limits limits;
         struct store_session joined;
@@ -194,17 +198,13 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
         if (rc < 0)
                 return rc;
         limits_of(session, NULL, &limits);
+        for (unsigned i = 0; is_clamped && i < limits.count; i++)
+                limits.device[i].limit_bytes = SETTINGS_NOTHING_BYTES;
         rc = store_set(&joined, &limits, err);
+        if (rc == 0)
+                promise_write(joined.limits, session);
         store_close(&joined);
         return rc;
-}
-
-int folder_make(const struct store *store, const struct sessions_one *session,
-                const struct cards *cards, struct error *err)
-{
-        int rc = folder_limit(store, session, err);
-
-        return rc == -ENOENT ? create(store, session, cards, err) : rc;
 }
 
 /* 1: nobody gets in any more. 0: there is none. */

@@ -34,11 +34,13 @@ struct folder_use {
 /* The runtime folder, ready for sessions; other users can go through it where we are root. */
 int folder_prepare(const struct store *store, struct error *err);
 
-/* The folder with its limits, made if it is not there. `cards`: how large its GPUs are. */
+/* The folder with its limits, where there is none of that name. `cards`: how large its GPUs are. */
 int folder_make(const struct store *store, const struct sessions_one *session,
                 const struct cards *cards, struct error *err);
 
-int folder_limit(const struct store *store, const struct sessions_one *session, struct error *err);
+/* Its limits as they are now; to one that is clamped, no new memory. -ENOENT: it has no folder. */
+int folder_limit(const struct store *store, const struct sessions_one *session, bool is_clamped,
+                 struct error *err);
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);
 
 /* Sends `number` to every process of the session. Returns how many got it. One whose slot, start,

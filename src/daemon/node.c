@@ -64,7 +64,7 @@ static void describe_time(const struct sessions_one *session, struct text *text)
                 text_add(text, ",\"gang\":\"%s\"", session->gang);
 }
 
-static void describe_session(const struct sessions_one *session, struct text *text)
+void node_describe(const struct sessions_one *session, struct text *text)
 {
         char uuid[UUID_TEXT_BYTES];
 
@@ -94,7 +94,7 @@ static void event_of(const struct work *work, const struct sessions_action *acti
         }
         memcpy(ret->session, action->session->name, sizeof(ret->session));
         memcpy(ret->session_id, action->session->id, sizeof(ret->session_id));
-        describe_session(action->session, detail);
+        node_describe(action->session, detail);
 }
 
 void node_announce(struct node *node, const struct database_event *event)
@@ -151,23 +151,19 @@ static void tell(struct node *node, const struct work *work, const struct sessio
                 node_announce(node, &event);
 }
 
-/* As it is to be written: nothing more for a session that is clamped. Lives in `room`. */
-static const struct sessions_one *
-as_allowed(const struct node *node, const struct sessions_one *session, struct sessions_one *room)
-{
-        if (!node_is_clamped(node, session))
-                return session;
-        *room = *session;
-        for (unsigned i = 0; i < room->share_count; i++)
-                room->share[i].memory_bytes = SETTINGS_NOTHING_BYTES;
-        return room;
-}
-
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err)
 {
-        struct sessions_one room;
+        return folder_limit(&node->store, session, node_is_clamped(node, session), err);
+}
 
-        return folder_limit(&node->store, as_allowed(node, session, &room), err);
+static int limit_or_make(struct node *node, const struct sessions_one *session, struct error *err)
+{
+        int rc = node_limit(node, session, err);
+
+        if (rc != -ENOENT)
+                return rc;
+        rc = folder_make(&node->store, session, &node->cards.cards, err);
+        return rc == 0 && node_is_clamped(node, session) ? node_limit(node, session, err) : rc;
 }
 
 /* A folder that is nobody's under a name that is one of ours by the database: out of the way,
@@ -176,13 +172,11 @@ static int make(struct node *node, const struct work *work, const struct session
                 struct error *err)
 {
         char kept[PAGE_NAME_BYTES];
-        struct sessions_one room;
         int rc;
 
         judge_limits(node, session, work->is_creation);
-        session = as_allowed(node, session, &room);
         node->folder_changes++;
-        rc = folder_make(&node->store, session, &node->cards.cards, err);
+        rc = limit_or_make(node, session, err);
         if (rc != FOLDER_NOBODYS || work->is_creation)
                 return rc;
         rc = store_set_aside(&node->store, session->name, kept, err);
@@ -190,7 +184,7 @@ static int make(struct node *node, const struct work *work, const struct session
                 return rc;
         log_line(LOG_WARN, "a folder named %s was not its session's; it is kept as %s/sessions/%s",
                  session->name, node->store.path, kept);
-        return folder_make(&node->store, session, &node->cards.cards, err);
+        return limit_or_make(node, session, err);
 }
 
 static void show_folder(const struct node *node, const struct sessions_one *session, bool is_there)

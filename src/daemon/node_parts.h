@@ -10,6 +10,7 @@
 #ifndef ALIQUOT_DAEMON_NODE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_PARTS_H
 
+#include "common/text.h"
 #include "daemon/node_gpus.h"
 
 #define NODE_SECOND_NS UINT64_C(1000000000)
@@ -56,6 +57,9 @@ struct node {
 /* node.c */
 void node_tick(struct node *node);
 void node_announce(struct node *node, const struct database_event *event);
+
+/* A JSON object, for the audit trail. */
+void node_describe(const struct sessions_one *session, struct text *text);
 
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);

@@ -22,7 +22,9 @@ AT(limits_device, uuid, 0);
 AT(limits_device, limit_bytes, 16);
 AT(limits_device, card_bytes, 24);
 AT(limits_device, cap_ppm, 32);
-AT(limits_device, reserved, 36);
+AT(limits_device, guarantee_milli_percent, 36);
+AT(limits_device, promised_bytes, 40);
+AT(limits_device, reserved, 48);
 AT(limits_device, lease, 64);
 
 AT(page_lease, turn, 0);
@@ -48,6 +50,7 @@ AT(limits_page, epoch, 1284);
 AT(limits_page, removed, 1288);
 AT(limits_page, default_cap_ppm, 1292);
 AT(limits_page, scheduler_at_ns, 1296);
+AT(limits_page, session_version, 1304);
 AT(limits_page, device, 1344);
 _Static_assert(sizeof(struct limits_page) == 1344 + 128 * PAGE_DEVICES, "layout is protocol");
 

@@ -86,7 +86,11 @@ struct limits_device {
         /* The hard cap: GPU time per million, 1..PAGE_WHOLE_PPM; 0: as the default. Owner writes,
            live; page_cap_ppm() reads. */
         uint32_t cap_ppm;
-        uint8_t reserved[28];
+        /* What a daemon's session was promised, also while `limit_bytes` is less (it is clamped, or
+           ends): the daemon writes, and reads it back when its database has lost the session. */
+        uint32_t guarantee_milli_percent;
+        uint64_t promised_bytes;
+        uint8_t reserved[16];
         struct page_lease lease;
 };
 
@@ -117,6 +121,9 @@ struct limits_page {
         /* The scheduler writes, ten times a second while it leases a device of this session or
            watches it: CLOCK_MONOTONIC, ns. 0: the session has none. */
         uint64_t scheduler_at_ns;
+        /* The daemon writes, after all that it says of this session here: which version of its
+           session that is. 0: it has not said. */
+        uint64_t session_version;
         _Alignas(64) struct limits_device device[PAGE_DEVICES];
 };
 

@@ -143,16 +143,22 @@ static int map_session(int folder, const char *name, struct store_session *sessi
         return rc < 0 || !mapped ? rc : check_pages(session, name, err);
 }
 
+static int map_checked_limits(int folder, const char *name, struct store_session *session,
+                              struct error *err)
+{
+        int rc = map_limits(folder, session, err);
+
+        return rc < 0 ? rc : check_limits(session, name, err);
+}
+
 static int map_owned(int folder, const char *name, struct store_session *session, struct error *err)
 {
         const struct wanted slots = { .name = FOLDER_SLOTS,
                                       .bytes = sizeof(*session->slots),
                                       .may_be_anyones = true };
         scoped_fd int fd = -1;
-        int rc = map_limits(folder, session, err);
+        int rc = map_checked_limits(folder, name, session, err);
 
-        if (rc == 0)
-                rc = check_limits(session, name, err);
         if (rc < 0)
                 return rc;
         if (session->limits->owner != PAGE_OWNER_DAEMON)
@@ -218,6 +224,17 @@ int store_join_owned(const struct store *store, const char *name, struct store_s
 {
         struct store_session session = { .is_writable = true };
         int rc = open_session(store, name, map_owned, &session, err);
+
+        if (rc == 0)
+                *ret = session;
+        return rc;
+}
+
+int store_join_limits(const struct store *store, const char *name, struct store_session *ret,
+                      struct error *err)
+{
+        struct store_session session = { .is_writable = false };
+        int rc = open_session(store, name, map_checked_limits, &session, err);
 
         if (rc == 0)
                 *ret = session;

@@ -89,6 +89,11 @@ int store_join_pages(int limits, int slots, const char *name, struct store_sessi
 int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
                      struct error *err);
 
+/* For who asks what a session may use and nothing else: `limits` for reading, whoever made it and
+ * whatever its tenant did to `slots`, which is not opened. */
+int store_join_limits(const struct store *store, const char *name, struct store_session *ret,
+                      struct error *err);
+
 void store_close(struct store_session *session);
 
 /* "run-" and 16 random digits: a session that nobody else can have. */
