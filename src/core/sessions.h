@@ -323,6 +323,9 @@ const struct sessions_one *sessions_find(const struct sessions *node, const char
 uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16]);
 uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16]);
 
+/* More of it is promised than the policy lets be promised now. */
+bool sessions_is_over(const struct sessions *node, const uint8_t uuid[16]);
+
 /*
  * When SESSIONS_TICK is due: before that it gives no action, then it does. 0: not before another
  * event. After a clock that went back, what is owed can be due earlier: in SESSIONS_RETRY_NS.

@@ -398,6 +398,13 @@ uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16])
         return promised_but(node, NULL, uuid);
 }
 
+bool sessions_is_over(const struct sessions *node, const uint8_t uuid[16])
+{
+        struct room room = room_of(node, uuid, NULL);
+
+        return room.gpu && room.promised > room.bound;
+}
+
 uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16])
 {
         struct room room = room_of(node, uuid, NULL);

@@ -36,6 +36,7 @@ static const char *const sql[DATABASE_STATEMENTS] = {
                 " expires_ns = ?10, ttl_ns = ?11, ended_ns = ?12, version = ?13, labels = ?14,"
                 " gang = ?15",
         [DATABASE_DROP_SESSION] = "DELETE FROM session WHERE id = ?1",
+        [DATABASE_DROP_NAMESAKE] = "DELETE FROM session WHERE id <> ?1 AND name = ?2",
         [DATABASE_GET_SESSIONS] =
                 "SELECT id, name, owner_uid, weight, priority, state, ending, is_context_free,"
                 " created_ns, expires_ns, ttl_ns, ended_ns, version, labels, gang"

@@ -75,6 +75,10 @@ int database_put_aside(const char *path, char ret[DATABASE_PATH_BYTES], struct e
 int database_save(struct database *database, const struct sessions_one *session,
                   struct database_event *event, struct error *err);
 
+/* The same for one that has its name from now on, whoever had it. */
+int database_adopt(struct database *database, const struct sessions_one *session,
+                   struct database_event *event, struct error *err);
+
 /* The same for a session that is no more; 0 also if it was not there. */
 int database_forget(struct database *database, const uint8_t id[16], struct database_event *event,
                     struct error *err);

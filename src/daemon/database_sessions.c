@@ -78,6 +78,18 @@ static int run_for(struct database *database, enum database_statement which, con
         return database_run(database, statement, err);
 }
 
+static int put_whole(struct database *database, const struct sessions_one *session,
+                     const struct database_event *event, struct error *err)
+{
+        int rc = put_session(database, session, err);
+
+        if (rc == 0)
+                rc = run_for(database, DATABASE_DROP_SHARES, session->id, err);
+        for (unsigned i = 0; i < session->share_count && rc == 0; i++)
+                rc = put_share(database, session, i, err);
+        return rc == 0 && event ? database_put_event(database, event, err) : rc;
+}
+
 int database_save(struct database *database, const struct sessions_one *session,
                   struct database_event *event, struct error *err)
 {
@@ -87,13 +99,25 @@ int database_save(struct database *database, const struct sessions_one *session,
                 rc = database_begin(database, err);
         if (rc < 0)
                 return rc;
-        rc = put_session(database, session, err);
+        return database_end(database, event, put_whole(database, session, event, err), err);
+}
+
+int database_adopt(struct database *database, const struct sessions_one *session,
+                   struct database_event *event, struct error *err)
+{
+        int rc = database_check_session(session, err);
+        sqlite3_stmt *drop;
+
         if (rc == 0)
-                rc = run_for(database, DATABASE_DROP_SHARES, session->id, err);
-        for (unsigned i = 0; i < session->share_count && rc == 0; i++)
-                rc = put_share(database, session, i, err);
-        if (rc == 0 && event)
-                rc = database_put_event(database, event, err);
+                rc = database_begin(database, err);
+        if (rc < 0)
+                return rc;
+        drop = database_statement(database, DATABASE_DROP_NAMESAKE);
+        sqlite3_bind_blob(drop, 1, session->id, sizeof(session->id), SQLITE_STATIC);
+        sqlite3_bind_text(drop, 2, session->name, -1, SQLITE_STATIC);
+        rc = database_run(database, drop, err);
+        if (rc == 0)
+                rc = put_whole(database, session, event, err);
         return database_end(database, event, rc, err);
 }
 

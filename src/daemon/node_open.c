@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's beginning: what was saved is restored, the cards are told, and one tick carries out
- * whatever a former daemon had no time for. Then folders without a session are looked for.
+ * The node's beginning: what was saved is compared with the folders that are there and restored,
+ * the cards are told, and one tick carries out whatever a former daemon had no time for. Then
+ * folders are looked for that a former daemon had shut and could not remove.
  *
  * A saved session that makes no sense stops the beginning: what it was promised would be promised
  * to others too, and its folder would look like nobody's. Programs go on meanwhile.
@@ -12,28 +13,7 @@
 
 #include "common/log.h"
 #include "common/text.h"
-#include "daemon/node_parts.h"
-
-struct restoring {
-        struct node *node;
-        struct error *err;
-};
-
-static int restore(const struct sessions_one *session, void *context)
-{
-        struct restoring *restoring = context;
-        const struct sessions_event event = { .type = SESSIONS_RESTORE, .session = session };
-        struct sessions_actions actions;
-
-        sessions_step(restoring->node->sessions, &event, node_now_ns(), &actions);
-        if (actions.answer == SESSIONS_YES)
-                return 0;
-        return fail(restoring->err, -EPROTO,
-                    "the saved session %s makes no sense (%s); --reset-database puts the database "
-                    "aside and begins a new one",
-                    text_shown(session->name),
-                    actions.field ? actions.field : "there are too many");
-}
+#include "daemon/node_adopt.h"
 
 /* Who still lives in it keeps what it has, as when its session had ended. */
 static int sweep_one(const char *name, void *context)
@@ -72,17 +52,18 @@ void node_sweep(struct node *node)
 
 static int start(struct node *node, const struct node_options *options, struct error *err)
 {
-        struct restoring restoring = { .node = node, .err = err };
+        struct node_adoption adoption;
         int rc = folder_prepare(&node->store, err);
 
         if (rc == 0)
-                rc = database_each(node->database, restore, &restoring, err);
+                rc = node_adopt(node, &adoption, err);
         if (rc == 0)
                 rc = node_watch_start(node, err);
         if (rc == 0)
                 rc = node_cards_start(node, options, err);
         if (rc < 0)
                 return rc;
+        node_adopt_room(node, &adoption);
         node_tick(node);
         node_sweep(node);
         node_arm(node);

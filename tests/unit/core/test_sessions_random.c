@@ -134,6 +134,10 @@ static void check_room(unsigned gpu, uint64_t promised_before)
         uuid_of(gpu, uuid);
         assert_int_equal(sessions_promised(&run.node, uuid), promised * GIB);
         assert_int_equal(sessions_room(&run.node, uuid), model_room(&run.model, gpu) * GIB);
+        assert_int_equal(sessions_is_over(&run.node, uuid),
+                         run.model.gpu[gpu].is_here &&
+                                 run.model.policy.overcommit != SESSIONS_NONE &&
+                                 promised > model_bound(&run.model, gpu));
         if (promised > promised_before)
                 assert_true(promised <= model_bound(&run.model, gpu));
 }

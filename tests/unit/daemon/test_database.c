@@ -100,6 +100,23 @@ static void test_a_name_is_one_sessions_only(void **state)
         database_close(database);
 }
 
+static void test_who_is_adopted_has_its_name_from_whoever_had_it(void **state)
+{
+        struct database *database = open_good();
+        struct sessions_one session = session_of(1);
+        struct text text;
+
+        assert_int_equal(database_save(database, &session, NULL, NULL), 0);
+        session.id[5] = 9;
+        assert_int_equal(database_adopt(database, &session, NULL, NULL), 0);
+        text_begin(&text, again, sizeof(again));
+        write_session(&session, &text);
+        assert_string_equal(held_by(database, held), again);
+        assert_int_equal(database_adopt(database, &session, NULL, NULL), 0);
+        assert_string_equal(held_by(database, held), again);
+        database_close(database);
+}
+
 static void expect_unsaved(struct database *database, const struct sessions_one *session,
                            const char *word)
 {
@@ -476,6 +493,7 @@ int main(void)
                 story(test_every_field_of_a_session_comes_back),
                 story(test_saving_again_replaces_and_forgetting_removes_with_all_shares),
                 story(test_a_name_is_one_sessions_only),
+                story(test_who_is_adopted_has_its_name_from_whoever_had_it),
                 story(test_what_makes_no_sense_is_not_saved),
                 story(test_a_bad_event_takes_its_change_along),
                 story(test_events_come_in_order_from_where_one_left_off),

@@ -82,6 +82,16 @@ static int save_changed(struct database *database)
         return database_save(database, &session, &event, &last_error);
 }
 
+/* In the stead of one that has its name. */
+static int adopt(struct database *database)
+{
+        struct sessions_one session = session_of(1);
+        struct database_event event = event_of("adopted", session.name);
+
+        session.id[5] = 9;
+        return database_adopt(database, &session, &event, &last_error);
+}
+
 static int forget(struct database *database)
 {
         struct sessions_one session = session_of(1);
@@ -108,6 +118,7 @@ static const struct deed deeds[] = {
         { "opening and closing", NULL, nothing },
         { "saving a new one", NULL, save_new },
         { "saving a changed one", NULL, save_changed },
+        { "adopting one", NULL, adopt },
         { "forgetting one", NULL, forget },
         { "telling", NULL, tell },
         { "trimming", NULL, trim },
