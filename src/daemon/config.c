@@ -239,6 +239,14 @@ static int check_address(const struct config *config, struct config_report *repo
         return 0;
 }
 
+/* As the environment of GPU Slice's server has it; an empty one is none there. */
+static const char *variable(const char *name)
+{
+        const char *value = getenv(name);
+
+        return value && value[0] ? value : NULL;
+}
+
 int config_check(const struct config *config, struct config_report *report)
 {
         const struct sessions_policy *policy = &config->policy;
@@ -247,15 +255,17 @@ int config_check(const struct config *config, struct config_report *report)
         if (config->is_token_required && !config->token_file[0])
                 rc = complain(report,
                               "http.token_required = yes: expected http.token_file as well");
-        /* Or in the environment, as GPU Slice's server has it. */
         if (config->is_join_token_required && !config->join_token_file[0] &&
-            !getenv("GPUSLICE_IPC_TOKEN"))
-                rc = complain(report,
-                              "join.token_required = yes: expected join.token_file as well");
+            !variable("GPUSLICE_IPC_TOKEN"))
+                rc = complain(report, "join.token_required = yes%s: expected join.token_file%s",
+                              variable("GPUSLICE_IPC_TOKEN_REQUIRED")
+                                      ? " (GPUSLICE_IPC_TOKEN_REQUIRED)"
+                                      : "",
+                              variable("GPUSLICE_IPC_TOKEN_REQUIRED") ? " or GPUSLICE_IPC_TOKEN"
+                                                                      : " as well");
         if (policy->ttl_most_ns && policy->ttl_ns > policy->ttl_most_ns)
-                rc = complain(report, "admission.ttl: is longer than admission.ttl_most");
-        if (policy->ttl_most_ns && !policy->ttl_ns)
-                rc = complain(report, "admission.ttl = none: expected at most admission.ttl_most");
+                rc = complain(report, "admission.ttl%s: is longer than admission.ttl_most",
+                              variable("GPUSLICE_DEFAULT_TTL") ? " (GPUSLICE_DEFAULT_TTL)" : "");
         return rc;
 }
 

@@ -88,7 +88,7 @@ const struct config_key config_keys[] = {
             "The card of a session that names none: the least room that is enough, or the most",
             "best-fit", "least-loaded"),
         KEY("admission", "ttl", TIME, policy.ttl_ns, "none", 0, 10 * YEAR, LIVE,
-            "How long a session lives that does not say"),
+            "How long a session lives that does not say; none: as long as ttl_most lets"),
         KEY("admission", "ttl_most", TIME, policy.ttl_most_ns, "none", 0, 10 * YEAR, LIVE,
             "The longest that may be asked for"),
         KEY("admission", "on_end", WORD, policy.ending, "deny-new", 0, 0, LIVE,

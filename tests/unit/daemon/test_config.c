@@ -237,8 +237,18 @@ static void test_keys_that_contradict_each_other_are_refused(void **state)
                        "http.token_required = yes: expected http.token_file as well");
         expect_refused("[admission]\nttl = 2h\nttl_most = 1h\n",
                        "admission.ttl: is longer than admission.ttl_most");
-        expect_refused("[admission]\nttl_most = 1h\n",
-                       "admission.ttl = none: expected at most admission.ttl_most");
+        setenv("GPUSLICE_DEFAULT_TTL", "2h", 1); /* where the file did not say it */
+        expect_refused("[admission]\nttl = 2h\nttl_most = 1h\n",
+                       "admission.ttl (GPUSLICE_DEFAULT_TTL): is longer than admission.ttl_most");
+        unsetenv("GPUSLICE_DEFAULT_TTL");
+}
+
+/* A session that does not say how long it lives gets the most: core/sessions.h. */
+static void test_the_longest_ttl_alone_bounds_who_says_none(void **state)
+{
+        expect_good("[admission]\nttl_most = 1h\n");
+        assert_null(sessions_check_policy(&config.policy));
+        expect_good("[admission]\nttl = none\nttl_most = 1h\n");
 }
 
 static void test_addresses_are_numbers_with_a_port(void **state)
@@ -426,6 +436,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(test_a_line_that_would_be_cut_is_refused),
                 cmocka_unit_test(test_other_machines_are_let_in_only_on_purpose_and_with_the_token),
                 cmocka_unit_test(test_keys_that_contradict_each_other_are_refused),
+                cmocka_unit_test(test_the_longest_ttl_alone_bounds_who_says_none),
                 cmocka_unit_test(test_addresses_are_numbers_with_a_port),
                 cmocka_unit_test(test_what_is_printed_reads_back_to_the_same),
                 cmocka_unit_test(test_a_reload_takes_what_may_change_and_names_the_rest),
