@@ -65,7 +65,7 @@ const struct config_key config_keys[] = {
         KEY("join", "token_file", FILE, join_token_file, "", 0, 0, LIVE,
             "A secret of those who join sessions by their sockets, not that of http; empty: none"),
         KEY("join", "token_required", SWITCH, is_join_token_required, "no", 0, 0, LIVE,
-            "Nobody joins by a socket without that token; no: only a wrong one is refused"),
+            "Nobody joins by a socket without it (by path, yes); no: only a wrong one is refused"),
         KEY("join", "max_connections", NUMBER, join_connections_most, "512", 1, 65536, LIVE,
             "Connections to sessions' sockets that have said nothing yet; the oldest makes room"),
         KEY("join", "max_session_connections", NUMBER, join_session_connections_most, "128", 1,

@@ -69,7 +69,9 @@ static void print_report(const struct config_report *report)
 static int read_token(struct token *ret, struct error *err)
 {
         token_wipe(ret);
-        return self.config.token_file[0] ? token_read(self.config.token_file, ret, err) : 0;
+        if (!self.config.token_file[0])
+                return 0;
+        return token_read(self.config.token_file, TOKEN_LEAST, ret, err);
 }
 
 static void start_log(void)

@@ -262,6 +262,23 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
 /* -- Start and stop --------------------------------------------------------------------------- */
 
+/* What a token cannot keep. */
+static void warn_of_token(const struct tenants *tenants, const char *origin)
+{
+        const size_t length = tenants->token.length;
+
+        if (length && length < TOKEN_LEAST)
+                log_line(LOG_WARN,
+                         "%s holds a token of %zu characters, which can be guessed: %u or more are "
+                         "better",
+                         origin, length, TOKEN_LEAST);
+        if (tenants->options.config->is_join_token_required)
+                log_line(LOG_WARN,
+                         "join.token_required: asked of who joins by a socket; a session's owner "
+                         "still joins by its files in %s/sessions without a token",
+                         node_store(tenants->options.node)->path);
+}
+
 int tenants_reload(struct tenants *tenants, struct error *err)
 {
         const char *file = tenants->options.config->join_token_file;
@@ -270,11 +287,13 @@ int tenants_reload(struct tenants *tenants, struct error *err)
         int rc = 0;
 
         if (file[0])
-                rc = token_read(file, &token, err);
-        else if (said)
+                rc = token_read(file, 1, &token, err);
+        else if (said && said[0])
                 rc = token_take(said, "GPUSLICE_IPC_TOKEN", &token, err);
-        if (rc == 0)
+        if (rc == 0) {
                 tenants->token = token;
+                warn_of_token(tenants, file[0] ? file : "GPUSLICE_IPC_TOKEN");
+        }
         token_wipe(&token);
         return rc;
 }

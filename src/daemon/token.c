@@ -46,13 +46,17 @@ static ssize_t read_whole(int fd, char *ret, size_t most)
         return (ssize_t)length;
 }
 
+static int check_length(const char *path, size_t length, size_t least, struct error *err)
+{
+        if (length >= least && length <= TOKEN_MOST)
+                return 0;
+        return fail(err, -EINVAL, "%s holds %s than %zu characters, expected %zu to %u", path,
+                    length < least ? "less" : "more", length < least ? least : TOKEN_MOST, least,
+                    TOKEN_MOST);
+}
+
 static int check_text(const char *path, const char *text, size_t length, struct error *err)
 {
-        if (length < TOKEN_LEAST || length > TOKEN_MOST)
-                return fail(err, -EINVAL, "%s holds %s than %u characters, expected %u to %u", path,
-                            length < TOKEN_LEAST ? "less" : "more",
-                            length < TOKEN_LEAST ? TOKEN_LEAST : TOKEN_MOST, TOKEN_LEAST,
-                            TOKEN_MOST);
         for (size_t i = 0; i < length; i++) {
                 if (text[i] <= ' ' || text[i] > '~')
                         return fail(err, -EINVAL,
@@ -63,7 +67,7 @@ static int check_text(const char *path, const char *text, size_t length, struct 
         return 0;
 }
 
-int token_read(const char *path, struct token *ret, struct error *err)
+int token_read(const char *path, size_t least, struct token *ret, struct error *err)
 {
         /* One more for the newline, one more to see that there is more. */
         char text[TOKEN_MOST + 2];
@@ -83,7 +87,9 @@ int token_read(const char *path, struct token *ret, struct error *err)
         }
         if (length > 0 && text[length - 1] == '\n')
                 length--;
-        rc = check_text(path, text, (size_t)length, err);
+        rc = check_length(path, (size_t)length, least, err);
+        if (rc == 0)
+                rc = check_text(path, text, (size_t)length, err);
         if (rc == 0) {
                 ret->length = (size_t)length;
                 memcpy(ret->text, text, ret->length);
@@ -95,8 +101,10 @@ int token_read(const char *path, struct token *ret, struct error *err)
 int token_take(const char *text, const char *origin, struct token *ret, struct error *err)
 {
         size_t length = strlen(text);
-        int rc = check_text(origin, text, length, err);
+        int rc = check_length(origin, length, 1, err);
 
+        if (rc == 0)
+                rc = check_text(origin, text, length, err);
         if (rc < 0)
                 return rc;
         ret->length = length;

@@ -59,6 +59,24 @@ def test_gpu_slices_names_lead_to_the_session(guarded, sim):
         gpu.ready()
 
 
+def test_gpu_slices_documented_token_works_for_both_sides_with_a_warning(sim):
+    """As its README starts the server and a program: the token is change-me."""
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim).start(GPUSLICE_IPC_TOKEN="change-me", GPUSLICE_IPC_TOKEN_REQUIRED="1")
+    daemon.create("a")
+    assert daemon.said().count("GPUSLICE_IPC_TOKEN holds a token of 9 characters, which can be guessed") == 1
+    with Script(sim, GPUSLICE_IPC_SOCK=socket_of(sim, "a"), GPUSLICE_IPC_TOKEN="change-me", ALIQUOT_RUNTIME_DIR=None) as gpu:
+        gpu.ready()
+    assert "wants a token" in refused(sim, socket_of(sim, "a"))
+
+
+def test_a_required_token_says_at_the_start_that_joins_by_path_ask_for_none(guarded, sim):
+    """A session's owner, who sees the runtime folder: docs/daemon.md, "The sockets of sessions"."""
+    assert guarded.said().count("a session's owner still joins by its files") == 1
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        gpu.ready()
+
+
 # -- Peers that mean harm
 
 GARBAGE = {"nothing": b"", "a byte": b"x", "text": b"GET / HTTP/1.1\r\n\r\n", "half": hello()[:40], "too long": b"\xff" * 20000,

@@ -136,6 +136,19 @@ static void test_a_token_is_looked_at_where_there_is_one(void **state)
         assert_int_equal(with_token("a-secret-among-us-all"), MESSAGE_WELCOME);
 }
 
+/* GPU Slice's own examples: it takes any token, and an empty one for none. */
+static void test_a_token_of_gpu_slice_is_good_however_short(void **state)
+{
+        setenv("GPUSLICE_IPC_TOKEN", "", 1);
+        assert_int_equal(tenants_reload(tenants, NULL), 0);
+        assert_int_equal(with_token("anything"), MESSAGE_WELCOME);
+        drop_descriptors();
+        setenv("GPUSLICE_IPC_TOKEN", "change-me", 1);
+        assert_int_equal(tenants_reload(tenants, NULL), 0);
+        expect_refused(with_token("change-mE"), MESSAGE_BAD_TOKEN, "not the daemon's");
+        assert_int_equal(with_token("change-me"), MESSAGE_WELCOME);
+}
+
 static void test_who_says_nothing_is_not_waited_for(void **state)
 {
         int fd;
@@ -233,6 +246,7 @@ int main(void)
                 story(test_a_message_that_is_too_long_is_none),
                 story(test_another_session_is_not_given),
                 story(test_a_token_is_looked_at_where_there_is_one),
+                story(test_a_token_of_gpu_slice_is_good_however_short),
                 story(test_who_says_nothing_is_not_waited_for),
                 story(test_of_a_crowd_that_says_nothing_the_oldest_makes_room),
                 story(test_too_many_joins_are_told_when_to_come_again),
