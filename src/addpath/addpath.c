@@ -16,7 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
+
+#include "common/environment.h"
 
 /* The kernel refuses to exec with a longer "NAME=value" (MAX_ARG_STRLEN). */
 enum { ENTRY_MAX_BYTES = 128 * 1024 };
@@ -38,8 +39,8 @@ static const struct variable {
 static void variable_edit(const struct variable *variable)
 {
         struct list_edit edit = {
-                .target = getenv(variable->target),
-                .value = getenv(variable->source),
+                .target = environment_get(variable->target),
+                .value = environment_get(variable->source),
                 .separators = variable->separators,
                 .is_front = variable->is_front,
         };
@@ -62,7 +63,7 @@ __attribute__((constructor)) static void environment_edit(void)
 {
         int saved = errno;
 
-        if (!getauxval(AT_SECURE)) {
+        if (!environment_is_privileged()) {
                 for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
                         variable_edit(&variables[i]);
         }

@@ -8,13 +8,13 @@
  */
 #include "cudart/runtime.h"
 
+#include "common/environment.h"
 #include "cudart/hand.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Of the releases that the table of calls was made from. */
@@ -97,7 +97,7 @@ cudaError_t runtime_leave(int error)
 cudaError_t runtime_missing(const char *function, _Atomic int *is_said)
 {
         if (!atomic_exchange_explicit(is_said, 1, memory_order_relaxed) &&
-            getenv("ALIQUOT_SIM_LOG"))
+            environment_get("ALIQUOT_SIM_LOG"))
                 fprintf(stderr, "aliquot-sim: %s is not modelled: cudaErrorNotSupported\n",
                         function);
         return runtime_leave(CUDA_ERROR_NOT_SUPPORTED);

@@ -8,11 +8,11 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/environment.h"
 #include "common/scoped.h"
 #include "interpose/cache.h"
 #include "interpose/libc.h"
@@ -156,7 +156,7 @@ static bool search_as_loader(struct search s, struct link_map *map)
 bool search_library(const struct api *api, const struct search_hint *hint, char *ret_path)
 {
         struct search s = { .api = api, .path = ret_path };
-        const char *named = secure_getenv(api->variable);
+        const char *named = environment_get(api->variable);
         struct link_map *caller = hint ? libc_map_of(hint->caller) : NULL;
 
         if (named && named[0])

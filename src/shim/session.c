@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/log.h"
 #include "common/text.h"
@@ -86,7 +86,7 @@ static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
 static int check_gpu(struct error *err)
 {
         const char *wanted = self.settings.gpu;
-        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        const char *visible = environment_get_restriction("CUDA_VISIBLE_DEVICES");
 
         if (!wanted[0] || (visible && strcmp(visible, wanted) == 0))
                 return 0;
@@ -271,7 +271,7 @@ static int read_settings(struct error *err)
         initial_free();
         if (rc < 0 || self.settings.is_asked || self.settings.gpu[0])
                 return rc;
-        return settings_read(&self.settings, environ, err);
+        return settings_read(&self.settings, environment_all(), err);
 }
 
 static enum session_state find_out(session_gpu_lister *lister)

@@ -11,10 +11,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/environment.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/folder.h"
@@ -98,7 +98,7 @@ static int try_asked(const struct store *store, bool make, struct error *err)
 
 int store_find(struct store *ret, const char *asked, bool make, struct error *err)
 {
-        const char *xdg = getenv("XDG_RUNTIME_DIR");
+        const char *xdg = environment_get("XDG_RUNTIME_DIR");
         struct store store;
         int rc;
 

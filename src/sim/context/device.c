@@ -7,9 +7,9 @@
 #include "sim/context/device.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/environment.h"
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
 
@@ -17,7 +17,8 @@ static struct device_list visible;
 
 void device_init(void)
 {
-        device_list_parse(getenv("CUDA_VISIBLE_DEVICES"), node_get(), &visible);
+        device_list_parse(environment_get_restriction("CUDA_VISIBLE_DEVICES"), node_get(),
+                          &visible);
 }
 
 int device_count(void)

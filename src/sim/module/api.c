@@ -10,6 +10,7 @@
 #include "sim/module/module.h"
 #include "sim/node/fault.h"
 
+#include "common/environment.h"
 #include "common/scoped.h"
 
 #include <dlfcn.h>
@@ -167,7 +168,7 @@ CUresult cuModuleUnload(CUmodule module)
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *ret_mode)
 {
         API_ENTER(cuModuleGetLoadingMode);
-        const char *asked = getenv("CUDA_MODULE_LOADING");
+        const char *asked = environment_get("CUDA_MODULE_LOADING");
 
         if (!ret_mode)
                 return CUDA_ERROR_INVALID_VALUE;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/environment.h"
 #include "common/scoped.h"
 #include "sim/context/device.h"
 
@@ -424,7 +425,7 @@ static bool is_config_good;
 static void config_load(void)
 {
         static char text[TEXT_BYTES];
-        const char *value = getenv("ALIQUOT_SIM");
+        const char *value = environment_get("ALIQUOT_SIM");
         const char *path = NULL;
 
         if (!value || strcmp(value, "1") == 0)
@@ -444,7 +445,7 @@ static void config_load(void)
         }
         if (config_parse(value, &the_config, what_is_wrong, sizeof(what_is_wrong)) < 0)
                 return;
-        the_config.is_logging = getenv("ALIQUOT_SIM_LOG") != NULL;
+        the_config.is_logging = environment_get("ALIQUOT_SIM_LOG") != NULL;
         is_config_good = true;
 }
 

@@ -14,13 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/environment.h"
 #include "common/scoped.h"
 #include "sim/node/clock.h"
 #include "sim/node/node_internal.h"
@@ -261,7 +261,7 @@ static void row_fill(struct node_row *row)
         struct proc_stat own = { 0 };
         struct stat st = { 0 };
         char path[256];
-        const char *tag = getenv("ALIQUOT_SESSION");
+        const char *tag = environment_get("ALIQUOT_SESSION");
 
         row->pid = getpid();
         proc_stat_read("/proc/self/stat", &own);

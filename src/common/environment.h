@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment, as read inside other people's programs: the only place that does.
+ *
+ * A program with more rights than the user who started it (setuid, setgid, file capabilities:
+ * AT_SECURE) has that user's environment. A file that a variable names would be opened, made or
+ * loaded with the program's rights. So in such a privileged start
+ *
+ *      environment_get()               finds nothing, whatever the variable
+ *      environment_get_restriction()   finds its variable: for those that can only restrict, such
+ * as CUDA_VISIBLE_DEVICES; none may name a file environment_all()               goes to
+ * settings_check_privileged() and nowhere else: that reads names, and refuses the GPU where one
+ * asks for a limit
+ *
+ * tests/attack/test_attack_setuid.py finds every other use of getenv() and environ in the folders
+ * that are linked into such programs. Any thread, as getenv().
+ */
+#ifndef ALIQUOT_COMMON_ENVIRONMENT_H
+#define ALIQUOT_COMMON_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+static inline bool environment_is_privileged(void)
+{
+        return getauxval(AT_SECURE) != 0;
+}
+
+static inline const char *environment_get(const char *name)
+{
+        return environment_is_privileged() ? NULL : getenv(name);
+}
+
+static inline const char *environment_get_restriction(const char *name)
+{
+        return getenv(name);
+}
+
+static inline char *const *environment_all(void)
+{
+        return environ;
+}
+
+#endif
