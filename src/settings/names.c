@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The variables that ask for something of a session, ours and those of other systems, in one table:
+ * which of them there are, and which names are nearly one of them.
+ */
+#include <limits.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "settings/reading.h"
+
+/* Ours first. */
+static const struct setting_name {
+        const char *text;
+        bool is_indexed; /* NAME_0, NAME_1, ... are for one GPU */
+} names[] = {
+        { "ALIQUOT_MEMORY" },
+        { "ALIQUOT_SESSION" },
+        { "ALIQUOT_GPU" },
+        { "ALIQUOT_COMPUTE" },
+        { "ALIQUOT_GUARANTEE" },
+        { "ALIQUOT_WEIGHT" },
+        { "ALIQUOT_PRIORITY" },
+        { "ALIQUOT_GANG" },
+        { "ALIQUOT_OVERSUBSCRIBE" },
+        { "ALIQUOT_TTL" },
+        { "ALIQUOT_CONTEXT" },
+        { "ALIQUOT_DEVICE_NAME" },
+        { "ALIQUOT_SESSION_SOCKET" },
+        { "TENSOR_FUSION_CUDA_MEM_LIMIT" },
+        { "TENSOR_FUSION_CUDA_UP_LIMIT" },
+        { "VCUDA_MEMORY_LIMIT" },
+        { "VCUDA_DEVICE_NAME" },
+        { "XPUSHARE_GPU_MEMORY_LIMIT" },
+        { "XPUSHARE_ENABLE_SINGLE_OVERSUB" },
+        { "NVSHARE_ENABLE_SINGLE_OVERSUB" },
+        { "CUDA_DEVICE_MEMORY_LIMIT", .is_indexed = true },
+        { "CUDA_DEVICE_SM_LIMIT", .is_indexed = true },
+        { "CUDA_OVERSUBSCRIBE" },
+        { "GPUSLICE_SESSION" },
+        { "GPUSLICE_DEFAULT_TTL" },
+};
+
+#define NAME_COUNT (sizeof(names) / sizeof(names[0]))
+#define OURS "aliquot_" /* for text_begins(): any case */
+#define OURS_BYTES (sizeof(OURS) - 1)
+
+static bool is_named(const struct setting_name *name, const char *text)
+{
+        size_t length = strlen(name->text);
+
+        return strncmp(text, name->text, length) == 0 &&
+               (!text[length] || (name->is_indexed && text[length] == '_'));
+}
+
+static const struct setting_name *find_name(const char *text)
+{
+        for (size_t i = 0; i < NAME_COUNT; i++) {
+                if (is_named(&names[i], text))
+                        return &names[i];
+        }
+        return NULL;
+}
+
+bool settings_is_limit_variable(const char *name)
+{
+        return find_name(name) != NULL;
+}
+
+#define WORD_BYTES 24u
+
+static char upper(char c)
+{
+        c = text_lower(c);
+        return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+        return a < b ? a : b;
+}
+
+/* Letters to insert, drop, replace or swap with a neighbour to get from a to b; both < WORD_BYTES.
+ */
+static unsigned distance(const char *a, const char *b)
+{
+        unsigned table[WORD_BYTES][WORD_BYTES];
+        unsigned rows = (unsigned)strlen(a);
+        unsigned columns = (unsigned)strlen(b);
+
+        for (unsigned i = 0; i <= rows; i++) {
+                for (unsigned j = 0; j <= columns; j++) {
+                        if (!i || !j) {
+                                table[i][j] = i + j;
+                                continue;
+                        }
+                        table[i][j] = least(least(table[i - 1][j], table[i][j - 1]) + 1,
+                                            table[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                                table[i][j] = least(table[i][j], table[i - 2][j - 2] + 1);
+                }
+        }
+        return table[rows][columns];
+}
+
+#define NO_SLIP UINT_MAX
+
+/* "MEM", "MEMORY_LIMIT", "MEMROY", "memory": how far it is from what was meant. */
+static unsigned slip(const char *word, const char *meant)
+{
+        unsigned length = (unsigned)strlen(word), whole = (unsigned)strlen(meant);
+        unsigned far = length < WORD_BYTES ? distance(word, meant) : NO_SLIP - 1;
+        bool is_part = length >= 3 && strncmp(word, meant, least(length, whole)) == 0;
+
+        return is_part || far <= (whole <= 4 ? 1u : 2u) ? far : NO_SLIP;
+}
+
+/* The nearest of our names, the first of equals; NULL: it is like none of them. */
+static const struct setting_name *find_meant(const char *word)
+{
+        const struct setting_name *meant = NULL;
+        unsigned nearest = NO_SLIP;
+
+        for (size_t i = 0; i < NAME_COUNT && text_begins(names[i].text, OURS); i++) {
+                unsigned far = slip(word, names[i].text + OURS_BYTES);
+
+                if (far >= nearest)
+                        continue;
+                nearest = far;
+                meant = &names[i];
+        }
+        return meant;
+}
+
+/* `entry` is the whole of it, from ALIQUOT_ in whatever case. */
+static int check_name(const char *entry, struct error *err)
+{
+        char name[OURS_BYTES + WORD_BYTES + 1] = "";
+        char word[WORD_BYTES + 1] = "";
+        size_t length = least((unsigned)strcspn(entry, "="), sizeof(name) - 1);
+        const struct setting_name *meant;
+
+        memcpy(name, entry, length);
+        for (size_t i = OURS_BYTES; i < length; i++)
+                word[i - OURS_BYTES] = upper(name[i]);
+        if (find_name(name))
+                return 0;
+        meant = find_meant(word);
+        if (!meant)
+                return 0;
+        return fail(err, -EINVAL, "%s is not a setting; did you mean %s", text_shown(name),
+                    meant->text);
+}
+
+int typos_check(const struct reading *reading, struct error *err)
+{
+        int rc = 0;
+
+        for (char *const *at = reading->environment; rc == 0 && at && *at; at++) {
+                if (text_begins(*at, OURS))
+                        rc = check_name(*at, err);
+        }
+        return rc;
+}
