@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define INITIAL_BYTES (8u << 20) /* more than the kernel lets in by default; untouched is free */
-#define INITIAL_ENTRIES (INITIAL_BYTES / sizeof("VCUDA_")) /* the shortest that could be one */
+#define INITIAL_NAME_BYTES 8u    /* ALIQUOT_GPU is the shortest setting; a slip of it is 9 */
+#define INITIAL_ENTRIES (INITIAL_BYTES / (INITIAL_NAME_BYTES + sizeof("=")))
 
 /* Only ever used by the one thread that finds out about the session. */
 static struct initial {
@@ -16,17 +18,12 @@ static struct initial {
         char *entry[INITIAL_ENTRIES + 1];
 } * initial;
 
+/* By its length alone: which names are settings, or nearly, is told by who reads them. */
 static bool could_be_a_setting(const char *entry)
 {
-        static const char *const stems[] = { "ALIQUOT_",    "TENSOR_FUSION_", "VCUDA_",
-                                             "XPUSHARE_",   "NVSHARE_",       "GPUSLICE_",
-                                             "CUDA_DEVICE_" };
+        const char *equals = strchr(entry, '=');
 
-        for (unsigned i = 0; i < sizeof(stems) / sizeof(stems[0]); i++) {
-                if (strncmp(entry, stems[i], strlen(stems[i])) == 0)
-                        return true;
-        }
-        return false;
+        return equals && equals - entry >= (ptrdiff_t)INITIAL_NAME_BYTES;
 }
 
 static size_t read_all(char *ret, size_t bytes)

@@ -190,6 +190,8 @@ REFUSED = [
     ({"ALIQUOT_WEIGHT": "2"}, "only a daemon"),
     ({"ALIQUOT_GANG": "ranks"}, "only a daemon"),
     ({"ALIQUOT_OVERSUBSCRIBE": "1"}, "not built"),
+    ({"CUDA_OVERSUBSCRIBE": "true"}, "not built"),
+    ({"CUDA_OVERSUBSCRIBE": "true", "ALIQUOT_MEMORY": "1GiB"}, "not built"),  # no limit hides a wish
     ({"ALIQUOT_CONTEXT": "maybe"}, "charge or free"),
     ({"ALIQUOT_GPU": "1"}, "CUDA_VISIBLE_DEVICES"),
     ({"TENSOR_FUSION_CUDA_MEM_LIMIT": '{"0": 1073741824'}, "ends too early"),
