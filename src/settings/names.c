@@ -13,12 +13,13 @@
 /* Ours first. */
 static const struct setting_name {
         const char *text;
+        bool limits;     /* it asks for a limit, or names the session that has one */
         bool is_indexed; /* NAME_0, NAME_1, ... are for one GPU */
 } names[] = {
-        { "ALIQUOT_MEMORY" },
-        { "ALIQUOT_SESSION" },
-        { "ALIQUOT_GPU" },
-        { "ALIQUOT_COMPUTE" },
+        { "ALIQUOT_MEMORY", .limits = true },
+        { "ALIQUOT_SESSION", .limits = true },
+        { "ALIQUOT_GPU", .limits = true },
+        { "ALIQUOT_COMPUTE", .limits = true },
         { "ALIQUOT_GUARANTEE" },
         { "ALIQUOT_WEIGHT" },
         { "ALIQUOT_PRIORITY" },
@@ -27,18 +28,18 @@ static const struct setting_name {
         { "ALIQUOT_TTL" },
         { "ALIQUOT_CONTEXT" },
         { "ALIQUOT_DEVICE_NAME" },
-        { "ALIQUOT_SESSION_SOCKET" },
-        { "TENSOR_FUSION_CUDA_MEM_LIMIT" },
-        { "TENSOR_FUSION_CUDA_UP_LIMIT" },
-        { "VCUDA_MEMORY_LIMIT" },
+        { "ALIQUOT_SESSION_SOCKET", .limits = true },
+        { "TENSOR_FUSION_CUDA_MEM_LIMIT", .limits = true },
+        { "TENSOR_FUSION_CUDA_UP_LIMIT", .limits = true },
+        { "VCUDA_MEMORY_LIMIT", .limits = true },
         { "VCUDA_DEVICE_NAME" },
-        { "XPUSHARE_GPU_MEMORY_LIMIT" },
+        { "XPUSHARE_GPU_MEMORY_LIMIT", .limits = true },
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB" },
         { "NVSHARE_ENABLE_SINGLE_OVERSUB" },
-        { "CUDA_DEVICE_MEMORY_LIMIT", .is_indexed = true },
-        { "CUDA_DEVICE_SM_LIMIT", .is_indexed = true },
+        { "CUDA_DEVICE_MEMORY_LIMIT", .limits = true, .is_indexed = true },
+        { "CUDA_DEVICE_SM_LIMIT", .limits = true, .is_indexed = true },
         { "CUDA_OVERSUBSCRIBE" },
-        { "GPUSLICE_SESSION" },
+        { "GPUSLICE_SESSION", .limits = true },
         { "GPUSLICE_DEFAULT_TTL" },
 };
 
@@ -133,8 +134,14 @@ static const struct setting_name *find_meant(const char *word)
         return meant;
 }
 
+static int refuse_name(const char *name, const struct setting_name *meant, struct error *err)
+{
+        return fail(err, -EINVAL, "%s is not a setting; did you mean %s", text_shown(name),
+                    meant->text);
+}
+
 /* `entry` is the whole of it, from ALIQUOT_ in whatever case. */
-static int check_name(const char *entry, struct error *err)
+static int check_our_name(const char *entry, struct error *err)
 {
         char name[OURS_BYTES + WORD_BYTES + 1] = "";
         char word[WORD_BYTES + 1] = "";
@@ -147,19 +154,107 @@ static int check_name(const char *entry, struct error *err)
         if (find_name(name))
                 return 0;
         meant = find_meant(word);
-        if (!meant)
+        return meant ? refuse_name(name, meant, err) : 0;
+}
+
+/* -- Any other name: two letters from a limit's ----------------------------------------------- */
+
+#define LONGEST_NAME_BYTES 32u /* terminated */
+#define SLIPS_MAX 2u
+
+/* Whether so many letters inserted, dropped, replaced or swapped make one of the other. */
+static bool is_within(const char *a, const char *b, unsigned slips)
+{
+        while (*a && *a == *b)
+                a++, b++;
+        if (!*a && !*b)
+                return true;
+        if (!slips--)
+                return false;
+        return (*a && is_within(a + 1, b, slips)) || (*b && is_within(a, b + 1, slips)) ||
+               (*a && *b && is_within(a + 1, b + 1, slips)) ||
+               (*a && *b && a[0] == b[1] && a[1] == b[0] && is_within(a + 2, b + 2, slips));
+}
+
+/* In capitals, MEMORY as MEM, and without the index: none of them makes another name of it. False:
+ * longer than any name. */
+static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
+{
+        size_t used = 0, index = length;
+
+        while (index && text_is_digit(name[index - 1]))
+                index--;
+        if (index && index < length && name[index - 1] == '_')
+                length = index - 1;
+        for (size_t i = 0; i < length;) {
+                bool is_memory = length - i >= 6 && text_begins(name + i, "memory");
+
+                for (size_t j = 0; j < (is_memory ? 3 : 1); j++) {
+                        if (used + 1 >= LONGEST_NAME_BYTES)
+                                return false;
+                        ret[used++] = upper(name[i + j]);
+                }
+                i += is_memory ? 6 : 1;
+        }
+        ret[used] = '\0';
+        return true;
+}
+
+/* The limits' names, folded once for all the variables of an environment. */
+struct folded_names {
+        char text[NAME_COUNT][LONGEST_NAME_BYTES]; /* "": sets no limit */
+};
+
+static void fold_names(struct folded_names *ret)
+{
+        for (size_t i = 0; i < NAME_COUNT; i++) {
+                if (!names[i].limits || !fold(names[i].text, strlen(names[i].text), ret->text[i]))
+                        ret->text[i][0] = '\0';
+        }
+}
+
+/* The nearest, the first of equals; NULL: none is near. */
+static const struct setting_name *find_near(const char *folded, const struct folded_names *limits)
+{
+        const struct setting_name *near = NULL;
+        size_t length = strlen(folded);
+        unsigned slips = SLIPS_MAX + 1;
+
+        for (size_t i = 0; i < NAME_COUNT && slips; i++) {
+                size_t other = strlen(limits->text[i]);
+
+                if (!other || length > other + SLIPS_MAX || other > length + SLIPS_MAX)
+                        continue;
+                for (; slips && is_within(folded, limits->text[i], slips - 1); slips--)
+                        near = &names[i];
+        }
+        return near;
+}
+
+static int check_other_name(const char *entry, const struct folded_names *limits, struct error *err)
+{
+        size_t length = strcspn(entry, "=");
+        char name[LONGEST_NAME_BYTES + 32] = "";
+        char folded[LONGEST_NAME_BYTES];
+        const struct setting_name *meant;
+
+        if (length >= sizeof(name) || !fold(entry, length, folded))
                 return 0;
-        return fail(err, -EINVAL, "%s is not a setting; did you mean %s", text_shown(name),
-                    meant->text);
+        memcpy(name, entry, length);
+        if (find_name(name))
+                return 0;
+        meant = find_near(folded, limits);
+        return meant ? refuse_name(name, meant, err) : 0;
 }
 
 int typos_check(const struct reading *reading, struct error *err)
 {
+        struct folded_names limits;
         int rc = 0;
 
-        for (char *const *at = reading->environment; rc == 0 && at && *at; at++) {
-                if (text_begins(*at, OURS))
-                        rc = check_name(*at, err);
-        }
+        fold_names(&limits);
+        for (char *const *at = reading->environment; rc == 0 && at && *at; at++)
+                rc = text_begins(*at, OURS) ? check_our_name(*at, err)
+                                            : check_other_name(*at, &limits, err);
         return rc;
 }

@@ -77,7 +77,7 @@ int aliases_read_log(const struct reading *reading, struct log_config *ret, stru
 /* Whether anything asks for what is not built: oversubscription. */
 int features_check(const struct reading *reading, struct error *err);
 
-/* Whether an ALIQUOT_ variable looks like a slip of the pen in one that sets a limit. */
+/* Whether a variable's name looks like a slip of the pen in that of one that sets a limit. */
 int typos_check(const struct reading *reading, struct error *err);
 
 #endif

@@ -11,8 +11,8 @@
 #ifndef ALIQUOT_SHIM_INITIAL_H
 #define ALIQUOT_SHIM_INITIAL_H
 
-/* The entries whose names are long enough for a setting, ended by NULL; NULL when it cannot be read.
- * Valid until initial_free(). */
+/* The entries whose names are long enough for a setting, ended by NULL; NULL when it cannot be
+ * read. Valid until initial_free(). */
 char *const *initial_environment(void);
 void initial_free(void);
 

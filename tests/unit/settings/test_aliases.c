@@ -137,7 +137,8 @@ static void test_hami(void **state)
         expect_asked("memory=card", "CUDA_DEVICE_SM_LIMIT=50", "CUDA_DEVICE_SM_LIMIT_0=50",
                      "ALIQUOT_COMPUTE=100");
         /* A name that goes on is another name. */
-        expect_asked("memory=card", "CUDA_DEVICE_MEMORY_LIMITER=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+        expect_asked("memory=card", "CUDA_DEVICE_MEMORY_LIMITATION=1",
+                     "CUDA_DEVICE_ORDER=PCI_BUS_ID");
 }
 
 static void test_xpushare(void **state)
@@ -207,6 +208,52 @@ static void test_two_that_disagree_are_refused(void **state)
                      "ALIQUOT_MEMORY=7");
 }
 
+/* A program whose limit is misspelled would run without one. */
+static void test_a_name_two_letters_from_a_limits_is_refused(void **state)
+{
+        expect_named("TENSOR_FUSION_CUDA_MEM_LIMIT", "TENSOR_FUSION_CUDA_MEM_LIMT={\"0\":1}");
+        expect_named("TENSOR_FUSION_CUDA_MEM_LIMIT", "TENSORFUSION_CUDA_MEM_LIMIT={\"0\":1}");
+        expect_named("TENSOR_FUSION_CUDA_MEM_LIMIT", "TENSOR_FUSION_CUDA_MEMORY_LIMIT={\"0\":1}");
+        expect_named("TENSOR_FUSION_CUDA_UP_LIMIT", "TENSOR_FUSION_CUDA_PU_LIMIT={\"0\":1}");
+        expect_named("mean CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_MEMORY_LIMITS=1g");
+        expect_named("mean CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_MEMORY_LIMITS_0=1g");
+        expect_named("mean CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_MEM_LIMIT_1=1g");
+        expect_named("mean CUDA_DEVICE_SM_LIMIT", "CUDA_DEVIC_SM_LIMIT_0=50");
+        expect_named("mean VCUDA_MEMORY_LIMIT", "VCUDA_MEM_LIMIT=1g");
+        expect_named("mean VCUDA_MEMORY_LIMIT", "vcuda_memory_limit=1g");
+        expect_named("mean VCUDA_MEMORY_LIMIT", "VCUDA_MEMORY_LIMT=");
+        expect_named("mean XPUSHARE_GPU_MEMORY_LIMIT", "XPU_SHARE_GPU_MEMORY_LIMIT=1Gi");
+        expect_named("mean GPUSLICE_SESSION", "GPUSLICE_SESION=s");
+        expect_named("mean ALIQUOT_MEMORY", "ALIQOUT_MEMORY=1GiB");
+        expect_named("mean ALIQUOT_SESSION", "AL1QUOT_SESSION=s");
+        /* An index where that system has none limits nothing there either. */
+        expect_named("mean VCUDA_MEMORY_LIMIT", "VCUDA_MEMORY_LIMIT_0=1g");
+        /* Beside a limit that is spelled well too. */
+        expect_named("mean VCUDA_MEMORY_LIMIT", "VCUDA_MEMORY_LIMT=1g", "ALIQUOT_MEMORY=1GiB");
+}
+
+/* NVIDIA's own names, those of frameworks, and what other systems have beside limits. */
+static void test_names_that_limit_nothing_are_left_alone(void **state)
+{
+        expect_asked("memory=card", "CUDA_VISIBLE_DEVICES=0", "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                     "CUDA_DEVICE_MAX_CONNECTIONS=8", "CUDA_LAUNCH_BLOCKING=1",
+                     "CUDA_MODULE_LOADING=LAZY", "CUDA_CACHE_MAXSIZE=1", "CUDA_CACHE_PATH=/x",
+                     "CUDA_CACHE_DISABLE=1", "CUDA_FORCE_PTX_JIT=1", "CUDA_DISABLE_PTX_JIT=1",
+                     "CUDA_FORCE_JIT=1", "CUDA_AUTO_BOOST=0", "CUDA_MANAGED_FORCE_DEVICE_ALLOC=1",
+                     "CUDA_MPS_PIPE_DIRECTORY=/x", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G",
+                     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50", "CUDA_DEVICE_WAITS_ON_EXCEPTION=1",
+                     "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1", "CUDA_SCALE_LAUNCH_QUEUES=1x",
+                     "CUDA_HOME=/usr/local/cuda", "CUDA_VERSION=13.0",
+                     "CUDA_BINARY_LOADER_THREAD_COUNT=1", "CUDA_GRAPHS_USE_NODE_PRIORITY=1");
+        expect_asked("memory=card", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=x",
+                     "NVIDIA_REQUIRE_CUDA=cuda>=12", "NCCL_DEBUG=INFO", "PYTORCH_CUDA_ALLOC_CONF=x",
+                     "TF_FORCE_GPU_ALLOW_GROWTH=true", "XLA_PYTHON_CLIENT_MEM_FRACTION=.5",
+                     "OMP_NUM_THREADS=1", "_=/bin/x", "CUDA_DEVICE_MEMORY_SHARED_CACHE=/tmp/x",
+                     "LIBCUDA_LOG_LEVEL=1", "=", "", "XPUSHARE_DEBUG=1", "NVSHARE_DEBUG=1",
+                     "GPUSLICE_METRICS_DEBUG=1", "TF_VISIBLE_DEVICES=x", "MEMORY_LIMIT=1g",
+                     "SESSION=x", "GPU=0");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -218,6 +265,8 @@ int main(void)
                 cmocka_unit_test(test_xpushare),
                 cmocka_unit_test(test_gpuslice),
                 cmocka_unit_test(test_two_that_disagree_are_refused),
+                cmocka_unit_test(test_a_name_two_letters_from_a_limits_is_refused),
+                cmocka_unit_test(test_names_that_limit_nothing_are_left_alone),
         };
 
         return cmocka_run_group_tests_name("aliases", tests, NULL, NULL);
