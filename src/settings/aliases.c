@@ -80,11 +80,21 @@ static int read_tensor_fusion(const struct said *said, struct settings_rules *me
         return rc;
 }
 
+/* Its document has a remark behind the product, "(1024 * 1024) // limit 1M": where a file of
+ * variables is read without a shell, the remark is part of the value. */
 static int read_vcuda(const struct said *said, struct settings_rules *memory, struct error *err)
 {
+        const char *remark = strstr(said->value, "//");
+        size_t length = remark ? (size_t)(remark - said->value) : strlen(said->value);
         struct size size = { 0 };
-        int rc = bytes_parse_product(said->value, &size.bytes, err);
+        char product[128];
+        int rc;
 
+        if (length >= sizeof(product))
+                return fail(err, -EINVAL, "more than %zu characters", sizeof(product) - 1);
+        memcpy(product, said->value, length);
+        product[length] = '\0';
+        rc = bytes_parse_product(product, &size.bytes, err);
         return rc < 0 ? rc : rules_add(memory, "", &size, err);
 }
 

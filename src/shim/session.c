@@ -284,8 +284,12 @@ static enum session_state find_out(session_gpu_lister *lister)
                 log_start(&self.settings.log);
                 rc = check_gpu(err);
         }
-        if (rc == 0 && !self.settings.is_asked)
+        if (rc == 0 && !self.settings.is_asked) {
+                /* Not as obvious as it looks: a shell that takes VCUDA_MEMORY_LIMIT=(...) for an
+                 * array keeps it to itself. */
+                log_line(LOG_INFO, "the environment asks for no limit: GPU calls are passed on");
                 return SESSION_NONE;
+        }
         if (rc == 0)
                 rc = enter(lister, err);
         if (rc < 0)

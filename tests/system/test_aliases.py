@@ -85,6 +85,19 @@ def test_vcuda_hook_in_a_container(typed, nvidia_smi, build, tmp_path):
     assert [f.name for f in alone.iterdir()] == ["libvcuda-hook.so"]
 
 
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+def test_vcuda_hooks_line_without_quotes_is_no_silence(sim, build, nvidia_smi, cli, tmp_path):
+    """Its document's lines, letter by letter: bash makes an array, which no program is given. The log level of the
+    line before brings the reason."""
+    result = sim.run(["bash", "-c", f"""
+        export LD_PRELOAD={build.library}
+        export VCUDA_LOG_LEVEL=debug
+        export VCUDA_MEMORY_LIMIT=(1024 * 1024 * 1024 * 10) // limit 10G
+        {nvidia_smi}"""], cwd=tmp_path)
+    assert totals(result) == [16384, 16384]
+    assert "the environment asks for no limit" in result.stderr, result
+
+
 def test_a_program_that_never_asks_for_a_gpu_is_left_alone(typed):
     """ENV LD_PRELOAD in an image stands before every program of it, also with nonsense around."""
     result = typed("export LD_PRELOAD=LIBRARY VCUDA_MEMORY_LIMIT=nonsense\nls / >/dev/null; echo ok")
@@ -95,6 +108,7 @@ HONOURED = [
     ({"TENSOR_FUSION_CUDA_MEM_LIMIT": '{"0": 2147483648}'}, 2 * GIB),
     ({"VCUDA_MEMORY_LIMIT": "10*1024*1024*1024"}, 10 * GIB),
     ({"VCUDA_MEMORY_LIMIT": "10g"}, 10 * GIB),
+    ({"VCUDA_MEMORY_LIMIT": "(1024 * 1024 * 1024 * 10) // limit 10G"}, 10 * GIB),
     ({"VCUDA_MEMORY_LIMIT": "(1024 * 1024 * 1024 * 10)", "VCUDA_LOG_LEVEL": "debug"}, 10 * GIB),
     ({"CUDA_DEVICE_MEMORY_LIMIT": "1g"}, GIB),
     ({"CUDA_DEVICE_MEMORY_LIMIT_0": "1024m", "CUDA_DEVICE_MEMORY_LIMIT_1": "2g"}, GIB),

@@ -74,6 +74,10 @@ static void test_vcuda_hook(void **state)
 {
         expect_asked("memory=10737418240", VCUDA "(1024 * 1024 * 1024 * 10)");
         expect_asked("memory=10737418240", VCUDA "10*1024*1024*1024");
+        /* As the document has the line, and a file of variables would. */
+        expect_asked("memory=10737418240", VCUDA "(1024 * 1024 * 1024 * 10) // limit 10G");
+        expect_named("empty", VCUDA "// limit 10G");
+        expect_named("expected", VCUDA "10 / 2");
         expect_asked("memory=10737418240", VCUDA "10GB");
         expect_asked("memory=10737418240", VCUDA "10gi");
         expect_asked("memory=10737418240", VCUDA "10737418240");
