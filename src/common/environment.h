@@ -7,10 +7,10 @@
  * loaded with the program's rights. So in such a privileged start
  *
  *      environment_get()               finds nothing, whatever the variable
- *      environment_get_restriction()   finds its variable: for those that can only restrict, such
- * as CUDA_VISIBLE_DEVICES; none may name a file environment_all()               goes to
- * settings_check_privileged() and nowhere else: that reads names, and refuses the GPU where one
- * asks for a limit
+ *      environment_get_restriction()   finds a variable that can do no more than restrict, and
+ *                                      names no file: CUDA_VISIBLE_DEVICES
+ *      environment_all()               is for settings_check_privileged() alone: it reads names,
+ *                                      and refuses the GPU where one asks for a limit
  *
  * tests/attack/test_attack_setuid.py finds every other use of getenv() and environ in the folders
  * that are linked into such programs. Any thread, as getenv().

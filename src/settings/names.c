@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The variables that ask for something of a session, ours and those of other systems, in one table:
- * which of them there are, and which names are nearly one of them.
+ * which of them there are, which are refused in a privileged program, and which names are nearly
+ * one of them.
  */
 #include <limits.h>
 #include <errno.h>
@@ -15,6 +16,7 @@ static const struct setting_name {
         const char *text;
         bool limits;     /* it asks for a limit, or names the session that has one */
         bool is_indexed; /* NAME_0, NAME_1, ... are for one GPU */
+        bool is_kept;    /* by a command's child: it may say the runtime folder instead */
 } names[] = {
         { "ALIQUOT_MEMORY", .limits = true },
         { "ALIQUOT_SESSION", .limits = true },
@@ -40,6 +42,7 @@ static const struct setting_name {
         { "CUDA_DEVICE_SM_LIMIT", .limits = true, .is_indexed = true },
         { "CUDA_OVERSUBSCRIBE" },
         { "GPUSLICE_SESSION", .limits = true },
+        { "GPUSLICE_IPC_SOCK", .limits = true, .is_kept = true },
         { "GPUSLICE_DEFAULT_TTL" },
 };
 
@@ -66,7 +69,30 @@ static const struct setting_name *find_name(const char *text)
 
 bool settings_is_limit_variable(const char *name)
 {
-        return find_name(name) != NULL;
+        const struct setting_name *found = find_name(name);
+
+        return found && !found->is_kept;
+}
+
+int settings_check_privileged(char *const *environment, struct error *err)
+{
+        for (char *const *at = environment; at && *at; at++) {
+                size_t length = strcspn(*at, "=");
+                char name[64] = "";
+                const struct setting_name *found;
+
+                if (!(*at)[length] || length >= sizeof(name))
+                        continue;
+                memcpy(name, *at, length);
+                found = find_name(name);
+                if (found && found->limits)
+                        return fail(err, -EPERM,
+                                    "%s: this program has more rights than the user who started it "
+                                    "(setuid, setgid or file capabilities), and takes no limit "
+                                    "from that user's environment",
+                                    found->text);
+        }
+        return typos_check(&(struct reading){ .environment = environment }, err);
 }
 
 #define WORD_BYTES 24u

@@ -95,6 +95,12 @@ int settings_read(struct settings *ret, char *const *environment, struct error *
 int settings_read_flags(struct settings *ret, char *const *environment,
                         const struct settings_flag *flags, struct error *err);
 
+/* Of a privileged program (common/environment.h) instead of settings_read(): its environment gives
+ * it nothing, neither a limit nor a log, and refuses it the GPU where a variable asks for a limit
+ * or names a session. To pass that over would lift the limit for whoever can start such a program;
+ * to make the session would write where that user says, with the program's rights. */
+int settings_check_privileged(char *const *environment, struct error *err);
+
 /* The runtime folder that the environment says, as settings.runtime_dir; "": the usual places. */
 int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES],
                          struct error *err);

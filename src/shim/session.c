@@ -261,17 +261,23 @@ static int enter(session_gpu_lister *lister, struct error *err)
         return 0;
 }
 
+static int read_environment(char *const *environment, struct error *err)
+{
+        return environment_is_privileged() ? settings_check_privileged(environment, err)
+                                           : settings_read(&self.settings, environment, err);
+}
+
 /* What the program was started with stands, also when it has tidied or changed its environment
  * since; one that was started with nothing of ours may still say it itself. */
 static int read_settings(struct error *err)
 {
         char *const *initial = initial_environment();
-        int rc = initial ? settings_read(&self.settings, initial, err) : 0;
+        int rc = initial ? read_environment(initial, err) : 0;
 
         initial_free();
         if (rc < 0 || self.settings.is_asked || self.settings.gpu[0])
                 return rc;
-        return settings_read(&self.settings, environment_all(), err);
+        return read_environment(environment_all(), err);
 }
 
 static enum session_state find_out(session_gpu_lister *lister)
