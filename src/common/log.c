@@ -87,13 +87,23 @@ static void tell_unopened(const char *path, int error)
 
         if (error == ENXIO || !log_once(&told))
                 return;
+        if (error == ELOOP) {
+                log_tell("aliquot: the log file %s cannot be opened: it is a link, and those are "
+                         "not "
+                         "followed",
+                         path);
+                return;
+        }
         errno = error;
         log_tell("aliquot: the log file %s cannot be opened: %m", path);
 }
 
+/* Whoever may write in the file's folder could make a link of its name: the lines of another user's
+ * program would go where that user alone may write. */
 static void write_to_file(const char *path, const struct text *line)
 {
-        const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+        const int flags =
+                O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
         struct quiet quiet;
         int fd, error;
 

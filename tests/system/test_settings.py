@@ -307,8 +307,10 @@ def test_the_log_goes_where_it_was_sent(hold, tmp_path):
 
 def test_a_log_that_cannot_be_opened_is_said_once(hold, tmp_path):
     """The program runs and is limited all the same."""
-    for log in (tmp_path / "nowhere" / "log", tmp_path):
+    (tmp_path / "link").symlink_to("elsewhere")
+    for log in (tmp_path / "nowhere" / "log", tmp_path, tmp_path / "link"):
         result = hold(ALIQUOT_MEMORY="1GiB", ALIQUOT_LOG="debug", ALIQUOT_LOG_FILE=log)
         assert total(result) == GIB
         line, = result.stderr.splitlines()
         assert line.startswith("aliquot: ") and f"log file {log} cannot be opened: " in line
+    assert "it is a link" in line and not (tmp_path / "elsewhere").exists()
