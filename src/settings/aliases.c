@@ -5,6 +5,9 @@
  *      TENSOR_FUSION_CUDA_MEM_LIMIT    {"GPU-...": bytes, "0": bytes}
  *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every device
  *      CUDA_DEVICE_MEMORY_LIMIT[_i]    bytes, binary suffixes; every device, or device i
+ *      CUDA_MEM_LIMIT[_i]              bytes, decimals, binary suffixes; every device, or device i
+ *                                      (vgpu-manager 3d7f66d: library/src/util.c, iec_to_bytes(),
+ *                                      get_mem_limit())
  *      XPUSHARE_GPU_MEMORY_LIMIT       as our own sizes; every device
  *      GPUSLICE_IPC_SOCK               the socket of a daemon, which lies in the runtime folder; or
  *                                      that of a session
@@ -143,10 +146,10 @@ static bool is_indexed(const char *entry, const char *name)
                (entry[stem] == '=' || entry[stem] == '_');
 }
 
-int rules_read_indexed(const struct reading *reading, const char *name,
-                       int (*parse)(const char *text, struct size *ret, struct error *err),
+int rules_read_indexed(const struct reading *reading, const struct indexed_name *indexed,
                        struct settings_rules *ret, struct error *err)
 {
+        const char *name = indexed->name;
         const size_t stem = strlen(name);
 
         for (char *const *at = reading->environment; at && *at; at++) {
@@ -159,13 +162,15 @@ int rules_read_indexed(const struct reading *reading, const char *name,
                 if (!is_indexed(*at, name))
                         continue;
                 said.value++;
+                if (!said.value[0] && names_may_be_empty(name))
+                        continue;
                 name_of(*at, origin);
                 selector = origin[stem] ? origin + stem + 1 : "";
                 if (origin[stem] &&
                     (!selector[0] || strspn(selector, "0123456789") != strlen(selector)))
                         rc = fail(err, -EINVAL, "expected an index behind %s_", name);
                 else
-                        rc = parse(said.value, &size, err);
+                        rc = indexed->parse(said.value, &size, err);
                 if (rc == 0)
                         rc = rules_add(ret, selector, &size, err);
                 if (rc < 0) {
@@ -183,6 +188,25 @@ int rules_read_indexed(const struct reading *reading, const char *name,
 static int parse_binary(const char *text, struct size *ret, struct error *err)
 {
         return bytes_parse_binary(text, &ret->bytes, err);
+}
+
+/* A number, with decimals or without, then the letter of a binary unit; there what follows the
+ * letter is not looked at, so that "2g", "2GB" and "2GiB" are the same. */
+static int parse_iec(const char *text, struct size *ret, struct error *err)
+{
+        static const char *const endings[] = { "", "b", "ib" };
+        size_t digits = strspn(text, "0123456789.");
+        bool has_unit = digits && text[digits] && strchr("kmgt", text_lower(text[digits]));
+        bool is_good = digits && !text[digits];
+        char spelled[64];
+
+        for (unsigned i = 0; i < 3 && has_unit; i++)
+                is_good |= text_is_same(text + digits + 1, endings[i]);
+        if (!is_good || digits + 2 > sizeof(spelled))
+                return fail(err, -EINVAL, "expected bytes, or a number with k, m, g or t (binary)");
+        memcpy(spelled, text, digits + has_unit);
+        spelled[digits + has_unit] = '\0';
+        return size_parse(spelled, ret, err);
 }
 
 static bool is_same_wish(const struct settings_rules *a, const struct settings_rules *b)
@@ -216,10 +240,19 @@ int rules_merge(struct settings_rules *into, const struct settings_rules *wish, 
 int aliases_read_memory(const struct reading *reading, struct settings_rules *ret,
                         struct error *err)
 {
+        static const struct indexed_name indexed[] = {
+                { "CUDA_DEVICE_MEMORY_LIMIT", parse_binary },
+                { "CUDA_MEM_LIMIT", parse_iec },
+        };
         const size_t count = sizeof(memory_aliases) / sizeof(memory_aliases[0]);
         struct settings_rules all = { 0 };
         struct settings_rules wish = { 0 };
-        int rc = rules_read_indexed(reading, "CUDA_DEVICE_MEMORY_LIMIT", parse_binary, &all, err);
+        int rc = rules_read_indexed(reading, &indexed[0], &all, err);
+
+        if (rc == 0)
+                rc = rules_read_indexed(reading, &indexed[1], &wish, err);
+        if (rc == 0)
+                rc = rules_merge(&all, &wish, "memory limits", "ALIQUOT_MEMORY", err);
 
         for (size_t i = 0; rc == 0 && i < count; i++) {
                 struct said said;

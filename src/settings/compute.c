@@ -5,6 +5,13 @@
  *      ALIQUOT_COMPUTE, --compute      percent, or GPU=percent, ...; 0.1 to 100
  *      TENSOR_FUSION_CUDA_UP_LIMIT     {"GPU-...": percent, "0": percent}; 100 and more: no cap
  *      CUDA_DEVICE_SM_LIMIT[_i]        percent; 0, and 100 and more: no cap
+ *      CUDA_CORE_LIMIT[_i]             likewise (vgpu-manager 3d7f66d: library/src/util.c,
+ *                                      get_core_limit())
+ *      CUDA_CORE_SOFT_LIMIT[_i]        percent; above the other, how far a session may go while the
+ *                                      card has time left (loader.c, init_g_vgpu_config_by_env())
+ *      CUDA_TASK_PRIORITY              0: high, 1: low, which is usual (HAMi-core 8f3a89c:
+ *                                      multiprocess_memory_limit.c; HAMi's monitor holds the low
+ *                                      ones while a high one works)
  *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, _GANG, and their flags: where a session stands among
  *                                      others
  *
@@ -78,6 +85,16 @@ static int parse_sm_limit(const char *text, struct size *ret, struct error *err)
         return put_percent(number ? number : 100, ret, err);
 }
 
+/* 0 is none there, and none is below every limit. */
+static int parse_soft(const char *text, struct size *ret, struct error *err)
+{
+        int rc = parse_sm_limit(text, ret, err);
+
+        if (rc == 0 && strspn(text, "0") == strlen(text))
+                ret->micro_percent = 0;
+        return rc;
+}
+
 static bool is_whole(const struct settings_rules *rules)
 {
         for (unsigned i = 0; i < rules->count; i++) {
@@ -87,20 +104,88 @@ static bool is_whole(const struct settings_rules *rules)
         return true;
 }
 
+/* The share that the rules give what a selector names; `otherwise` where they give none. */
+static uint32_t find_share(const struct settings_rules *rules, const char *selector,
+                           uint32_t otherwise)
+{
+        uint32_t share = otherwise;
+
+        for (unsigned i = 0; i < rules->count; i++) {
+                if (!rules->rule[i].selector[0] || strcmp(rules->rule[i].selector, selector) == 0)
+                        share = rules->rule[i].size.micro_percent; /* the default stands first */
+        }
+        return share;
+}
+
+/* Between the two, a session gives way to others and to nobody else: that is a guarantee. */
+static int check_soft(const struct settings_rules *hard, const struct settings_rules *soft,
+                      struct error *err)
+{
+        const struct settings_rules *both[] = { hard, soft };
+
+        for (unsigned i = 0; i < 2; i++) {
+                for (unsigned j = 0; j < both[i]->count; j++) {
+                        const char *selector = both[i]->rule[j].selector;
+                        uint32_t cap = find_share(hard, selector, SIZE_MICRO_PERCENT_MAX);
+
+                        if (cap == SIZE_MICRO_PERCENT_MAX || find_share(soft, selector, 0) <= cap)
+                                continue;
+                        return fail(err, -ENOTSUP,
+                                    "%s is more than %s: a soft limit is not built; expected one "
+                                    "that is no more, or a daemon and --guarantee with --compute",
+                                    soft->origin, hard->origin);
+                }
+        }
+        return 0;
+}
+
+/* Of vgpu-manager. */
+static int read_cores(const struct reading *reading, struct settings_rules *ret, struct error *err)
+{
+        static const struct indexed_name hard = { "CUDA_CORE_LIMIT", parse_sm_limit };
+        static const struct indexed_name soft = { "CUDA_CORE_SOFT_LIMIT", parse_soft };
+        struct settings_rules softs = { 0 };
+        int rc = rules_read_indexed(reading, &hard, ret, err);
+
+        if (rc == 0)
+                rc = rules_read_indexed(reading, &soft, &softs, err);
+        return rc < 0 ? rc : check_soft(ret, &softs, err);
+}
+
+static int read_sm_limit(const struct reading *reading, struct settings_rules *ret,
+                         struct error *err)
+{
+        static const struct indexed_name sm = { "CUDA_DEVICE_SM_LIMIT", parse_sm_limit };
+
+        return rules_read_indexed(reading, &sm, ret, err);
+}
+
+static int read_others(const struct reading *reading, struct settings_rules *ret, struct error *err)
+{
+        static int (*const systems[])(const struct reading *reading, struct settings_rules *ret,
+                                      struct error *err) = { read_sm_limit, read_cores,
+                                                             read_up_limit };
+        int rc = 0;
+
+        for (unsigned i = 0; rc == 0 && i < sizeof(systems) / sizeof(systems[0]); i++) {
+                struct settings_rules wish = { 0 };
+
+                rc = systems[i](reading, &wish, err);
+                if (rc == 0)
+                        rc = rules_merge(ret, &wish, "shares of compute", "ALIQUOT_COMPUTE", err);
+        }
+        return rc;
+}
+
 int compute_read(const struct reading *reading, struct settings_rules *ret, struct error *err)
 {
         static const struct rule_value cap = { parse_cap, "PERCENT" };
-        struct settings_rules rules = { 0 }, wish = { 0 };
+        struct settings_rules rules = { 0 };
         struct said said;
-        bool is_said = reading_find(reading, "ALIQUOT_COMPUTE", &said);
-        int rc = is_said ? rules_parse(&said, &cap, &rules, err)
-                         : rules_read_indexed(reading, "CUDA_DEVICE_SM_LIMIT", parse_sm_limit,
-                                              &rules, err);
+        int rc = reading_find(reading, "ALIQUOT_COMPUTE", &said)
+                         ? rules_parse(&said, &cap, &rules, err)
+                         : read_others(reading, &rules, err);
 
-        if (rc == 0 && !is_said)
-                rc = read_up_limit(reading, &wish, err);
-        if (rc == 0)
-                rc = rules_merge(&rules, &wish, "shares of compute", "ALIQUOT_COMPUTE", err);
         if (rc < 0)
                 return rc;
         if (is_whole(&rules) && rules.origin[0] != '-')
@@ -148,6 +233,16 @@ static int read_priority(const struct said *said, struct settings_rank *ret, str
         return ret->priority[0] ? 0 : fail(err, -EINVAL, "expected rt, normal or batch");
 }
 
+/* 1 is said by whoever has no wish: it does not count as one. */
+static int read_task_priority(const struct said *said, struct settings_rank *ret, struct error *err)
+{
+        if (strcmp(said->value, "0") == 0)
+                memcpy(ret->priority, "rt", sizeof("rt"));
+        else if (strcmp(said->value, "1") != 0)
+                return fail(err, -EINVAL, "expected 0 (high: rt) or 1 (low: the usual)");
+        return 0;
+}
+
 /* "none" leaves the one that it was in. */
 static int read_gang(const struct said *said, struct settings_rank *ret, struct error *err)
 {
@@ -174,17 +269,20 @@ int rank_read(const struct reading *reading, struct settings_rank *ret, struct e
         static const struct {
                 const char *name;
                 int (*read)(const struct said *said, struct settings_rank *ret, struct error *err);
-        } words[] = { { "ALIQUOT_GUARANTEE", read_guarantee },
-                      { "ALIQUOT_WEIGHT", read_weight },
-                      { "ALIQUOT_PRIORITY", read_priority },
-                      { "ALIQUOT_GANG", read_gang } };
+                const char *unless; /* a stronger variable that makes this one moot; NULL: none */
+        } words[] = { { "ALIQUOT_GUARANTEE", read_guarantee, NULL },
+                      { "ALIQUOT_WEIGHT", read_weight, NULL },
+                      { "ALIQUOT_PRIORITY", read_priority, NULL },
+                      { "CUDA_TASK_PRIORITY", read_task_priority, "ALIQUOT_PRIORITY" },
+                      { "ALIQUOT_GANG", read_gang, NULL } };
         struct settings_rank rank = { 0 };
 
         for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 struct said said;
                 int rc;
 
-                if (!reading_find(reading, words[i].name, &said))
+                if ((words[i].unless && reading_find(reading, words[i].unless, &said)) ||
+                    !reading_find(reading, words[i].name, &said))
                         continue;
                 rc = words[i].read(&said, &rank, err);
                 if (rc == 0 && reading->is_alone && !is_usual(&rank))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wishes that are understood but cannot be granted yet.
+ * Wishes that are understood but cannot be granted.
  *
  * Each such variable has values that ask for nothing ("off") and pass; any other is
  * refused, because a program that was promised something must not run without.
- * When a feature is built its lines move to the reader.
+ * When a feature is built its lines move to the reader. Switches that turn other systems off ask
+ * for nothing where no limit is asked for, and are refused beside one: they would lift it.
  */
 #include "settings/reading.h"
 
@@ -42,6 +43,44 @@ static enum verdict judge_true(const char *value)
         return strcmp(value, "true") == 0 ? ASKS : ASKS_NOTHING;
 }
 
+static enum verdict judge_oversold(const char *value)
+{
+        bool is_on =
+                strcmp(value, "true") == 0 || strcmp(value, "TRUE") == 0 || strcmp(value, "1") == 0;
+
+        return is_on ? ASKS : ASKS_NOTHING;
+}
+
+/* Its device plugin reads it with Go's ParseBool(); what that cannot read is false. */
+static enum verdict judge_go(const char *value)
+{
+        static const char *const on[] = { "1", "t", "T", "true", "True", "TRUE" };
+
+        for (unsigned i = 0; i < sizeof(on) / sizeof(on[0]); i++) {
+                if (strcmp(value, on[i]) == 0)
+                        return ASKS;
+        }
+        return ASKS_NOTHING;
+}
+
+/* How many times the card's memory there is: above 1 a part of it lies in the host's. */
+static enum verdict judge_ratio(const char *value)
+{
+        size_t whole = strspn(value, "0123456789");
+        bool has_point = value[whole] == '.';
+        size_t fraction = has_point ? strspn(value + whole + 1, "0123456789") : 0;
+        size_t zeros = strspn(value, "0");
+        bool is_one = whole == zeros + 1 && value[zeros] == '1';
+
+        if (!value[0])
+                return ASKS_NOTHING;
+        if (!(whole + fraction) || value[whole + has_point + fraction])
+                return MALFORMED;
+        if (whole == zeros)
+                return ASKS_NOTHING;
+        return is_one && strspn(value + whole + has_point, "0") == fraction ? ASKS_NOTHING : ASKS;
+}
+
 struct feature {
         const char *name;
         const char *unless; /* a stronger variable that makes this one moot; NULL: none */
@@ -49,6 +88,7 @@ struct feature {
         const char *expected;
         const char *missing; /* what is not there */
         const char *instead; /* what the user can do now */
+        bool is_indexed;     /* NAME_i too */
 };
 
 #define OVERSUBSCRIBE "more memory than the card has is not built yet"
@@ -61,9 +101,21 @@ static const struct feature features[] = {
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
           OVERSUBSCRIBE, UNSET_IT },
         { "CUDA_OVERSUBSCRIBE", "ALIQUOT_OVERSUBSCRIBE", judge_true, "", OVERSUBSCRIBE, UNSET_IT },
+        /* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
+        { "CUDA_MEM_RATIO", "ALIQUOT_OVERSUBSCRIBE", judge_ratio, "a number such as 1.00",
+          OVERSUBSCRIBE, "1 or less", true },
+        { "CUDA_MEM_OVERSOLD", "ALIQUOT_OVERSUBSCRIBE", judge_oversold, "", OVERSUBSCRIBE,
+          "FALSE or nothing", true },
 };
 
-#define FEATURE_COUNT (sizeof(features) / sizeof(features[0]))
+/* What leaves a container without their library: HAMi (its device plugin's server.go),
+ * vgpu-manager (ValueEnabled()), TensorFusion (its bootstrap). */
+#define NO_LIMIT "asks for no limit beside one"
+static const struct feature off_switches[] = {
+        { "CUDA_DISABLE_CONTROL", NULL, judge_go, "", NO_LIMIT, "one of the two" },
+        { "DISABLE_VGPU_CONTROL", NULL, judge_oversold, "", NO_LIMIT, "one of the two" },
+        { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT, "one of the two" },
+};
 
 static int check_feature(const struct feature *feature, const struct said *said, struct error *err)
 {
@@ -80,18 +132,53 @@ static int check_feature(const struct feature *feature, const struct said *said,
         return code;
 }
 
-int features_check(const struct reading *reading, struct error *err)
+/* NAME_0, NAME_1, ...: the environment is gone through, as nobody knows how many there are. */
+static int check_indexed(const struct reading *reading, const struct feature *feature,
+                         struct error *err)
+{
+        const size_t stem = strlen(feature->name);
+        int rc = 0;
+
+        for (char *const *at = reading->environment; rc == 0 && at && *at; at++) {
+                const char *equals = strchr(*at, '=');
+                char name[64];
+                struct said said = { name, equals ? equals + 1 : "" };
+
+                if (!equals || strncmp(*at, feature->name, stem) != 0 || (*at)[stem] != '_' ||
+                    text_put(name, sizeof(name), NULL, "%.*s", (int)(equals - *at), *at) < 0 ||
+                    strspn(name + stem + 1, "0123456789") != strlen(name + stem + 1))
+                        continue;
+                rc = check_feature(feature, &said, err);
+        }
+        return rc;
+}
+
+static int check_table(const struct reading *reading, const struct feature *table, size_t count,
+                       struct error *err)
 {
         struct said said;
         int rc = 0;
 
-        for (size_t i = 0; rc == 0 && i < FEATURE_COUNT; i++) {
-                const struct feature *feature = &features[i];
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+                const struct feature *feature = &table[i];
 
                 if (feature->unless && reading_find(reading, feature->unless, &said))
                         continue;
                 if (reading_find(reading, feature->name, &said))
                         rc = check_feature(feature, &said, err);
+                if (rc == 0 && feature->is_indexed)
+                        rc = check_indexed(reading, feature, err);
         }
         return rc;
+}
+
+int features_check(const struct reading *reading, struct error *err)
+{
+        return check_table(reading, features, sizeof(features) / sizeof(features[0]), err);
+}
+
+int features_check_off(const struct reading *reading, struct error *err)
+{
+        return check_table(reading, off_switches, sizeof(off_switches) / sizeof(off_switches[0]),
+                           err);
 }

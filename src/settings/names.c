@@ -14,9 +14,10 @@
 /* Ours first. */
 static const struct setting_name {
         const char *text;
-        bool limits;     /* it asks for a limit, or names the session that has one */
-        bool is_indexed; /* NAME_0, NAME_1, ... are for one GPU */
-        bool is_kept;    /* by a command's child: it may say the runtime folder instead */
+        bool limits;       /* it asks for a limit, or names the session that has one */
+        bool is_indexed;   /* NAME_0, NAME_1, ... are for one GPU */
+        bool may_be_empty; /* and asks for nothing then */
+        bool is_kept;      /* by a command's child: it may say the runtime folder instead */
 } names[] = {
         { "ALIQUOT_MEMORY", .limits = true },
         { "ALIQUOT_SESSION", .limits = true },
@@ -41,6 +42,15 @@ static const struct setting_name {
         { "CUDA_DEVICE_MEMORY_LIMIT", .limits = true, .is_indexed = true },
         { "CUDA_DEVICE_SM_LIMIT", .limits = true, .is_indexed = true },
         { "CUDA_OVERSUBSCRIBE" },
+        { "CUDA_TASK_PRIORITY" },
+        { "CUDA_DISABLE_CONTROL" },
+        { "CUDA_MEM_LIMIT", .limits = true, .is_indexed = true, .may_be_empty = true },
+        { "CUDA_MEM_RATIO", .is_indexed = true },
+        { "CUDA_MEM_OVERSOLD", .is_indexed = true },
+        { "CUDA_CORE_LIMIT", .limits = true, .is_indexed = true, .may_be_empty = true },
+        { "CUDA_CORE_SOFT_LIMIT", .is_indexed = true, .may_be_empty = true },
+        { "DISABLE_VGPU_CONTROL" },
+        { "DISABLE_GPU_LIMITER" },
         { "GPUSLICE_SESSION", .limits = true },
         { "GPUSLICE_IPC_SOCK", .limits = true, .is_kept = true },
         { "GPUSLICE_DEFAULT_TTL" },
@@ -74,6 +84,13 @@ bool settings_is_limit_variable(const char *name)
         return found && !found->is_kept;
 }
 
+bool names_may_be_empty(const char *name)
+{
+        const struct setting_name *found = find_name(name);
+
+        return found && found->may_be_empty;
+}
+
 int settings_check_privileged(char *const *environment, struct error *err)
 {
         for (char *const *at = environment; at && *at; at++) {
@@ -85,7 +102,7 @@ int settings_check_privileged(char *const *environment, struct error *err)
                         continue;
                 memcpy(name, *at, length);
                 found = find_name(name);
-                if (found && found->limits)
+                if (found && found->limits && ((*at)[length + 1] || !found->may_be_empty))
                         return fail(err, -EPERM,
                                     "%s: this program has more rights than the user who started it "
                                     "(setuid, setgid or file capabilities), and takes no limit "

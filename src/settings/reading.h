@@ -53,9 +53,14 @@ int rules_parse_json(const char *text,
                      int (*put)(uint64_t number, struct size *ret, struct error *err),
                      struct settings_rules *ret, struct error *err);
 
+/* A variable that says something for every GPU (NAME) or for one (NAME_i). */
+struct indexed_name {
+        const char *name;
+        int (*parse)(const char *text, struct size *ret, struct error *err);
+};
+
 /* Every NAME and NAME_i, together; each value as `parse` has it. */
-int rules_read_indexed(const struct reading *reading, const char *name,
-                       int (*parse)(const char *text, struct size *ret, struct error *err),
+int rules_read_indexed(const struct reading *reading, const struct indexed_name *indexed,
                        struct settings_rules *ret, struct error *err);
 
 /* Of a program that has its environment alone, any rank but the usual one is refused. */
@@ -76,6 +81,11 @@ int aliases_read_log(const struct reading *reading, struct log_config *ret, stru
 
 /* Whether anything asks for what is not built: oversubscription. */
 int features_check(const struct reading *reading, struct error *err);
+/* Whether anything asks that nothing be limited. */
+int features_check_off(const struct reading *reading, struct error *err);
+
+/* Whether a variable that is set but empty says nothing, as its system's own plugin writes it. */
+bool names_may_be_empty(const char *name);
 
 /* Whether a variable's name looks like a slip of the pen in that of one that sets a limit. */
 int typos_check(const struct reading *reading, struct error *err);

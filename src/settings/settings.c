@@ -468,6 +468,10 @@ static int read_settings(const struct reading *reading, struct settings *ret, st
                 return rc;
         settings.is_asked = settings.session[0] || settings.socket[0] || settings.memory.count ||
                             settings.compute.count || settings.device_name[0];
+        if (settings.is_asked)
+                rc = features_check_off(reading, err);
+        if (rc < 0)
+                return rc;
         *ret = settings;
         return 0;
 }

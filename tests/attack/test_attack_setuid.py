@@ -87,7 +87,7 @@ def hostile(folder):
         {"ALIQUOT_RUNTIME_DIR": folder / "run", "ALIQUOT_DEVICE_NAME": "mine"},
         {"XDG_RUNTIME_DIR": folder, "VCUDA_DEVICE_NAME": "mine", "ALIQUOT_CONTEXT": "free"},
         {"ALIQUOT_SIM": f"state={folder}/sim"},
-        {"ALIQUOT_JOIN_TOKEN": "x", "ALIQUOT_SIM_LOG": "1"},
+        {"ALIQUOT_JOIN_TOKEN": "x", "ALIQUOT_SIM_LOG": "1", "CUDA_MEM_LIMIT": ""},
     ]
 
 
@@ -135,6 +135,8 @@ LIMITS = [
     {"XPUSHARE_GPU_MEMORY_LIMIT": "1Gi"},
     {"CUDA_DEVICE_MEMORY_LIMIT_0": "1g"},
     {"CUDA_DEVICE_SM_LIMIT": "50"},
+    {"CUDA_MEM_LIMIT_0": "1g"},
+    {"CUDA_CORE_LIMIT": "30"},
     {"ALIQUOT_MEMROY": "1GiB"},
 ]
 

@@ -66,8 +66,10 @@ def caps(cli):
     ({"CUDA_DEVICE_SM_LIMIT": "50"}, [50, 50]),
     ({"CUDA_DEVICE_SM_LIMIT": "50", "CUDA_DEVICE_SM_LIMIT_1": "0"}, [50, None]),
     ({"CUDA_DEVICE_SM_LIMIT_0": "30"}, [30, None]),
+    ({"CUDA_CORE_LIMIT": "50", "CUDA_CORE_LIMIT_1": "20"}, [50, 20]),
+    ({"CUDA_CORE_LIMIT_1": "30", "CUDA_CORE_SOFT_LIMIT_1": "30"}, [None, 30]),
 ])
-def test_hami_core_compute_limits_are_honoured(cli, build, variables, expected):
+def test_compute_limits_of_hami_core_and_vgpu_manager_are_honoured(cli, build, variables, expected):
     result = cli.run("--session", "s", "--memory", "1GiB", "--", build.program("sim/hold"), 0, MIB, **variables)
     assert result.rc == 0, result
     assert caps(cli) == expected
@@ -114,6 +116,10 @@ HONOURED = [
     ({"CUDA_DEVICE_MEMORY_LIMIT_0": "1024m", "CUDA_DEVICE_MEMORY_LIMIT_1": "2g"}, GIB),
     ({"CUDA_DEVICE_MEMORY_LIMIT": "1g", "CUDA_DEVICE_SM_LIMIT": "100"}, GIB),
     ({"XPUSHARE_GPU_MEMORY_LIMIT": "4Gi"}, 4 * GIB),
+    ({"CUDA_MEM_LIMIT": "2048m", "CUDA_CORE_LIMIT": "", "CUDA_MEM_RATIO": "1.00"}, 2 * GIB),
+    ({"CUDA_MEM_LIMIT_0": "1.5g", "CUDA_MEM_LIMIT": "", "CUDA_MEM_OVERSOLD": "FALSE"}, 3 * GIB // 2),
+    ({"CUDA_DEVICE_MEMORY_LIMIT": "1g", "CUDA_TASK_PRIORITY": "1", "ACTIVE_OOM_KILLER": "true"}, GIB),
+    ({"CUDA_DEVICE_MEMORY_LIMIT": "1g", "CUDA_DISABLE_CONTROL": "false"}, GIB),
     ({"ALIQUOT_MEMORY": "1GiB", "VCUDA_MEMORY_LIMIT": "2g"}, GIB),
 ]
 
@@ -132,6 +138,9 @@ REFUSED = [
     {"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"},
     {"XPUSHARE_ENABLE_SINGLE_OVERSUB": "1"},
     {"CUDA_OVERSUBSCRIBE": "true"},
+    {"CUDA_MEM_RATIO": "1.50"},
+    {"CUDA_MEM_OVERSOLD_0": "TRUE"},
+    {"CUDA_CORE_SOFT_LIMIT": "100", "CUDA_CORE_LIMIT": "30"},
 ]
 
 
@@ -139,4 +148,16 @@ REFUSED = [
 def test_what_waits_for_a_feature_is_refused_not_ignored(cli, variables):
     result = cli.run("--memory", "1GiB", "--", "true", **variables)
     assert result.rc == 125 and next(iter(variables)) in result.stderr, result
-    assert "not built yet" in result.stderr, result
+    assert "not built" in result.stderr, result
+
+
+@pytest.mark.parametrize("name", ["CUDA_DISABLE_CONTROL", "DISABLE_VGPU_CONTROL", "DISABLE_GPU_LIMITER"])
+def test_a_switch_that_lifts_limits_lifts_none(cli, build, sim, name):
+    """Refused beside a limit, by the command and by the library; without any there is nothing to lift."""
+    hold = [build.program("sim/hold"), 0, MIB]
+    result = cli.run("--memory", "1GiB", "--", *hold, **{name: "true"})
+    assert result.rc == 125 and f"{name}=true" in result.stderr, result
+    result = sim.run(hold, preload=True, ALIQUOT_MEMORY="1GiB", **{name: "true"})
+    assert result.rc == 1 and f"{name}=true" in result.stderr, result
+    result = sim.run(hold, preload=True, **{name: "true"})
+    assert result.rc == 0 and result.stderr == "", result

@@ -145,6 +145,102 @@ static void test_hami(void **state)
                      "CUDA_DEVICE_ORDER=PCI_BUS_ID");
 }
 
+static void test_hamis_priority(void **state)
+{
+        struct settings settings;
+
+        expect_asked("memory=card", "CUDA_TASK_PRIORITY=1");
+        expect_named("only a daemon", "CUDA_TASK_PRIORITY=0");
+        expect_named("expected 0", "CUDA_TASK_PRIORITY=2");
+        expect_named("expected 0", "CUDA_TASK_PRIORITY=");
+        expect_asked("memory=card", "CUDA_TASK_PRIORITY=0", "ALIQUOT_PRIORITY=normal");
+        assert_int_equal(settings_read_flags(&settings, (char *[]){ "CUDA_TASK_PRIORITY=0", NULL },
+                                             NULL, NULL),
+                         0);
+        assert_string_equal(settings.rank.priority, "rt");
+        assert_int_equal(settings_read_flags(&settings, (char *[]){ "CUDA_TASK_PRIORITY=1", NULL },
+                                             NULL, NULL),
+                         0);
+        assert_string_equal(settings.rank.priority, "");
+        /* Its killer ends who is above the limit, and here nobody comes above it. */
+        expect_asked("memory=1073741824", "ACTIVE_OOM_KILLER=true", "CUDA_DEVICE_MEMORY_LIMIT=1g");
+}
+
+/* What turns another system off turns nothing off beside a limit, and is no riddle without one. */
+static void test_a_switch_that_lifts_limits_is_refused_beside_one(void **state)
+{
+        expect_asked("memory=card", "CUDA_DISABLE_CONTROL=true", "DISABLE_VGPU_CONTROL=1",
+                     "DISABLE_GPU_LIMITER=true");
+        expect_named("no limit beside one", "CUDA_DISABLE_CONTROL=true",
+                     "CUDA_DEVICE_MEMORY_LIMIT=1g");
+        expect_named("no limit beside one", "CUDA_DISABLE_CONTROL=T", "ALIQUOT_SESSION=s");
+        expect_named("no limit beside one", "DISABLE_VGPU_CONTROL=TRUE", "CUDA_CORE_LIMIT=30");
+        expect_named("no limit beside one", "DISABLE_GPU_LIMITER=true", "ALIQUOT_MEMORY=1GiB");
+        expect_asked("memory=1073741824", "CUDA_DISABLE_CONTROL=false", "DISABLE_VGPU_CONTROL=0",
+                     "DISABLE_GPU_LIMITER=false", "CUDA_DEVICE_MEMORY_LIMIT=1g");
+        /* There as false as "false". */
+        expect_asked("memory=1073741824", "CUDA_DISABLE_CONTROL=yes",
+                     "CUDA_DEVICE_MEMORY_LIMIT=1g");
+}
+
+static void test_vgpu_manager(void **state)
+{
+        expect_asked("memory=2147483648;compute=30%", "CUDA_MEM_LIMIT=2048m", "CUDA_CORE_LIMIT=30");
+        expect_asked("memory=1=1610612736", "CUDA_MEM_LIMIT_1=1.5g");
+        expect_asked("memory=2199023255552", "CUDA_MEM_LIMIT=2T");
+        expect_asked("memory=2147483648", "CUDA_MEM_LIMIT=2GB");
+        expect_asked("memory=2147483648", "CUDA_MEM_LIMIT=2GiB");
+        expect_asked("memory=4096", "CUDA_MEM_LIMIT=4096");
+        expect_named("expected", "CUDA_MEM_LIMIT=2gigs");
+        expect_named("expected", "CUDA_MEM_LIMIT=50%");
+        expect_named("expected", "CUDA_MEM_LIMIT=-1");
+        expect_named("zero", "CUDA_MEM_LIMIT=0");
+        expect_named("expected", "CUDA_MEM_LIMIT_0=1.2.3g");
+        expect_named("index", "CUDA_MEM_LIMIT_x=1g");
+        expect_asked("memory=card;compute=50%,1=20%", "CUDA_CORE_LIMIT=50", "CUDA_CORE_LIMIT_1=20");
+        expect_asked("memory=card", "CUDA_CORE_LIMIT=0", "CUDA_CORE_LIMIT_1=100");
+        expect_named("percentage", "CUDA_CORE_LIMIT=half");
+        expect_named("mean CUDA_MEM_LIMIT", "CUDA_MEM_LIMITS_0=1g");
+        expect_named("mean CUDA_CORE_LIMIT", "CUDA_CORE_LIMT=30");
+        /* As its plugin writes the variables of a container. */
+        expect_asked("memory=1=2147483648;compute=1=40%", "CUDA_MEM_RATIO=1.00", "CUDA_CORE_LIMIT=",
+                     "CUDA_CORE_SOFT_LIMIT=", "CUDA_MEM_LIMIT=", "CUDA_MEM_OVERSOLD=FALSE",
+                     "CUDA_MEM_RATIO_1=1.00", "CUDA_MEM_OVERSOLD_1=FALSE", "CUDA_CORE_LIMIT_1=40",
+                     "CUDA_CORE_SOFT_LIMIT_1=40", "CUDA_MEM_LIMIT_1=2048m");
+        expect_named("different memory limits", "CUDA_MEM_LIMIT=1g", "CUDA_DEVICE_MEMORY_LIMIT=2g");
+        expect_asked("memory=1073741824", "CUDA_MEM_LIMIT=1g", "CUDA_DEVICE_MEMORY_LIMIT=1024m");
+        expect_named("different shares", "CUDA_CORE_LIMIT=30", "CUDA_DEVICE_SM_LIMIT=40");
+}
+
+static void test_what_vgpu_manager_lends_is_refused(void **state)
+{
+        expect_named("not built", "CUDA_MEM_RATIO=1.50");
+        expect_named("not built", "CUDA_MEM_RATIO_3=2");
+        expect_named("not built", "CUDA_MEM_RATIO=10", "CUDA_MEM_LIMIT=1g");
+        expect_named("not built", "CUDA_MEM_RATIO=1.000001");
+        expect_named("expected a number", "CUDA_MEM_RATIO=twice");
+        expect_named("expected a number", "CUDA_MEM_RATIO=-1");
+        expect_asked("memory=card", "CUDA_MEM_RATIO=0.5", "CUDA_MEM_RATIO_0=", "CUDA_MEM_RATIO_1=1",
+                     "CUDA_MEM_RATIO_2=01.");
+        expect_named("not built", "CUDA_MEM_OVERSOLD=true");
+        expect_named("not built", "CUDA_MEM_OVERSOLD_0=1");
+        expect_asked("memory=card", "CUDA_MEM_OVERSOLD=TRUE", "ALIQUOT_OVERSUBSCRIBE=0");
+        /* Its "balance" policy: as far as the card is free. */
+        expect_refused("CUDA_CORE_SOFT_LIMIT_1", "CUDA_CORE_LIMIT_1", "CUDA_CORE_LIMIT_1=30",
+                       "CUDA_CORE_SOFT_LIMIT_1=100");
+        expect_refused("CUDA_CORE_SOFT_LIMIT", "soft limit", "CUDA_CORE_LIMIT=30",
+                       "CUDA_CORE_SOFT_LIMIT_1=40");
+        expect_refused("CUDA_CORE_SOFT_LIMIT", "soft limit", "CUDA_CORE_LIMIT_1=30",
+                       "CUDA_CORE_SOFT_LIMIT=40");
+        expect_asked("memory=card;compute=30%", "CUDA_CORE_LIMIT=30", "CUDA_CORE_SOFT_LIMIT=30",
+                     "CUDA_CORE_SOFT_LIMIT_1=0");
+        expect_asked("memory=card;compute=1=30%", "CUDA_CORE_LIMIT_1=30",
+                     "CUDA_CORE_SOFT_LIMIT_0=90");
+        expect_asked("memory=card", "CUDA_CORE_SOFT_LIMIT=90");
+        expect_asked("memory=card;compute=20%", "CUDA_CORE_LIMIT=30", "CUDA_CORE_SOFT_LIMIT=90",
+                     "ALIQUOT_COMPUTE=20");
+}
+
 static void test_xpushare(void **state)
 {
         expect_asked("memory=4000000000", "XPUSHARE_GPU_MEMORY_LIMIT=4G");
@@ -266,6 +362,10 @@ int main(void)
                 cmocka_unit_test(test_vcuda_hook),
                 cmocka_unit_test(test_vcuda_logs),
                 cmocka_unit_test(test_hami),
+                cmocka_unit_test(test_hamis_priority),
+                cmocka_unit_test(test_a_switch_that_lifts_limits_is_refused_beside_one),
+                cmocka_unit_test(test_vgpu_manager),
+                cmocka_unit_test(test_what_vgpu_manager_lends_is_refused),
                 cmocka_unit_test(test_xpushare),
                 cmocka_unit_test(test_gpuslice),
                 cmocka_unit_test(test_two_that_disagree_are_refused),
