@@ -4,8 +4,8 @@
  * which of them there are, which are refused in a privileged program, and which names are nearly
  * one of them.
  */
-#include <limits.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "common/text.h"
