@@ -56,13 +56,18 @@ static void meet(const struct settings *settings)
 static void read_back(const struct settings *settings, const char *canonical)
 {
         char memory[SETTINGS_CANONICAL_BYTES + 32];
+        char compute[SETTINGS_CANONICAL_BYTES + 32];
         char again[SETTINGS_CANONICAL_BYTES];
-        char *environment[] = { memory, NULL };
+        char *environment[] = { memory, compute, NULL };
+        const char *cap = strstr(canonical, ";compute=");
         struct settings parsed;
 
         if (!settings->memory.count || settings->device_name[0] || settings->is_context_free)
                 return;
-        snprintf(memory, sizeof(memory), "ALIQUOT_MEMORY=%s", canonical + strlen("memory="));
+        snprintf(memory, sizeof(memory), "ALIQUOT_MEMORY=%.*s",
+                 (int)strcspn(canonical + strlen("memory="), ";"), canonical + strlen("memory="));
+        snprintf(compute, sizeof(compute), "ALIQUOT_COMPUTE=%s",
+                 cap ? cap + strlen(";compute=") : "none");
         must(settings_read(&parsed, environment, NULL) == 0);
         must(settings_canonical(&parsed, again, NULL) == 0);
         must(strcmp(again, canonical) == 0);
