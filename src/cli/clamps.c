@@ -41,16 +41,24 @@ void clamps_print(const struct client_session *session)
         }
 }
 
-void clamps_json(struct json_out *out, const struct client_share *share)
+void clamps_json(struct json_out *out, const struct client_share *share, bool is_told)
 {
-        if (!share || !share->clamp.why[0]) {
-                json_out_null(out, "compute_clamp");
+        const struct client_clamp *clamp = &share->clamp;
+
+        if (!is_told) {
+                json_out_null(out, "compute_clamped");
                 return;
         }
+        json_out_bool(out, "compute_clamped", clamp->why[0] != '\0');
+        if (!clamp->why[0])
+                return;
         json_out_open(out, "compute_clamp", '{');
-        json_out_text(out, "why", share->clamp.why);
-        json_out_text(out, "since", share->clamp.since);
-        json_out_text(out, "until", share->clamp.until[0] ? share->clamp.until : NULL);
+        json_out_text(out, "since", clamp->since);
+        json_out_text(out, "until", clamp->until[0] ? clamp->until : NULL);
+        json_out_text(out, "why", clamp->why);
+        json_out_u64(out, "times", clamp->times);
+        json_out_percent(out, "shown_percent", clamp->shown_ppm);
+        json_out_percent(out, "claimed_percent", clamp->claimed_ppm);
         json_out_close(out, '}');
 }
 

@@ -16,8 +16,8 @@ bool clamps_has_any(const struct client_session *session);
 /* A line for each. */
 void clamps_print(const struct client_session *session);
 
-/* `compute_clamp` of a share: why, since and until; null where there is none, or NULL is. */
-void clamps_json(struct json_out *out, const struct client_share *share);
+/* `compute_clamped` of a share, null where no daemon tells it, and `compute_clamp` while it is. */
+void clamps_json(struct json_out *out, const struct client_share *share, bool is_told);
 
 /* The sessions that have any; false: no daemon tells, which is not waited for for long. */
 bool clamps_list(const struct store *store, struct names *ret);

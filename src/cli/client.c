@@ -151,7 +151,7 @@ static uint64_t ns_of(const json_t *time, const char *key)
 {
         double seconds = json_number_value(json_object_get(time, key));
 
-        return seconds > 0 && seconds < SECONDS_MOST ? (uint64_t)(seconds * SECOND_NS) : 0;
+        return seconds > 0 && seconds < SECONDS_MOST ? (uint64_t)(seconds * SECOND_NS + 0.5) : 0;
 }
 
 static void read_time(const json_t *time, struct client_share *ret)
@@ -174,6 +174,9 @@ static void read_clamp(const json_t *device, struct client_clamp *ret)
         text_quote(why[0] ? why : "not believed", ret->why, sizeof(ret->why));
         text_quote(client_text(clamp, "since"), ret->since, sizeof(ret->since));
         text_quote(client_text(clamp, "until"), ret->until, sizeof(ret->until));
+        ret->times = (uint32_t)client_whole(clamp, "times");
+        ret->shown_ppm = ppm_of(clamp, "shown_percent");
+        ret->claimed_ppm = ppm_of(clamp, "claimed_percent");
 }
 
 /* Returns how many. `used` is what the daemon calls the bytes in use. */
@@ -208,7 +211,6 @@ static unsigned read_shares(const json_t *devices, const char *used,
 
 static void read_session(json_t *json, struct client_session *ret)
 {
-        const json_t *ttl = json_object_get(json, "ttl_seconds");
         const char *key;
         json_t *value;
 
@@ -216,8 +218,7 @@ static void read_session(json_t *json, struct client_session *ret)
                                         .version = client_whole(json, "version"),
                                         .weight = (uint32_t)client_whole(json, "weight"),
                                         .processes = (unsigned)client_whole(json, "processes") };
-        if (json_is_number(ttl) && json_number_value(ttl) >= 1)
-                ret->ttl_seconds = (uint64_t)json_number_value(ttl);
+        ret->ttl_ns = ns_of(json, "ttl_seconds");
         ret->is_clamped = json_is_true(json_object_get(json, "clamped"));
         ret->is_context_free = strcmp(client_text(json, "context"), "free") == 0;
         text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));

@@ -46,6 +46,8 @@ struct client_clamp {
         char why[CLIENT_WORD_BYTES]; /* "understated", "above-cap"; "": it does */
         char since[CLIENT_WORD_BYTES];
         char until[CLIENT_WORD_BYTES]; /* at the earliest; ISO 8601 both. "": not known */
+        uint32_t times;
+        uint32_t shown_ppm, claimed_ppm; /* of the GPU, when it was found */
 };
 
 struct client_share {
@@ -93,7 +95,7 @@ struct client_session {
         char expires_at[CLIENT_WORD_BYTES]; /* ISO 8601; "": never */
         uint32_t owner;
         uint64_t version;
-        uint64_t ttl_seconds; /* 0: none */
+        uint64_t ttl_ns; /* 0: none */
         unsigned processes;
         bool is_context_free;
         bool is_clamped; /* it gets no new memory */

@@ -189,7 +189,7 @@ static void print_shares(struct json_out *out, const struct shares *shares, unsi
                         continue;
                 json_out_open(out, NULL, '{');
                 json_out_text(out, "name", share->name);
-                views_limit(out, "limit_bytes", share->limit_bytes);
+                views_limit(out, "memory_bytes", share->limit_bytes);
                 json_out_u64(out, "used_bytes", share->used_bytes);
                 json_out_close(out, '}');
         }

@@ -86,18 +86,19 @@ static void limits_cell(struct table *table, const struct store_session *session
                 table_bytes(table, first);
 }
 
-static void limits_json(struct json_out *out, const struct store_session *session)
+static void limits_json(struct json_out *out, const struct store_session *session,
+                        const struct rank *rank)
 {
-        char uuid[UUID_TEXT_BYTES];
-
         json_out_open(out, "devices", '[');
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct client_share share;
+
                 if (!usage_has_row(session, i))
                         continue;
+                share = views_row(session, i);
+                share.guarantee_ppm = rank ? rank->guarantee_ppm : 0;
                 json_out_open(out, NULL, '{');
-                json_out_text(out, "uuid", views_uuid(session, i, uuid));
-                views_limit(out, "limit_bytes", views_limit_bytes(session, i));
-                views_cap(out, cap_of(session, i));
+                views_share(out, &share);
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');
@@ -118,7 +119,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_u64(&listing->out, "processes", usage->count);
                 json_out_u64(&listing->out, "used_bytes", usage->total_bytes);
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
-                limits_json(&listing->out, session);
+                limits_json(&listing->out, session, rank);
                 rank_json(&listing->out, rank);
                 /* Nobody clamps what is not a daemon's. */
                 if (listing->has_ranks || session->limits->owner != PAGE_OWNER_DAEMON)
@@ -168,9 +169,7 @@ static void foreign_json(struct json_out *out, const struct client_session *told
         json_out_open(out, "devices", '[');
         for (unsigned i = 0; i < told->share_count; i++) {
                 json_out_open(out, NULL, '{');
-                json_out_text(out, "uuid", told->share[i].uuid);
-                views_limit(out, "limit_bytes", told->share[i].memory_bytes);
-                views_cap(out, told->share[i].cap_ppm);
+                views_share(out, &told->share[i]);
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');

@@ -115,17 +115,8 @@ const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_T
         return ret;
 }
 
-void rank_guarantee_json(struct json_out *out, uint32_t ppm)
-{
-        if (ppm)
-                json_out_percent(out, "guarantee_percent", ppm);
-        else
-                json_out_null(out, "guarantee_percent");
-}
-
 void rank_json(struct json_out *out, const struct rank *rank)
 {
-        rank_guarantee_json(out, rank ? rank->guarantee_ppm : 0);
         if (rank)
                 json_out_u64(out, "weight", rank->weight);
         else

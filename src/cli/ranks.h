@@ -44,10 +44,7 @@ void ranks_free(struct ranks *ranks);
  * is. `rank` may be NULL: then of the cap alone. */
 const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_TEXT_BYTES]);
 
-/* guarantee_percent, null: none; as the daemon's own JSON has it. */
-void rank_guarantee_json(struct json_out *out, uint32_t ppm);
-
-/* guarantee_percent, weight, priority and gang; all null where `rank` is. */
+/* weight, priority and gang; all null where `rank` is. */
 void rank_json(struct json_out *out, const struct rank *rank);
 
 #endif

@@ -9,6 +9,7 @@
 #include "cli/presence.h"
 #include "cli/ranks.h"
 #include "cli/remote.h"
+#include "cli/show_json.h"
 #include "common/atomic.h"
 #include "common/text.h"
 #include "common/uuid.h"
@@ -34,20 +35,40 @@ void views_limit(struct json_out *out, const char *key, uint64_t bytes)
                 json_out_u64(out, key, bytes);
 }
 
-void views_cap(struct json_out *out, uint32_t cap_ppm)
-{
-        if (cap_ppm == PAGE_WHOLE_PPM)
-                json_out_null(out, "compute_percent");
-        else
-                json_out_percent(out, "compute_percent", cap_ppm);
-}
-
 const char *views_uuid(const struct store_session *session, unsigned row, char ret[])
 {
         uint8_t uuid[16];
 
         memcpy(uuid, session->limits->device[row].uuid, sizeof(uuid));
         return uuid_format(uuid, false, ret);
+}
+
+struct client_share views_row(const struct store_session *session, unsigned row)
+{
+        const struct limits_device *device = &session->limits->device[row];
+        struct client_share share = { .memory_bytes = views_limit_bytes(session, row),
+                                      .card_bytes = device->card_bytes,
+                                      .cap_ppm = page_cap_ppm(session->limits, device) };
+
+        views_uuid(session, row, share.uuid);
+        return share;
+}
+
+/* `usual_ppm`: null. */
+static void put_percent(struct json_out *out, const char *key, uint32_t ppm, uint32_t usual_ppm)
+{
+        if (ppm == usual_ppm)
+                json_out_null(out, key);
+        else
+                json_out_percent(out, key, ppm);
+}
+
+void views_share(struct json_out *out, const struct client_share *share)
+{
+        json_out_text(out, "uuid", share->uuid);
+        views_limit(out, "memory_bytes", share->memory_bytes);
+        put_percent(out, "compute_percent", share->cap_ppm, PAGE_WHOLE_PPM);
+        put_percent(out, "guarantee_percent", share->guarantee_ppm, 0);
 }
 
 void views_process(struct json_out *out, const char *session, const struct client_process *process)
@@ -190,100 +211,6 @@ static void print_people(const struct store_session *session, const struct usage
         print_rows(session, usage, &table);
 }
 
-/* All null where no daemon says them. */
-static void json_terms(struct json_out *out, const struct client_session *terms)
-{
-        json_out_text(out, "state", terms ? terms->state : NULL);
-        json_out_text(out, "expires_at", terms && terms->expires_at[0] ? terms->expires_at : NULL);
-        if (terms && terms->ttl_seconds)
-                json_out_u64(out, "ttl_seconds", terms->ttl_seconds);
-        else
-                json_out_null(out, "ttl_seconds");
-        json_out_text(out, "on_end", terms ? terms->on_end : NULL);
-        json_out_text(out, "priority", terms ? terms->priority : NULL);
-        json_out_text(out, "gang", terms && terms->gang[0] ? terms->gang : NULL);
-        if (!terms) {
-                json_out_null(out, "clamped");
-                json_out_null(out, "weight");
-                json_out_null(out, "guarantee_percent");
-                json_out_null(out, "labels");
-                return;
-        }
-        json_out_bool(out, "clamped", terms->is_clamped);
-        json_out_u64(out, "weight", terms->weight);
-        rank_guarantee_json(out, terms->share_count ? terms->share[0].guarantee_ppm : 0);
-        json_out_open(out, "labels", '{');
-        for (unsigned i = 0; i < terms->label_count; i++) {
-                char key[sizeof(terms->label[0])];
-                const char *equals = strchr(terms->label[i], '=');
-
-                if (text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - terms->label[i]),
-                             terms->label[i]) == 0)
-                        json_out_text(out, key, equals + 1);
-        }
-        json_out_close(out, '}');
-}
-
-/* NULL: not told. */
-static const struct client_share *find_share(const struct client_session *terms, const char *uuid)
-{
-        for (unsigned i = 0; terms && i < terms->share_count; i++) {
-                if (strcmp(terms->share[i].uuid, uuid) == 0)
-                        return &terms->share[i];
-        }
-        return NULL;
-}
-
-static void print_device(struct json_out *out, const struct store_session *session,
-                         const struct usage *usage, unsigned row,
-                         const struct client_session *terms)
-{
-        const struct limits_device *device = &session->limits->device[row];
-        char uuid[UUID_TEXT_BYTES];
-
-        json_out_open(out, NULL, '{');
-        json_out_text(out, "uuid", views_uuid(session, row, uuid));
-        views_limit(out, "limit_bytes", views_limit_bytes(session, row));
-        json_out_u64(out, "used_bytes", usage->used_bytes[row]);
-        json_out_u64(out, "card_bytes", device->card_bytes);
-        views_cap(out, cap_of(session, row));
-        clamps_json(out, find_share(terms, uuid));
-        json_out_close(out, '}');
-}
-
-static int print_json(const struct store_session *session, const struct usage *usage,
-                      const struct client_session *terms)
-{
-        const struct limits_page *page = session->limits;
-        struct json_out out = { .stream = stdout };
-
-        json_out_open(&out, NULL, '{');
-        json_out_text(&out, "name", page->name);
-        json_out_text(&out, "created_as", page->created_as);
-        json_out_text(&out, "folder", session->path);
-        json_out_text(&out, "owner", page->owner == PAGE_OWNER_DAEMON ? "daemon" : "user");
-        json_out_text(&out, "device_name", page->device_name[0] ? page->device_name : NULL);
-        json_out_bool(&out, "is_context_free", page->flags & PAGE_CONTEXT_FREE);
-        views_limit(&out, "default_limit_bytes", views_default_bytes(session));
-        json_out_u64(&out, "epoch", load_acquire(shared_half(&page->epoch)));
-        json_terms(&out, terms);
-        json_out_open(&out, "devices", '[');
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (usage_has_row(session, i))
-                        print_device(&out, session, usage, i, terms);
-        }
-        json_out_close(&out, ']');
-        json_out_open(&out, "processes", '[');
-        for (unsigned i = 0; i < usage->count; i++) {
-                const struct client_process seen = views_seen_process(session, &usage->process[i]);
-
-                views_process(&out, page->name, &seen);
-        }
-        json_out_close(&out, ']');
-        json_out_close(&out, '}');
-        return json_out_end(&out);
-}
-
 static int show_pages(const struct store *store, const struct store_session *session, bool is_json,
                       struct error *err)
 {
@@ -303,7 +230,7 @@ static int show_pages(const struct store *store, const struct store_session *ses
                 remote_tell_silence(store);
         if (!is_json)
                 print_people(session, &usage, said);
-        else if (print_json(session, &usage, said) < 0)
+        else if (show_json(&(struct seen){ session, &usage, said }) < 0)
                 rc = fail(err, -EIO, "standard output: %m");
         usage_free(&usage);
         return rc;
@@ -325,62 +252,14 @@ static void print_shares(const struct client_session *terms, struct table *table
         table_print(table);
 }
 
-struct told {
-        struct json_out *out;
-        const char *session;
-};
-
-static void add_told(const struct client_process *process, void *context)
-{
-        const struct told *told = context;
-
-        views_process(told->out, told->session, process);
-}
-
-static int foreign_json(const struct store *store, const struct client_session *terms)
-{
-        struct json_out out = { .stream = stdout };
-        struct told told = { &out, terms->name };
-
-        json_out_open(&out, NULL, '{');
-        json_out_text(&out, "name", terms->name);
-        json_out_null(&out, "created_as");
-        json_out_null(&out, "folder");
-        json_out_text(&out, "owner", "daemon");
-        json_out_null(&out, "device_name");
-        json_out_bool(&out, "is_context_free", terms->is_context_free);
-        json_out_null(&out, "default_limit_bytes");
-        json_out_null(&out, "epoch");
-        json_terms(&out, terms);
-        json_out_open(&out, "devices", '[');
-        for (unsigned i = 0; i < terms->share_count; i++) {
-                json_out_open(&out, NULL, '{');
-                json_out_text(&out, "uuid", terms->share[i].uuid);
-                json_out_u64(&out, "limit_bytes", terms->share[i].memory_bytes);
-                json_out_u64(&out, "used_bytes", terms->share[i].used_bytes);
-                if (terms->share[i].card_bytes)
-                        json_out_u64(&out, "card_bytes", terms->share[i].card_bytes);
-                else
-                        json_out_null(&out, "card_bytes");
-                views_cap(&out, terms->share[i].cap_ppm);
-                clamps_json(&out, &terms->share[i]);
-                json_out_close(&out, '}');
-        }
-        json_out_close(&out, ']');
-        json_out_open(&out, "processes", '[');
-        client_processes(store, terms->name, add_told, &told, NULL);
-        json_out_close(&out, ']');
-        json_out_close(&out, '}');
-        return json_out_end(&out);
-}
-
-static int show_foreign(const struct store *store, const struct client_session *terms, bool is_json,
-                        struct error *err)
+static int show_foreign(const struct client_session *terms, bool is_json, struct error *err)
 {
         struct table table = { .titles = VIEWS_TITLES };
 
         if (is_json)
-                return foreign_json(store, terms) < 0 ? fail(err, -EIO, "standard output: %m") : 0;
+                return show_json(&(struct seen){ .terms = terms }) < 0
+                               ? fail(err, -EIO, "standard output: %m")
+                               : 0;
         printf("session    %s\n", terms->name);
         printf("user       %u\n", terms->owner);
         printf("processes  %u\n", terms->processes);
@@ -414,7 +293,7 @@ int views_named(const struct store *store, const char *name, bool is_json, struc
         int rc = find(store, name, &session, &terms, err);
 
         if (rc > 0)
-                return show_foreign(store, &terms, is_json, err);
+                return show_foreign(&terms, is_json, err);
         if (rc == 0) {
                 rc = show_pages(store, &session, is_json, err);
                 store_close(&session);

@@ -19,8 +19,11 @@ uint64_t views_default_bytes(const struct store_session *session);
 /* null: no limit. */
 void views_limit(struct json_out *out, const char *key, uint64_t bytes);
 
-/* PAGE_WHOLE_PPM: null. */
-void views_cap(struct json_out *out, uint32_t cap_ppm);
+/* What a page says of a GPU. */
+struct client_share views_row(const struct store_session *session, unsigned row);
+
+/* uuid, memory_bytes, compute_percent and guarantee_percent, as the daemon's own JSON has them. */
+void views_share(struct json_out *out, const struct client_share *share);
 
 /* The UUID of a row; GPU- also where it is an instance, which a page does not tell. */
 const char *views_uuid(const struct store_session *session, unsigned row, char ret[]);

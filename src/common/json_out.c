@@ -92,18 +92,31 @@ void json_out_u64(struct json_out *out, const char *key, uint64_t value)
         fprintf(out->stream, "%" PRIu64, value);
 }
 
+/* `value` / 10^`digits`, without zeros at the end. */
+static void put_decimal(struct json_out *out, const char *key, uint64_t value, int digits)
+{
+        uint64_t one = 1;
+
+        for (int i = 0; i < digits; i++)
+                one *= 10;
+        put_key(out, key);
+        fprintf(out->stream, "%" PRIu64, value / one);
+        value %= one;
+        if (value == 0)
+                return;
+        for (; value % 10 == 0; digits--)
+                value /= 10;
+        fprintf(out->stream, ".%0*" PRIu64, digits, value);
+}
+
 void json_out_percent(struct json_out *out, const char *key, uint32_t ppm)
 {
-        uint32_t fraction = ppm % 10000;
-        int digits = 4;
+        put_decimal(out, key, ppm, 4);
+}
 
-        put_key(out, key);
-        fprintf(out->stream, "%" PRIu32, ppm / 10000);
-        if (fraction == 0)
-                return;
-        for (; fraction % 10 == 0; digits--)
-                fraction /= 10;
-        fprintf(out->stream, ".%0*" PRIu32, digits, fraction);
+void json_out_seconds(struct json_out *out, const char *key, uint64_t ns)
+{
+        put_decimal(out, key, ns, 9);
 }
 
 void json_out_bool(struct json_out *out, const char *key, bool value)

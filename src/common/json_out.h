@@ -32,6 +32,8 @@ void json_out_text(struct json_out *out, const char *key, const char *value); /*
 void json_out_u64(struct json_out *out, const char *key, uint64_t value);
 /* Parts in a million as percent: 125000 is 12.5. */
 void json_out_percent(struct json_out *out, const char *key, uint32_t ppm);
+/* Nanoseconds as seconds: 1500000000 is 1.5. */
+void json_out_seconds(struct json_out *out, const char *key, uint64_t ns);
 void json_out_bool(struct json_out *out, const char *key, bool value);
 void json_out_null(struct json_out *out, const char *key);
 int json_out_end(struct json_out *out);

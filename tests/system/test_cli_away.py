@@ -26,7 +26,7 @@ def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, 
     daemon.kill()
     assert [cli("ls").stdout, cli("show", "s", "-o", "gpu,limit").stdout] == before
     shown = cli("show", "s", "--json")
-    assert shown.rc == 0 and shown.json["labels"] is None and shown.json["owner"] == "daemon"
+    assert shown.rc == 0 and shown.json["labels"] is None and shown.json["made_by"] == "daemon"
     result = cli.run("--session", "s", "--", holder, 0, MIB)
     assert result.rc == 0 and int(result.stdout.split()[2]) == 256 * MIB, result
     for words in (["set", "s", "--memory", "1MiB"], ["rm", "s"], ["rm", "s", "--force"], ["renew", "s"]):
@@ -129,7 +129,7 @@ def test_one_that_holds_the_folder_whose_lock_file_was_deleted_is_waited_for(cli
 def test_a_socket_of_a_dead_daemon_is_nobody(cli, daemon):
     daemon.kill()
     assert daemon.socket.exists() and cli("create", "s", "--memory", "64MiB").rc == 0
-    assert cli("show", "s", "--json").json["owner"] == "user"
+    assert cli("show", "s", "--json").json["made_by"] == "user"
 
 
 # -- What it says ----------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def test_time_labels_and_what_comes_at_the_end(cli, daemon):
                "--label", "team=a", "--label", "for=b=c").rc == 0
     shown = cli("show", "s", "--json").json
     assert (shown["state"], shown["ttl_seconds"], shown["on_end"]) == ("open", 3600, "term"), shown
-    assert shown["labels"] == {"team": "a", "for": "b=c"} and shown["owner"] == "daemon"
+    assert shown["labels"] == {"team": "a", "for": "b=c"} and shown["made_by"] == "daemon"
     text = cli("show", "s").stdout
     assert f"ends       {shown['expires_at']}, then term\n" in text, text
     assert "label      team=a\n" in text and "label      for=b=c\n" in text, text
@@ -159,7 +159,7 @@ def test_time_labels_and_what_comes_at_the_end(cli, daemon):
     assert cli("renew", "s").rc == 0
     changed = cli("set", "s", "--label", "team=", "--label", "more=x", "--on-end", "kill", "--json").json
     assert changed["labels"] == {"for": "b=c", "more": "x"} and changed["on_end"] == "kill"
-    assert changed["devices"][0]["limit_bytes"] == 64 * MIB  # as it was
+    assert changed["devices"][0]["memory_bytes"] == 64 * MIB  # as it was
     unending = cli("set", "s", "--ttl", "none", "--json").json
     assert unending["expires_at"] is None and unending["ttl_seconds"] is None
     assert cli("create", "t", "--memory", "64MiB", "--ttl", "200ms").rc == 0
@@ -404,7 +404,7 @@ def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(c
         assert cli("rm", name).rc == 0
     wait_for(lambda: is_free(lock))
     assert "no session" in (cli.sim.runtime / "aliquotd.log").read_text() and pid > 1
-    assert cli("create", "c", "--memory", "64MiB").rc == 0 and cli("show", "c", "--json").json["owner"] == "user"
+    assert cli("create", "c", "--memory", "64MiB").rc == 0 and cli("show", "c", "--json").json["made_by"] == "user"
 
 
 def is_free(lock):
@@ -424,7 +424,7 @@ def test_other_words_and_names_of_gpu_slice(cli, daemon):
     result = cli("allocate", f"--sim={cli.sim.spec}", "s", "--memory", "134217728", **slice_names)
     assert result.rc == 0, result
     shown = cli("status", "s", "--json", **slice_names).json
-    assert shown["ttl_seconds"] == 120 and shown["devices"][0]["limit_bytes"] == 128 * MIB
+    assert shown["ttl_seconds"] == 120 and shown["devices"][0]["memory_bytes"] == 128 * MIB
     result = cli.run("--", "sh", "-c", "echo $ALIQUOT_SESSION $GPUSLICE_SESSION", GPUSLICE_SESSION="s",
                      **slice_names)
     assert result.stdout.split() == ["s"], result  # the time is that of sessions to be made
@@ -444,14 +444,14 @@ def test_where_a_session_stands_among_others(cli, daemon):
         return *device, told["weight"], told["priority"], told["gang"]
     assert stands() == (60, 20, 300, "rt", "ranks")
     shown = cli("show", "s", "--json").json
-    assert (shown["guarantee_percent"], shown["weight"], shown["priority"], shown["gang"]) == (20, 300, "rt", "ranks"), shown
+    assert (shown["devices"][0]["guarantee_percent"], shown["weight"], shown["priority"], shown["gang"]) == (20, 300, "rt", "ranks"), shown
     assert re.search(r"guarantee +20%\nweight +300\npriority +rt\ngang +ranks\n", cli("show", "s").stdout)
     assert "compute=60 guarantee=20 weight=300 priority=rt gang=ranks" in cli("events", "--last", "1", "--count", "1").stdout
     line, = cli("ls").stdout.splitlines()[1:]
     assert line.endswith("64 MiB, compute 20%-60%, weight 300, rt, gang ranks") and len(line) <= 80, line
     listed, = cli("ls", "--json").json
-    assert {key: listed[key] for key in shown if key in ("guarantee_percent", "weight", "priority", "gang")} == \
-        {"guarantee_percent": 20, "weight": 300, "priority": "rt", "gang": "ranks"}, listed
+    assert (listed["devices"][0]["guarantee_percent"], listed["weight"], listed["priority"], listed["gang"]) == \
+        (20, 300, "rt", "ranks"), listed
     assert cli("set", "s", "--weight", "50", "--guarantee", "0").rc == 0
     assert re.search(r"64 MiB, compute 60%, weight 50, rt, gang ranks$", cli("ls").stdout, re.MULTILINE), cli("ls")
     assert stands() == (60, None, 50, "rt", "ranks")

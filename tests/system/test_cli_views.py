@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cli import UNSET, Command
-from daemon import Daemon
+from daemon import Daemon, wait_for
 from printed import printed
 
 MIB = 1 << 20
@@ -73,24 +73,45 @@ KINDS = {"plain": [], "whole": ["--compute", "100"], "back": ["--compute", "50",
                   "--ttl", "1h", "--label", "a=b"]}
 
 
-def test_the_list_and_the_daemon_say_the_same(cli, daemon):
-    """Also of what is not said: no cap and no guarantee are null, the usual weight is 100."""
-    for name, terms in KINDS.items():
-        assert cli("create", name, "--memory", "64MiB", *terms).rc == 0
-    assert cli("set", "back", "--compute", "none", "--guarantee", "none").rc == 0
-    listed = {session["name"]: session for session in cli("ls", "--json").json}
-    for name in KINDS:
+PAGES_ALONE = {"made_by", "created_as", "folder", "device_name", "default_memory_bytes", "epoch"}
+DAEMON_ALONE = {"id", "version", "created_at", "ended_at"}
+DRIVER_AND_TIME = {"gpu_time", "driver_bytes", "unexplained_bytes"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_command_and_the_daemon_say_the_same_under_the_same_names(cli, daemon, holder, name):
+    """With and without a program in the session; also of what is not said: no cap and no guarantee are null, the usual
+    weight is 100."""
+    assert cli("create", name, "--memory", "0=256MiB,1=128MiB", *KINDS[name]).rc == 0
+    if name == "back":
+        assert cli("set", "back", "--compute", "none", "--guarantee", "none").rc == 0
+    program = cli.sim.start([holder, 0, 64 * MIB], preload=True, ALIQUOT_SESSION=name)
+    assert program.stdout.readline().startswith("ready ")
+    for processes in (1, 0):
+        if not processes:
+            program.communicate("")
+            wait_for(lambda: daemon.session(name)["processes"] == 0)
         told, shown = daemon.session(name), cli("show", name, "--json").json
-        for key in ("weight", "priority", "gang", "clamped"):
-            assert listed[name][key] == shown[key] == told[key], (name, key)
-        for key in ("state", "expires_at", "ttl_seconds", "on_end", "labels"):
-            assert shown[key] == told[key], (name, key)
-        caps = {device["uuid"]: device["compute_percent"] for device in told["devices"]}
-        assert all({d["uuid"]: d["compute_percent"] for d in seen["devices"]} == caps for seen in (listed[name], shown)), name
-        guarantee, = {device["guarantee_percent"] for device in told["devices"]}
-        assert listed[name]["guarantee_percent"] == shown["guarantee_percent"] == guarantee, name
-        usual = [*caps.values(), guarantee, told["weight"]] == [None, None, None, 100]
-        assert usual == (name != "some"), told
+        listed, = cli("ls", "--json").json
+        assert set(shown) - set(told) == PAGES_ALONE and set(told) - set(shown) == DAEMON_ALONE
+        for mine, theirs in zip(shown["devices"], told["devices"], strict=True):
+            assert set(theirs) - DRIVER_AND_TIME == set(mine)
+            assert {key: theirs[key] for key in mine} == mine
+        assert {key: told[key] for key in shown if key in told and key != "devices"} == \
+            {key: shown[key] for key in shown if key in told and key != "devices"}
+        assert shown["processes"] == processes and (shown["devices"][0]["used_bytes"] >= 64 * MIB) == bool(processes), shown
+        same = (set(listed) & set(told)) - {"devices"}
+        assert same == {"name", "processes", "weight", "priority", "gang", "clamped"} and \
+            {key: listed[key] for key in same} == {key: told[key] for key in same}
+        for mine, theirs in zip(listed["devices"], told["devices"], strict=True):
+            assert mine == {key: theirs[key] for key in ("uuid", "memory_bytes", "compute_percent", "guarantee_percent")}
+    usual = {(d["compute_percent"], d["guarantee_percent"]) for d in told["devices"]} == {(None, None)} and told["weight"] == 100
+    assert usual == (name != "some"), told
+
+
+def test_a_time_to_live_is_told_with_its_fraction(cli, daemon):
+    assert cli("create", "s", "--memory", "64MiB", "--ttl", "3600.25s").rc == 0
+    assert cli("show", "s", "--json").json["ttl_seconds"] == daemon.session("s")["ttl_seconds"] == 3600.25
 
 
 def test_what_nothing_fits_in_is_none_and_not_one_byte(cli, daemon):
@@ -99,11 +120,11 @@ def test_what_nothing_fits_in_is_none_and_not_one_byte(cli, daemon):
     assert cli("create", "own", "--gpu", "0", "--memory", "64MiB").rc == 0
     assert cli("create", "both", "--memory", "64MiB").rc == 0
     shown = {name: cli("show", name, "--json").json for name in ("theirs", "own", "both")}
-    assert [shown[name]["default_limit_bytes"] for name in shown] == [0, 0, 64 * MIB], shown
-    assert [device["limit_bytes"] for device in shown["own"]["devices"]] == [64 * MIB, 0], shown["own"]
+    assert [shown[name]["default_memory_bytes"] for name in shown] == [0, 0, 64 * MIB], shown
+    assert [device["memory_bytes"] for device in shown["own"]["devices"]] == [64 * MIB, 0], shown["own"]
     assert [line.split()[1:3] for line in cli("show", "own").stdout.splitlines()[-2:]] == [["64", "MiB"], ["0", "B"]]
     for words in (["ls"], ["gpus"], ["top", "--once", "--all", "--ascii", f"--sim={cli.sim.spec}"]):
         result = cli(*words)
         assert result.rc == 0 and "own" in result.stdout and not re.search(r"[ =]1 B", result.stdout), result
     listed = {session["name"]: session for session in cli("ls", "--json").json}
-    assert [device["limit_bytes"] for device in listed["own"]["devices"]] == [64 * MIB, 0], listed["own"]
+    assert [device["memory_bytes"] for device in listed["own"]["devices"]] == [64 * MIB, 0], listed["own"]

@@ -171,13 +171,13 @@ def test_a_session_that_a_user_made_is_left_alone_and_ours_waits_for_its_end(dae
         assert daemon.patch("/v1/sessions/a", {"memory": "128MiB"}).status == 503
         gpu.do("alloc 1 1048576")
         shown = sim.aliquot("show", "a", "--json").json
-        assert shown["owner"] == "user" and shown["devices"][0]["limit_bytes"] == 64 * MIB, shown
+        assert shown["made_by"] == "user" and shown["devices"][0]["memory_bytes"] == 64 * MIB, shown
     failed = failed_actions(daemon)
     wait_for(lambda: failed_actions(daemon) >= failed + 3)
     assert daemon.said().count("its user's own session") == 1, daemon.said()
     assert sim.aliquot("rm", "a").rc == 0
     wait_for(lambda: daemon.folders() == ["a"], daemon.said)
-    assert sim.aliquot("show", "a", "--json").json["owner"] == "daemon"
+    assert sim.aliquot("show", "a", "--json").json["made_by"] == "daemon"
 
 
 def test_a_session_whose_folder_is_a_users_ends_without_it(daemon, sim):
@@ -187,7 +187,7 @@ def test_a_session_whose_folder_is_a_users_ends_without_it(daemon, sim):
     assert answer.status == 204, answer
     assert daemon.names() == [] and daemon.folders() == ["a"]
     assert "error:" not in daemon.said(), daemon.said()
-    assert sim.aliquot("show", "a", "--json").json["owner"] == "user"
+    assert sim.aliquot("show", "a", "--json").json["made_by"] == "user"
     assert sim.aliquot("set", "a", "--memory", "96MiB").rc == 0
 
 

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/show_json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/clamps.h"
+#include "cli/ranks.h"
+#include "cli/views.h"
+#include "common/atomic.h"
+#include "common/text.h"
+#include "store/folder.h"
+
+/* Whose session it is: a daemon says it, and the file that its processes write belongs to them. */
+static void put_owner(struct json_out *out, const struct seen *seen)
+{
+        char path[STORE_PATH_BYTES + sizeof(FOLDER_SLOTS)];
+        struct stat st;
+
+        if (seen->terms)
+                json_out_u64(out, "owner", seen->terms->owner);
+        else if (text_put(path, sizeof(path), NULL, "%s/%s", seen->session->path, FOLDER_SLOTS) ==
+                         0 &&
+                 stat(path, &st) == 0)
+                json_out_u64(out, "owner", st.st_uid);
+        else
+                json_out_null(out, "owner");
+}
+
+/* What the pages alone know. */
+static void put_pages(struct json_out *out, const struct store_session *session)
+{
+        const struct limits_page *page = session ? session->limits : NULL;
+        bool is_daemons = !page || page->owner == PAGE_OWNER_DAEMON;
+
+        json_out_text(out, "made_by", is_daemons ? "daemon" : "user");
+        json_out_text(out, "created_as", page ? page->created_as : NULL);
+        json_out_text(out, "folder", session ? session->path : NULL);
+        json_out_text(out, "device_name", page && page->device_name[0] ? page->device_name : NULL);
+        views_limit(out, "default_memory_bytes",
+                    session ? views_default_bytes(session) : PAGE_UNLIMITED);
+        if (page)
+                json_out_u64(out, "epoch", load_acquire(shared_half(&page->epoch)));
+        else
+                json_out_null(out, "epoch");
+}
+
+static void put_labels(struct json_out *out, const struct client_session *terms)
+{
+        json_out_open(out, "labels", '{');
+        for (unsigned i = 0; i < terms->label_count; i++) {
+                char key[sizeof(terms->label[0])];
+                const char *equals = strchr(terms->label[i], '=');
+
+                if (text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - terms->label[i]),
+                             terms->label[i]) == 0)
+                        json_out_text(out, key, equals + 1);
+        }
+        json_out_close(out, '}');
+}
+
+static void put_terms(struct json_out *out, const struct client_session *terms)
+{
+        const struct rank rank = terms ? rank_of(terms) : (struct rank){ 0 };
+
+        json_out_text(out, "state", terms ? terms->state : NULL);
+        json_out_text(out, "expires_at", terms && terms->expires_at[0] ? terms->expires_at : NULL);
+        if (terms && terms->ttl_ns)
+                json_out_seconds(out, "ttl_seconds", terms->ttl_ns);
+        else
+                json_out_null(out, "ttl_seconds");
+        json_out_text(out, "on_end", terms ? terms->on_end : NULL);
+        rank_json(out, terms ? &rank : NULL);
+        if (terms) {
+                json_out_bool(out, "clamped", terms->is_clamped);
+                put_labels(out, terms);
+        } else {
+                json_out_null(out, "clamped");
+                json_out_null(out, "labels");
+        }
+}
+
+static void put_device(struct json_out *out, const struct client_share *share, bool is_told)
+{
+        json_out_open(out, NULL, '{');
+        views_share(out, share);
+        json_out_u64(out, "used_bytes", share->used_bytes);
+        if (share->card_bytes)
+                json_out_u64(out, "card_bytes", share->card_bytes);
+        else
+                json_out_null(out, "card_bytes");
+        clamps_json(out, share, is_told);
+        json_out_close(out, '}');
+}
+
+/* A GPU that the pages know and the daemon does not name is not the session's. */
+static void put_devices(struct json_out *out, const struct seen *seen)
+{
+        json_out_open(out, "devices", '[');
+        for (unsigned i = 0; seen->terms && i < seen->terms->share_count; i++)
+                put_device(out, &seen->terms->share[i], true);
+        for (unsigned i = 0; !seen->terms && i < PAGE_DEVICES; i++) {
+                struct client_share share;
+
+                if (!usage_has_row(seen->session, i))
+                        continue;
+                share = views_row(seen->session, i);
+                share.used_bytes = seen->usage->used_bytes[i];
+                put_device(out, &share, false);
+        }
+        json_out_close(out, ']');
+}
+
+int show_json(const struct seen *seen)
+{
+        const struct client_session *terms = seen->terms;
+        struct json_out out = { .stream = stdout };
+        bool is_free =
+                terms ? terms->is_context_free : seen->session->limits->flags & PAGE_CONTEXT_FREE;
+
+        json_out_open(&out, NULL, '{');
+        json_out_text(&out, "name", terms ? terms->name : seen->session->limits->name);
+        put_owner(&out, seen);
+        put_pages(&out, seen->session);
+        put_terms(&out, terms);
+        json_out_text(&out, "context", is_free ? "free" : "charge");
+        json_out_u64(&out, "processes", terms ? terms->processes : seen->usage->count);
+        put_devices(&out, seen);
+        json_out_close(&out, '}');
+        return json_out_end(&out);
+}
