@@ -2,6 +2,7 @@
 """The front door: what the tools of the Makefile promise to someone who has just cloned this."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -121,6 +122,52 @@ def test_an_installed_tree_has_the_documented_places(build, tmp_path):
     for wanted in ("lib/aliquot/libaliquot-path.so", "lib/aliquot/shims/libcuda.so",
                    "lib/aliquot/shims/libnvidia-ml.so", "share/man/man7/libaliquot-path.7"):
         assert any(name.endswith(wanted) for name in installed), (wanted, installed)
+
+
+@pytest.fixture
+def clone(build, tmp_path):
+    """The root of the sources as whoever has just cloned them has it, to compile in."""
+    for folder in ("src", "examples"):
+        (tmp_path / folder).symlink_to(build.source / folder)
+    return tmp_path
+
+
+def compile_by(build, clone, command):
+    """Runs `cc ...` as a page has it."""
+    assert command.split()[0] == "cc", command
+    done = subprocess.run([*build.compiler, *command.split()[1:]], cwd=clone, capture_output=True, text=True, timeout=120,
+                          check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (command, done)
+
+
+@pytest.mark.parametrize("name, words, says", [
+    ("tenant", ["me", "work", 16, 2], "result right"),
+    ("share", [0.2, 2000], "% of 0.2 s"),
+])
+def test_the_examples_compile_and_run_as_the_pages_say(build, sim, clone, name, words, says):
+    """Each of examples/, by every command for it in the README and the manual of the simulator."""
+    pages = "".join((build.source / page).read_text() for page in ("README.md", "docs/simulator.md"))
+    commands = re.findall(rf"`(cc [^`]*examples/{name}\.c[^`]*)`", pages)
+    assert commands, pages
+    for command in commands:
+        compile_by(build, clone, command)
+        result = sim.aliquot("run", f"--sim={sim.spec}", "--memory", "64MiB", "--", clone / name, *words)
+        (clone / name).unlink()
+        assert result.rc == 0 and says in result.stdout, result
+
+
+def test_a_program_links_to_the_simulator_as_the_readme_says(build, sim, clone):
+    """With the flags of the README, where PREFIX is what was installed."""
+    flags, = re.findall(r"`(-L PREFIX/lib/aliquot/sim [^`]*)`", (build.source / "README.md").read_text())
+    place = clone / "prefix/lib/aliquot"
+    place.mkdir(parents=True)
+    (place / "sim").symlink_to(build.driver)
+    (clone / "count.c").write_text('#include "abi/cuda.h"\n#include <stdio.h>\n\nint main(void)\n{\n        int count = 0;\n\n'
+                                   '        return cuInit(0) || cuDeviceGetCount(&count) || printf("%d\\n", count) < 0;\n}\n')
+    compile_by(build, clone, f"cc -I src -o count count.c {flags.replace('PREFIX', 'prefix')}")
+    sim.configure(gpus=3)
+    result = sim.aliquot("run", f"--sim={sim.spec}", "--memory", "64MiB", "--", clone / "count")
+    assert (result.rc, result.stdout) == (0, "3\n"), result
 
 
 def test_folders_of_killed_runs_are_dropped(tmp_path, monkeypatch):
