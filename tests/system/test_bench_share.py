@@ -55,6 +55,14 @@ def sessions(result):
 
 # --- what is measured ---------------------------------------------------------------------------
 
+@pytest.mark.parametrize("mix, shares", [("rt batch", [99, 1]), ("normal batch", [99.5, 0.5]), ("rt normal batch", [99, 0.5, 0.5])])
+def test_one_percent_is_divided_evenly_below_rt(bench, mix, shares):
+    """What docs/settings.md and the manual say of --priority: the class before counts among those that share it."""
+    got = sessions(bench(*mix.split(), "--seconds", "5", "--json"))
+    assert [one["promised_percent"] for one in got] == shares, got
+    assert all(abs(one["delivered_percent"] - share) < 0.2 for one, share in zip(got, shares)), got
+
+
 def test_a_pair_is_measured_drawn_and_gone(bench):
     before = left_over()
     result = bench("30", "70", "--seconds", "3", "--ascii")
