@@ -116,7 +116,8 @@ def random_script(seed, length):
         lambda: f"free {slot() + 60}",
         lambda: f"async {slot() + 80} {size()} {rng.randrange(3)}",
         lambda: f"free-async {slot() + 80} {rng.randrange(3)}", lambda: f"free {slot() + 80}",
-        lambda: f"free-async {slot() + 20} 0",
+        # A slot may name memory that went with its context: when its address is another's again must not be a matter of luck.
+        lambda: f"free-async {slot() + 20} 0\nsync 0",
         lambda: f"pool {slot()} 0", lambda: f"from-pool {slot() + 80} {size()} {slot()} 0",
         lambda: f"trim {slot()} 0",
         lambda: f"array {slot()} {rng.randrange(400)} {rng.randrange(400)} {rng.randrange(3)}",
@@ -131,7 +132,7 @@ def random_script(seed, length):
     ]
     lines = ["init", "context 0 0", "stream 1", "stream 2"]
     while len(lines) < length:
-        lines.append(rng.choice(makers)())
+        lines += rng.choice(makers)().split("\n")
     return lines
 
 

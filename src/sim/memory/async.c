@@ -208,6 +208,36 @@ static CUresult graph_free_async(CUdeviceptr address, CUstream stream, bool is_p
         return result;
 }
 
+static void plain_free_run(void *argument)
+{
+        CUdeviceptr *address = argument;
+
+        memory_end_given_up(*address, MEMORY_DEVICE);
+        free(address);
+}
+
+/* Plain memory may be freed in stream order (CUDA Programming Guide, stream-ordered memory
+ * allocator: cudaFreeAsync() of what cudaMalloc() returned). The guide does not say it of managed
+ * memory. `*ret_is_plain` false: it is none, nothing happened. */
+static CUresult plain_free_async(CUdeviceptr address, CUstream stream, bool is_per_thread,
+                                 bool *ret_is_plain)
+{
+        CUdeviceptr *argument = malloc(sizeof(*argument));
+        CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+        struct block block;
+
+        *ret_is_plain = argument && block_give_up(address, MEMORY_DEVICE, &block);
+        if (!*ret_is_plain) {
+                free(argument);
+                return result;
+        }
+        *argument = address;
+        result = exec_stream_submit(stream, is_per_thread, plain_free_run, argument, 0);
+        if (result != CUDA_SUCCESS)
+                plain_free_run(argument); /* the context is dead */
+        return result;
+}
+
 /* The block is given up; its bytes wait for the stream. */
 static CUresult free_submit(CUdeviceptr address, const struct block *block, CUstream stream,
                             bool is_per_thread)
@@ -237,6 +267,7 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thr
 {
         struct block block;
         CUcontext context;
+        bool is_plain;
         CUresult result = exec_stream_context(stream, is_per_thread, &context);
 
         if (result == CUDA_SUCCESS)
@@ -250,6 +281,9 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thr
         sim_spend(config_get()->alloc_ns);
         if (block_give_up(address, MEMORY_POOL, &block))
                 return free_submit(address, &block, stream, is_per_thread);
+        result = plain_free_async(address, stream, is_per_thread, &is_plain);
+        if (is_plain)
+                return result;
         return graph_free_async(address, stream, is_per_thread);
 }
 

@@ -24,6 +24,9 @@ CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, u
                      CUdeviceptr *ret);
 bool memory_end(CUdeviceptr address, enum memory_kind kind);
 
+/* The end of a block that the program gave up before. */
+void memory_end_given_up(CUdeviceptr address, enum memory_kind kind);
+
 /* The program gives a block up, once; it stays known until the taker ends it. */
 bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret);
 

@@ -224,6 +224,14 @@ bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret
                !(ret->flags & BLOCK_FREEING);
 }
 
+void memory_end_given_up(CUdeviceptr address, enum memory_kind kind)
+{
+        struct block block;
+
+        if (arena_take(address, kind, &block))
+                block_end(address, &block);
+}
+
 bool memory_end(CUdeviceptr address, enum memory_kind kind)
 {
         struct block block;
@@ -231,8 +239,7 @@ bool memory_end(CUdeviceptr address, enum memory_kind kind)
         if (!block_give_up(address, kind, &block))
                 return false;
         exec_device_synchronize(block.context->device);
-        if (arena_take(address, kind, &block))
-                block_end(address, &block);
+        memory_end_given_up(address, kind);
         return true;
 }
 

@@ -149,6 +149,25 @@ static void the_last_bytes_of_the_device_come_in_small_steps(void **state)
         assert_ok(cuMemPoolTrimTo(pool, 0));
 }
 
+/* CUDA Programming Guide: what cudaMalloc() returned may be given to cudaFreeAsync(). */
+static void plain_memory_is_freed_when_its_stream_gets_there(void **state)
+{
+        uint64_t before = stage_granted(0, FAMILY_ALLOC);
+        CUdeviceptr a, managed;
+
+        assert_ok(cuMemAlloc_v2(&a, 5 * MIB));
+        assert_ok(cuLaunchHostFunc(stream, take_a_while, NULL));
+        assert_ok(cuMemsetD8Async(a, 1, 5 * MIB, stream));
+        assert_ok(cuMemFreeAsync(a, stream));
+        assert_int_equal(cuMemFreeAsync(a, stream), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
+        assert_ok(cuStreamSynchronize(stream));
+        assert_int_equal(stage_granted(0, FAMILY_ALLOC), before);
+        assert_ok(cuMemAllocManaged(&managed, MIB, CU_MEM_ATTACH_GLOBAL));
+        assert_int_equal(cuMemFreeAsync(managed, stream), CUDA_ERROR_INVALID_VALUE);
+        assert_ok(cuMemFree_v2(managed));
+}
+
 static void a_pool_of_ones_own_ends_with_its_last_block(void **state)
 {
         CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -199,6 +218,7 @@ int main(void)
                 cmocka_unit_test(blocks_that_wait_for_their_stream_do_not_use_up_the_addresses),
                 cmocka_unit_test(the_threshold_keeps_the_reserve_and_trimming_ends_it),
                 cmocka_unit_test(the_last_bytes_of_the_device_come_in_small_steps),
+                cmocka_unit_test(plain_memory_is_freed_when_its_stream_gets_there),
                 cmocka_unit_test(a_pool_of_ones_own_ends_with_its_last_block),
                 cmocka_unit_test(a_pool_is_open_to_the_devices_it_was_opened_to),
         };
