@@ -40,6 +40,7 @@ enum charge_space {
         SPACE_MODULE,      /* a module or library */
         SPACE_GRAPH,       /* graph memory of a device: device + 1 */
         SPACE_IMPORT,      /* IPC and external memory */
+        SPACE_FREED,       /* freed in a stream that has not got there: a number */
 };
 
 struct charge {

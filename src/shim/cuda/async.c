@@ -74,11 +74,32 @@ CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmem
 struct freeing {
         struct charge taken;
         struct node *import;
+        CUstream stream;
 };
+
+/* On a thread of the driver, which must not be called here. */
+static void freed_in_order(void *number)
+{
+        struct charge charge;
+
+        charge_take(&charge, SPACE_FREED, key_of(number));
+        charge_drop(&charge);
+}
+
+/* The driver has the memory until the stream gets to the free, so it is charged until then. Where
+ * no function can be put behind the free, until the end of its context. */
+static void drop_in_order(struct charge *taken, CUstream stream)
+{
+        static _Atomic uint64_t last_number;
+        uint64_t number = add_relaxed(&last_number, 1) + 1;
+
+        charge_keep(taken, SPACE_FREED, number);
+        real.cuLaunchHostFunc(stream, freed_in_order, (void *)(uintptr_t)number);
+}
 
 static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)
 {
-        struct freeing freeing = { 0 };
+        struct freeing freeing = { .stream = stream };
 
         pool_freeing(stream);
         charge_take(&freeing.taken, SPACE_POINTER, address);
@@ -94,6 +115,8 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
                 import_end(freeing->import);
                 import_unexport(SPACE_POINTER, address, &freeing->taken);
                 import_unexport(SPACE_POOL, address, &none);
+                if (freeing->taken.bytes)
+                        drop_in_order(&freeing->taken, freeing->stream);
         } else {
                 import_keep(freeing->import, SPACE_IMPORT, address);
         }

@@ -311,17 +311,15 @@ static struct node *heir(uint64_t name)
         return import && import->value == WAITING ? import : NULL;
 }
 
-void import_unexport(enum charge_space space, uint64_t key, struct charge *take_charge)
+void import_unexport(enum charge_space space, uint64_t key, struct charge *charge)
 {
         struct node *export = NULL;
         struct node *import = NULL;
         uint64_t name = 0;
         uint64_t pin = 0;
 
-        if (!load_relaxed(&state.exports_live)) {
-                charge_drop(take_charge);
+        if (!load_relaxed(&state.exports_live))
                 return;
-        }
         lock_take(&state.imports_lock);
         export = find_kind(&state.exports, key, space);
         if (export) {
@@ -332,17 +330,16 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *take_
                 table_node_free(&state.exports, export);
                 add_relaxed(&state.exports_live, -1u);
         }
-        if (import && take_charge->bytes) {
+        if (import && charge->bytes) {
                 set_value(import, pin);
                 pin = 0;
-                take_charge->owner = 0;
-                charge_keep(take_charge, SPACE_IMPORT, import->id);
+                charge->owner = 0;
+                charge_keep(charge, SPACE_IMPORT, import->id);
         } else if (export) {
-                give_up(name, &pin, take_charge);
+                give_up(name, &pin, charge);
         }
-        charge_drop(take_charge);
         lock_drop(&state.imports_lock);
-        unlock(pin); /* after the charge: the next to be charged finds the room */
+        unlock(pin); /* what is left of the charge is of memory that nobody else holds */
 }
 
 /* Takes the charge of an export of this context's; 0: there is none. Of others it looks too, since
@@ -374,8 +371,10 @@ void import_owner_gone(uint32_t owner)
 
         if (!owner || !load_relaxed(&state.exports_live))
                 return;
-        while ((key = take_owned(owner, &space, &charge)))
+        while ((key = take_owned(owner, &space, &charge))) {
                 import_unexport(space, key, &charge);
+                charge_drop(&charge);
+        }
 }
 
 /* Under imports_lock. */

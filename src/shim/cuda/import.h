@@ -50,9 +50,9 @@ struct node *import_take(enum charge_space space, uint64_t key);
  * its charge is kept under, for import_unexport() when it ends. */
 void import_export(uint64_t name, enum charge_space space, uint64_t key);
 
-/* That memory was given back. `take_charge` is given back too, unless this process holds an import
- * of it, which inherits the charge. */
-void import_unexport(enum charge_space space, uint64_t key, struct charge *take_charge);
+/* That memory was given back. `charge` becomes that of an import of it that this process holds, or
+ * of who else in the session holds it; what is left in it is the caller's to give back. */
+void import_unexport(enum charge_space space, uint64_t key, struct charge *charge);
 
 /* A context was destroyed, and what it exported with it: before charge_drop_owner(). */
 void import_owner_gone(uint32_t owner);

@@ -48,6 +48,7 @@ static void end_if_unused(struct node *allocation)
                 import_end(import);
         charge_take(&charge, SPACE_HANDLE, allocation->id);
         import_unexport(SPACE_HANDLE, allocation->id, &charge);
+        charge_drop(&charge);
         table_remove(&state.vmm_handles, allocation);
         table_node_free(&state.vmm_handles, allocation);
 }
