@@ -23,17 +23,18 @@ static CUstream per_thread(CUstream stream)
 }
 
 /* Reserve, call, settle; again with another grant if the pool grew more than the first one. */
-#define grow(ret, request, call)                                   \
-        ({                                                         \
-                struct growth growth;                              \
-                CUresult grow_rc = growth_begin(&growth, request); \
-                                                                   \
-                while (grow_rc == CUDA_SUCCESS) {                  \
-                        grow_rc = drained(&growth.charge, call);   \
-                        if (growth_end(&growth, &grow_rc, ret))    \
-                                break;                             \
-                }                                                  \
-                grow_rc;                                           \
+#define grow(ret, request, call)                                                   \
+        ({                                                                         \
+                struct growth growth;                                              \
+                CUresult grow_rc = growth_begin(&growth, request);                 \
+                                                                                   \
+                while (grow_rc == CUDA_SUCCESS) {                                  \
+                        grow_rc = growth.is_plain ? plain_take(&growth, ret)       \
+                                                  : drained(&growth.charge, call); \
+                        if (growth_end(&growth, &grow_rc, ret))                    \
+                                break;                                             \
+                }                                                                  \
+                grow_rc;                                                           \
         })
 
 CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
@@ -167,7 +168,7 @@ CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
                 meter = note_pool(*ret, &props->location);
         }
         if (meter)
-                pool_made(meter);
+                pool_made(meter, props);
         return rc;
 }
 

@@ -57,6 +57,7 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         store_relaxed(&meter->is_dirty, 0);
                         store_relaxed(&meter->is_ended, 0);
                         store_relaxed(&meter->is_made, 0);
+                        store_relaxed(&meter->is_ordinary, 0);
                         meter->pending_bytes = 0;
                         store_relaxed(&meter->freed_stream, 0);
                         meter->calls = 0;

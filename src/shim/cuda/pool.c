@@ -191,6 +191,10 @@ static bool next_rung(struct growth *growth)
                         if (grant_in_time(growth, most))
                                 return true;
                         break;
+                case 6:
+                        if (plain_begin(growth))
+                                return true;
+                        break;
                 default:
                         charge_note_refused(growth->place.row);
                         return false;
@@ -236,6 +240,10 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
 {
         if (!growth->meter) {
                 charge_drop(&growth->charge);
+                return true;
+        }
+        if (growth->is_plain) {
+                settle(&growth->charge, *rc, SPACE_POINTER, *rc == CUDA_SUCCESS ? *address : 0);
                 return true;
         }
         if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS ||

@@ -6,6 +6,9 @@
  * the request may still fit in what the pool has already: then it is made without a grant, alone in
  * its pool, so that nobody else takes that room meanwhile, and only if nothing freed in another
  * stream counts as room. A pool that grows all the same is made to give the block back at once.
+ *
+ * A limit may leave less than a pool grows by. That rest is served with plain memory, which the
+ * driver frees in stream order, too (pool_plain.c).
  */
 #ifndef ALIQUOT_SHIM_CUDA_POOL_H
 #define ALIQUOT_SHIM_CUDA_POOL_H
@@ -21,6 +24,8 @@ struct growth {
         uint64_t bytes;
         unsigned rung;
         bool is_alone;
+        bool is_plain; /* the grant is for plain memory: plain_take() instead of the driver's call
+                        */
         bool is_final; /* the last refusal: no other thread's grant was in the way */
 };
 
@@ -35,6 +40,10 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request);
 /* After the driver's answer. True: done, *rc is what to tell. False: call the driver again. */
 bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
 
+/* The last resort. False: its pool's blocks must come from the pool, or there is no room. */
+bool plain_begin(struct growth *growth);
+CUresult plain_take(struct growth *growth, CUdeviceptr *ret);
+
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);
 
@@ -43,7 +52,7 @@ void pool_freeing(CUstream stream);
  * there, the driver would keep their memory and tell nobody when it goes: so the pool is kept, out
  * of the program's reach, and pool_bury() destroys it once it is empty, at a later look.
  */
-void pool_made(struct meter *meter);
+void pool_made(struct meter *meter, const CUmemPoolProps *props);
 CUresult pool_end(CUmemoryPool pool);
 void pool_bury(struct meter *meter);
 

@@ -15,9 +15,10 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-void pool_made(struct meter *meter)
+void pool_made(struct meter *meter, const CUmemPoolProps *props)
 {
         store_relaxed(&meter->is_made, 1);
+        store_relaxed(&meter->is_ordinary, !props->handleTypes && !props->maxSize && !props->usage);
 }
 
 /* True: nothing of it is reserved. */

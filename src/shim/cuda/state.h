@@ -58,8 +58,9 @@ struct meter {
 
         /* A pool: 0 lives; ENDED by the program and not empty yet; BURYING (pool_end.c). */
         _Atomic uint32_t is_ended;
-        _Atomic uint32_t is_made; /* by cuMemPoolCreate, so it may be destroyed */
-        _Atomic uint32_t readers; /* calls that ask the driver about `key` now */
+        _Atomic uint32_t is_made;     /* by cuMemPoolCreate, so it may be destroyed */
+        _Atomic uint32_t is_ordinary; /* and is neither shared, nor bounded, nor of a kind */
+        _Atomic uint32_t readers;     /* calls that ask the driver about `key` now */
 
         uint64_t pending_bytes; /* granted to calls in flight */
         uint32_t calls;         /* allocations, or launches of graphs, in flight */

@@ -182,6 +182,20 @@ static void do_current_pool(const struct command *c)
                    (uint64_t[]){ now == first }, 1);
 }
 
+/* What the default pool of a device has reserved, and uses of that. */
+static void do_in_pool(const struct command *c)
+{
+        uint64_t bytes[2] = { 0 };
+        CUmemoryPool pool = NULL;
+        CUresult rc = cuDeviceGetDefaultMemPool(&pool, (CUdevice)number(c, 1));
+
+        if (rc == CUDA_SUCCESS)
+                rc = cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes[0]);
+        if (rc == CUDA_SUCCESS)
+                rc = cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes[1]);
+        say_values((int)rc, bytes, 2);
+}
+
 static void do_array(const struct command *c)
 {
         CUDA_ARRAY3D_DESCRIPTOR shape = { .Width = number(c, 2),
@@ -327,6 +341,7 @@ static const struct verb commands[] = {
         { "end-pool", do_end_pool },
         { "use-pool", do_use_pool },
         { "current-pool", do_current_pool },
+        { "in-pool", do_in_pool },
         { "array", do_array },
         { "end-array", do_end_array },
         { "mipmap", do_mipmap },

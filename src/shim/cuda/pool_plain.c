@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rest of a limit that no pool can grow into.
+ *
+ * The driver sees the card, not the limit: a pool grows by whole chunks (MEASURE_POOL_BYTES) where
+ * a full card would make it take less. So up to a chunk of each limit would be out of reach of
+ * stream-ordered allocation. A request that fits in that rest, and in no pool, gets plain memory
+ * instead: charged to the byte, never above the limit, and freed by the program as any other block,
+ * since the driver takes plain memory in cuMemFreeAsync (CUDA Programming Guide, stream-ordered
+ * memory allocator). It is there at once, so every stream order holds.
+ *
+ * What the program could tell apart decides who gets it: in a process that sees one device, since a
+ * pool may be opened to others later, and of a pool that is not shared with other processes and has
+ * no bounds of its own. A program that looks sees that the block is of no pool
+ * (cuPointerGetAttribute) and not in what its pool has in use, and it goes with its context.
+ */
+#include "shim/cuda/pool.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/state.h"
+
+static bool is_ordinary(const struct growth *growth)
+{
+        const struct meter *meter = growth->meter;
+        CUmemoryPool pool = NULL;
+
+        if (load_relaxed(&meter->is_ordinary))
+                return true;
+        return real.cuDeviceGetDefaultMemPool(&pool, growth->place.device) == CUDA_SUCCESS &&
+               key_of(pool) == load_relaxed(&meter->key);
+}
+
+bool plain_begin(struct growth *growth)
+{
+        int count = 0;
+
+        if (!growth->place.owner || load_relaxed(&growth->meter->device) != growth->place.device ||
+            real.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1 || !is_ordinary(growth))
+                return false;
+        growth->is_plain =
+                charge_begin(&growth->charge, load_relaxed(&growth->meter->row), growth->bytes);
+        if (growth->is_plain)
+                growth->charge.owner = growth->place.owner;
+        return growth->is_plain;
+}
+
+/* In the stream's context. Legal while this thread, or another, captures. */
+CUresult plain_take(struct growth *growth, CUdeviceptr *ret)
+{
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        bool is_elsewhere = place_here().owner != growth->place.owner;
+        CUcontext context = NULL;
+        CUresult rc = CUDA_SUCCESS;
+
+        if (is_elsewhere)
+                rc = real.cuStreamGetCtx(growth->stream, &context);
+        if (is_elsewhere && rc == CUDA_SUCCESS)
+                rc = real.cuCtxPushCurrent_v2(context);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        real.cuThreadExchangeStreamCaptureMode(&mode);
+        rc = drained(&growth->charge, real.cuMemAlloc_v2(ret, growth->bytes));
+        real.cuThreadExchangeStreamCaptureMode(&mode);
+        if (is_elsewhere)
+                real.cuCtxPopCurrent_v2(&context);
+        return rc;
+}
