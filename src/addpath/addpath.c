@@ -16,8 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "common/environment.h"
+#include <sys/auxv.h>
 
 /* The kernel refuses to exec with a longer "NAME=value" (MAX_ARG_STRLEN). */
 enum { ENTRY_MAX_BYTES = 128 * 1024 };
@@ -39,8 +38,8 @@ static const struct variable {
 static void variable_edit(const struct variable *variable)
 {
         struct list_edit edit = {
-                .target = environment_get(variable->target),
-                .value = environment_get(variable->source),
+                .target = getenv(variable->target),
+                .value = getenv(variable->source),
                 .separators = variable->separators,
                 .is_front = variable->is_front,
         };
@@ -63,7 +62,7 @@ __attribute__((constructor)) static void environment_edit(void)
 {
         int saved = errno;
 
-        if (!environment_is_privileged()) {
+        if (!getauxval(AT_SECURE)) {
                 for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
                         variable_edit(&variables[i]);
         }

@@ -212,6 +212,7 @@ def test_the_environment_is_read_in_one_header(build):
         ("common/environment.h", "getenv"),
         ("common/environment.h", "environ"),
         ("shim/initial.c", "environ"),  # /proc/self/environ, for the reader below
+        ("addpath/addpath.c", "getenv"),  # stands alone: it looks at AT_SECURE itself
     }
     assert uses(build, r"\benvironment_all\(\)") == {("shim/session.c", "environment_all()")}
     assert {found for _, found in uses(build, r'(?<!char \*)environment_get_restriction\((.*?)\)')} == {
