@@ -73,12 +73,18 @@ unsigned address_port(const struct address *address)
         return ntohs(((const struct sockaddr_in *)&address->socket)->sin_port);
 }
 
+bool address_is_loopback_socket(const struct sockaddr *socket)
+{
+        const struct sockaddr_in *four = (const struct sockaddr_in *)socket;
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)socket)->sin6_addr;
+
+        if (socket->sa_family == AF_INET6)
+                return IN6_IS_ADDR_LOOPBACK(six) ||
+                       (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET);
+        return socket->sa_family == AF_INET && ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 bool address_is_loopback(const struct address *address)
 {
-        const struct sockaddr_in *four = (const struct sockaddr_in *)&address->socket;
-        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address->socket;
-
-        if (address->socket.ss_family == AF_INET6)
-                return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-        return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+        return address_is_loopback_socket((const struct sockaddr *)&address->socket);
 }

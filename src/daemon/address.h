@@ -25,7 +25,9 @@ int address_parse(const char *text, struct address *ret, struct error *err);
 
 unsigned address_port(const struct address *address);
 
-/* Whether only programs of this machine can reach it. */
+/* Whether only programs of this machine can reach it: 127.0.0.0/8, also as IPv6 has it
+ * (::ffff:127.0.0.0/104), and ::1. */
 bool address_is_loopback(const struct address *address);
+bool address_is_loopback_socket(const struct sockaddr *socket);
 
 #endif

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/text.h"
 #include "daemon/api_parts.h"
@@ -149,7 +148,7 @@ static void know_local(struct api_call *call)
         struct api_caller *caller = &call->caller;
 
         caller->uid = peer->uid;
-        caller->is_admin = peer->uid == 0 || peer->uid == geteuid();
+        caller->is_admin = peer->is_owner;
         caller->sees_all = caller->is_admin;
         caller->may_change = true;
         snprintf(caller->who, sizeof(caller->who), "uid %u pid %d", peer->uid, peer->pid);

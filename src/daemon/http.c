@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listeners, who is let in, and the clock that ends what takes too long. When the server is full,
- * or a peer has all the connections that one may have, the one that has been idle for longest makes
- * room: a crowd that says nothing keeps nobody out.
+ * the peer with most connections loses one; a peer that has all the connections that one may have
+ * loses one of its own. So no crowd keeps anybody out, whatever its connections do. Root and the
+ * daemon's owner, on the socket, lose none to others, and have places that nobody else gets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,35 +59,71 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
 /* -- Who is let in ---------------------------------------------------------------------------- */
 
-/* Whom to end for a newcomer: who has been idle for longest, else who is at something else for
- * longest; never a stream. Of this peer alone, unless it is NULL. */
-static struct http_connection *choose_leaver(struct http *http, const struct peer *peer)
+/* Which connection of a peer goes first: an idle one, then one whose request or answer is under
+ * way, then a stream. Lower goes first. */
+static unsigned order_of(const struct http_connection *connection)
 {
-        struct http_connection *connection, *busy = NULL;
+        if (connection->phase == HTTP_IDLE)
+                return 0;
+        return connection->phase == HTTP_STREAM ? 2 : 1;
+}
+
+/* Whether `a`, which comes later in the table, goes before `b`. */
+static bool goes_before(const struct http_connection *a, const struct http_connection *b)
+{
+        if (a->counted->connections != b->counted->connections)
+                return a->counted->connections > b->counted->connections;
+        return order_of(a) < order_of(b);
+}
+
+enum who { WHO_SAME_PEER, WHO_NO_OWNER, WHO_ANYBODY };
+
+static bool is_of(const struct http_connection *one, enum who who, const struct peer *peer)
+{
+        if (who == WHO_SAME_PEER)
+                return one->counted == peer;
+        return who == WHO_ANYBODY || !one->peer.is_owner;
+}
+
+/* The connection that ends for a newcomer of this peer: of the peer that has most, by order_of(),
+ * the oldest first. So a peer loses no place to one that has more. */
+static struct http_connection *choose_leaver(struct http *http, enum who who,
+                                             const struct peer *peer)
+{
+        struct http_connection *connection, *leaver = NULL;
 
         TAILQ_FOREACH(connection, &http->connections, entry)
         {
                 /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
-                if (peer && connection->counted != peer)
-                        continue;
-                if (connection->phase == HTTP_IDLE)
-                        return connection;
-                if (!busy && connection->phase != HTTP_STREAM)
-                        busy = connection;
+                if (is_of(connection, who, peer) && (!leaver || goes_before(connection, leaver)))
+                        leaver = connection;
         }
-        return busy;
+        return leaver;
 }
 
-bool http_make_room(struct http *http, const struct peer *peer)
+/* Whether a place is free: the last ones are kept for root and the daemon's owner. */
+static bool has_place(const struct http *http, bool is_owner)
 {
-        struct http_connection *leaver = NULL;
+        unsigned most = peers_most(http->options.config->connections_most);
 
-        if (peer->connections > http->options.config->peer_connections_most)
-                leaver = choose_leaver(http, peer);
-        else if (http->count >= peers_most(http->options.config->connections_most))
-                leaver = choose_leaver(http, NULL);
-        else
+        return http->count < most &&
+               (is_owner || http->count - http->owner_count < most - peers_reserve(most));
+}
+
+bool http_make_room(struct http *http, const struct http_connection *newcomer)
+{
+        const struct peer *peer = newcomer->counted;
+        struct http_connection *leaver;
+
+        if (peer->connections > http->options.config->peer_connections_most) {
+                leaver = choose_leaver(http, WHO_SAME_PEER, peer);
+        } else if (has_place(http, newcomer->peer.is_owner)) {
                 return true;
+        } else {
+                leaver = choose_leaver(http, WHO_NO_OWNER, peer);
+                if (!leaver && newcomer->peer.is_owner)
+                        leaver = choose_leaver(http, WHO_ANYBODY, peer);
+        }
         if (leaver)
                 http_connection_end(leaver);
         return leaver;
@@ -107,6 +144,7 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
         }
         peer.uid = said.uid;
         peer.pid = said.pid;
+        peer.is_owner = peer.uid == 0 || peer.uid == geteuid();
         key = peers_user(peer.uid);
         http_accept(http, fd, &peer, &key);
 }

@@ -9,10 +9,10 @@
  *      http_stop(http)
  *
  * Whoever connects is known before a byte is read: the user on the socket (the kernel says so), an
- * address on TCP. What is bounded: connections in all and of each peer (the one idle for longest
- * goes first), the size of head and body, the time for a request to arrive, for its answer to
- * leave, between two requests, and the bytes waiting for a slow reader. Whatever goes wrong with
- * one connection ends that connection; where an answer is possible it is problem+json (RFC 9457).
+ * address on TCP. What is bounded: connections in all and of each peer, the size of head and body,
+ * the time for a request to arrive, for its answer to leave, between two requests, and the bytes
+ * waiting for a slow reader. Whatever goes wrong with one connection ends that connection; where an
+ * answer is possible it is problem+json (RFC 9457).
  *
  * docs/decisions/005 says why this is not libevent's own HTTP server. One thread.
  */
@@ -37,6 +37,7 @@ struct http_connection;
 
 struct http_peer {
         bool is_local; /* on the socket: uid and pid are the kernel's word */
+        bool is_owner; /* is_local, and root or the user that the daemon runs as */
         uint32_t uid;
         int32_t pid;
 };

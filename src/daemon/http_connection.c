@@ -47,6 +47,7 @@ void http_connection_end(struct http_connection *connection)
 
         TAILQ_REMOVE(&http->connections, connection, entry);
         http->count--;
+        http->owner_count -= connection->peer.is_owner;
         peers_leave(connection->counted);
         if (connection->gone)
                 connection->gone(connection->gone_context);
@@ -275,7 +276,7 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         connection->http = http;
         connection->peer = *peer;
         connection->counted = counted;
-        if (!http_make_room(http, counted) || !prepare(connection, fd)) {
+        if (!http_make_room(http, connection) || !prepare(connection, fd)) {
                 peers_leave(counted);
                 if (connection->buffers)
                         bufferevent_free(connection->buffers);
@@ -287,4 +288,5 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         let(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);
         TAILQ_INSERT_TAIL(&http->connections, connection, entry);
         http->count++;
+        http->owner_count += peer->is_owner;
 }

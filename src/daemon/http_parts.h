@@ -59,14 +59,14 @@ struct http {
         int local_trouble;                  /* the code last said of it */
         struct event *clock;
         struct http_connections connections; /* the longest idle first */
-        unsigned count;
+        unsigned count, owner_count;         /* of owner_count the peer is_owner */
         struct peers peers;
 };
 
 struct peers_rate http_rate(const struct http *http);
 
-/* http.c: whether there is room for one more, which `peer` counts already. */
-bool http_make_room(struct http *http, const struct peer *peer);
+/* http.c: whether there is room for this one more, which its peer counts already. */
+bool http_make_room(struct http *http, const struct http_connection *newcomer);
 
 /* http_connection.c */
 void http_accept(struct http *http, int fd, const struct http_peer *peer,

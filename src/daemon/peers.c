@@ -6,8 +6,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/address.h"
+
 #define SECOND_NS 1e9
 #define NETWORK_BYTES 8      /* of an IPv6 address */
+#define MAPPED_BYTES 12      /* of an IPv6 address, before the IPv4 address that it maps */
+#define RESERVE 16u          /* one place in so many */
 #define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
 
 unsigned peers_most(unsigned allowed)
@@ -21,6 +25,11 @@ unsigned peers_most(unsigned allowed)
         return limit.rlim_cur - DESCRIPTORS_KEPT < allowed
                        ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
                        : allowed;
+}
+
+unsigned peers_reserve(unsigned most)
+{
+        return most / RESERVE;
 }
 
 struct peer_key peers_user(uint32_t uid)
@@ -41,11 +50,16 @@ struct peer_key peers_session(const uint8_t id[16])
 
 struct peer_key peers_address(const struct sockaddr *address)
 {
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
         struct peer_key key = { .kind = '4' };
 
-        if (address->sa_family == AF_INET6) {
+        if (address_is_loopback_socket(address)) {
+                key.kind = 'l';
+        } else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
+                memcpy(key.name, six->s6_addr + MAPPED_BYTES, sizeof(struct in_addr));
+        } else if (address->sa_family == AF_INET6) {
                 key.kind = '6';
-                memcpy(key.name, &((const struct sockaddr_in6 *)address)->sin6_addr, NETWORK_BYTES);
+                memcpy(key.name, six, NETWORK_BYTES);
         } else if (address->sa_family == AF_INET) {
                 memcpy(key.name, &((const struct sockaddr_in *)address)->sin_addr,
                        sizeof(struct in_addr));

@@ -3,10 +3,11 @@
  * Who is on the other side of a connection, and how much of the server each may take.
  *
  * A peer is a user (on the socket), a session (on its own socket, where many containers are root)
- * or an address (on TCP; of IPv6 the /64 that one machine can have all of). It has a count of
- * connections and a bucket of tokens, one a request, that fills at the configured rate. Peers are
- * forgotten when they have no connection and a full bucket. Time is monotonic nanoseconds and comes
- * in.
+ * or an address (on TCP; of IPv6 the /64 that one machine can have all of). All loopback addresses
+ * are one peer, since every program of the machine can connect from each of them. A peer has a
+ * count of connections and a bucket of tokens, one a request, that fills at the configured rate.
+ * Peers are forgotten when they have no connection and a full bucket. Time is monotonic nanoseconds
+ * and comes in.
  */
 #ifndef ALIQUOT_DAEMON_PEERS_H
 #define ALIQUOT_DAEMON_PEERS_H
@@ -17,7 +18,7 @@
 #include <sys/socket.h>
 
 struct peer_key {
-        uint8_t kind; /* 'u' a user, 's' a session, '4', '6' an address */
+        uint8_t kind; /* 'u' user, 's' session, '4', '6' address, 'l' all of loopback */
         uint8_t name[16];
 };
 
@@ -39,6 +40,9 @@ struct peers_rate {
 /* How many connections may be open where the config allows so many: descriptors for files have to
  * be left. At least 1. */
 unsigned peers_most(unsigned allowed);
+
+/* How many of `most` places only root and the daemon's owner may take. */
+unsigned peers_reserve(unsigned most);
 
 struct peer_key peers_user(uint32_t uid);
 struct peer_key peers_session(const uint8_t id[16]);

@@ -55,6 +55,29 @@ static void test_who_is_the_same_peer(void **state)
         assert_ptr_not_equal(enter(address_of("fe80:0:0:1::1")), enter(address_of("fe80::1")));
 }
 
+/* Else a program of this machine is as many peers as it binds addresses of 127.0.0.0/8. */
+static void test_all_of_loopback_is_one_peer(void **state)
+{
+        static const char *const loopback[] = { "127.0.0.2", "127.255.255.254", "::1",
+                                                "::ffff:127.0.0.1", "::ffff:127.9.9.9" };
+        struct peer *peer = enter(address_of("127.0.0.1"));
+
+        for (unsigned i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++)
+                assert_ptr_equal(enter(address_of(loopback[i])), peer);
+        assert_ptr_not_equal(enter(address_of("126.255.255.255")), peer);
+        assert_ptr_not_equal(enter(address_of("128.0.0.1")), peer);
+        assert_ptr_not_equal(enter(address_of("::")), peer);
+        assert_ptr_not_equal(enter(address_of("::2")), peer);
+        assert_ptr_not_equal(enter(address_of("7f00:1::1")), peer);
+}
+
+/* A listener on [::] has IPv4 peers under such names: all in one /64. */
+static void test_an_ipv4_address_is_the_same_peer_over_ipv6(void **state)
+{
+        assert_ptr_equal(enter(address_of("::ffff:10.0.0.7")), enter(address_of("10.0.0.7")));
+        assert_ptr_not_equal(enter(address_of("::ffff:10.0.0.8")), enter(address_of("10.0.0.7")));
+}
+
 static void test_a_burst_and_then_the_rate(void **state)
 {
         struct peer *peer = enter(peers_user(1));
@@ -113,6 +136,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 story(test_who_is_the_same_peer),
+                story(test_all_of_loopback_is_one_peer),
+                story(test_an_ipv4_address_is_the_same_peer_over_ipv6),
                 story(test_a_burst_and_then_the_rate),
                 story(test_one_peers_requests_are_not_anothers),
                 story(test_a_peer_is_forgotten_only_when_its_bucket_is_full),

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another user does to the daemon by HTTP: event streams that never end, and requests made to be misread."""
+import sys
+
+import pytest
+
+from daemon import wait_for
+from tenant import needs_root
+
+pytestmark = needs_root
+
+PLACES = 512   # http.max_connections
+OF_A_PEER = 128  # http.max_peer_connections
+LOOPBACK = [f"127.0.0.{last}" for last in range(2, 8)]
+
+
+@pytest.fixture
+def streams(sim):
+    """streams(daemon, target, count, *who): programs/streams.py of user `user`, once it has all its streams."""
+    def start(daemon, target, count, *who, user=None):
+        program = sim.build.source / "tests/attack/programs/streams.py"
+        where = daemon.port if str(who[0]).startswith("127.") else daemon.socket
+        process = sim.start([sys.executable, program, str(where), target, str(count), *map(str, who)], user=user, cwd="/")
+        assert process.stdout.readline() == "open\n", process.stderr.read()
+        return process
+    return start
+
+
+def connections(daemon):
+    return daemon.metrics()["aliquot_http_connections"]
+
+
+def assert_all_are_served(daemon, other, name):
+    assert daemon.get("/v1").status == 200
+    assert other.ask("GET", "/v1").status == 200
+    other.create(name, memory="1MiB")
+    assert daemon.delete(f"/v1/sessions/{name}").status == 204
+
+
+def test_streams_from_every_loopback_address_keep_nobody_out(served, tenant, neighbour, streams):
+    """They are one peer, whichever addresses of 127.0.0.0/8 they come from."""
+    daemon = served("", "--http", "127.0.0.1:0")
+    attacker, other = tenant(daemon), neighbour(daemon)
+    streams(daemon, "/v1/events", OF_A_PEER, *LOOPBACK, user=attacker.uid)
+    assert connections(daemon) <= OF_A_PEER + 1
+    assert_all_are_served(daemon, other, "n")
+    assert daemon.get("/v1", tcp=True).status == 200  # one of the streams made room
+
+
+@pytest.mark.parametrize("users, each", [(4, OF_A_PEER), (PLACES + 200, 1)], ids=["four-users", "as-many-users-as-places"])
+def test_streams_of_several_users_keep_nobody_out(served, tenant, neighbour, streams, users, each):
+    """The user with most connections loses one to who comes; root loses none, also where all have as many."""
+    daemon = served()
+    other = neighbour(daemon)
+    tenant(daemon)  # the folders are open now
+    events = daemon.events(since=0)
+    next(events)
+    streams(daemon, "/v1/events", each, *range(65001, 65001 + users))
+    assert PLACES - OF_A_PEER < connections(daemon) <= PLACES
+    for round_ in range(3):
+        assert_all_are_served(daemon, other, f"n{round_}")
+    wait_for(lambda: next(events)["session"] == "n2")
+
+
+def test_places_are_kept_for_root(served, tenant, streams):
+    """Root needs no other's place: no stream ends for its requests."""
+    daemon = served()
+    tenant(daemon)
+    streams(daemon, "/v1/events", 1, *range(65001, 65001 + PLACES))
+    before = connections(daemon)
+    held = [daemon.raw() for _ in range(8)]
+    assert connections(daemon) == before + len(held)
+    for raw in held:
+        raw.close()
