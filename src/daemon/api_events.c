@@ -2,44 +2,57 @@
 /*
  * /v1/events: the audit trail as server-sent events, from any event on.
  *
- * Who asks for what was before is read to from the database, a batch at a time, as fast as it
- * reads; whoever has caught up gets each event when it happens. Numbers of events are the
- * database's, so a reader that comes back with the last it saw misses nothing, also over a restart.
- * A reader that lets too much pile up is cut off.
+ * Every stream is read to from the database, from the last event that it had, whether that was long
+ * ago or just now. All streams together get a bounded number of events in one turn of the loop, a
+ * few for each stream in order, so requests wait for no more than one such turn, however many
+ * streams there are and however far they are behind. Numbers of events are the database's, so a
+ * reader that comes back with the last it saw misses nothing, also over a restart. A reader that
+ * lets too much pile up is cut off.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "common/clock.h"
 #include "common/text.h"
 #include "daemon/api_parts.h"
 #include "settings/settings.h"
 
-#define BATCH 200u
-#define CLOCK_USEC 50000
-#define BEATS 300u /* of the clock: a comment every 15 s shows that the connection lives */
+#define BATCH 20u              /* events of one stream before the next stream's turn */
+#define TURN_EVENTS 200u       /* of all streams in one turn of the loop, and the rest of a batch */
+#define TURN_BYTES (64u << 10) /* likewise */
+#define TURN_USEC 10000u       /* between two turns while some stream is behind */
+#define BLOCKED_USEC 50000u    /* while those behind do not read */
+#define IDLE_USEC 1000000u
+#define BEAT_NS UINT64_C(15000000000) /* between comments that show that the connection lives */
+#define UNREAD_MOST 1000              /* events that may happen while a reader takes nothing */
 
 struct subscriber {
-        LIST_ENTRY(subscriber) entry;
+        TAILQ_ENTRY(subscriber) entry;
+        struct api_subscribers *all;
         struct http_connection *connection;
         struct api_caller caller;
         char session[SESSIONS_NAME_BYTES]; /* "": all */
         int64_t last;                      /* the event it has had */
-        bool is_behind;
+        int64_t blocked_at; /* the latest event when it stopped reading; 0: it reads */
 };
 
 struct api_subscribers {
         struct api *api;
         struct event *clock;
-        unsigned beats;
-        LIST_HEAD(subscriber_list, subscriber) list;
+        unsigned wait_usec; /* that the clock was set to */
+        uint64_t beat_ns;   /* the next; monotonic */
+        int64_t latest;     /* event; less than in the database only while there is no stream */
+        unsigned count;
+        TAILQ_HEAD(subscriber_list, subscriber) list; /* whose turn is next comes first */
 };
 
 static void on_gone(void *context)
 {
         struct subscriber *subscriber = context;
 
-        LIST_REMOVE(subscriber, entry);
+        TAILQ_REMOVE(&subscriber->all->list, subscriber, entry);
+        subscriber->all->count--;
         free(subscriber);
 }
 
@@ -63,7 +76,8 @@ static bool may_hear(const struct subscriber *subscriber, const struct database_
 }
 
 /* False: the reader is gone, and the subscriber with it. */
-static bool send_event(struct subscriber *subscriber, const struct database_event *event)
+static bool send_event(struct subscriber *subscriber, const struct database_event *event,
+                       size_t *ret_bytes)
 {
         json_t *detail = json_loads(event->detail ? event->detail : "{}", 0, NULL);
         char time[API_TIME_BYTES], *text = NULL, *data;
@@ -86,79 +100,149 @@ static bool send_event(struct subscriber *subscriber, const struct database_even
                 if (fclose(stream) == 0)
                         is_here = http_send(subscriber->connection, text, length);
         }
+        *ret_bytes = length;
         free(text);
         free(data);
         return is_here;
 }
 
-/* -- What was before -------------------------------------------------------------------------- */
+/* -- Turns ------------------------------------------------------------------------------------ */
 
-struct replay {
-        struct subscriber *subscriber;
-        unsigned count;
+/* What is left to give in this turn. */
+struct turn {
+        unsigned events;
+        size_t bytes;
 };
 
-/* -EPIPE ends the walk. */
-static int replay_one(const struct database_event *event, void *context)
-{
-        struct replay *replay = context;
-        struct subscriber *subscriber = replay->subscriber;
+struct batch {
+        struct subscriber *subscriber;
+        unsigned count;
+        size_t bytes;
+};
 
-        replay->count++;
+/* Negative ends the walk. */
+static int send_one(const struct database_event *event, void *context)
+{
+        struct batch *batch = context;
+        struct subscriber *subscriber = batch->subscriber;
+        size_t bytes = 0;
+        bool is_here = true;
+
+        batch->count++;
         if (may_hear(subscriber, event))
-                return send_event(subscriber, event) ? 0 : -1;
-        subscriber->last = event->id;
-        return 0;
+                is_here = send_event(subscriber, event, &bytes);
+        else
+                subscriber->last = event->id;
+        batch->bytes += bytes;
+        return is_here ? 0 : -1;
 }
 
-static void catch_up(struct api_subscribers *all, struct subscriber *subscriber)
+/* The asking costs as much as an event, also where it finds none. */
+static void send_batch(struct api_subscribers *all, struct subscriber *subscriber,
+                       struct turn *turn)
 {
-        struct replay replay = { .subscriber = subscriber };
+        struct batch batch = { .subscriber = subscriber };
         struct error err = { 0 };
         int rc = database_events(node_database(all->api->options.node), subscriber->last, BATCH,
-                                 subscriber->session[0] ? subscriber->session : NULL, replay_one,
-                                 &replay, &err);
+                                 subscriber->session[0] ? subscriber->session : NULL, send_one,
+                                 &batch, &err);
 
-        if (rc == 0 && replay.count < BATCH)
-                subscriber->is_behind = false;
+        if (rc == 0 && batch.count < BATCH && subscriber->last < all->latest)
+                subscriber->last = all->latest;
+        turn->events -= batch.count + 1 < turn->events ? batch.count + 1 : turn->events;
+        turn->bytes -= batch.bytes < turn->bytes ? batch.bytes : turn->bytes;
+}
+
+/* Cuts a reader off that has taken nothing while too much happened. */
+static void wait_for_reader(struct api_subscribers *all, struct subscriber *subscriber)
+{
+        if (!subscriber->blocked_at)
+                subscriber->blocked_at = all->latest;
+        else if (all->latest - subscriber->blocked_at > UNREAD_MOST)
+                http_connection_end(subscriber->connection);
+}
+
+/* Gives each stream that is behind a batch, as far as the turn goes; the next turn begins where
+ * this one ended. How long it may be until then, in microseconds. */
+static unsigned serve_streams(struct api_subscribers *all)
+{
+        struct turn turn = { .events = TURN_EVENTS, .bytes = TURN_BYTES };
+        unsigned wait_usec = IDLE_USEC;
+
+        for (unsigned left = all->count; left; left--) {
+                struct subscriber *subscriber = TAILQ_FIRST(&all->list);
+
+                if (!turn.events || !turn.bytes)
+                        return TURN_USEC;
+                TAILQ_REMOVE(&all->list, subscriber, entry);
+                TAILQ_INSERT_TAIL(&all->list, subscriber, entry);
+                if (subscriber->last >= all->latest)
+                        continue;
+                if (!http_has_room(subscriber->connection)) {
+                        wait_usec = wait_usec < BLOCKED_USEC ? wait_usec : BLOCKED_USEC;
+                        wait_for_reader(all, subscriber);
+                        continue;
+                }
+                wait_usec = TURN_USEC;
+                subscriber->blocked_at = 0;
+                send_batch(all, subscriber, &turn);
+        }
+        return wait_usec;
+}
+
+static void beat(struct api_subscribers *all)
+{
+        static const char comment[] = ": still here\n\n";
+        struct subscriber *subscriber = TAILQ_FIRST(&all->list);
+        uint64_t now_ns = clock_machine_ns();
+
+        if (now_ns < all->beat_ns)
+                return;
+        all->beat_ns = now_ns + BEAT_NS;
+        while (subscriber) {
+                struct subscriber *next = TAILQ_NEXT(subscriber, entry);
+
+                if (http_has_room(subscriber->connection))
+                        http_send(subscriber->connection, comment, sizeof(comment) - 1);
+                subscriber = next;
+        }
+}
+
+static int set_clock(struct api_subscribers *all, unsigned wait_usec)
+{
+        const struct timeval wait = { wait_usec / 1000000, wait_usec % 1000000 };
+
+        all->wait_usec = wait_usec;
+        return event_add(all->clock, &wait);
 }
 
 static void on_clock(evutil_socket_t fd, short what, void *context)
 {
-        static const char beat[] = ": still here\n\n";
         struct api_subscribers *all = context;
-        struct subscriber *subscriber = LIST_FIRST(&all->list);
-        bool is_beat = ++all->beats % BEATS == 0;
 
-        while (subscriber) {
-                struct subscriber *next = LIST_NEXT(subscriber, entry);
+        beat(all);
+        set_clock(all, serve_streams(all));
+}
 
-                if (subscriber->is_behind && http_has_room(subscriber->connection))
-                        catch_up(all, subscriber);
-                else if (is_beat)
-                        http_send(subscriber->connection, beat, sizeof(beat) - 1);
-                subscriber = next;
-        }
+/* A turn comes soon, never sooner than TURN_USEC after the last one. */
+static void wake(struct api_subscribers *all)
+{
+        if (all->wait_usec > TURN_USEC)
+                set_clock(all, TURN_USEC);
 }
 
 static void on_event(const struct database_event *event, void *context)
 {
         struct api_subscribers *all = context;
-        struct subscriber *subscriber = LIST_FIRST(&all->list);
 
-        while (subscriber) {
-                struct subscriber *next = LIST_NEXT(subscriber, entry);
-
-                if (!subscriber->is_behind && may_hear(subscriber, event))
-                        send_event(subscriber, event);
-                subscriber = next;
-        }
+        all->latest = event->id;
+        if (all->count)
+                wake(all);
 }
 
 /* -- Who wants to hear ------------------------------------------------------------------------ */
 
-/* The number of the event before the last `count`. */
-static bool before_last(struct api_call *call, uint64_t count, uint64_t *ret)
+static bool find_latest(struct api_call *call)
 {
         struct error err = { 0 };
         int64_t oldest, latest;
@@ -168,15 +252,17 @@ static bool before_last(struct api_call *call, uint64_t count, uint64_t *ret)
                 api_refuse(call, 503, "unavailable", NULL, "%s", err.text);
                 return false;
         }
-        *ret = (uint64_t)latest > count ? (uint64_t)latest - count : 0;
+        call->api->subscribers->latest = latest;
         return true;
 }
 
+/* Where neither is said, the stream begins with the next event. */
 static bool read_wishes(struct api_call *call, struct subscriber *ret)
 {
         const char *seen = request_header(call->exchange->request, "Last-Event-ID");
         struct api_query query;
-        uint64_t since = 0, last = 0;
+        const uint64_t latest = (uint64_t)call->api->subscribers->latest;
+        uint64_t since = latest, last = 0;
         bool has_last = false;
 
         api_query_begin(call, &query);
@@ -184,7 +270,6 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
                 if (strcmp(query.name, "since") == 0) {
                         if (!api_whole(query.value, INT64_MAX, &since))
                                 api_query_refuse(call, &query, "the number of an event");
-                        ret->is_behind = true;
                 } else if (strcmp(query.name, "last") == 0) {
                         if (!api_whole(query.value, INT64_MAX, &last))
                                 api_query_refuse(call, &query, "how many events");
@@ -201,25 +286,26 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
         }
         if (query.has_failed)
                 return false;
-        if (has_last && !before_last(call, last, &since))
-                return false;
+        if (has_last)
+                since = latest > last ? latest - last : 0;
         if (seen && !api_whole(seen, INT64_MAX, &since)) {
                 api_refuse(call, 400, "bad-field", "Last-Event-ID", "it is the number of no event");
                 return false;
         }
-        ret->is_behind = ret->is_behind || has_last || seen;
-        ret->last = (int64_t)since;
+        /* There is nothing to wait for between the latest event and one yet to come. */
+        ret->last = (int64_t)(since < latest ? since : latest);
         return true;
 }
 
 void api_get_events(struct api_call *call)
 {
         struct api_subscribers *all = call->api->subscribers;
-        struct subscriber wishes = { .caller = call->caller,
+        struct subscriber wishes = { .all = all,
+                                     .caller = call->caller,
                                      .connection = call->exchange->connection };
         struct subscriber *subscriber;
 
-        if (!read_wishes(call, &wishes))
+        if (!find_latest(call) || !read_wishes(call, &wishes))
                 return;
         if (strcmp(call->exchange->request->method, "HEAD") == 0) {
                 http_reply(call->exchange, 200, "text/event-stream", "", 0);
@@ -231,21 +317,23 @@ void api_get_events(struct api_call *call)
                 return;
         }
         *subscriber = wishes;
-        LIST_INSERT_HEAD(&all->list, subscriber, entry);
+        TAILQ_INSERT_TAIL(&all->list, subscriber, entry);
+        all->count++;
+        wake(all);
         http_stream(call->exchange, "text/event-stream", on_gone, subscriber);
 }
 
 struct api_subscribers *api_subscribers_new(struct api *api)
 {
-        const struct timeval every = { .tv_usec = CLOCK_USEC };
         struct api_subscribers *all = calloc(1, sizeof(*all));
 
         if (!all)
                 return NULL;
         all->api = api;
-        LIST_INIT(&all->list);
-        all->clock = event_new(api->options.base, -1, EV_PERSIST, on_clock, all);
-        if (!all->clock || event_add(all->clock, &every) < 0) {
+        TAILQ_INIT(&all->list);
+        all->beat_ns = clock_machine_ns() + BEAT_NS;
+        all->clock = event_new(api->options.base, -1, 0, on_clock, all);
+        if (!all->clock || set_clock(all, IDLE_USEC) < 0) {
                 api_subscribers_free(all);
                 return NULL;
         }

@@ -107,6 +107,9 @@ bool http_send(struct http_connection *connection, const char *text, size_t leng
 /* Whether its reader keeps up. */
 bool http_has_room(struct http_connection *connection);
 
+/* Ends a connection; of a stream, `gone` is called. */
+void http_connection_end(struct http_connection *connection);
+
 unsigned http_connection_count(const struct http *http);
 
 #endif

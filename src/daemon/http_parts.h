@@ -71,7 +71,6 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer);
 /* http_connection.c */
 void http_accept(struct http *http, int fd, const struct http_peer *peer,
                  const struct peer_key *key);
-void http_connection_end(struct http_connection *connection);
 void http_connection_expire(struct http_connection *connection);
 
 /* http_reply.c: for what goes wrong before there is a request; the connection ends after it. */

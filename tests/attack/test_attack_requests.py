@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another user does to the daemon by HTTP: event streams that never end, and requests made to be misread."""
+import contextlib
+import itertools
+import sqlite3
 import sys
 
 import pytest
@@ -11,6 +14,7 @@ pytestmark = needs_root
 
 PLACES = 512   # http.max_connections
 OF_A_PEER = 128  # http.max_peer_connections
+TRAIL = 36622   # events
 LOOPBACK = [f"127.0.0.{last}" for last in range(2, 8)]
 
 
@@ -72,3 +76,29 @@ def test_places_are_kept_for_root(served, tenant, streams):
     assert connections(daemon) == before + len(held)
     for raw in held:
         raw.close()
+
+
+def write_trail(daemon, events):
+    """Events that happened before, as if a year of them; the daemon stands still meanwhile."""
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(daemon.state / "aliquot.db")) as database, database:
+        row = database.execute("SELECT time_ns, type, session, session_id, who, detail FROM event LIMIT 1").fetchone()
+        database.executemany("INSERT INTO event (time_ns, type, session, session_id, who, detail) VALUES (?, ?, ?, ?, ?, ?)",
+                             itertools.repeat(row, events))
+    daemon.start()
+
+
+def test_streams_over_a_long_trail_hold_up_nobody(served, tenant, neighbour, streams):
+    """In each turn of its loop the daemon reads a few events for all of them together: test_events.c counts
+    them. So others, and another stream, hear of what happens long before those streams are through."""
+    daemon = served("[daemon]\nlog = warn\n")
+    attacker, other = tenant(daemon), neighbour(daemon)
+    write_trail(daemon, TRAIL)
+    with daemon.raw() as raw:
+        raw.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        streams(daemon, "/v1/events?since=0", OF_A_PEER, attacker.uid, user=attacker.uid)
+        assert_all_are_served(daemon, other, "now")
+        heard = b""
+        while b'"session":"now"' not in heard:
+            heard += raw.recv(1 << 16)
+    assert connections(daemon) == OF_A_PEER + 1  # and none of them was ended
