@@ -49,14 +49,33 @@ static bool parse_host(const char *text, size_t length, struct address *ret)
         return inet_pton(AF_INET, host, &four->sin_addr) == 1;
 }
 
+size_t address_split(const char *text, const char **ret_port)
+{
+        const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+        const char *end = bracket ? bracket + 1 : text + strcspn(text, ":");
+        in_port_t port;
+
+        if (*end && (*end != ':' || !parse_port(end + 1, &port)))
+                return 0;
+        *ret_port = *end ? end + 1 : NULL;
+        return (size_t)(end - text);
+}
+
+bool address_is_number(const char *host, size_t bytes)
+{
+        struct address address;
+
+        return parse_host(host, bytes, &address);
+}
+
 int address_parse(const char *text, struct address *ret, struct error *err)
 {
         struct address address = { 0 };
-        const char *colon = strrchr(text, ':');
+        const char *said = NULL;
+        size_t bytes = address_split(text, &said);
         in_port_t port;
 
-        if (!colon || !parse_port(colon + 1, &port) ||
-            !parse_host(text, (size_t)(colon - text), &address))
+        if (!bytes || !said || !parse_port(said, &port) || !parse_host(text, bytes, &address))
                 return fail(err, -EINVAL, "'%s': expected " ADDRESS_EXPECTED, text_shown(text));
         if (address.socket.ss_family == AF_INET6)
                 ((struct sockaddr_in6 *)&address.socket)->sin6_port = port;

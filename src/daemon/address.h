@@ -20,6 +20,13 @@ struct address {
 
 #define ADDRESS_EXPECTED "an address and port such as 127.0.0.1:9420 or [::1]:9420"
 
+/* How many bytes of "HOST" or "HOST:PORT" are the host, with the brackets of IPv6; 0: it is
+ * neither. *ret_port is NULL where there is none. The host may be any text without a colon. */
+size_t address_split(const char *text, const char **ret_port);
+
+/* Whether a host is an IPv4 address, or an IPv6 address in brackets. */
+bool address_is_number(const char *host, size_t bytes);
+
 /* -EINVAL with what was expected. */
 int address_parse(const char *text, struct address *ret, struct error *err);
 

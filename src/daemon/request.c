@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/request.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
 #include "common/text.h"
+#include "daemon/address.h"
 
 enum { BAD_REQUEST = 400, LENGTH_REQUIRED = 411, TOO_MANY_FIELDS = 431, OTHER_VERSION = 505 };
 
@@ -15,14 +15,19 @@ static int refuse(struct error *err, int status, const char *what)
         return status;
 }
 
+static bool is_alphanumeric(char c)
+{
+        c = text_lower(c);
+        return (c >= 'a' && c <= 'z') || text_is_digit(c);
+}
+
 /* RFC 9110 5.6.2 */
 static bool is_token(const char *text)
 {
         if (!*text)
                 return false;
         for (; *text; text++) {
-                if (!((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-                      text_is_digit(*text) || strchr("!#$%&'*+-.^_`|~", *text)))
+                if (!is_alphanumeric(*text) && !strchr("!#$%&'*+-.^_`|~", *text))
                         return false;
         }
         return true;
@@ -169,10 +174,26 @@ static bool has_word(const char *list, const char *word)
         return false;
 }
 
+/* RFC 9110 7.2: a name or number and perhaps a port, or nothing at all. */
+static bool is_host(const char *text)
+{
+        const char *port;
+        size_t bytes = address_split(text, &port);
+
+        if (!bytes || text[0] == '[')
+                return !*text || address_is_number(text, bytes);
+        for (size_t i = 0; i < bytes; i++) {
+                if (!is_alphanumeric(text[i]) && !strchr("-._~%", text[i]))
+                        return false;
+        }
+        return true;
+}
+
 static int parse_meaning(struct request *ret, struct error *err)
 {
         const char *length = request_header(ret, "Content-Length");
         const char *expect = request_header(ret, "Expect");
+        const char *host = request_header(ret, "Host");
         const char *connection = request_header(ret, "Connection");
         bool is_close = has_word(connection, "close");
 
@@ -183,8 +204,10 @@ static int parse_meaning(struct request *ret, struct error *err)
                 return refuse(err, BAD_REQUEST, "a header is there twice");
         if (length && !parse_length(length, &ret->body_bytes))
                 return refuse(err, BAD_REQUEST, "Content-Length is no number");
-        if (!ret->is_old && !request_header(ret, "Host"))
+        if (!ret->is_old && !host)
                 return refuse(err, BAD_REQUEST, "there is no Host");
+        if (host && !is_host(host))
+                return refuse(err, BAD_REQUEST, "Host is no HOST or HOST:PORT");
         ret->keeps_alive = !is_close && (!ret->is_old || has_word(connection, "keep-alive"));
         ret->awaits_continue = !ret->is_old && expect && text_is_same(expect, "100-continue");
         return 0;
@@ -263,34 +286,12 @@ bool request_next_pair(char **query, char **ret_name, char **ret_value)
         return true;
 }
 
-/* "host:port" without its port; brackets of IPv6 gone. */
-static bool split_host(const char *host, char *ret, size_t bytes)
-{
-        const char *end = strrchr(host, ':');
-        const char *bracket = strchr(host, ']');
-
-        if (host[0] == '[') {
-                if (!bracket || (bracket[1] && bracket[1] != ':'))
-                        return false;
-                host++;
-                end = bracket;
-        }
-        if (!end)
-                end = host + strlen(host);
-        if ((size_t)(end - host) >= bytes)
-                return false;
-        memcpy(ret, host, (size_t)(end - host));
-        ret[end - host] = '\0';
-        return true;
-}
-
 bool request_is_local_host(const char *host)
 {
-        unsigned char address[sizeof(struct in6_addr)];
-        char name[INET6_ADDRSTRLEN];
+        static const char local[] = "localhost";
+        const char *port;
+        size_t bytes = address_split(host, &port);
 
-        if (!split_host(host, name, sizeof(name)))
-                return false;
-        return text_is_same(name, "localhost") || inet_pton(AF_INET, name, address) == 1 ||
-               inet_pton(AF_INET6, name, address) == 1;
+        return address_is_number(host, bytes) ||
+               (bytes == sizeof(local) - 1 && strncasecmp(host, local, bytes) == 0);
 }

@@ -102,3 +102,11 @@ def test_streams_over_a_long_trail_hold_up_nobody(served, tenant, neighbour, str
         while b'"session":"now"' not in heard:
             heard += raw.recv(1 << 16)
     assert connections(daemon) == OF_A_PEER + 1  # and none of them was ended
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:80@evil", "[::1]:80@evil", "localhost@evil", "127.0.0.1:80:evil", "[localhost]", "::1"])
+def test_a_host_that_others_read_as_another_is_refused(served, host):
+    """Over TCP a page in a browser could otherwise read under its own name what this machine serves (DNS rebinding)."""
+    daemon = served("", "--http", "127.0.0.1:0")
+    assert daemon.get("/v1", tcp=True, Host=f"127.0.0.1:{daemon.port}").status == 200
+    assert daemon.get("/v1", tcp=True, Host=host).status == 400

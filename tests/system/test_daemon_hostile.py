@@ -47,8 +47,8 @@ def listen(raw):
         return heard
 
 
-def head(*lines):
-    return "\r\n".join(("GET /v1 HTTP/1.1", "Host: x", *lines, "", "")).encode()
+def head(*lines, host="x"):
+    return "\r\n".join(("GET /v1 HTTP/1.1", f"Host: {host}", *lines, "", "")).encode()
 
 
 BAD_HEADS = {
@@ -61,6 +61,10 @@ BAD_HEADS = {
     "chunks": (head("Transfer-Encoding: chunked"), 411), "chunks and a length": (head("Transfer-Encoding: chunked", "Content-Length: 3"), 411),
     "a full target": (b"GET http://x/v1 HTTP/1.1\r\nHost: x\r\n\r\n", 400), "no target": (b"GET  HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     "a huge head": (head("A: " + "b" * 20000), 431), "many headers": (head(*["A: b"] * 100), 431),
+    "a user in the host": (head(host="127.0.0.1:80@evil"), 400), "two ports": (head(host="127.0.0.1:80:80"), 400),
+    "a name for a port": (head(host="localhost:http"), 400), "a bare IPv6 host": (head(host="::1"), 400),
+    "a name in brackets": (head(host="[localhost]"), 400), "a path in the host": (head(host="localhost/v1"), 400),
+    "a list of hosts": (head(host="localhost, evil"), 400), "a port that is none": (head(host="localhost:65536"), 400),
     "a long target": (b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431),
 }
 

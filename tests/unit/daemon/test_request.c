@@ -3,6 +3,7 @@
  * Heads of requests: what is understood, and that whatever two readers could take differently is
  * refused. What a refusal looks like on the wire is test_daemon_hostile.py's.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/request.h"
@@ -73,6 +74,7 @@ static void test_what_could_be_read_in_two_ways_is_refused(void **state)
                 { 400, "Content-Length:" },
                 { 400, "Content-Length: 1, 1" },
                 { 400, "Host: y" },
+                { 400, "Host: " },
                 { 400, "Bad Name: x" },
                 { 400, "Name : x" },
                 { 400, ": x" },
@@ -94,6 +96,56 @@ static void test_what_could_be_read_in_two_ways_is_refused(void **state)
         assert_int_equal(PARSE(&request, "G\"T / HTTP/1.1", "Host: x"), 400);
         assert_int_equal(PARSE(&request, "GET /#a HTTP/1.1", "Host: x"), 400);
         assert_int_equal(PARSE(&request, "GET * HTTP/1.1", "Host: x"), 400);
+}
+
+static int host(const char *text)
+{
+        struct request request;
+        char line[256];
+
+        snprintf(line, sizeof(line), "Host: %s", text);
+        return PARSE(&request, "GET / HTTP/1.1", line);
+}
+
+static void test_a_host_is_a_name_or_number_and_perhaps_a_port(void **state)
+{
+        static const char *const good[] = {
+                "",      "x",           "example.org",   "127.0.0.1:9420",
+                "[::1]", "[fe80::1]:1", "%2Frun%2Fsock", "a_b-c:65535"
+        };
+        static const char *const bad[] = { "127.0.0.1:80@evil",
+                                           "x@y",
+                                           "x:",
+                                           "x:y",
+                                           "x:1:2",
+                                           "x:65536",
+                                           "x:-1",
+                                           "x: 1",
+                                           ":1",
+                                           "::1",
+                                           "[::1",
+                                           "[x]",
+                                           "[::1]y",
+                                           "[]",
+                                           "x y",
+                                           "x/y",
+                                           "x\\y",
+                                           "x?y",
+                                           "x,y",
+                                           "x#y",
+                                           "[::1%1]",
+                                           "\"x\"",
+                                           "x]",
+                                           "<x>" };
+
+        for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+                if (host(good[i]) != 0)
+                        fail_msg("%s", good[i]);
+        }
+        for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                if (host(bad[i]) != 400)
+                        fail_msg("%s", bad[i]);
+        }
 }
 
 static void test_a_query_in_its_pairs(void **state)
@@ -120,9 +172,34 @@ static void test_a_host_that_no_name_server_decides(void **state)
         static const char *const good[] = { "127.0.0.1",   "10.0.0.7:9420", "localhost",
                                             "LocalHost:1", "[::1]",         "[fe80::1]:80" };
         static const char *const bad[] = {
-                "",     "example.org", "localhost.org:80", "127.0.0.1.org",
-                "[::1", "[::1]x",      "[localhost",       "127.1",
-                "::1"
+                "",
+                "example.org",
+                "localhost.org:80",
+                "127.0.0.1.org",
+                "[::1",
+                "[::1]x",
+                "[localhost",
+                "127.1",
+                "::1",
+                "127.0.0.1:80@evil",
+                "127.0.0.1:80:80",
+                "[::1]:80@evil",
+                "::1:80",
+                "evil@127.0.0.1",
+                "127.0.0.1:",
+                "127.0.0.1:-1",
+                "127.0.0.1:65536",
+                "127.0.0.1 ",
+                "[127.0.0.1]",
+                "[localhost]",
+                "[::1]]",
+                "[[::1]]",
+                "[fe80::1%eth0]",
+                "localhost.",
+                ":80",
+                "localhost,evil",
+                "localhost/",
+                "127.0.0.1:80 evil",
         };
 
         for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -139,6 +216,7 @@ int main(void)
                 cmocka_unit_test(test_a_request_in_all_its_parts),
                 cmocka_unit_test(test_who_keeps_the_connection),
                 cmocka_unit_test(test_what_could_be_read_in_two_ways_is_refused),
+                cmocka_unit_test(test_a_host_is_a_name_or_number_and_perhaps_a_port),
                 cmocka_unit_test(test_a_query_in_its_pairs),
                 cmocka_unit_test(test_a_host_that_no_name_server_decides),
         };
