@@ -53,6 +53,11 @@ static int complain(struct config_report *report, const char *format, ...)
         return -EINVAL;
 }
 
+int config_report_add(struct config_report *report, const char *mistake)
+{
+        return complain(report, "%s", mistake);
+}
+
 void config_init(struct config *ret)
 {
         memset(ret, 0, sizeof(*ret));

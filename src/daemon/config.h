@@ -76,6 +76,9 @@ struct config_report {
         char text[8192];
 };
 
+/* One mistake more; -EINVAL. */
+int config_report_add(struct config_report *report, const char *mistake);
+
 void config_init(struct config *ret);
 
 /* 0, or negative when the file cannot be read or holds a mistake. `name` is for the report. */

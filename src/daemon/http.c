@@ -185,36 +185,72 @@ static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistene
 
 /* -- Where it listens ------------------------------------------------------------------------- */
 
-static int give_group(const struct config *config, const char *path, struct error *err)
+/* -1: the daemon's own. */
+static int find_group(const struct config *config, gid_t *ret, struct error *err)
 {
         const char *name = config->socket_group;
         const struct group *group = name[0] ? getgrnam(name) : NULL;
         char *end;
         unsigned long number;
 
-        if (!name[0])
+        *ret = group ? group->gr_gid : (gid_t)-1;
+        if (!name[0] || group)
                 return 0;
         number = strtoul(name, &end, 10);
-        if (!group && (*end || number > UINT32_MAX))
+        if (*end || number > UINT32_MAX)
                 return fail(err, -ENOENT, "socket.group = %s: there is no such group", name);
-        if (chown(path, (uid_t)-1, group ? group->gr_gid : (gid_t)number) < 0)
-                return fail(err, -errno, "give %s to group %s: %m", path, name);
+        *ret = (gid_t)number;
         return 0;
 }
 
-/* Nobody can connect between bind() and chmod() who could not after it. */
-static int bind_unix(const struct config *config, const char *path, int fd, struct error *err)
+int http_check_group(const struct config *config, struct error *err)
 {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        mode_t mask;
-        int rc = text_put(address.sun_path, sizeof(address.sun_path), err, "%s", path);
+        gid_t group;
 
+        return find_group(config, &group, err);
+}
+
+static int give_group(const struct config *config, const char *path, struct error *err)
+{
+        gid_t group;
+        int rc = find_group(config, &group, err);
+
+        if (rc == 0 && group != (gid_t)-1 && chown(path, (uid_t)-1, group) < 0)
+                return fail(err, -errno, "give %s to group %s: %m", path, config->socket_group);
+        return rc;
+}
+
+/* Where it is bound, before it has its name. */
+static int name_unix(const char *path, struct sockaddr_un *ret, struct error *err)
+{
+        int rc = text_put(ret->sun_path, sizeof(ret->sun_path), err, "%s.new", path);
+
+        ret->sun_family = AF_UNIX;
         if (rc < 0)
-                return wrap(err, "the path of the socket"), rc;
+                wrap(err, "the path of the socket");
+        return rc;
+}
+
+int http_check_unix(const struct config *config, const char *path, struct error *err)
+{
+        struct sockaddr_un address;
+        int rc = name_unix(path, &address, err);
+
+        return rc < 0 ? rc : http_check_group(config, err);
+}
+
+/* Nobody can connect between bind() and chmod() who could not after it. */
+static int bind_unix(const struct config *config, const struct sockaddr_un *address, int fd,
+                     struct error *err)
+{
+        const char *path = address->sun_path;
+        mode_t mask;
+        int rc;
+
         if (unlink(path) < 0 && errno != ENOENT)
                 return fail(err, -errno, "%s: %m", path);
         mask = umask(0177);
-        rc = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        rc = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
         umask(mask);
         if (rc < 0)
                 return fail(err, rc, "%s: %s", path, strerror(-rc));
@@ -229,18 +265,19 @@ static int bind_unix(const struct config *config, const char *path, int fd, stru
  * is connected stays so. */
 static int listen_local(struct http *http, struct error *err)
 {
-        char made[sizeof(http->local_path)];
+        struct sockaddr_un address = { 0 };
+        const char *made = address.sun_path;
         struct evconnlistener *listener;
         scoped_fd int fd = -1;
         struct stat st;
-        int rc = text_put(made, sizeof(made), err, "%s.new", http->local_path);
+        int rc = name_unix(http->local_path, &address, err);
 
         if (rc < 0)
                 return rc;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
                 return fail(err, -errno, "a socket: %m");
-        rc = bind_unix(http->options.config, made, fd, err);
+        rc = bind_unix(http->options.config, &address, fd, err);
         if (rc < 0)
                 return rc;
         listener = listen_on(http, fd, on_local);
@@ -263,8 +300,10 @@ static int listen_local(struct http *http, struct error *err)
 
 int http_listen_unix(struct http *http, const char *path, struct error *err)
 {
-        int rc = text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
+        int rc = http_check_unix(http->options.config, path, err);
 
+        if (rc == 0)
+                rc = text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
         return rc < 0 ? rc : listen_local(http, err);
 }
 

@@ -25,10 +25,10 @@
 #include "daemon/runtime_lock.h"
 #include "daemon/runtime_place.h"
 #include "daemon/schedule/scheduler.h"
+#include "daemon/start_check.h"
 #include "daemon/tenant.h"
 #include "machine/place.h"
 
-#define SOCKET_FILE "aliquotd.sock"
 #define DESCRIPTORS 65536u
 #define TRIM_SECONDS 60
 #define PLACE_SECONDS 1 /* between two looks at folder and socket */
@@ -66,14 +66,6 @@ static void print_report(const struct config_report *report)
                 fprintf(stderr, "%s%.*s\n", prefix, (int)(end - line), line);
 }
 
-static int read_token(struct token *ret, struct error *err)
-{
-        token_wipe(ret);
-        if (!self.config.token_file[0])
-                return 0;
-        return token_read(self.config.token_file, TOKEN_LEAST, ret, err);
-}
-
 static void start_log(void)
 {
         const struct log_config log = { .level = self.config.log_level, .program = "aliquotd" };
@@ -98,7 +90,7 @@ static void reload(void)
         config_reload(&self.config, &fresh, &report);
         print_report(&report);
         start_log();
-        if (read_token(&token, &err) < 0) {
+        if (start_read_token(&self.config, &token, &err) < 0) {
                 log_tell("aliquotd: %s; the token is as before", err.text);
         } else {
                 token_wipe(&self.token);
@@ -230,9 +222,7 @@ static int add_events(struct error *err)
 
 static int find_runtime(struct error *err)
 {
-        const char *asked = self.config.runtime_dir;
-        int rc = store_find(&self.store, asked[0] ? asked : getenv("ALIQUOT_RUNTIME_DIR"), true,
-                            err);
+        int rc = start_find_runtime(&self.config, true, &self.store, err);
 
         return rc < 0 ? rc : runtime_lock_take(self.store.path, err);
 }
@@ -382,7 +372,7 @@ static int start_http(struct error *err)
         struct http_options http = {
                 .base = self.base, .config = &self.config, .handler = api_handle, .done = api_done
         };
-        char path[STORE_PATH_BYTES + sizeof(SOCKET_FILE)];
+        char path[STORE_PATH_BYTES + sizeof(START_SOCKET_FILE)];
         int rc = api_start(&self.api, &api, err);
 
         if (rc < 0)
@@ -392,7 +382,7 @@ static int start_http(struct error *err)
         if (rc < 0)
                 return rc;
         api_set_http(self.api, self.http);
-        snprintf(path, sizeof(path), "%s/" SOCKET_FILE, self.store.path);
+        snprintf(path, sizeof(path), "%s/" START_SOCKET_FILE, self.store.path);
         rc = http_listen_unix(self.http, path, err);
         return rc < 0 ? rc : listen_tcp(err);
 }
@@ -416,7 +406,7 @@ static int start(struct error *err)
         int rc = find_runtime(err);
 
         if (rc == 0)
-                rc = read_token(&self.token, err);
+                rc = start_read_token(&self.config, &self.token, err);
         if (rc == 0)
                 rc = open_database(err);
         if (rc < 0)
@@ -473,6 +463,8 @@ int main(int argc, char **argv)
         output_watch("aliquotd");
         options_parse(argc, argv, &self.options);
         rc = options_config(&self.options, &self.config, &report);
+        if (rc == 0 && self.options.must_check_config)
+                rc = start_check(&self.config, &report);
         print_report(&report);
         if (rc < 0)
                 return OPTIONS_WRONG;

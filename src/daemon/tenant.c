@@ -279,17 +279,23 @@ static void warn_of_token(const struct tenants *tenants, const char *origin)
                          node_store(tenants->options.node)->path);
 }
 
+int tenants_read_token(const struct config *config, struct token *ret, struct error *err)
+{
+        const char *file = config->join_token_file;
+        const char *said = getenv("GPUSLICE_IPC_TOKEN");
+
+        token_wipe(ret);
+        if (file[0])
+                return token_read(file, 1, ret, err);
+        return said && said[0] ? token_take(said, "GPUSLICE_IPC_TOKEN", ret, err) : 0;
+}
+
 int tenants_reload(struct tenants *tenants, struct error *err)
 {
         const char *file = tenants->options.config->join_token_file;
-        const char *said = getenv("GPUSLICE_IPC_TOKEN");
-        struct token token = { 0 };
-        int rc = 0;
+        struct token token;
+        int rc = tenants_read_token(tenants->options.config, &token, err);
 
-        if (file[0])
-                rc = token_read(file, 1, &token, err);
-        else if (said && said[0])
-                rc = token_take(said, "GPUSLICE_IPC_TOKEN", &token, err);
         if (rc == 0) {
                 tenants->token = token;
                 warn_of_token(tenants, file[0] ? file : "GPUSLICE_IPC_TOKEN");

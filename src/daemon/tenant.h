@@ -23,6 +23,7 @@
 
 #include "daemon/config.h"
 #include "daemon/node.h"
+#include "daemon/token.h"
 #include "proto/message.h"
 
 struct tenants;
@@ -34,6 +35,10 @@ struct tenants_options {
 };
 
 int tenants_start(struct tenants **ret, const struct tenants_options *options, struct error *err);
+
+/* The secret of who joins, of join.token_file or GPUSLICE_IPC_TOKEN; length 0 where there is none.
+ */
+int tenants_read_token(const struct config *config, struct token *ret, struct error *err);
 
 /* Reads the token again; what is wrong leaves the old one in force. */
 int tenants_reload(struct tenants *tenants, struct error *err);

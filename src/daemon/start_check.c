@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/start_check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/text.h"
+#include "daemon/http.h"
+#include "daemon/options.h"
+#include "daemon/tenant.h"
+
+int start_read_token(const struct config *config, struct token *ret, struct error *err)
+{
+        token_wipe(ret);
+        if (!config->token_file[0])
+                return 0;
+        return token_read(config->token_file, TOKEN_LEAST, ret, err);
+}
+
+int start_find_runtime(const struct config *config, bool make, struct store *ret, struct error *err)
+{
+        const char *asked = config->runtime_dir;
+
+        return store_find(ret, asked[0] ? asked : getenv("ALIQUOT_RUNTIME_DIR"), make, err);
+}
+
+/* The start makes a folder that is not there. */
+static int check_runtime(const struct config *config, struct error *err)
+{
+        const char *said =
+                config->runtime_dir[0] ? config->runtime_dir : getenv("ALIQUOT_RUNTIME_DIR");
+        char path[CONFIG_PATH_BYTES + sizeof("/" START_SOCKET_FILE)];
+        struct store store;
+        int rc = start_find_runtime(config, false, &store, err);
+
+        if (rc == 0)
+                said = store.path;
+        if (rc < 0 && rc != -ENOENT)
+                return rc;
+        if (!said || !said[0])
+                return http_check_group(config, err);
+        rc = text_put(path, sizeof(path), err, "%s/" START_SOCKET_FILE, said);
+        return rc < 0 ? rc : http_check_unix(config, path, err);
+}
+
+static int check_http_token(const struct config *config, struct error *err)
+{
+        struct token token = { 0 };
+        int rc = start_read_token(config, &token, err);
+
+        token_wipe(&token);
+        return rc;
+}
+
+static int check_join_token(const struct config *config, struct error *err)
+{
+        struct token token = { 0 };
+        int rc = tenants_read_token(config, &token, err);
+
+        token_wipe(&token);
+        return rc;
+}
+
+static int check_state(const struct config *config, struct error *err)
+{
+        char folder[CONFIG_PATH_BYTES];
+
+        return options_state_dir(config, folder, err);
+}
+
+int start_check(const struct config *config, struct config_report *report)
+{
+        static int (*const checks[])(const struct config *config, struct error *err) = {
+                check_runtime,
+                check_http_token,
+                check_join_token,
+                check_state,
+        };
+        struct error err;
+        int rc = 0;
+
+        for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+                err = (struct error){ 0 };
+                if (checks[i](config, &err) < 0)
+                        rc = config_report_add(report, err.text);
+        }
+        return rc;
+}

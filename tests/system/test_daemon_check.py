@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""aliquotd --check-config says what a start would say, and changes nothing."""
+import os
+
+import pytest
+
+from daemon import Daemon
+
+NOBODY = 65534
+
+
+def write(path, text="x" * 40, mode=0o600):
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def lines_of(sim, words):
+    done = sim.run(words, ALIQUOT_SIM=None)
+    return done.rc, [line.removeprefix("aliquotd: ") for line in done.stderr.splitlines()]
+
+
+def tree(sim):
+    return sorted((str(path), path.lstat().st_mode, path.lstat().st_ino) for path in sim.folder.rglob("*"))
+
+
+def check(sim, daemon, *flags):
+    """The one line that the check and the start say."""
+    before = tree(sim)
+    rc, said = lines_of(sim, daemon.words("--check-config", *flags))
+    assert rc == 2 and len(said) == 1, said
+    assert tree(sim) == before
+    rc, started = lines_of(sim, daemon.words(*flags))
+    assert rc == 1 and started[-1] == said[0], (started, said)
+    return said[0]
+
+
+@pytest.mark.parametrize("key", ["[http]\ntoken_file", "[join]\ntoken_file"], ids=["http", "join"])
+@pytest.mark.parametrize("fault, told", [("missing", "No such file"), ("short", "less than"), ("open", "by others"), ("folder", "not a plain file"),
+                                         ("blank", "visible ASCII")])
+def test_a_token_file_that_a_start_refuses_is_told(sim, key, fault, told):
+    path = sim.folder / "token"
+    if fault == "folder":
+        path.mkdir(0o700)
+    elif fault != "missing":
+        write(path, {"short": "x", "blank": "x y" * 20}.get(fault, "x" * 40), 0o604 if fault == "open" else 0o600)
+    assert told in check(sim, Daemon(sim, f"{key} = {path}\n"))
+
+
+def test_the_token_file_of_the_flag_is_looked_at(sim):
+    assert "No such file" in check(sim, Daemon(sim), f"--token-file={sim.folder}/none")
+
+
+def test_the_token_in_the_environment_is_looked_at(sim):
+    daemon = Daemon(sim)
+    done = sim.run(daemon.words("--check-config"), ALIQUOT_SIM=None, GPUSLICE_IPC_TOKEN="x")
+    assert done.rc == 2 and "GPUSLICE_IPC_TOKEN" in done.stderr, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_belongs_to_another_user_is_told(sim):
+    token = write(sim.folder / "token")
+    os.chown(token, NOBODY, NOBODY)
+    assert f"belongs to user {NOBODY}" in check(sim, Daemon(sim, f"[http]\ntoken_file = {token}\n"))
+    os.chown(token, 0, 0)
+    os.chown(sim.runtime, NOBODY, NOBODY)
+    assert "runtime folder" in check(sim, Daemon(sim, f"[http]\ntoken_file = {token}\n"))
+
+
+def test_a_group_that_is_none_is_told(sim):
+    assert "there is no such group" in check(sim, Daemon(sim, "[socket]\ngroup = no-such-group-here\n"))
+
+
+def test_a_runtime_folder_that_is_another_thing_is_told(sim):
+    daemon = Daemon(sim)
+    write(sim.runtime / "somebodys")
+    assert "in use for other things" in check(sim, daemon)
+
+
+def test_a_path_too_long_for_a_socket_is_told(sim):
+    daemon = Daemon(sim)
+    sim.runtime = sim.folder / ("x" * 90)
+    assert "the path of the socket" in check(sim, daemon)
+
+
+def test_every_fault_is_told_at_once(sim):
+    daemon = Daemon(sim, "[http]\ntoken_file = /none/http\n[join]\ntoken_file = /none/join\n[socket]\ngroup = no-such-group-here\n")
+    rc, said = lines_of(sim, daemon.words("--check-config"))
+    assert rc == 2 and len(said) == 3, said
+    assert all(any(word in line for line in said) for word in ("/none/http", "/none/join", "no-such-group-here")), said
+
+
+def test_where_nothing_is_wrong_nothing_is_said_or_made(sim):
+    token = write(sim.folder / "token")
+    daemon = Daemon(sim, f"[http]\ntoken_file = {token}\n[join]\ntoken_file = {token}\n[socket]\ngroup = 0\n")
+    before = tree(sim)
+    assert lines_of(sim, daemon.words("--check-config")) == (0, [])
+    sim.runtime = sim.folder / "not-made-yet"
+    assert lines_of(sim, daemon.words("--check-config")) == (0, [])
+    assert tree(sim) == before
+    # Also while a daemon is there.
+    sim.runtime = sim.folder / "run"
+    daemon.start()
+    assert lines_of(sim, daemon.words("--check-config")) == (0, [])
