@@ -35,9 +35,10 @@ def check(sim, daemon, *flags):
     return said[0]
 
 
-@pytest.mark.parametrize("key", ["[http]\ntoken_file", "[join]\ntoken_file"], ids=["http", "join"])
-@pytest.mark.parametrize("fault, told", [("missing", "No such file"), ("short", "less than"), ("open", "by others"), ("folder", "not a plain file"),
-                                         ("blank", "visible ASCII")])
+@pytest.mark.parametrize("key, fault, told", [
+    *((key, *said) for key in ("[http]\ntoken_file", "[join]\ntoken_file") for said in
+      (("missing", "No such file"), ("open", "by others"), ("folder", "not a plain file"), ("blank", "visible ASCII"))),
+    ("[http]\ntoken_file", "short", "less than")])
 def test_a_token_file_that_a_start_refuses_is_told(sim, key, fault, told):
     path = sim.folder / "token"
     if fault == "folder":
@@ -53,7 +54,7 @@ def test_the_token_file_of_the_flag_is_looked_at(sim):
 
 def test_the_token_in_the_environment_is_looked_at(sim):
     daemon = Daemon(sim)
-    done = sim.run(daemon.words("--check-config"), ALIQUOT_SIM=None, GPUSLICE_IPC_TOKEN="x")
+    done = sim.run(daemon.words("--check-config"), ALIQUOT_SIM=None, GPUSLICE_IPC_TOKEN="x y")
     assert done.rc == 2 and "GPUSLICE_IPC_TOKEN" in done.stderr, done
 
 
