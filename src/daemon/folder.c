@@ -153,7 +153,7 @@ static int join(const struct store *store, const struct sessions_one *session,
 {
         int rc = store_join_owned(store, session->name, ret, err);
 
-        if (rc == -EPERM)
+        if (rc == -EEXIST)
                 return fail(err, FOLDER_USERS,
                             "%s/sessions/%s is its user's own session and left alone; this one "
                             "has its place when that is removed",
@@ -344,10 +344,22 @@ uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
         return sum;
 }
 
-int folder_signal(const struct store *store, const struct sessions_one *session, int number,
-                  struct error *err)
+/* To those whom its slots tell of; the kernel has to say the same of each. */
+static int signal_told(const struct store *store, const struct sessions_one *session,
+                       const struct liveness_file *file, int number)
 {
         static struct folder_use use;
+        int rc = folder_read(store, session, &use, NULL);
+        int sent = 0;
+
+        for (unsigned i = 0; rc == 0 && i < use.count; i++)
+                sent += victim_signal(&use.process[i], file, session->owner_uid, number);
+        return sent;
+}
+
+int folder_signal(const struct store *store, const struct sessions_one *session,
+                  const struct folder_signal *signal, struct error *err)
+{
         char path[STORE_PATH_BYTES];
         struct liveness_file file;
         struct store_session joined;
@@ -357,12 +369,11 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
         slots_of(&joined, path, &file, NULL);
-        rc = folder_read(store, session, &use, NULL);
-        for (unsigned i = 0; rc == 0 && i < use.count; i++)
-                sent += victim_signal(&use.process[i], &file, session->owner_uid, number);
-        /* Somebody lives in it whom no slot, or only a forged one, tells of. */
-        if (sent == 0 && store_is_live(&joined, NULL) == 1)
-                sent = (int)victim_signal_all(&file, session->owner_uid, number);
+        if (!signal->is_repeated)
+                sent = signal_told(store, session, &file, signal->number);
+        /* Somebody may live in it whom no slot, or only a forged one, tells of. */
+        if (sent == 0 && store_is_live(&joined, NULL) != 0)
+                sent = (int)victim_signal_all(&file, session->owner_uid, signal->number);
         store_close(&joined);
         return sent;
 }

@@ -18,7 +18,7 @@
 #include "store/store.h"
 #include "store/usage.h"
 
-#define FOLDER_USERS (-EEXIST)   /* it is a session that its user made, or another user's */
+#define FOLDER_USERS (-EEXIST)   /* it is a session that its user made */
 #define FOLDER_NOBODYS (-ESTALE) /* a daemon's of another id, or damaged */
 
 /* What a session's processes hold now. */
@@ -43,15 +43,21 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
                  struct error *err);
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* Sends `number` to every process of the session. Returns how many got it. One whose slot, start,
- * user and mapping do not all say that it is of this session gets nothing. */
-int folder_signal(const struct store *store, const struct sessions_one *session, int number,
-                  struct error *err);
+/* Sends a signal to every process of the session. Returns how many got it. At first one whose slot,
+ * start, user and mapping do not all say that it is of this session gets nothing. Repeated, it goes
+ * by the kernel's word alone: slots that name others cannot turn it away for long. */
+struct folder_signal {
+        int number;
+        bool is_repeated;
+};
+int folder_signal(const struct store *store, const struct sessions_one *session,
+                  const struct folder_signal *signal, struct error *err);
 
 /* Without its programs' leave. 0 also when it is not there. */
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* 1: some process lives in it; 0: none does, or there is no such folder. */
+/* 1: some process lives in it; 0: none does, or there is no such folder. Negative: it cannot be told,
+ * so nobody may take it for empty. */
 int folder_is_live(const struct store *store, const struct sessions_one *session,
                    struct error *err);
 

@@ -196,46 +196,94 @@ static void add_slots(struct identity *ret, uint64_t device, uint64_t inode)
 }
 
 /* A line of maps: range, permissions, offset, device, inode, path. */
-static void read_maps(FILE *file, struct identity *ret)
+static bool read_file(const char *line, struct identity_file *ret)
+{
+        unsigned major_number, minor_number;
+
+        if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number,
+                   &ret->inode) != 3)
+                return false;
+        ret->device = makedev(major_number, minor_number);
+        return true;
+}
+
+/* Gets each line of maps; true: that was enough. */
+typedef bool maps_reader(char *line, void *context);
+
+/* Whether there was any. */
+static bool read_maps(FILE *file, maps_reader *each, void *context)
 {
         scoped_free char *line = NULL;
         size_t room = 0;
+        bool has_lines = false;
 
         while (file && getline(&line, &room, file) > 0) {
-                char *path = strchr(line, '/');
-                unsigned major_number, minor_number;
-                uint64_t inode;
-
-                ret->has_maps = true;
-                if (path && is_slots(path) &&
-                    sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number,
-                           &inode) == 3)
-                        add_slots(ret, makedev(major_number, minor_number), inode);
+                has_lines = true;
+                if (each(line, context))
+                        break;
         }
+        return has_lines;
 }
 
 /* Where the first thread has ended, /proc/PID/maps is empty, and another thread's is not. */
-static void read_maps_of_threads(uint32_t pid, struct identity *ret)
+static bool read_maps_of_threads(uint32_t pid, maps_reader *each, void *context)
 {
         scoped_dir DIR *tasks = NULL;
         struct dirent *entry;
         char path[64];
+        bool has_lines = false;
 
         snprintf(path, sizeof(path), "/proc/%u/task", pid);
         tasks = opendir(path);
-        while (tasks && !ret->has_maps && (entry = readdir(tasks))) {
+        while (tasks && !has_lines && (entry = readdir(tasks))) {
                 scoped_file FILE *file = NULL;
 
                 snprintf(path, sizeof(path), "task/%.16s/maps", entry->d_name);
                 file = open_of(pid, path);
-                read_maps(file, ret);
+                has_lines = read_maps(file, each, context);
         }
+        return has_lines;
+}
+
+static bool read_maps_of(uint32_t pid, maps_reader *each, void *context)
+{
+        scoped_file FILE *file = open_of(pid, "maps");
+
+        return read_maps(file, each, context) || read_maps_of_threads(pid, each, context);
+}
+
+static bool add_if_slots(char *line, void *context)
+{
+        char *path = strchr(line, '/');
+        struct identity_file file;
+
+        if (path && is_slots(path) && read_file(line, &file))
+                add_slots(context, file.device, file.inode);
+        return false;
+}
+
+static bool is_mapping_of(char *line, void *context)
+{
+        struct identity_file *wanted = context, file;
+
+        if (!read_file(line, &file) || file.inode != wanted->inode ||
+            file.device != wanted->device)
+                return false;
+        wanted->inode = 0;
+        return true;
+}
+
+bool identity_has_mapped(uint32_t pid, const struct identity_file *file)
+{
+        struct identity_file wanted = *file;
+
+        read_maps_of(pid, is_mapping_of, &wanted);
+        return wanted.inode == 0;
 }
 
 bool identity_read(uint32_t pid, struct identity *ret)
 {
         struct identity identity = { .pid = pid, .start_ticks = read_start(pid) };
-        scoped_file FILE *maps = NULL;
         char path[64];
         struct stat st;
 
@@ -245,10 +293,7 @@ bool identity_read(uint32_t pid, struct identity *ret)
         if (stat(path, &st) == 0)
                 identity.pid_ns = (uint64_t)st.st_ino;
         read_cgroup(pid, &identity);
-        maps = open_of(pid, "maps");
-        read_maps(maps, &identity);
-        if (!identity.has_maps)
-                read_maps_of_threads(pid, &identity);
+        identity.has_maps = read_maps_of(pid, add_if_slots, &identity);
         identity.is_exiting = is_exiting(pid);
         *ret = identity;
         return true;

@@ -208,11 +208,15 @@ static int make_and_show(struct node *node, const struct work *work,
 static int signal_all(struct node *node, struct work *work, const struct sessions_one *session,
                       int number, struct error *err)
 {
-        int rc = folder_signal(&node->store, session, number, err);
+        unsigned kills = number == SIGKILL ? node->kills[session - node->sessions->session] : 0;
+        const struct folder_signal signal = { .number = number, .is_repeated = kills > 0 };
+        int rc = folder_signal(&node->store, session, &signal, err);
 
         work->must_look = true;
         if (rc > 0)
                 node->counts.signals += (uint64_t)rc;
+        if (rc >= 0 && number == SIGKILL)
+                failed_kill(node, session);
         return rc < 0 ? rc : 0;
 }
 
@@ -231,6 +235,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         case SESSIONS_SIGKILL:
                 return signal_all(node, work, action->session, SIGKILL, err);
         case SESSIONS_REMOVE:
+                node->kills[action->session - node->sessions->session] = 0;
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
                 claims_farewell(node, action->session);
@@ -241,29 +246,10 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         }
 }
 
-/* What fails is tried again each second, or ten times in one: said when it is something else. */
-static void tell_failure(struct node *node, const struct sessions_one *session,
-                         const struct error *err)
-{
-        int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
-        bool is_news = !told || *told != err->code;
-
-        node->counts.failed++;
-        if (told)
-                *told = err->code;
-        if (is_news)
-                log_line(LOG_ERROR, "session %s: %s", session ? session->name : "-", err->text);
-}
-
-static void forget_failure(struct node *node, const struct sessions_one *session)
-{
-        if (session)
-                node->told_failure[session - node->sessions->session] = 0;
-}
-
 static int carry_out(struct node *node, struct work *work, struct error *err)
 {
         unsigned at = 0;
+        bool has_acted = false;
 
         while (at < work->actions->count) {
                 const struct sessions_action *action = &work->actions->action[at];
@@ -271,13 +257,14 @@ static int carry_out(struct node *node, struct work *work, struct error *err)
                 int rc = is_kept ? keep(node, work, at, err) : act(node, work, action, err);
 
                 if (rc < 0) {
-                        tell_failure(node, action->session, err);
+                        failed_tell(node, action->session, err, !work->is_unsaved);
                         return rc;
                 }
                 at += is_kept ? (unsigned)rc : 1;
+                has_acted |= !is_kept && action->type != SESSIONS_TELL;
         }
-        if (at > 0)
-                forget_failure(node, work->actions->action[0].session);
+        if (has_acted)
+                failed_forget(node, work->actions->action[0].session);
         return 0;
 }
 
@@ -373,6 +360,8 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         rc = carry_out(node, &work, err);
         if (ret->count)
                 session = ret->action[0].session;
+        if (rc < 0 && session && !work.is_unsaved && !work.is_creation)
+                wrap(err, "it is saved, and tried again each second");
         if (rc < 0 && session)
                 give_up(node, session->name, work.is_unsaved, who);
         else

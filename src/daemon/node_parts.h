@@ -23,6 +23,7 @@ struct node {
         struct node_counts counts;
         int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well
                                           */
+        unsigned kills[SESSIONS_MOST];   /* by place: how often it was sent SIGKILL */
         uint64_t steps;
         node_listener *listener;
         void *listener_context;
@@ -60,6 +61,13 @@ void node_announce(struct node *node, const struct database_event *event);
 
 /* A JSON object, for the audit trail. */
 void node_describe(const struct sessions_one *session, struct text *text);
+
+/* node_failed.c: what is saved and could not be done, so that nobody takes it for done. */
+void failed_tell(struct node *node, const struct sessions_one *session, const struct error *err,
+                 bool is_saved);
+void failed_forget(struct node *node, const struct sessions_one *session);
+/* SIGKILL was sent once more. */
+void failed_kill(struct node *node, const struct sessions_one *session);
 
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);

@@ -13,6 +13,8 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
+#define DESCRIPTORS_MOST 16384u /* of all processes, in one walk: a user can open millions */
+
 /* The real user, by the line "Uid:" of its status. */
 static bool is_users(uint32_t pid, uint32_t uid)
 {
@@ -29,31 +31,16 @@ static bool is_users(uint32_t pid, uint32_t uid)
         return false;
 }
 
-/* A line of maps: range, permissions, offset, device, inode, path. */
-static bool is_line_of(const char *line, const struct liveness_file *slots)
+static struct identity_file file_of(const struct liveness_file *slots)
 {
-        unsigned major_number, minor_number;
-        uint64_t inode;
-
-        return sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number, &inode) ==
-                       3 &&
-               inode == slots->inode && makedev(major_number, minor_number) == slots->device;
+        return (struct identity_file){ slots->device, slots->inode };
 }
 
 static bool has_mapped(uint32_t pid, const struct liveness_file *slots)
 {
-        scoped_file FILE *maps = NULL;
-        scoped_free char *line = NULL;
-        size_t room = 0;
-        char path[64];
+        const struct identity_file file = file_of(slots);
 
-        snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-        maps = fopen(path, "re");
-        while (maps && getline(&line, &room, maps) > 0) {
-                if (is_line_of(line, slots))
-                        return true;
-        }
-        return false;
+        return identity_has_mapped(pid, &file);
 }
 
 static bool holds_slot(const struct usage_process *process, const struct liveness_file *slots)
@@ -91,17 +78,63 @@ bool victim_signal(const struct usage_process *process, const struct liveness_fi
         return identity_signal(held, pid, number);
 }
 
+/* A line of fdinfo: its number, kind, mode, type, pid, then device and inode in one word. */
+static bool is_lock_on(const char *line, const struct identity_file *file)
+{
+        unsigned major_number, minor_number;
+        uint64_t inode;
+
+        return sscanf(line, "lock: %*s %*s %*s %*s %*s %x:%x:%" SCNu64, &major_number,
+                      &minor_number, &inode) == 3 &&
+               inode == file->inode && makedev(major_number, minor_number) == file->device;
+}
+
+/* Of a descriptor all locks are on one file, so the first line tells. Nothing here asks a file
+ * system, which could make us wait. */
+static bool is_descriptor_locking(uint32_t pid, const char *number, const struct identity_file *file)
+{
+        scoped_file FILE *info = NULL;
+        char path[64], line[256];
+
+        snprintf(path, sizeof(path), "/proc/%u/fdinfo/%.16s", pid, number);
+        info = fopen(path, "re");
+        while (info && fgets(line, sizeof(line), info)) {
+                if (strncmp(line, "lock:", 5) == 0)
+                        return is_lock_on(line, file);
+        }
+        return false;
+}
+
+/* `left`: how many descriptors may be looked at yet. */
+static bool has_locked(uint32_t pid, const struct liveness_file *slots, unsigned *left)
+{
+        const struct identity_file file = file_of(slots);
+        scoped_dir DIR *descriptors = NULL;
+        struct dirent *entry;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%u/fdinfo", pid);
+        descriptors = opendir(path);
+        while (descriptors && *left && (entry = readdir(descriptors))) {
+                (*left)--;
+                if (is_descriptor_locking(pid, entry->d_name, &file))
+                        return true;
+        }
+        return false;
+}
+
 unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number)
 {
         scoped_dir DIR *proc = opendir("/proc");
         struct dirent *entry;
-        unsigned sent = 0;
+        unsigned left = DESCRIPTORS_MOST, sent = 0;
 
         while (proc && (entry = readdir(proc))) {
                 uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
                 scoped_fd int held = hold(pid);
 
-                if (held >= 0 && is_users(pid, owner_uid) && has_mapped(pid, slots))
+                if (held >= 0 && is_users(pid, owner_uid) &&
+                    (has_mapped(pid, slots) || has_locked(pid, slots, &left)))
                         sent += identity_signal(held, pid, number);
         }
         return sent;

@@ -20,8 +20,9 @@
 bool victim_signal(const struct usage_process *process, const struct liveness_file *slots,
                    uint32_t owner_uid, int number);
 
-/* The same for every process of the owner that has `slots` mapped, whatever any slot says: a walk
- * over all processes, for a session whose slots cannot be believed. Returns how many got it. */
+/* The same for every process of the owner that has `slots` mapped, or holds a lock on it, whatever
+ * any slot says: a walk over all processes, for a session whose slots cannot be believed. Returns
+ * how many got it. */
 unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number);
 
 /* To the process that this is the identity of, if it is still there. */

@@ -37,6 +37,10 @@ int folder_open_sessions(const struct store *store, bool make, struct error *err
 int folder_map_session(const struct store *store, const char *name, bool writable,
                        struct store_session *ret, struct error *err);
 
+/* `limits` of any session, writable, and nothing else of it. */
+int folder_map_limits(const struct store *store, const char *name, struct store_session *ret,
+                      struct error *err);
+
 /* Lets a tenant of another uid read `limits` and own `slots`, and nobody else anything. Needs to be
  * root; nothing to do for our own uid. */
 int folder_grant(int folder, uint32_t uid, struct error *err);

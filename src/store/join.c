@@ -24,7 +24,7 @@ struct wanted {
         uint64_t bytes;
         bool is_writable;
         bool may_be_roots;   /* a daemon's word */
-        bool may_be_anyones; /* a tenant's, in a folder of ours; of whatever size it made it */
+        bool is_named_only;  /* a tenant's, in a folder of ours: which file it is, and nothing more */
         bool is_received;    /* its owner may be of another user namespace */
 };
 
@@ -37,25 +37,35 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
                 return fail(err, -errno, "%s: %m", wanted->name);
         if (!S_ISREG(st.st_mode))
                 return fail(err, -EPROTO, "%s is no plain file", wanted->name);
-        if (st.st_uid != geteuid() && !wanted->may_be_anyones && !wanted->is_received &&
+        *ret = (struct store_file){ .device = st.st_dev, .inode = st.st_ino };
+        /* Its owner may give it any mode, list, size or lease: none of them tells anything. */
+        if (wanted->is_named_only)
+                return 0;
+        if (st.st_uid != geteuid() && !wanted->is_received &&
             !(wanted->may_be_roots && folder_is_trusted(st.st_uid)))
                 return fail(err, -EPERM, "%s belongs to user %u, expected %u", wanted->name,
                             st.st_uid, geteuid());
         if (st.st_mode & 022)
                 return fail(err, -EPERM, "%s can be written by others (mode %04o), expected 0600",
                             wanted->name, st.st_mode & 07777);
-        if ((uint64_t)st.st_size != wanted->bytes && !wanted->may_be_anyones)
+        if ((uint64_t)st.st_size != wanted->bytes)
                 return fail(err, -EPROTO, "%s is %llu bytes, expected %llu", wanted->name,
                             (unsigned long long)st.st_size, (unsigned long long)wanted->bytes);
-        *ret = (struct store_file){ .device = st.st_dev, .inode = st.st_ino };
         return 0;
+}
+
+/* O_PATH asks for no permission on the file, and waits for no lease that is held on it. */
+static int open_flags(const struct wanted *wanted)
+{
+        if (wanted->is_named_only)
+                return O_PATH;
+        return wanted->is_writable ? O_RDWR : O_RDONLY;
 }
 
 static int open_file(int folder, const struct wanted *wanted, struct store_file *ret_file,
                      struct error *err)
 {
-        scoped_fd int fd =
-                folder_open_file(folder, wanted->name, wanted->is_writable ? O_RDWR : O_RDONLY);
+        scoped_fd int fd = folder_open_file(folder, wanted->name, open_flags(wanted));
         int rc;
 
         if (fd < 0) {
@@ -153,16 +163,14 @@ static int map_checked_limits(int folder, const char *name, struct store_session
 
 static int map_owned(int folder, const char *name, struct store_session *session, struct error *err)
 {
-        const struct wanted slots = { .name = FOLDER_SLOTS,
-                                      .bytes = sizeof(*session->slots),
-                                      .may_be_anyones = true };
+        const struct wanted slots = { .name = FOLDER_SLOTS, .is_named_only = true };
         scoped_fd int fd = -1;
         int rc = map_checked_limits(folder, name, session, err);
 
         if (rc < 0)
                 return rc;
         if (session->limits->owner != PAGE_OWNER_DAEMON)
-                return fail(err, -EPERM, "it was made by its user, not by a daemon");
+                return fail(err, -EEXIST, "it was made by its user, not by a daemon");
         fd = open_file(folder, &slots, &session->slots_file, err);
         return fd < 0 ? fd : 0;
 }
@@ -219,11 +227,11 @@ int folder_map_session(const struct store *store, const char *name, bool writabl
         return rc;
 }
 
-int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
-                     struct error *err)
+static int open_writable(const struct store *store, const char *name, session_mapper *map,
+                         struct store_session *ret, struct error *err)
 {
         struct store_session session = { .is_writable = true };
-        int rc = open_session(store, name, map_owned, &session, err);
+        int rc = open_session(store, name, map, &session, err);
 
         if (rc == 0)
                 *ret = session;
@@ -239,6 +247,18 @@ int store_join_limits(const struct store *store, const char *name, struct store_
         if (rc == 0)
                 *ret = session;
         return rc;
+}
+
+int folder_map_limits(const struct store *store, const char *name, struct store_session *ret,
+                      struct error *err)
+{
+        return open_writable(store, name, map_checked_limits, ret, err);
+}
+
+int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
+                     struct error *err)
+{
+        return open_writable(store, name, map_owned, ret, err);
 }
 
 int store_join(const struct store *store, const char *name, bool writable,

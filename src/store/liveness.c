@@ -18,6 +18,9 @@
 /* Programs count on the low numbers: shells, daemons that close 0..255, select(). */
 #define LOWEST_DESCRIPTOR 512
 
+/* The file's owner can hold a lease on it, for which an open() that blocks waits 45 s. */
+#define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
 static int lock_bytes(int fd, int command, struct flock *lock, uint64_t byte, uint64_t count)
 {
         lock->l_whence = SEEK_SET;
@@ -74,9 +77,7 @@ static int open_again(int fd, const struct liveness_file *file)
         if (rc < 0)
                 return rc;
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)path,
-                                     O_RDWR | O_CLOEXEC | O_NOCTTY, 0, 0),
-                       file);
+        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0), file);
 }
 
 void liveness_keep(struct liveness_kept *kept, int fd)
@@ -112,7 +113,7 @@ int liveness_open(const struct liveness_file *file)
         if (file->kept)
                 return open_kept(file);
         return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)file->path,
-                                     O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0, 0),
+                                     OPEN_FLAGS | O_NOFOLLOW, 0, 0),
                        file);
 }
 

@@ -71,12 +71,13 @@ static int retire(const struct store *store, const char *name, struct error *err
         return rc;
 }
 
-/* In use or broken: tell whoever still looks, and go on. */
+/* In use or broken: tell whoever still looks, and go on. `slots` is not mapped: it may be another
+ * user's, who can cut it short meanwhile. */
 static void mark_removed(const struct store *store, const char *name)
 {
         struct store_session session;
 
-        if (folder_map_session(store, name, true, &session, NULL) < 0)
+        if (folder_map_limits(store, name, &session, NULL) < 0)
                 return;
         store_release(shared_half(&session.limits->removed), 1);
         store_close(&session);

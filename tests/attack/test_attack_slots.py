@@ -1,9 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant does to its own `slots`, the one file of the node that it may write."""
+import contextlib
+import json
+import os
+import signal
+import struct
+import sys
+
+import pytest
+
+from daemon import wait_for
 from tenant import needs_root
 
 MIB = 1 << 20
+STRANGER = 64500
 pytestmark = needs_root
+
+ACCESS_LIST = struct.pack("<I" + "HHI" * 5, 2, 1, 0, 2**32 - 1, 2, 6, STRANGER, 4, 0, 2**32 - 1, 16, 6, 2**32 - 1, 32, 0, 2**32 - 1)
+
+
+def set_list(path):
+    os.setxattr(path, "system.posix_acl_access", ACCESS_LIST)
+
+
+# What its owner may do to a file, and what therefore proves nothing about a session.
+LOOKS = {
+    "0666": lambda path: path.chmod(0o666),
+    "0620": lambda path: path.chmod(0o620),
+    "0000": lambda path: path.chmod(0),
+    "access list": set_list,
+    "cut short": lambda path: os.truncate(path, 0),
+    "longer": lambda path: os.truncate(path, 64 * MIB),
+}
+
+
+@contextlib.contextmanager
+def holding(tenant, name, *words):
+    """A program of tests/attack/programs that says "ready" and then keeps what it has until this ends."""
+    program = tenant.sim.build.source / "tests/attack/programs" / name
+    process = tenant.start([sys.executable, program, *words], preload=False)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(60)
+
+
+@contextlib.contextmanager
+def holding_as_root(sim, name, *words):
+    program = sim.build.source / "tests/attack/programs" / name
+    process = sim.start([sys.executable, program, *words], preload=False)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    yield process
+    process.kill()
+    process.wait(60)
+
+
+def create(tenant, name, memory="256MiB", **fields):
+    """A session whose end is its programs' end."""
+    answer = tenant.ask("POST", "/v1/sessions", json.dumps({"name": name, "memory": memory, "on_end": "kill", **fields}))
+    assert answer.status == 201, answer
+
+
+def kinds(daemon, until):
+    """Of the audit trail, up to the first event of this type."""
+    found = []
+    for event in daemon.events():
+        found.append(event["type"])
+        if found[-1] == until:
+            return found
 
 
 def test_a_tenant_uses_its_share_and_a_neighbour_its_own(served, tenant, neighbour):
@@ -16,3 +83,111 @@ def test_a_tenant_uses_its_share_and_a_neighbour_its_own(served, tenant, neighbo
         one.ready().do(f"alloc 1 {64 * MIB}")
         two.ready().do(f"alloc 1 {64 * MIB}")
         assert daemon.session("theirs")["processes"] == daemon.session("others")["processes"] == 1
+
+
+# -- Whose ending it is ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_look_of_its_slots_keeps_a_session_from_ending(served, tenant, look):
+    """The mode, the list and the size of `slots` are its owner's to set: none is a verdict."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    with attacker.script("theirs") as gpu:
+        gpu.ready().do(f"alloc 1 {64 * MIB}")
+        LOOKS[look](attacker.folder("theirs") / "slots")
+        answer = attacker.ask("PATCH", "/v1/sessions/theirs", '{"memory":"128MiB"}')
+        assert answer.status == 200, answer
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        assert gpu.process.wait(60) == -signal.SIGKILL
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+    assert "failed" not in kinds(daemon, "gone")
+
+
+def test_a_session_of_any_mode_ends_when_its_time_is_over(served, tenant):
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs", "768MiB", ttl="1s")
+    with attacker.script("theirs") as gpu:
+        gpu.ready().do(f"alloc 1 {64 * MIB}")
+        (attacker.folder("theirs") / "slots").chmod(0o666)
+        assert gpu.process.wait(60) == -signal.SIGKILL
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+    daemon.create("others", "768MiB")  # what it was promised is free, now that nobody has it
+
+
+def test_what_cannot_be_ended_is_told_and_stays_promised(served, tenant):
+    """A lock keeps the session alive, held by a process that no signal may go to: root's."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs", "768MiB")
+    slots = attacker.folder("theirs") / "slots"
+    with holding_as_root(attacker.sim, "keep_lock.py", slots):
+        answer = attacker.ask("DELETE", "/v1/sessions/theirs?force=true")
+        assert answer.status == 202, answer
+        found = kinds(daemon, "failed")
+        assert "killed" in found and "gone" not in found, found
+        assert daemon.session("theirs")["state"] == "killing"
+        assert daemon.post("/v1/sessions", {"name": "others", "memory": "768MiB"}).status == 409
+    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+# -- Locks and leases ------------------------------------------------------------------------------
+
+def test_who_keeps_a_session_alive_by_a_lock_alone_is_ended_with_it(served, tenant):
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    with holding(attacker, "keep_lock.py", attacker.folder("theirs") / "slots") as keeper:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        assert keeper.wait(60) == -signal.SIGKILL
+    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+def test_a_program_whose_first_thread_has_ended_is_ended_too(served, tenant):
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    with holding(attacker, "headless.py", attacker.folder("theirs") / "slots") as headless:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        assert headless.wait(60) == -signal.SIGKILL
+    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+def test_slots_that_name_another_program_save_nobody(served, tenant):
+    """What comes again goes by who has the file mapped, so one that is sent ahead dies alone, once."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    slots = attacker.folder("theirs") / "slots"
+    with attacker.script("theirs") as decoy, holding(attacker, "headless.py", slots) as hidden:
+        decoy.ready().do(f"alloc 1 {MIB}")
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        assert [decoy.process.wait(60), hidden.wait(60)] == [-signal.SIGKILL] * 2
+    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+def test_no_lease_can_be_taken_on_slots(served, tenant):
+    """Whoever opens a file with a lease on it waits, or is refused, for 45 s."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    result = attacker.python("take_lease.py", attacker.folder("theirs") / "slots", preload=False)
+    assert result.rc == 0 and result.stdout == "refused\nrefused\n", result
+
+
+def test_a_lease_makes_nobody_wait(served, tenant, neighbour):
+    """One taken while no daemon ran: its session is answered for later, all others as ever."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs")
+    other.create("others")
+    daemon.kill()
+    with holding(attacker, "keep_lease.py", attacker.folder("theirs") / "slots") as keeper:
+        daemon.start()
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        assert other.ask("GET", "/v1/sessions/others").status == 200
+        with other.script("others") as gpu:
+            gpu.ready().do(f"alloc 1 {MIB}")
+        keeper.kill()
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)

@@ -33,7 +33,9 @@ static int map_slots(const struct store_session *session, struct seat *seat, str
 
         if (rc < 0)
                 return rc;
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        /* For writing, though it is only read: the file's owner can take a lease on it, which makes
+         * others wait for it, only while nobody else has it open so. */
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(err, -errno, "%s: %m", path);
         if (st.st_ino != session->slots_file.inode || st.st_dev != session->slots_file.device ||

@@ -70,7 +70,7 @@ static void test_a_daemon_finds_its_own_sessions_only(void **state)
         assert_int_equal(session.limits->owner, PAGE_OWNER_DAEMON);
         assert_int_equal(store_is_live(&session, NULL), 0);
         store_close(&session);
-        assert_int_equal(store_join_owned(&store, "users", &session, NULL), -EPERM);
+        assert_int_equal(store_join_owned(&store, "users", &session, NULL), -EEXIST);
         assert_int_equal(store_join_owned(&store, "none", &session, NULL), -ENOENT);
 }
 
