@@ -105,7 +105,7 @@ const struct config_key config_keys[] = {
             "ignore", "report", "term", "kill"),
         KEY("watch", "managed_cgroups", CGROUPS, managed_cgroups, "", 0, 0, LIVE,
             "Where strangers may be sent signals: in these cgroups and in what lies in them"),
-        KEY("watch", "forged", WORD, watch.forged, "report", 0, 0, LIVE,
+        KEY("watch", "forged", WORD, watch.forged, "clamp", 0, 0, LIVE,
             "What comes over who holds more than its ledger says; clamp: no more for its session",
             "ignore", "report", "term", "kill", "clamp"),
         KEY("watch", "tolerance", SIZE, watch.tolerance_bytes, "1GiB", 0, TI, LIVE,

@@ -7,6 +7,7 @@
  * only moves bytes about within the session; how much they can explain together is bounded by its
  * limit.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -218,6 +219,12 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
                 watch_see(&judge->watch, &look->policy, &sight);
 }
 
+/* What the daemon itself is out of accuses nobody. */
+static bool is_our_want(int rc)
+{
+        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
 /* Those of one session: order[from..end). A session that is beyond suspicion waits for a whole
  * look. */
 static void see_session(const struct look *look, unsigned from, unsigned end)
@@ -228,11 +235,15 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         const struct sessions_one *session = &node->sessions->session[place];
         struct seen_session *seen = judge_seen(node, session);
         struct sum sums[SETTINGS_GPUS] = { 0 };
+        int rc;
 
         if (!seen || (!look->is_whole && !watch_knows(&node->judge->watch, 0, session->id)))
                 return;
+        rc = folder_read(&node->store, session, &use, NULL);
+        if (is_our_want(rc))
+                return;
         /* What cannot be read explains nothing. */
-        if (folder_read(&node->store, session, &use, NULL) < 0) {
+        if (rc < 0) {
                 memset(use.ledger, 0, sizeof(use.ledger));
                 use.count = 0;
         } else {

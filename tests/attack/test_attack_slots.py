@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from daemon import wait_for
+from script import OUT_OF_MEMORY
 from tenant import needs_root
 
 MIB = 1 << 20
@@ -191,3 +192,22 @@ def test_a_lease_makes_nobody_wait(served, tenant, neighbour):
             gpu.ready().do(f"alloc 1 {MIB}")
         keeper.kill()
         wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+# -- What it says that it holds --------------------------------------------------------------------
+
+def test_a_tenant_that_zeroes_its_ledger_gets_no_more(served, tenant, neighbour):
+    """What the driver shows clamps its session, with no answer configured; nobody is sent a signal."""
+    daemon = served("[watch]\ntolerance = 16MiB\n")  # the usual one is as much as this card
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("theirs", "600MiB")
+    other.create("others", "100MiB")
+    with attacker.script("theirs") as gpu, other.script("others") as honest:
+        gpu.ready().do(f"alloc 1 {560 * MIB}")
+        honest.ready().do(f"alloc 1 {64 * MIB}")
+        attacker.python("zero_ledger.py", attacker.folder("theirs") / "slots", preload=False)
+        wait_for(lambda: daemon.session("theirs")["clamped"], daemon.said)
+        assert gpu.code(f"alloc 2 {MIB}") == OUT_OF_MEMORY
+        assert honest.code(f"alloc 2 {MIB}") == 0
+        assert gpu.process.poll() is None and not daemon.session("others")["clamped"]
+    wait_for(lambda: not daemon.session("theirs")["clamped"], daemon.said)

@@ -209,8 +209,8 @@ def test_strangers_can_be_nobodys_business(watched, sim):
 
 # -- Forged use ------------------------------------------------------------------------------------
 
-def test_a_tenant_that_forges_its_ledger_is_told_of(watched, sim):
-    daemon = watched()
+def test_a_tenant_that_forges_its_ledger_can_be_told_of_alone(watched, sim):
+    daemon = watched(forged="report")
     daemon.create("a", "512MiB", gpus=["0"])
     with Script(sim, ALIQUOT_SESSION="a") as gpu:
         gpu.ready().do(f"alloc 1 {200 * MIB}")

@@ -80,7 +80,7 @@ static void test_values_of_every_type_arrive(void **state)
                     "choice = least-loaded\nttl = 2h\nttl_most = 1d\non_end = kill\ngrace = none\n"
                     "sessions_per_owner = 4\n"
                     "[watch]\nstrangers = kill\nmanaged_cgroups = /kubepods.slice, /gpu/jobs\n"
-                    "forged = clamp\ntolerance = 512MiB\nclaims = report\n"
+                    "forged = report\ntolerance = 512MiB\nclaims = report\n"
                     "claims_tolerance = 25%\n"
                     "[metrics]\nsessions = yes\n[audit]\nkeep_days = 7\nkeep_rows = 0\n");
         assert_string_equal(config.runtime_dir, "/run/x");
@@ -101,7 +101,7 @@ static void test_values_of_every_type_arrive(void **state)
         assert_int_equal(config.policy.grace_ns, 0);
         assert_int_equal(config.policy.owner_most, 4);
         assert_int_equal(config.watch.strangers, WATCH_KILL);
-        assert_int_equal(config.watch.forged, WATCH_CLAMP);
+        assert_int_equal(config.watch.forged, WATCH_REPORT);
         assert_int_equal(config.watch.tolerance_bytes, 512 << 20);
         assert_int_equal(config.claims.answer, WATCH_REPORT);
         assert_int_equal(config.claims.tolerance_percent, 25);
