@@ -17,6 +17,7 @@
 #include "daemon/promise.h"
 #include "daemon/victim.h"
 #include "settings/settings.h"
+#include "store/folder.h"
 #include "store/liveness.h"
 
 #define OTHERS_GO_THROUGH 0711
@@ -24,20 +25,27 @@
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
 
+static int open_to_all(int folder, const char *path, struct error *err)
+{
+        return fchmod(folder, OTHERS_GO_THROUGH) < 0 ? fail(err, -errno, "%s: %m", path) : 0;
+}
+
+/* Each is opened and checked first, and changed by that descriptor: a name may lead elsewhere. */
 int folder_prepare(const struct store *store, struct error *err)
 {
-        char path[STORE_PATH_BYTES];
-        int rc = text_put(path, sizeof(path), err, "%s/sessions", store->path);
+        scoped_fd int runtime = -1;
+        scoped_fd int sessions = folder_open_sessions(store, true, err);
+        int rc;
 
-        if (rc < 0)
-                return rc;
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                return fail(err, -errno, "%s: %m", path);
+        if (sessions < 0)
+                return sessions;
         if (geteuid() != 0)
                 return 0;
-        if (chmod(store->path, OTHERS_GO_THROUGH) < 0 || chmod(path, OTHERS_GO_THROUGH) < 0)
-                return fail(err, -errno, "%s: %m", path);
-        return 0;
+        runtime = folder_open_directory(AT_FDCWD, store->path, false, err);
+        if (runtime < 0)
+                return runtime;
+        rc = open_to_all(runtime, store->path, err);
+        return rc < 0 ? rc : open_to_all(sessions, FOLDER_SESSIONS, err);
 }
 
 static uint64_t card_bytes(const struct cards *cards, const uint8_t uuid[16])

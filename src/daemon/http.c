@@ -215,7 +215,7 @@ static int give_group(const struct config *config, const char *path, struct erro
         gid_t group;
         int rc = find_group(config, &group, err);
 
-        if (rc == 0 && group != (gid_t)-1 && chown(path, (uid_t)-1, group) < 0)
+        if (rc == 0 && group != (gid_t)-1 && lchown(path, (uid_t)-1, group) < 0)
                 return fail(err, -errno, "give %s to group %s: %m", path, config->socket_group);
         return rc;
 }

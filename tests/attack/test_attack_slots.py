@@ -4,12 +4,13 @@ import contextlib
 import json
 import os
 import signal
+import stat
 import struct
 import sys
 
 import pytest
 
-from daemon import wait_for
+from daemon import Daemon, wait_for
 from script import OUT_OF_MEMORY
 from tenant import needs_root
 
@@ -211,3 +212,16 @@ def test_a_tenant_that_zeroes_its_ledger_gets_no_more(served, tenant, neighbour)
         assert honest.code(f"alloc 2 {MIB}") == 0
         assert gpu.process.poll() is None and not daemon.session("others")["clamped"]
     wait_for(lambda: not daemon.session("theirs")["clamped"], daemon.said)
+
+
+# -- What it is led through ------------------------------------------------------------------------
+
+def test_a_daemon_changes_nothing_behind_a_link(sim):
+    """Where `sessions` is a link, however it came there, root's daemon says so and does not start."""
+    elsewhere = sim.folder / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (sim.runtime / "sessions").symlink_to(elsewhere)
+    daemon = Daemon(sim)
+    with pytest.raises(AssertionError, match="sessions is a link"):
+        daemon.start()
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o700 and not list(elsewhere.iterdir())
