@@ -12,7 +12,10 @@
 #include "common/log.h"
 #include "common/text.h"
 #include "daemon/node_parts.h"
+#include "daemon/trim.h"
 #include "settings/resolve.h"
+
+#define MAKES_MOST 3u /* again, where tenants take what is taken back from them */
 
 uint64_t node_now_ns(void)
 {
@@ -177,6 +180,8 @@ static int make(struct node *node, const struct work *work, const struct session
         judge_limits(node, session, work->is_creation);
         node->folder_changes++;
         rc = limit_or_make(node, session, err);
+        for (unsigned i = 0; rc == -ENOSPC && i < MAKES_MOST && trim_all(node); i++)
+                rc = limit_or_make(node, session, err);
         if (rc != FOLDER_NOBODYS || work->is_creation)
                 return rc;
         rc = store_set_aside(&node->store, session->name, kept, err);
@@ -236,6 +241,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
                 return signal_all(node, work, action->session, SIGKILL, err);
         case SESSIONS_REMOVE:
                 node->kills[action->session - node->sessions->session] = 0;
+                node->oversized[action->session - node->sessions->session] = 0;
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
                 claims_farewell(node, action->session);

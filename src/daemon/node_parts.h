@@ -24,6 +24,7 @@ struct node {
         int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well
                                           */
         unsigned kills[SESSIONS_MOST];   /* by place: how often it was sent SIGKILL */
+        unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
         uint64_t steps;
         node_listener *listener;
         void *listener_context;

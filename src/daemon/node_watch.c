@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node looks at by itself: the clock, its sessions' processes, and its database's files.
+ * What the node looks at by itself: the clock, its sessions' processes, its database's files, and
+ * what tenants put behind their pages.
  *
  * When the next tick is due is the core's word, on the wall clock; the kernel says when that clock
  * is set, and then it is asked again. Whether somebody lives matters of sessions that end alone:
@@ -13,10 +14,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "daemon/trim.h"
+
 #define LOOK_NS 100000000 /* at sessions that end */
 #define LOOKS 16u         /* at so many at once */
 #define ROUND_SECONDS 30  /* between two looks for folders left over */
-#define PLACE_SECONDS 1   /* between two at the database's files */
+#define PLACE_SECONDS 1   /* between two at the database's files, and at the sizes of `slots` */
 
 /* -- The clock -------------------------------------------------------------------------------- */
 
@@ -83,6 +86,7 @@ static void on_placing(evutil_socket_t fd, short what, void *context)
         struct node *node = context;
 
         database_look(node->database, NULL);
+        trim_all(node);
 }
 
 /* -- Start and stop --------------------------------------------------------------------------- */

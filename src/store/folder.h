@@ -48,6 +48,10 @@ int folder_grant(int folder, uint32_t uid, struct error *err);
 /* ".new-" or ".old-" and 16 random digits, for what is not, or no longer, a session. */
 int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);
 
+/* 1: `slots` in it was another user's, who has it open; it has another name now, and goes when that
+ * is over (store_trim_open()). 0: it can be deleted. */
+int folder_keep_open(int sessions, const char *name);
+
 /* Deletes what has this name, and all that is in it. No link is followed, no mount is entered. */
 int folder_delete(int sessions_fd, const char *name, struct error *err);
 

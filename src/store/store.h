@@ -137,6 +137,10 @@ int store_is_live(const struct store_session *session, struct error *err);
  * and their limits but can no longer be joined. */
 int store_remove(const struct store *store, const char *name, bool force, struct error *err);
 
+/* Of removed sessions whose tenant still has `slots` open: takes back what was written into it, and
+ * deletes it when nobody has it open any more. Whether there was anything. One thread; for root. */
+bool store_trim_open(const struct store *store);
+
 /* Takes a session's folder out of sight, whoever lives in it, and deletes nothing: it is kept under
  * the name in `ret`. */
 int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import struct
+import subprocess
 import sys
 
 import pytest
@@ -15,6 +16,7 @@ from script import OUT_OF_MEMORY
 from tenant import needs_root
 
 MIB = 1 << 20
+PAGE_BYTES = 4459648  # src/proto/page.h: struct slots_page
 STRANGER = 64500
 pytestmark = needs_root
 
@@ -34,6 +36,29 @@ LOOKS = {
     "cut short": lambda path: os.truncate(path, 0),
     "longer": lambda path: os.truncate(path, 64 * MIB),
 }
+
+
+@pytest.fixture
+def small(sim):
+    """The runtime folder on a file system of its own, of 64 MiB."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0711", "tmpfs", sim.runtime], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield
+    subprocess.run(["umount", "-l", sim.runtime], check=True)
+
+
+def is_as_large_as_its_page(path):
+    return path.stat().st_size <= PAGE_BYTES and path.stat().st_blocks * 512 <= PAGE_BYTES + 4096
+
+
+def kept(sim):
+    return list((sim.runtime / "sessions").glob(".open-*"))
+
+
+def fill(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "full\n", process.stderr.read()
 
 
 @contextlib.contextmanager
@@ -225,3 +250,39 @@ def test_a_daemon_changes_nothing_behind_a_link(sim):
     with pytest.raises(AssertionError, match="sessions is a link"):
         daemon.start()
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o700 and not list(elsewhere.iterdir())
+
+
+# -- What it takes of everybody's room -------------------------------------------------------------
+
+@pytest.mark.parametrize("how", ["write", "allocate", "again"])
+def test_a_file_system_filled_through_slots_bars_nobody(served, tenant, neighbour, small, how):
+    """What lies behind the page is taken back when there is no room to make a session, and each second, and told of."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("theirs", "64MiB")
+    slots = attacker.folder("theirs") / "slots"
+    with attacker.script("theirs") as gpu, holding(attacker, "overfill.py", slots, how) as filler:
+        gpu.ready().do(f"alloc 1 {MIB}")
+        fill(filler)
+        wait_for(lambda: other.ask("POST", "/v1/sessions", '{"name":"others","memory":"64MiB"}').status in (201, 409), daemon.said)
+        assert daemon.session("others")
+        gpu.do(f"alloc 2 {MIB}")  # and its own programs lose nothing that was theirs
+        if how != "again":
+            wait_for(lambda: is_as_large_as_its_page(slots), daemon.said)
+    assert "oversized" in kinds(daemon, "oversized")
+
+
+def test_slots_kept_open_after_their_session_take_no_room(served, tenant, neighbour, small):
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs")
+    slots = attacker.folder("theirs") / "slots"
+    with holding(attacker, "overfill.py", slots, "write") as filler:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 204
+        assert not slots.exists() and len(kept(daemon.sim)) == 1
+        fill(filler)
+        other.create("others")
+        again = attacker.python("take_lease.py", kept(daemon.sim)[0] / "slots", preload=False)
+        assert "PermissionError" in again.stderr, again
+        wait_for(lambda: (kept(daemon.sim)[0] / "slots").stat().st_blocks == 0, daemon.said)
+    wait_for(lambda: not kept(daemon.sim), daemon.said)  # now that nobody has it open

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What tenants write into `slots` beyond its page is taken back.
+ *
+ *      trim_all(node)          once a second, and when a session finds no room to be made
+ *
+ * A tenant owns its `slots`, so nothing bars it from making the file as large as the file system
+ * is, which all sessions share. Nothing of a session ever lies behind its page: whatever is found
+ * there is cut off, and told of at the 1st, 2nd, 4th, 8th time and so on (event `oversized`). With
+ * `watch.forged` at term or kill its programs are sent that signal. Between two looks it can be
+ * there: a file system of the runtime folder's own keeps that from everybody else.
+ *
+ * A tenant that keeps the file open when its session is gone could write into it unseen. So it is
+ * kept, as sessions/.open-..., root's from then on, until nobody has it open for writing; and all
+ * of its content is taken back meanwhile.
+ */
+#ifndef ALIQUOT_DAEMON_TRIM_H
+#define ALIQUOT_DAEMON_TRIM_H
+
+#include "daemon/node_parts.h"
+
+/* Whether anything was taken back. */
+bool trim_all(struct node *node);
+
+#endif
