@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/sums.h"
 #include "common/text.h"
@@ -21,6 +22,8 @@
 #include "store/liveness.h"
 
 #define OTHERS_GO_THROUGH 0711
+#define COSTLY_MOST 64u
+#define COSTLY_PAUSE_NS (20 * USAGE_MOST_NS)
 
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
@@ -302,6 +305,34 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
 }
 
+/* A session whose locks are too many to be walked: asked again at once, it would take all of the
+ * daemon's time. A few are remembered, so that each costs a twentieth of it. */
+static struct {
+        uint8_t id[16];
+        uint64_t until_ns;
+} costly[COSTLY_MOST];
+static unsigned costly_next;
+
+static bool is_costly(const struct sessions_one *session)
+{
+        uint64_t now_ns = clock_machine_ns();
+
+        for (unsigned i = 0; i < COSTLY_MOST; i++) {
+                if (now_ns < costly[i].until_ns &&
+                    memcmp(costly[i].id, session->id, sizeof(session->id)) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void note_costly(const struct sessions_one *session)
+{
+        unsigned at = costly_next++ % COSTLY_MOST;
+
+        memcpy(costly[at].id, session->id, sizeof(costly[at].id));
+        costly[at].until_ns = clock_machine_ns() + COSTLY_PAUSE_NS;
+}
+
 /* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
  * page. The folder was checked when it was made, and is only ours to write. */
 int folder_read(const struct store *store, const struct sessions_one *session,
@@ -330,9 +361,13 @@ int folder_read(const struct store *store, const struct sessions_one *session,
         memcpy(ret->ledger, copy.ledger, sizeof(ret->ledger));
         if (memcmp(copy.session_id, session->id, sizeof(session->id)) != 0)
                 return fail(err, -EPROTO, "%s is another session's", path);
+        if (is_costly(session))
+                return fail(err, -EOVERFLOW, "%s has too many locks", path);
         rc = usage_list(&copy,
                         &(struct liveness_file){ path, (uint64_t)st.st_dev, (uint64_t)st.st_ino },
                         ret->process, PAGE_SLOTS);
+        if (rc == -EOVERFLOW)
+                note_costly(session);
         if (rc < 0)
                 return fail(err, rc, "locks of %s", path);
         ret->count = (unsigned)rc;

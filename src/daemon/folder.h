@@ -56,8 +56,8 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
 /* Without its programs' leave. 0 also when it is not there. */
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* 1: some process lives in it; 0: none does, or there is no such folder. Negative: it cannot be told,
- * so nobody may take it for empty. */
+/* 1: some process lives in it; 0: none does, or there is no such folder. Negative: it cannot be
+ * told, so nobody may take it for empty. */
 int folder_is_live(const struct store *store, const struct sessions_one *session,
                    struct error *err);
 

@@ -200,8 +200,8 @@ static bool read_file(const char *line, struct identity_file *ret)
 {
         unsigned major_number, minor_number;
 
-        if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number,
-                   &ret->inode) != 3)
+        if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number, &ret->inode) !=
+            3)
                 return false;
         ret->device = makedev(major_number, minor_number);
         return true;
@@ -266,8 +266,7 @@ static bool is_mapping_of(char *line, void *context)
 {
         struct identity_file *wanted = context, file;
 
-        if (!read_file(line, &file) || file.inode != wanted->inode ||
-            file.device != wanted->device)
+        if (!read_file(line, &file) || file.inode != wanted->inode || file.device != wanted->device)
                 return false;
         wanted->inode = 0;
         return true;

@@ -3,8 +3,8 @@
  * What was decided and saved, and could not be carried out: told once, in the log and the audit
  * trail, and told again when it is something else.
  *
- * An event such as `changed` or `killed` is of the decision, which is saved first. Where carrying it
- * out fails, the event `failed` follows it; each second it is tried again, and what it promised
+ * An event such as `changed` or `killed` is of the decision, which is saved first. Where carrying
+ * it out fails, the event `failed` follows it; each second it is tried again, and what it promised
  * stays so. Programs that outlive SIGKILL, or whom no SIGKILL reaches, are such a failure too.
  */
 #include <jansson.h>
@@ -59,7 +59,8 @@ void failed_kill(struct node *node, const struct sessions_one *session)
         if (++*kills != KILLS_PATIENT)
                 return;
         log_line(LOG_ERROR,
-                 "session %s: processes of it still live after %u SIGKILLs, or hold its lock and are "
+                 "session %s: processes of it still live after %u SIGKILLs, or hold its lock and "
+                 "are "
                  "not to be found; what it was promised stays promised",
                  session->name, KILLS_PATIENT);
         tell_audit(node, session, "processes of it still live after SIGKILL");

@@ -91,7 +91,8 @@ static bool is_lock_on(const char *line, const struct identity_file *file)
 
 /* Of a descriptor all locks are on one file, so the first line tells. Nothing here asks a file
  * system, which could make us wait. */
-static bool is_descriptor_locking(uint32_t pid, const char *number, const struct identity_file *file)
+static bool is_descriptor_locking(uint32_t pid, const char *number,
+                                  const struct identity_file *file)
 {
         scoped_file FILE *info = NULL;
         char path[64], line[256];

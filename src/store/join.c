@@ -23,9 +23,10 @@ struct wanted {
         const char *name;
         uint64_t bytes;
         bool is_writable;
-        bool may_be_roots;   /* a daemon's word */
-        bool is_named_only;  /* a tenant's, in a folder of ours: which file it is, and nothing more */
-        bool is_received;    /* its owner may be of another user namespace */
+        bool may_be_roots;  /* a daemon's word */
+        bool is_named_only; /* a tenant's, in a folder of ours: which file it is, and nothing more
+                             */
+        bool is_received;   /* its owner may be of another user namespace */
 };
 
 static int check_file(int fd, const struct wanted *wanted, struct store_file *ret,

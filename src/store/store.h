@@ -84,9 +84,9 @@ int store_join_pages(int limits, int slots, const char *name, struct store_sessi
 /*
  * For the daemon that owns a session: `limits` writable, `slots` not mapped (NULL) but known by its
  * inode. A tenant can cut its `slots` short, and whoever has it mapped then dies of SIGBUS: the
- * daemon reads it with pread(). The tenant owns that file, so no mode, access list, size or lease of
- * it is a reason to fail. Also a session that is being removed. -EEXIST: it is its user's own, not a
- * daemon's; every other failure says nothing about whose it is.
+ * daemon reads it with pread(). The tenant owns that file, so no mode, access list, size or lease
+ * of it is a reason to fail. Also a session that is being removed. -EEXIST: it is its user's own,
+ * not a daemon's; every other failure says nothing about whose it is.
  */
 int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
                      struct error *err);

@@ -32,9 +32,14 @@ struct usage_process {
 /* Fills in what this process is: pid, namespace, start, uid, command. */
 void usage_describe_self(struct page_slot *slot);
 
+/* A probe walks all locks on the file, and its owner can place any number: 4096 honest processes
+ * are listed in less on a machine of today. */
+#define USAGE_MOST_NS UINT64_C(50000000)
+
 /*
  * The live processes of a session, in slot order; up to `max` are filled in. Returns how many
- * there are, or a negative errno when the file cannot be probed. `fork` must be barred as
+ * there are, or a negative errno when the file cannot be probed; -EOVERFLOW: not within
+ * USAGE_MOST_NS of this thread's time. `fork` must be barred as
  * liveness.h says, or the caller must have one thread.
  */
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,

@@ -171,6 +171,22 @@ def test_who_keeps_a_session_alive_by_a_lock_alone_is_ended_with_it(served, tena
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
+def test_all_locks_of_its_slots_keep_out_its_own_programs_alone(served, tenant, neighbour):
+    """Nobody waits for a lock of `slots`: a program that gets none is refused, and the daemon takes none."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs")
+    other.create("others")
+    with holding(attacker, "keep_lock.py", attacker.folder("theirs") / "slots"):
+        with attacker.script("theirs") as own:
+            assert own.code("init") == 0 and own.code("context 0 0") + own.code(f"alloc 1 {MIB}") != 0
+        with other.script("others") as gpu:
+            gpu.ready().do(f"alloc 1 {MIB}")
+            assert daemon.session("others")["processes"] == 1
+        assert attacker.ask("PATCH", "/v1/sessions/theirs", '{"memory":"128MiB"}').status == 200
+        assert daemon.get("/v1/sessions/theirs/processes").status == 200
+
+
 def test_a_program_whose_first_thread_has_ended_is_ended_too(served, tenant):
     daemon = served()
     attacker = tenant(daemon)

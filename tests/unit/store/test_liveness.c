@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char path[] = "/dev/shm/aliquot-liveness-XXXXXX";
@@ -340,6 +341,35 @@ static void a_low_descriptor_is_not_kept(void **state)
         assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
+/* The locks of a file are walked at each probe, and whoever owns the file places as many as it
+ * likes.
+ */
+static void a_listing_ends_however_many_locks_there_are(void **state)
+{
+        struct usage_process none;
+        struct timespec began, ended;
+        int fd = open(path, O_RDWR);
+        int rc;
+
+        for (unsigned i = 0; i < 12000; i++) {
+                struct flock lock = { .l_type = F_WRLCK,
+                                      .l_start = (off_t)1 << 40 | (off_t)(2 * i),
+                                      .l_len = 1 };
+
+                assert_return_code(fcntl(fd, F_OFD_SETLK, &lock), errno);
+        }
+        slots->slots_high = PAGE_SLOTS;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+        rc = usage_list(slots, &file, &none, 0);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+        slots->slots_high = 0;
+        close(fd);
+        assert_true(rc == 0 || rc == -EOVERFLOW);
+        assert_true((uint64_t)(ended.tv_sec - began.tv_sec) * 1000000000 + (uint64_t)ended.tv_nsec -
+                            (uint64_t)began.tv_nsec <
+                    10 * USAGE_MOST_NS);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -357,6 +387,7 @@ int main(void)
                 cmocka_unit_test(the_living_are_listed_and_the_dead_are_not),
                 cmocka_unit_test(a_process_is_known_by_its_pid_and_when_it_started),
                 cmocka_unit_test(rubbish_in_a_slot_is_made_printable),
+                cmocka_unit_test(a_listing_ends_however_many_locks_there_are),
         };
 
         return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -166,6 +166,22 @@ static void test_slots_cut_short_harm_nobody_else(void **state)
         store_close(&session);
 }
 
+/* It is the tenant's file: what its owner may set proves nothing. */
+static void test_no_mode_of_slots_is_a_reason_to_fail(void **state)
+{
+        static const mode_t modes[] = { 0, 0620, 0666, 07777 };
+        struct store_session session;
+
+        make_owned("theirs", &(struct store_tenancy){ .id = { 9 }, .uid = geteuid() });
+        for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+                assert_int_equal(chmod(path_of("theirs", "slots"), modes[i]), 0);
+                assert_int_equal(store_join_owned(&store, "theirs", &session, NULL), 0);
+                store_close(&session);
+        }
+        assert_int_equal(store_remove(&store, "theirs", true, NULL), 0);
+        assert_int_equal(store_join_owned(&store, "theirs", &session, NULL), -ENOENT);
+}
+
 static void test_shut_is_for_good(void **state)
 {
         struct store_session session;
@@ -199,6 +215,7 @@ int main(void)
                 story(test_a_tenant_joins_and_cannot_change),
                 story(test_without_access_lists_the_socket_is_left_to_go_in_by),
                 story(test_slots_cut_short_harm_nobody_else),
+                story(test_no_mode_of_slots_is_a_reason_to_fail),
                 story(test_shut_is_for_good),
                 story(test_set_aside_is_gone_and_kept),
         };
