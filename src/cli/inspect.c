@@ -140,7 +140,7 @@ static void add_holdings(const char *pid, const struct findings *findings, struc
         for (unsigned i = 0; i < usage.count; i++) {
                 uint64_t bytes = 0;
 
-                if (usage_local_pid(&usage.process[i]) != strtoul(pid, NULL, 10))
+                if (usage.process[i].local_pid != strtoul(pid, NULL, 10))
                         continue;
                 for (unsigned row = 0; row < PAGE_DEVICES; row++)
                         bytes += usage.process[i].bytes[row];

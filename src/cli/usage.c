@@ -32,6 +32,7 @@ int usage_read(const struct store_session *session, struct usage *ret, struct er
                 return fail(err, rc, "locks of %s: %m", path);
         }
         usage.count = (unsigned)rc;
+        usage_name(usage.process, usage.count, USAGE_NO_BOUND);
         for (unsigned i = 0; i < usage.count * PAGE_DEVICES; i++) {
                 uint64_t bytes = usage.process[i / PAGE_DEVICES].bytes[i % PAGE_DEVICES];
 

@@ -99,7 +99,7 @@ void views_process(struct json_out *out, const char *session, const struct clien
 struct client_process views_seen_process(const struct store_session *session,
                                          const struct usage_process *process)
 {
-        struct client_process seen = { .pid = usage_local_pid(process), .uid = process->uid };
+        struct client_process seen = { .pid = process->local_pid, .uid = process->uid };
 
         text_put(seen.command, sizeof(seen.command), NULL, "%s", process->command);
         if (seen.pid)

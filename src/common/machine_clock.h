@@ -23,6 +23,15 @@ static inline uint64_t clock_machine_ns(void)
         return (uint64_t)now.tv_sec * CLOCK_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
+/* What this thread has used of a processor: for bounds on work that others may lengthen. */
+static inline uint64_t clock_thread_ns(void)
+{
+        struct timespec used = { 0 };
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return (uint64_t)used.tv_sec * CLOCK_SECOND_NS + (uint64_t)used.tv_nsec;
+}
+
 static inline struct timespec clock_timespec(uint64_t ns)
 {
         return (struct timespec){ .tv_sec = (time_t)(ns / CLOCK_SECOND_NS),

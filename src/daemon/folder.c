@@ -392,12 +392,11 @@ static int signal_told(const struct store *store, const struct sessions_one *ses
                        const struct liveness_file *file, int number)
 {
         static struct folder_use use;
-        int rc = folder_read(store, session, &use, NULL);
-        int sent = 0;
+        const struct victim_order order = { file, session->owner_uid, number };
 
-        for (unsigned i = 0; rc == 0 && i < use.count; i++)
-                sent += victim_signal(&use.process[i], file, session->owner_uid, number);
-        return sent;
+        if (folder_read(store, session, &use, NULL) < 0)
+                return 0;
+        return (int)victim_signal_told(use.process, use.count, &order);
 }
 
 int folder_signal(const struct store *store, const struct sessions_one *session,

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -60,22 +63,55 @@ static int hold(uint32_t pid)
         return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
 }
 
-bool victim_signal(const struct usage_process *process, const struct liveness_file *slots,
-                   uint32_t owner_uid, int number)
+static bool signal_told(const struct usage_process *process, const struct victim_order *order)
 {
-        uint32_t pid = usage_local_pid(process);
+        uint32_t pid = process->local_pid;
         scoped_fd int held = hold(pid);
 
         if (held < 0)
                 return false;
         /* From here on the pid is nobody else's unless the descriptor's process is gone. */
-        if (!usage_is_process(process, pid) || !is_users(pid, owner_uid) ||
-            !has_mapped(pid, slots) || !holds_slot(process, slots)) {
+        if (!usage_is_process(process, pid) || !is_users(pid, order->owner_uid) ||
+            !has_mapped(pid, order->slots) || !holds_slot(process, order->slots)) {
                 log_line(LOG_WARN, "pid %u (%s) is not what its slot says: no signal", pid,
                          text_shown(process->command));
                 return false;
         }
-        return identity_signal(held, pid, number);
+        return identity_signal(held, pid, order->number);
+}
+
+/* Whether one before it says the same. */
+static bool is_repeated(const struct usage_process *list, unsigned at)
+{
+        for (unsigned i = 0; i < at; i++) {
+                if (list[i].local_pid == list[at].local_pid && list[i].pid == list[at].pid &&
+                    list[i].start_ticks == list[at].start_ticks)
+                        return true;
+        }
+        return false;
+}
+
+unsigned victim_signal_told(struct usage_process *list, unsigned count,
+                            const struct victim_order *order)
+{
+        const uint64_t began_ns = clock_thread_ns();
+        unsigned sent = 0;
+
+        usage_name(list, count, VICTIM_MOST_NS / 2);
+        for (unsigned i = 0; i < count && clock_thread_ns() - began_ns < VICTIM_MOST_NS; i++) {
+                if (list[i].local_pid && !is_repeated(list, i))
+                        sent += signal_told(&list[i], order);
+        }
+        return sent;
+}
+
+static unsigned count_entries(DIR *proc)
+{
+        unsigned count = 0;
+
+        while (readdir(proc))
+                count++;
+        return count;
 }
 
 /* A line of fdinfo: its number, kind, mode, type, pid, then device and inode in one word. */
@@ -126,17 +162,26 @@ static bool has_locked(uint32_t pid, const struct liveness_file *slots, unsigned
 
 unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number)
 {
+        const uint64_t began_ns = clock_thread_ns();
         scoped_dir DIR *proc = opendir("/proc");
+        unsigned count = proc ? count_entries(proc) : 0;
+        unsigned sent = 0, from = count ? (unsigned)(clock_machine_ns() % count) : 0;
         struct dirent *entry;
-        unsigned left = DESCRIPTORS_MOST, sent = 0;
+        unsigned left = DESCRIPTORS_MOST;
 
-        while (proc && (entry = readdir(proc))) {
-                uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-                scoped_fd int held = hold(pid);
+        for (unsigned i = 0; i < count + from && clock_thread_ns() - began_ns < VICTIM_MOST_NS;
+             i++) {
+                if (i % count == 0)
+                        rewinddir(proc);
+                entry = readdir(proc);
+                if (entry && i >= from) {
+                        uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+                        scoped_fd int held = hold(pid);
 
-                if (held >= 0 && is_users(pid, owner_uid) &&
-                    (has_mapped(pid, slots) || has_locked(pid, slots, &left)))
-                        sent += identity_signal(held, pid, number);
+                        if (held >= 0 && is_users(pid, owner_uid) &&
+                            (has_mapped(pid, slots) || has_locked(pid, slots, &left)))
+                                sent += identity_signal(held, pid, number);
+                }
         }
         return sent;
 }

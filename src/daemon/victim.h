@@ -16,13 +16,22 @@
 #include "daemon/identity.h"
 #include "store/usage.h"
 
-/* Whether it was sent. */
-bool victim_signal(const struct usage_process *process, const struct liveness_file *slots,
-                   uint32_t owner_uid, int number);
+struct victim_order {
+        const struct liveness_file *slots;
+        uint32_t owner_uid;
+        int number;
+};
+
+/* To those that slots tell of; each once, also where many tell of one. Returns how many got it. It
+ * ends after VICTIM_MOST_NS of processor time, as every process can have many mappings. */
+#define VICTIM_MOST_NS UINT64_C(200000000)
+unsigned victim_signal_told(struct usage_process *list, unsigned count,
+                            const struct victim_order *order);
 
 /* The same for every process of the owner that has `slots` mapped, or holds a lock on it, whatever
  * any slot says: a walk over all processes, for a session whose slots cannot be believed. Returns
- * how many got it. */
+ * how many got it. It ends after as long, and begins anywhere: who was not reached is at one of the
+ * next walks. */
 unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number);
 
 /* To the process that this is the identity of, if it is still there. */

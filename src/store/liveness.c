@@ -122,14 +122,27 @@ void liveness_close(int fd)
         raw_call(SYS_close, fd, 0, 0, 0, 0);
 }
 
-int liveness_probe_any(int fd, uint64_t byte, uint64_t count)
+/* Of a lock without an end the length is 0. */
+int liveness_find(int fd, struct liveness_range *range)
 {
         struct flock lock = { .l_type = F_WRLCK };
-        int rc = lock_bytes(fd, F_OFD_GETLK, &lock, byte, count);
+        int rc = lock_bytes(fd, F_OFD_GETLK, &lock, range->first, range->count);
+        uint64_t end = range->first + range->count, first, last;
 
         if (rc < 0)
                 return rc;
-        return lock.l_type != F_UNLCK;
+        if (lock.l_type == F_UNLCK)
+                return 0;
+        first = (uint64_t)lock.l_start;
+        last = lock.l_len ? first + (uint64_t)lock.l_len : end;
+        first = first > range->first ? first : range->first;
+        *range = (struct liveness_range){ first, (last < end ? last : end) - first };
+        return 1;
+}
+
+int liveness_probe_any(int fd, uint64_t byte, uint64_t count)
+{
+        return liveness_find(fd, &(struct liveness_range){ byte, count });
 }
 
 int liveness_probe(int fd, uint64_t byte)

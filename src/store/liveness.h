@@ -47,6 +47,14 @@ int liveness_raise(int fd);
 int liveness_open(const struct liveness_file *file);
 void liveness_close(int fd);
 
+struct liveness_range {
+        uint64_t first, count;
+};
+
+/* Whether somebody holds any of these bytes: 1, and *range is then the part that one lock of them
+ * covers, perhaps not the first; 0: nobody does. One system call. */
+int liveness_find(int fd, struct liveness_range *range);
+
 /* 1: some address space (this one included) holds the byte; 0: nobody does. */
 int liveness_probe(int fd, uint64_t byte);
 

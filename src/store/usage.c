@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
 #include "common/atomic.h"
 #include "common/scoped.h"
 
@@ -121,40 +122,81 @@ static void fill(struct usage_process *ret, const struct slots_page *slots, uint
                 ret->bytes[i] = page_row_bytes(slots, slot, i);
 }
 
-/* Of the processor: that others have it meanwhile is nobody's fault. */
-static uint64_t own_time_ns(void)
-{
-        struct timespec now = { 0 };
+#define LIVE_BYTES PAGE_LOCK_LIVE(PAGE_SLOTS)
 
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-        return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+static bool is_set(const uint64_t *bits, uint64_t at)
+{
+        return bits[at / 64] >> at % 64 & 1;
+}
+
+/* The first that is set from `at` on, or `end`. */
+static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
+{
+        while (at < end) {
+                uint64_t word = bits[at / 64] >> at % 64;
+
+                if (word) {
+                        at += (uint64_t)__builtin_ctzll(word);
+                        break;
+                }
+                at = (at / 64 + 1) * 64;
+        }
+        return at < end ? at : end;
+}
+
+/* A bit for each byte below `end` that somebody holds. Each call of the kernel finds a lock that
+ * was not known yet, or that there is none in a gap: their number goes by the locks, not by the
+ * slots, of which whoever writes slots_high says how many were ever taken. */
+static int find_held(int fd, uint64_t end, uint64_t ret[LIVE_BYTES / 64])
+{
+        const uint64_t began_ns = clock_thread_ns();
+        unsigned probes = 0;
+        uint64_t at = 0;
+
+        while (at < end) {
+                struct liveness_range range = { .first = at };
+                int rc;
+
+                if (is_set(ret, at)) {
+                        at++;
+                        continue;
+                }
+                if (++probes % PROBES == 0 && clock_thread_ns() - began_ns > USAGE_MOST_NS)
+                        return -EOVERFLOW;
+                range.count = next_set(ret, at, end) - at;
+                rc = liveness_find(fd, &range);
+                if (rc < 0)
+                        return rc;
+                if (rc == 0)
+                        at += range.count;
+                for (uint64_t i = 0; rc == 1 && i < range.count; i++)
+                        ret[(range.first + i) / 64] |= UINT64_C(1) << (range.first + i) % 64;
+        }
+        return 0;
 }
 
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,
                struct usage_process *ret, size_t max)
 {
         uint32_t high = load_acquire(shared_half(&slots->slots_high));
+        uint64_t held[LIVE_BYTES / 64] = { 0 };
         int fd = liveness_open(file);
-        uint64_t began_ns;
         int count = 0;
+        int rc;
 
         if (fd < 0)
                 return fd;
         high = high < PAGE_SLOTS ? high : PAGE_SLOTS;
-        began_ns = own_time_ns();
-        for (uint32_t slot = 0; slot < high; slot++) {
-                if (slot % PROBES == 0 && own_time_ns() - began_ns > USAGE_MOST_NS) {
-                        liveness_close(fd);
-                        return -EOVERFLOW;
-                }
-                if (liveness_probe(fd, PAGE_LOCK_LIVE(slot)) != 1)
+        rc = find_held(fd, PAGE_LOCK_LIVE(high), held);
+        liveness_close(fd);
+        for (uint32_t slot = 0; rc == 0 && slot < high; slot++) {
+                if (!is_set(held, PAGE_LOCK_LIVE(slot)))
                         continue;
                 if ((size_t)count < max)
                         fill(&ret[count], slots, slot);
                 count++;
         }
-        liveness_close(fd);
-        return count;
+        return rc < 0 ? rc : count;
 }
 
 /* The last number of the NSpid line: the pid in the process's own namespace. */
@@ -201,17 +243,46 @@ bool usage_is_process(const struct usage_process *process, uint32_t pid)
         return is_the_process(process, name);
 }
 
-uint32_t usage_local_pid(const struct usage_process *process)
+/* Those that are this process. Returns how many: more than one where slots are forged. */
+static size_t name_as(const char *pid, struct usage_process *list, size_t count)
 {
+        uint64_t start_ticks;
+        uint32_t inner_pid = 0;
+        size_t named = 0;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
+        start_ticks = start_of(path);
+        snprintf(path, sizeof(path), "/proc/%.16s/status", pid);
+        for (size_t i = 0; start_ticks && i < count; i++) {
+                if (list[i].local_pid || !list[i].pid || list[i].start_ticks != start_ticks)
+                        continue;
+                inner_pid = inner_pid ? inner_pid : innermost_pid(path);
+                if (list[i].pid != inner_pid)
+                        continue;
+                list[i].local_pid = (uint32_t)strtoul(pid, NULL, 10);
+                named++;
+        }
+        return named;
+}
+
+void usage_name(struct usage_process *list, size_t count, uint64_t most_ns)
+{
+        uint64_t own = own_namespace(), began_ns = clock_thread_ns();
         scoped_dir DIR *proc = NULL;
         struct dirent *entry;
+        size_t left = 0;
 
-        if (process->pid_ns_inode == own_namespace())
-                return process->pid;
-        proc = opendir("/proc");
-        while (proc && (entry = readdir(proc)))
-                if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-                    is_the_process(process, entry->d_name))
-                        return (uint32_t)strtoul(entry->d_name, NULL, 10);
-        return 0;
+        for (size_t i = 0; i < count; i++) {
+                list[i].local_pid = list[i].pid_ns_inode == own ? list[i].pid : 0;
+                left += list[i].local_pid == 0 && list[i].pid && list[i].start_ticks;
+        }
+        proc = left && most_ns ? opendir("/proc") : NULL;
+        while (left && proc && (entry = readdir(proc))) {
+                if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+                        continue;
+                left -= name_as(entry->d_name, list, count);
+                if (clock_thread_ns() - began_ns >= most_ns)
+                        return;
+        }
 }

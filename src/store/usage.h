@@ -3,9 +3,10 @@
  * Who uses a session, and how much: what slots say of their owners, and what their rows hold.
  *
  * The writer describes itself once, when it takes its slot. The reader walks the slots that were
- * ever taken, and lists those whose owner lives, by the kernel's word. Names and numbers are the
- * process's own claims: good for a listing, never for a decision. Text comes out terminated and
- * printable. Nothing here allocates or takes a lock; errno is kept.
+ * ever taken, and lists those whose owner lives, by the kernel's word, which is asked for as often
+ * as there are locks. Names and numbers are the process's own claims: good for a listing, never for
+ * a decision, nor for how long a reader works. Text comes out terminated and printable. Nothing
+ * here allocates but for opendir(), or takes a lock.
  */
 #ifndef ALIQUOT_STORE_USAGE_H
 #define ALIQUOT_STORE_USAGE_H
@@ -21,7 +22,8 @@
 
 struct usage_process {
         uint32_t slot;
-        uint32_t pid; /* in its own PID namespace; see usage_local_pid() */
+        uint32_t pid;       /* in its own PID namespace */
+        uint32_t local_pid; /* by usage_name() */
         uint32_t uid;
         uint64_t pid_ns_inode;
         uint64_t start_ticks;
@@ -45,9 +47,12 @@ void usage_describe_self(struct page_slot *slot);
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,
                struct usage_process *ret, size_t max);
 
-/* The pid by which this process may name it: its own if the namespace is ours; else, from the
- * namespace of an ancestor, what /proc says of a process with that start; 0 when there is none. */
-uint32_t usage_local_pid(const struct usage_process *process);
+/* Sets local_pid of each, the pid by which this process may name it: its own if the namespace is
+ * ours; else, from the namespace of an ancestor, what /proc says of a process with that start; 0
+ * when there is none. One walk over /proc at most, however many there are and whatever they say,
+ * that ends after so much processor time (0: no walk). */
+#define USAGE_NO_BOUND UINT64_MAX
+void usage_name(struct usage_process *list, size_t count, uint64_t most_ns);
 
 /* When a process of this namespace started: field 22 of its stat. 0: there is none such. */
 uint64_t usage_start_ticks(uint32_t pid);

@@ -77,19 +77,36 @@ static bool is_same_process(const struct usage_process *a, const struct usage_pr
                a->pid_ns_inode == b->pid_ns_inode && a->uid == b->uid;
 }
 
-/* A process in another PID namespace is looked for in /proc once. Both lists are in slot order. */
-static void name_process(const struct source_entry *entry, unsigned *at,
-                         struct snapshot_process *process)
+/* Whether it was there before; else it is still to be named. Both lists are in slot order. */
+static bool is_named(const struct source_entry *entry, unsigned *at,
+                     struct snapshot_process *process)
 {
         while (*at < entry->count && entry->process[*at].said.slot < process->said.slot)
                 ++*at;
         if (*at < entry->count && is_same_process(&entry->process[*at].said, &process->said)) {
                 process->pid = entry->process[*at].pid;
                 process->user = entry->process[*at].user;
-                return;
+                return true;
         }
-        process->pid = usage_local_pid(&process->said);
-        process->user = user_name(process->said.uid);
+        return false;
+}
+
+/* Processes in other PID namespaces are looked for in /proc once, all together. */
+static void name_processes(const struct source_entry *entry, struct snapshot_process *process,
+                           struct usage_process *said, unsigned count)
+{
+        unsigned before = 0;
+        bool has_looked = false;
+
+        for (unsigned i = 0; i < count; i++) {
+                if (is_named(entry, &before, &process[i]))
+                        continue;
+                if (!has_looked)
+                        usage_name(said, count, USAGE_NO_BOUND);
+                has_looked = true;
+                process[i].pid = said[i].local_pid;
+                process[i].user = user_name(said[i].uid);
+        }
 }
 
 static int read_processes(const struct source *source, struct source_entry *entry)
@@ -98,7 +115,6 @@ static int read_processes(const struct source *source, struct source_entry *entr
         struct liveness_file file = { path, entry->session.slots_file.device,
                                       entry->session.slots_file.inode };
         struct snapshot_process *process;
-        unsigned before = 0;
         int count = text_put(path, sizeof(path), &entry->broken, "%s/slots", entry->session.path);
 
         if (count == 0)
@@ -110,10 +126,10 @@ static int read_processes(const struct source *source, struct source_entry *entr
                 return fail(&entry->broken, -ENOMEM, "out of memory");
         for (int i = 0; i < count; i++) {
                 process[i].said = source->scratch[i];
-                name_process(entry, &before, &process[i]);
                 for (unsigned j = 0; j < PAGE_DEVICES; j++)
                         process[i].bytes += process[i].said.bytes[j];
         }
+        name_processes(entry, process, source->scratch, (unsigned)count);
         free(entry->process);
         entry->process = process;
         entry->count = (unsigned)count;

@@ -78,12 +78,13 @@ static bool members_init(struct members *ret, int row)
         ret->mapped_bytes = (size_t)room * sizeof(*ret->member);
         ret->member = scratch(ret->mapped_bytes);
         count = used && ret->member ? list_usage(used, (size_t)room) : -1;
-        for (int i = 0; i < count && i < room; i++) {
-                uint32_t pid = usage_local_pid(&used[i]);
-
-                if (pid)
-                        ret->member[ret->count++] =
-                                (struct member){ .pid = pid, .bytes = used[i].bytes[row] };
+        count = count < room ? count : room;
+        if (count > 0)
+                usage_name(used, (size_t)count, USAGE_NO_BOUND);
+        for (int i = 0; i < count; i++) {
+                if (used[i].local_pid)
+                        ret->member[ret->count++] = (struct member){ .pid = used[i].local_pid,
+                                                                     .bytes = used[i].bytes[row] };
         }
         if (used)
                 munmap(used, bytes);

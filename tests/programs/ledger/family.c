@@ -236,10 +236,11 @@ static uint64_t listed_bytes(int expected)
         int count = usage_list(double_slots(), session_slots_file(), list, PAGE_SLOTS);
 
         CHECK(count == expected);
+        usage_name(list, (size_t)count, USAGE_NO_BOUND);
         for (int i = 0; i < count; i++) {
                 sum += list[i].bytes[DEVICE];
                 CHECK(strcmp(list[i].command, "ledger-family") == 0);
-                CHECK(kill((pid_t)usage_local_pid(&list[i]), 0) == 0);
+                CHECK(kill((pid_t)list[i].local_pid, 0) == 0);
         }
         return sum;
 }
@@ -286,7 +287,8 @@ static void other_namespace(void)
         CHECK(read(ready[0], &byte, 1) == 1);
         CHECK(usage_list(double_slots(), session_slots_file(), &there, 1) == 1);
         CHECK(there.pid == 1 && there.bytes[DEVICE] == 700);
-        CHECK(usage_local_pid(&there) == (uint32_t)pid);
+        usage_name(&there, 1, USAGE_NO_BOUND);
+        CHECK(there.local_pid == (uint32_t)pid);
         CHECK(!charge_begin(&(struct charge){ 0 }, DEVICE, LIMIT));
         kill(pid, SIGKILL);
         CHECK(waitpid(pid, NULL, 0) == pid);

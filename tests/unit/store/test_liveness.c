@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -210,7 +211,8 @@ static void the_living_are_listed_and_the_dead_are_not(void **state)
         assert_int_equal(usage_list(slots, &file, list, 4), 1);
         assert_int_equal(list[0].slot, 2);
         assert_int_equal(list[0].pid, pid);
-        assert_int_equal(usage_local_pid(&list[0]), pid);
+        usage_name(list, 1, USAGE_NO_BOUND);
+        assert_int_equal(list[0].local_pid, pid);
         assert_int_equal(list[0].uid, getuid());
         assert_true(list[0].start_ticks > 0);
         assert_int_equal(list[0].bytes[1], 777);
@@ -249,7 +251,84 @@ static void rubbish_in_a_slot_is_made_printable(void **state)
         assert_int_equal(usage_list(slots, &file, list, 4), 1);
         assert_int_equal(strlen(list[0].command), sizeof(list[0].command) - 1);
         assert_int_equal(list[0].command[0], '?');
-        assert_int_equal(usage_local_pid(&list[0]), 0);
+        usage_name(list, 1, USAGE_NO_BOUND);
+        assert_int_equal(list[0].local_pid, 0);
+        child_end(pid);
+}
+
+/* -- What a tenant writes does not decide how long a reader works -- */
+
+static unsigned walks;
+
+/* The C library's, counted. */
+DIR *opendir(const char *name)
+{
+        walks += strcmp(name, "/proc") == 0;
+        return fdopendir(open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static void hold_every_slot(void)
+{
+        int fd = liveness_open(&file);
+        struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+        slots->slots_high = UINT32_MAX;
+        for (unsigned i = 0; i < PAGE_SLOTS; i++) {
+                slots->slot[i].pid = 1 + i;
+                slots->slot[i].pid_ns_inode = 1;
+                slots->slot[i].start_ticks = 1 + i;
+        }
+        if (fd < 0 || fcntl(fd, F_OFD_SETLK, &all) < 0)
+                _exit(1);
+}
+
+static void forged_slots_cost_one_walk_over_processes_together(void **state)
+{
+        static struct usage_process list[PAGE_SLOTS];
+        pid_t pid = child_start(hold_every_slot);
+
+        assert_int_equal(usage_list(slots, &file, list, PAGE_SLOTS), PAGE_SLOTS);
+        walks = 0;
+        usage_name(list, PAGE_SLOTS, USAGE_NO_BOUND);
+        assert_int_equal(walks, 1);
+        usage_name(list, PAGE_SLOTS, 0);
+        assert_int_equal(walks, 1);
+        child_end(pid);
+}
+
+/* Locks of slots and of their recovery, of a range and of one each, in no order. */
+static void hold_some(void)
+{
+        static const struct flock some[] = {
+                { .l_start = PAGE_LOCK_LIVE(4000), .l_len = 1 },
+                { .l_start = PAGE_LOCK_LIVE(70), .l_len = 6 },
+                { .l_start = PAGE_LOCK_RECOVER(3), .l_len = 1 },
+                { .l_start = PAGE_LOCK_LIVE(0), .l_len = 1 },
+                { .l_start = PAGE_LOCK_RECOVER(100), .l_len = 2 },
+                { .l_start = PAGE_LOCK_LIVE(4095), .l_len = 0 },
+        };
+
+        slots->slots_high = PAGE_SLOTS;
+        for (unsigned i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+                struct flock lock = some[i];
+                int fd = liveness_open(&file);
+
+                lock.l_type = F_WRLCK;
+                lock.l_whence = SEEK_SET;
+                if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
+                        _exit(1);
+        }
+}
+
+static void the_living_are_those_whose_byte_is_held(void **state)
+{
+        static const uint32_t living[] = { 0, 70, 71, 72, 101, 4000, 4095 };
+        static struct usage_process list[PAGE_SLOTS];
+        pid_t pid = child_start(hold_some);
+
+        assert_int_equal(usage_list(slots, &file, list, PAGE_SLOTS), 7);
+        for (unsigned i = 0; i < 7; i++)
+                assert_int_equal(list[i].slot, living[i]);
         child_end(pid);
 }
 
@@ -388,6 +467,8 @@ int main(void)
                 cmocka_unit_test(a_process_is_known_by_its_pid_and_when_it_started),
                 cmocka_unit_test(rubbish_in_a_slot_is_made_printable),
                 cmocka_unit_test(a_listing_ends_however_many_locks_there_are),
+                cmocka_unit_test(forged_slots_cost_one_walk_over_processes_together),
+                cmocka_unit_test(the_living_are_those_whose_byte_is_held),
         };
 
         return cmocka_run_group_tests(tests, make_file, remove_file);
