@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/descriptors.h"
 #include "daemon/http_parts.h"
 
 #define BACKLOG 512
@@ -104,7 +105,7 @@ static struct http_connection *choose_leaver(struct http *http, enum who who,
 /* Whether a place is free: the last ones are kept for root and the daemon's owner. */
 static bool has_place(const struct http *http, bool is_owner)
 {
-        unsigned most = peers_most(http->options.config->connections_most);
+        unsigned most = descriptors_most(http->options.config->connections_most, DESCRIPTORS_HTTP);
 
         return http->count < most &&
                (is_owner || http->count - http->owner_count < most - peers_reserve(most));
@@ -115,7 +116,8 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer)
         const struct peer *peer = newcomer->counted;
         struct http_connection *leaver;
 
-        if (peer->connections > http->options.config->peer_connections_most) {
+        if (peer->connections >
+            descriptors_most(http->options.config->peer_connections_most, DESCRIPTORS_HTTP_PEER)) {
                 leaver = choose_leaver(http, WHO_SAME_PEER, peer);
         } else if (has_place(http, newcomer->peer.is_owner)) {
                 return true;

@@ -41,6 +41,15 @@ static void forget_request(struct http_connection *connection)
         connection->is_replied = false;
 }
 
+/* At once: libevent closes it later in the loop, and many can be accepted until then. */
+static void close_socket(struct bufferevent *buffers)
+{
+        evutil_socket_t fd = bufferevent_getfd(buffers);
+
+        if (bufferevent_setfd(buffers, -1) == 0 && fd >= 0)
+                close(fd);
+}
+
 void http_connection_end(struct http_connection *connection)
 {
         struct http *http = connection->http;
@@ -51,6 +60,7 @@ void http_connection_end(struct http_connection *connection)
         peers_leave(connection->counted);
         if (connection->gone)
                 connection->gone(connection->gone_context);
+        close_socket(connection->buffers);
         bufferevent_free(connection->buffers);
         forget_request(connection);
         free(connection);

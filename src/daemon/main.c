@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "common/clock.h"
@@ -20,6 +19,7 @@
 #include "common/output.h"
 #include "common/text.h"
 #include "daemon/api.h"
+#include "daemon/descriptors.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/runtime_lock.h"
@@ -29,7 +29,6 @@
 #include "daemon/tenant.h"
 #include "machine/place.h"
 
-#define DESCRIPTORS 65536u
 #define TRIM_SECONDS 60
 #define PLACE_SECONDS 1 /* between two looks at folder and socket */
 #define EMPTY_LOOK_USEC 200000
@@ -444,16 +443,6 @@ static void end(void)
         libevent_global_shutdown();
 }
 
-static void raise_descriptors(void)
-{
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-                return;
-        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-        setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int main(int argc, char **argv)
 {
         static struct config_report report;
@@ -474,7 +463,7 @@ int main(int argc, char **argv)
                 return 0;
         umask(077);
         start_log();
-        raise_descriptors();
+        descriptors_raise();
         rc = start(&err);
         if (rc < 0) {
                 log_tell("aliquotd: %s", err.text);

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "daemon/descriptors.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define CARDS_EVERY 5u  /* whole looks: which cards there are seldom changes */
@@ -178,6 +179,7 @@ static unsigned count_pids(const struct sample *sample)
 /* Takes the former array over: both are in the order of the pids. */
 static unsigned hold_all(struct nvml_thread *thread, const struct sample *sample, struct held *ret)
 {
+        const unsigned most = descriptors_most(HELD_MOST, DESCRIPTORS_GPU_USERS);
         unsigned at = 0, count = 0;
 
         for (unsigned i = 0; i < sample->process_count; i++) {
@@ -190,16 +192,19 @@ static unsigned hold_all(struct nvml_thread *thread, const struct sample *sample
                 if (at < thread->held_count && thread->held[at].identity.pid == pid) {
                         if (is_known(thread, &thread->held[at])) {
                                 ret[count++] = thread->held[at++];
+                                if (count > most)
+                                        drop(&ret[count - 1]);
                                 continue;
                         }
                         drop(&thread->held[at++]);
                 }
-                count += find_out(pid, sample->listed_ns, &ret[count]);
+                if (!find_out(pid, sample->listed_ns, &ret[count]))
+                        continue;
+                if (++count > most)
+                        drop(&ret[count - 1]);
         }
         while (at < thread->held_count)
                 drop(&thread->held[at++]);
-        for (unsigned i = HELD_MOST; i < count; i++)
-                drop(&ret[i]);
         return count;
 }
 

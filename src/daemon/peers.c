@@ -4,32 +4,17 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "daemon/address.h"
 
 #define SECOND_NS 1e9
-#define NETWORK_BYTES 8      /* of an IPv6 address */
-#define MAPPED_BYTES 12      /* of an IPv6 address, before the IPv4 address that it maps */
-#define RESERVE 16u          /* one place in so many */
-#define DESCRIPTORS_KEPT 64u /* for everything that is not a connection */
-
-unsigned peers_most(unsigned allowed)
-{
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-                return allowed;
-        if (limit.rlim_cur <= DESCRIPTORS_KEPT + 1)
-                return 1;
-        return limit.rlim_cur - DESCRIPTORS_KEPT < allowed
-                       ? (unsigned)(limit.rlim_cur - DESCRIPTORS_KEPT)
-                       : allowed;
-}
+#define NETWORK_BYTES 8 /* of an IPv6 address */
+#define MAPPED_BYTES 12 /* of an IPv6 address, before the IPv4 address that it maps */
+#define RESERVE 16u     /* one place in so many */
 
 unsigned peers_reserve(unsigned most)
 {
-        return most / RESERVE;
+        return most > 1 && most < RESERVE ? 1 : most / RESERVE;
 }
 
 struct peer_key peers_user(uint32_t uid)

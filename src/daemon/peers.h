@@ -37,10 +37,6 @@ struct peers_rate {
         uint32_t burst;
 };
 
-/* How many connections may be open where the config allows so many: descriptors for files have to
- * be left. At least 1. */
-unsigned peers_most(unsigned allowed);
-
 /* How many of `most` places only root and the daemon's owner may take. */
 unsigned peers_reserve(unsigned most);
 

@@ -24,6 +24,7 @@
 #include "common/pidfd.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/descriptors.h"
 #include "daemon/identity.h"
 #include "daemon/tenant_parts.h"
 
@@ -60,6 +61,7 @@ static void listener_close(struct tenant_listener *listener)
         tenant_forget_all(listener);
         LIST_REMOVE(listener, entry);
         listener->tenants->listener_count--;
+        listener->tenants->is_full = false;
         if (listener->event)
                 event_free(listener->event);
         if (listener->fd >= 0)
@@ -157,9 +159,25 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
         return 0;
 }
 
+/* Sessions are their users' to make: they must not take every descriptor. */
+static bool has_room(struct tenants *tenants)
+{
+        unsigned most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SESSIONS);
+
+        if (tenants->listener_count < most)
+                return true;
+        if (!tenants->is_full)
+                log_line(LOG_WARN,
+                         "%u sessions have a socket, and the limit of open files (RLIMIT_NOFILE) "
+                         "leaves no room for more; the others are joined by their files meanwhile",
+                         most);
+        tenants->is_full = true;
+        return false;
+}
+
 static void listener_open(struct tenants *tenants, const struct sessions_one *session)
 {
-        struct tenant_listener *listener = calloc(1, sizeof(*listener));
+        struct tenant_listener *listener = has_room(tenants) ? calloc(1, sizeof(*listener)) : NULL;
         struct error err = { 0 };
 
         if (!listener)

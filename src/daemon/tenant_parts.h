@@ -76,6 +76,7 @@ struct tenants {
         struct event *clock;
         unsigned beats; /* of the clock */
         bool uses_mounts;
+        bool is_full; /* of listeners, and that was said */
 };
 
 /* tenant_visit.c: takes the descriptor over. */

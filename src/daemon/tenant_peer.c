@@ -17,6 +17,7 @@
 
 #include "common/log.h"
 #include "common/text.h"
+#include "daemon/descriptors.h"
 #include "daemon/identity.h"
 #include "daemon/tenant_parts.h"
 
@@ -134,7 +135,8 @@ void tenant_watch(struct tenant_visit *visit)
 
         /* Whoever cannot be waited for is seen to be gone by its lock. */
         if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
-            tenants->counts.watched >= WATCHED_MOST || is_watched(visit->listener, &visit->peer))
+            tenants->counts.watched >= descriptors_most(WATCHED_MOST, DESCRIPTORS_RESIDENTS) ||
+            is_watched(visit->listener, &visit->peer))
                 return;
         resident = calloc(1, sizeof(*resident));
         if (!resident)

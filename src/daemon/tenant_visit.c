@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/descriptors.h"
 #include "daemon/tenant_parts.h"
 
 #define BUSY_MS 20u /* when to come again, where no rate says so */
@@ -288,7 +289,8 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
         }
         if (visit->counted->connections > config->join_session_connections_most)
                 end_oldest(tenants, visit->counted);
-        else if (tenants->counts.connections >= peers_most(config->join_connections_most))
+        else if (tenants->counts.connections >=
+                 descriptors_most(config->join_connections_most, DESCRIPTORS_VISITS))
                 end_oldest(tenants, NULL);
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         tenants->counts.connections++;
