@@ -154,8 +154,10 @@ int folder_make(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return rc;
         promise_write(made.limits, session);
+        /* One of which it cannot be told whether somebody lives in it could never end. */
+        rc = store_is_live(&made, err);
         store_close(&made);
-        return 0;
+        return rc < 0 ? rc : 0;
 }
 
 /* -ENOENT: there is none of that name; FOLDER_USERS and FOLDER_NOBODYS: not this session's. */
