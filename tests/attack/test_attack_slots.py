@@ -161,11 +161,13 @@ def test_what_cannot_be_ended_is_told_and_stays_promised(served, tenant):
 
 # -- Locks and leases ------------------------------------------------------------------------------
 
-def test_who_keeps_a_session_alive_by_a_lock_alone_is_ended_with_it(served, tenant):
+@pytest.mark.parametrize("program", ["keep_lock.py", "headless.py"])
+def test_who_keeps_a_session_alive_is_ended_with_it(served, tenant, program):
+    """By a lock alone, with nothing mapped; or by a thread that is not its first, which /proc/PID/maps does not show."""
     daemon = served()
     attacker = tenant(daemon)
     create(attacker, "theirs")
-    with holding(attacker, "keep_lock.py", attacker.folder("theirs") / "slots") as keeper:
+    with holding(attacker, program, attacker.folder("theirs") / "slots") as keeper:
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
         assert keeper.wait(60) == -signal.SIGKILL
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
@@ -185,16 +187,6 @@ def test_all_locks_of_its_slots_keep_out_its_own_programs_alone(served, tenant, 
             assert daemon.session("others")["processes"] == 1
         assert attacker.ask("PATCH", "/v1/sessions/theirs", '{"memory":"128MiB"}').status == 200
         assert daemon.get("/v1/sessions/theirs/processes").status == 200
-
-
-def test_a_program_whose_first_thread_has_ended_is_ended_too(served, tenant):
-    daemon = served()
-    attacker = tenant(daemon)
-    create(attacker, "theirs")
-    with holding(attacker, "headless.py", attacker.folder("theirs") / "slots") as headless:
-        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
-        assert headless.wait(60) == -signal.SIGKILL
-    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
 def test_slots_that_name_another_program_save_nobody(served, tenant):
