@@ -2,7 +2,9 @@
 #include "cli/presence.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -27,8 +29,9 @@ static int try_socket(const struct store *store)
         return errno == EAGAIN ? 0 : -errno; /* its queue is full */
 }
 
-/* By the kernel's list: to try the lock could keep a daemon that starts just now from taking it. */
-static bool is_locked(const char *path)
+/* By the kernel's list, for a user who may not open the file. Where others take and drop locks
+ * while it is read, a lock can be missing in it. */
+static bool is_listed(const char *path)
 {
         scoped_file FILE *locks = NULL;
         char line[256];
@@ -48,6 +51,16 @@ static bool is_locked(const char *path)
                         return true;
         }
         return false;
+}
+
+/* Sharing the lock for a moment tells. A daemon that starts just then tries again. */
+static bool is_locked(const char *path)
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+        if (fd < 0)
+                return errno != ENOENT && is_listed(path);
+        return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
 /* The file can be deleted, the folder not while it is served; by their order in the daemon the

@@ -13,6 +13,22 @@
 #include "store/store.h"
 
 #define LOCK_FILE "daemon.lock"
+#define TRIES 50u
+#define PAUSE_USEC 10000u
+
+/* Commands that look for a daemon share the lock for an instant (cli/presence.c): a lock that is
+ * held for half a second is another daemon's. */
+static int try_lock(int fd)
+{
+        for (unsigned i = 0; i < TRIES; i++) {
+                if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+                        return 0;
+                if (errno != EWOULDBLOCK)
+                        break;
+                usleep(PAUSE_USEC);
+        }
+        return -errno;
+}
 
 /* The descriptor, which is nobody's to close then, or negative. */
 static int lock(const char *folder, const char *path, int flags, struct error *err)
@@ -24,9 +40,9 @@ static int lock(const char *folder, const char *path, int flags, struct error *e
 
         if (fd < 0)
                 return fail(err, -errno, "%s: %m", path);
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        code = -try_lock(fd);
+        if (code == 0)
                 return fd;
-        code = errno;
         close(fd);
         if (code != EWOULDBLOCK)
                 return fail(err, -code, "%s: %s", path, strerror(code));

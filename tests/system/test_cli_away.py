@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import signal
+import threading
 
 import pytest
 
@@ -106,6 +107,18 @@ def test_who_waits_for_a_daemon_says_so_and_gives_up(cli, daemon):
     daemon.process.send_signal(signal.SIGCONT)
     assert waiting.wait(HANG_SECONDS) == 0
     assert daemon.session("s")["devices"][0]["memory_bytes"] == 16 * MIB
+
+
+def test_commands_that_look_for_a_daemon_keep_none_from_starting(cli, daemon):
+    """They share its lock for an instant; held for longer it is another daemon's."""
+    daemon.stop()
+    with open(cli.sim.runtime / "daemon.lock", "r", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        release = threading.Timer(0.1, fcntl.flock, [lock, fcntl.LOCK_UN])
+        release.start()
+        daemon.start()
+        release.join()
+    assert cli("create", "s", "--memory", "64MiB").rc == 0 and daemon.names() == ["s"]
 
 
 def test_one_that_holds_the_folder_and_does_not_listen_is_away(cli):
