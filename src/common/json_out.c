@@ -95,18 +95,18 @@ void json_out_u64(struct json_out *out, const char *key, uint64_t value)
 /* `value` / 10^`digits`, without zeros at the end. */
 static void put_decimal(struct json_out *out, const char *key, uint64_t value, int digits)
 {
-        uint64_t one = 1;
+        uint64_t one = 1, rest;
 
         for (int i = 0; i < digits; i++)
                 one *= 10;
         put_key(out, key);
+        rest = value % one;
         fprintf(out->stream, "%" PRIu64, value / one);
-        value %= one;
-        if (value == 0)
+        if (rest == 0)
                 return;
-        for (; value % 10 == 0; digits--)
-                value /= 10;
-        fprintf(out->stream, ".%0*" PRIu64, digits, value);
+        for (; rest % 10 == 0; digits--)
+                rest /= 10;
+        fprintf(out->stream, ".%0*" PRIu64, digits, rest);
 }
 
 void json_out_percent(struct json_out *out, const char *key, uint32_t ppm)

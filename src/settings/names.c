@@ -251,6 +251,7 @@ struct folded_names {
 static void fold_names(struct folded_names *ret)
 {
         for (size_t i = 0; i < NAME_COUNT; i++) {
+                /* cppcheck-suppress uninitvar ; fold() writes it */
                 if (!names[i].limits || !fold(names[i].text, strlen(names[i].text), ret->text[i]))
                         ret->text[i][0] = '\0';
         }
