@@ -105,8 +105,8 @@ static int restore_row(const struct sessions_one *row, void *context)
 {
         struct node_adoption *adoption = context;
         struct sessions_one session = *row;
-        struct promise page;
-        unsigned place;
+        struct promise page = { 0 };
+        unsigned place = 0; /* for clang-tidy: take() sets it */
         bool is_news;
         int found = promise_read(&adoption->node->store, row->name, &page, NULL);
         int rc;
@@ -163,8 +163,8 @@ static int adopt_folder(const char *name, void *context)
 {
         struct node_adoption *adoption = context;
         struct error why = { 0 };
-        struct promise page;
-        unsigned place;
+        struct promise page = { 0 };
+        unsigned place = 0; /* for clang-tidy: take() sets it */
         int rc;
 
         if (sessions_find(adoption->node->sessions, name))
