@@ -11,7 +11,7 @@
 #include "cli/client.h"
 #include "cli/usage.h"
 
-/* NULL: `session` and `usage`, its pages are not ours to read; `terms`, no daemon tells. */
+/* `session` and `usage` are NULL if the pages cannot be read, `terms` without a daemon. */
 struct seen {
         const struct store_session *session;
         const struct usage *usage;

@@ -88,10 +88,7 @@ static void tell_unopened(const char *path, int error)
         if (error == ENXIO || !log_once(&told))
                 return;
         if (error == ELOOP) {
-                log_tell("aliquot: the log file %s cannot be opened: it is a link, and those are "
-                         "not "
-                         "followed",
-                         path);
+                log_tell("aliquot: the log file %s cannot be opened: links are not followed", path);
                 return;
         }
         errno = error;

@@ -137,9 +137,9 @@ static int send_one(const struct database_event *event, void *context)
         return is_here ? 0 : -1;
 }
 
-/* The asking costs as much as an event, also where it finds none. */
-static void send_batch(struct api_subscribers *all, struct subscriber *subscriber,
-                       struct turn *turn)
+/* The asking costs as much as an event, also where it finds none. Negative errno: the database
+ * cannot be read now. */
+static int send_batch(struct api_subscribers *all, struct subscriber *subscriber, struct turn *turn)
 {
         struct batch batch = { .subscriber = subscriber };
         struct error err = { 0 };
@@ -151,6 +151,7 @@ static void send_batch(struct api_subscribers *all, struct subscriber *subscribe
                 subscriber->last = all->latest;
         turn->events -= batch.count + 1 < turn->events ? batch.count + 1 : turn->events;
         turn->bytes -= batch.bytes < turn->bytes ? batch.bytes : turn->bytes;
+        return rc;
 }
 
 /* Cuts a reader off that has taken nothing while too much happened. */
@@ -183,9 +184,10 @@ static unsigned serve_streams(struct api_subscribers *all)
                         wait_for_reader(all, subscriber);
                         continue;
                 }
-                wait_usec = TURN_USEC;
                 subscriber->blocked_at = 0;
-                send_batch(all, subscriber, &turn);
+                if (send_batch(all, subscriber, &turn) < 0)
+                        return IDLE_USEC;
+                wait_usec = TURN_USEC;
         }
         return wait_usec;
 }

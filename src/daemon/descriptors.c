@@ -18,11 +18,13 @@ void descriptors_raise(void)
 unsigned descriptors_most(unsigned allowed, unsigned part)
 {
         struct rlimit limit;
-        rlim_t most;
+        rlim_t most, kept;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
                 return allowed;
-        most = limit.rlim_cur > DESCRIPTORS_KEPT ? (limit.rlim_cur - DESCRIPTORS_KEPT) / part : 0;
+        kept = limit.rlim_cur / 8;
+        kept = kept < DESCRIPTORS_KEPT ? DESCRIPTORS_KEPT : kept;
+        most = limit.rlim_cur > kept ? (limit.rlim_cur - kept) / part : 0;
         if (most < 1)
                 most = 1;
         return most < allowed ? (unsigned)most : allowed;

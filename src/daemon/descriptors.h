@@ -3,15 +3,17 @@
  * How many descriptors this process may have, and what each kind of them may take.
  *
  * Connections, sessions and the processes that are watched take descriptors for as long as others
- * want, so each kind has a part of what there is: all parts together leave DESCRIPTORS_KEPT for
- * the daemon's own files, and a request that is let in can be answered. Above its part each kind
- * has another way: the longest idle connection ends, a session is joined by its files, a process is
- * looked for. The limit is asked for each time, as it can be changed from outside.
+ * want, so each kind has a part of what there is: all parts together leave an eighth, and
+ * DESCRIPTORS_KEPT at least, for the daemon's own files and the driver's, and a request that is let
+ * in can be answered. Above its part each kind has another way: the peer with most connections
+ * loses one, a session is joined by its files, a process is looked for. The limit is asked for each
+ * time, as it can be changed from outside.
  */
 #ifndef ALIQUOT_DAEMON_DESCRIPTORS_H
 #define ALIQUOT_DAEMON_DESCRIPTORS_H
 
-/* Log, locks, database, event loop and listeners have about 16; a request opens a few. */
+/* Log, locks, database, event loop and listeners have about 16; a request opens a few. A driver
+ * opens several for each GPU. */
 #define DESCRIPTORS_KEPT 32u
 
 /* One in so many of what is left. By descriptors 1/8, 2/16, 2/4, 1/8 and 1/8: together all. */

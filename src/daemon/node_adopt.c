@@ -120,7 +120,7 @@ static int restore_row(const struct sessions_one *row, void *context)
         rc = take(adoption, &session, true, &place);
         if (rc < 0)
                 return rc;
-        note(adoption, place, found > 0, is_news);
+        note(adoption, place, found != 0, is_news); /* one that cannot be read is there */
         if (is_news)
                 log_line(LOG_WARN,
                          "session %s is older in the database than in its folder: it is as its "

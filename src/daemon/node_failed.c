@@ -19,7 +19,8 @@
 
 static void tell_audit(struct node *node, const struct sessions_one *session, const char *why)
 {
-        json_t *detail = json_pack("{s:s, s:i}", "error", why, "owner", (int)session->owner_uid);
+        json_t *detail =
+                json_pack("{s:s, s:I}", "error", why, "owner", (json_int_t)session->owner_uid);
         scoped_free char *text = detail ? json_dumps(detail, JSON_COMPACT) : NULL;
 
         json_decref(detail);
@@ -59,9 +60,8 @@ void failed_kill(struct node *node, const struct sessions_one *session)
         if (++*kills != KILLS_PATIENT)
                 return;
         log_line(LOG_ERROR,
-                 "session %s: processes of it still live after %u SIGKILLs, or hold its lock and "
-                 "are "
-                 "not to be found; what it was promised stays promised",
+                 "session %s: some of its processes are alive after %u SIGKILLs, or hold its lock "
+                 "and cannot be found; its memory stays promised",
                  session->name, KILLS_PATIENT);
-        tell_audit(node, session, "processes of it still live after SIGKILL");
+        tell_audit(node, session, "some of its processes are alive after SIGKILL");
 }

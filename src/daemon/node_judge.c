@@ -219,7 +219,7 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
                 watch_see(&judge->watch, &look->policy, &sight);
 }
 
-/* What the daemon itself is out of accuses nobody. */
+/* Resource errors of the daemon are not evidence against a session. */
 static bool is_our_want(int rc)
 {
         return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;

@@ -60,8 +60,8 @@ static void read_page(const struct limits_page *page, struct promise *ret)
         ret->is_shut = page->removed != 0;
 }
 
-/* By `slots`, which is the tenant's, and which only root could take from him. Its own limits are
- * not asked here: they may be what is damaged. */
+/* The owner of `slots` is the session's owner; only root can change it. `limits` is not asked here:
+ * it may be what is damaged. */
 static void look_at_slots(const struct store *store, const char *name, struct promise *ret)
 {
         struct store_session session = { .is_writable = false };

@@ -24,10 +24,10 @@ static int try_lock(int fd)
                 if (flock(fd, LOCK_EX | LOCK_NB) == 0)
                         return 0;
                 if (errno != EWOULDBLOCK)
-                        break;
+                        return -errno;
                 usleep(PAUSE_USEC);
         }
-        return -errno;
+        return -EWOULDBLOCK;
 }
 
 /* The descriptor, which is nobody's to close then, or negative. */

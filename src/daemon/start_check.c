@@ -29,7 +29,7 @@ static int check_runtime(const struct config *config, struct error *err)
 {
         const char *said =
                 config->runtime_dir[0] ? config->runtime_dir : getenv("ALIQUOT_RUNTIME_DIR");
-        char path[CONFIG_PATH_BYTES + sizeof("/" START_SOCKET_FILE)];
+        char path[STORE_PATH_BYTES + sizeof("/" START_SOCKET_FILE)];
         struct store store;
         int rc = start_find_runtime(config, false, &store, err);
 

@@ -61,7 +61,6 @@ static void listener_close(struct tenant_listener *listener)
         tenant_forget_all(listener);
         LIST_REMOVE(listener, entry);
         listener->tenants->listener_count--;
-        listener->tenants->is_full = false;
         if (listener->event)
                 event_free(listener->event);
         if (listener->fd >= 0)
@@ -164,6 +163,9 @@ static bool has_room(struct tenants *tenants)
 {
         unsigned most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SESSIONS);
 
+        /* Said again only after a good part went: one that is made and removed is no news. */
+        if (tenants->listener_count < most - most / 4)
+                tenants->is_full = false;
         if (tenants->listener_count < most)
                 return true;
         if (!tenants->is_full)

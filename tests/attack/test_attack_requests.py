@@ -101,7 +101,7 @@ def test_streams_over_a_long_trail_hold_up_nobody(served, tenant, neighbour, str
         heard = b""
         while b'"session":"now"' not in heard:
             heard += raw.recv(1 << 16)
-    assert connections(daemon) == OF_A_PEER + 1  # and none of them was ended
+    wait_for(lambda: connections(daemon) == OF_A_PEER + 1, daemon.said)  # and none of them was ended
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:80@evil", "[::1]:80@evil", "localhost@evil", "127.0.0.1:80:evil", "[localhost]", "::1"])

@@ -313,4 +313,4 @@ def test_a_log_that_cannot_be_opened_is_said_once(hold, tmp_path):
         assert total(result) == GIB
         line, = result.stderr.splitlines()
         assert line.startswith("aliquot: ") and f"log file {log} cannot be opened: " in line
-    assert "it is a link" in line and not (tmp_path / "elsewhere").exists()
+    assert "links are not followed" in line and not (tmp_path / "elsewhere").exists()

@@ -50,8 +50,8 @@ struct node *import_take(enum charge_space space, uint64_t key);
  * its charge is kept under, for import_unexport() when it ends. */
 void import_export(uint64_t name, enum charge_space space, uint64_t key);
 
-/* That memory was given back. `charge` becomes that of an import of it that this process holds, or
- * of who else in the session holds it; what is left in it is the caller's to give back. */
+/* The program gave that memory back. Moves `charge` to an import of the same memory, if this
+ * process or another of the session has one. The caller drops what remains in it. */
 void import_unexport(enum charge_space space, uint64_t key, struct charge *charge);
 
 /* A context was destroyed, and what it exported with it: before charge_drop_owner(). */

@@ -3,11 +3,13 @@
 import ctypes
 import fcntl
 import mmap
+import os
 import platform
 import struct
 import sys
 import threading
 import time
+from pathlib import Path
 
 F_OFD_SETLK = 37
 SYS_EXIT = 60 if platform.machine() == "x86_64" else 93
@@ -18,7 +20,8 @@ def live():
     file = open(sys.argv[1], "r+b")  # pylint: disable=consider-using-with
     page = mmap.mmap(file.fileno(), 4096)
     fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, BYTE, 1, 0))
-    time.sleep(0.1)
+    while " Z " not in Path(f"/proc/self/task/{os.getpid()}/stat").read_text(encoding="ascii"):
+        time.sleep(0.01)
     print("ready", flush=True)
     while page:
         time.sleep(1)
