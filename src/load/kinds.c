@@ -7,9 +7,15 @@
 
 #define STEP 20u
 
+static unsigned blocks(const struct kinds_work *work)
+{
+        return work->blocks ? work->blocks : 1;
+}
+
 static CUresult launch_in(struct kinds_work *work, CUstream stream)
 {
-        return cuLaunchKernel(work->function, 1, 1, 1, 1, 1, 1, 0, stream, work->params, NULL);
+        return cuLaunchKernel(work->function, blocks(work), 1, 1, 1, 1, 1, 0, stream, work->params,
+                              NULL);
 }
 
 static CUresult launch_kernel(struct kinds_work *work)
@@ -19,7 +25,7 @@ static CUresult launch_kernel(struct kinds_work *work)
 
 static CUresult launch_ex(struct kinds_work *work)
 {
-        CUlaunchConfig config = { .gridDimX = 1,
+        CUlaunchConfig config = { .gridDimX = blocks(work),
                                   .gridDimY = 1,
                                   .gridDimZ = 1,
                                   .blockDimX = 1,
@@ -32,8 +38,8 @@ static CUresult launch_ex(struct kinds_work *work)
 
 static CUresult launch_cooperative(struct kinds_work *work)
 {
-        return cuLaunchCooperativeKernel(work->function, 1, 1, 1, 1, 1, 1, 0, work->stream[0],
-                                         work->params);
+        return cuLaunchCooperativeKernel(work->function, blocks(work), 1, 1, 1, 1, 1, 0,
+                                         work->stream[0], work->params);
 }
 
 static CUresult launch_graph(struct kinds_work *work)

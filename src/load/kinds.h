@@ -16,6 +16,7 @@ struct kinds_work {
         void **params; /* borrowed */
         CUstream stream[KINDS_STREAMS];
         CUgraphExec graph; /* of ten such kernels, for that kind */
+        unsigned blocks;   /* of each launch; 0: one */
         unsigned long long launches;
 };
 

@@ -7,10 +7,11 @@
  *           [mix=KIND of=N [mix_ns=NS] [at=M]] [do=SCRIPT] [threads=N]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
- * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (N blocks in x, and as
- * many in y and z as a driver takes), script (script.h), or one of copies.h. Kernels take NS of
- * device time each. The cap is set once the session is there; without it the session's own holds.
- * With `from` it begins so long after the device began to work for somebody else.
+ * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (`blocks` in x, and as
+ * many in y and z as a driver takes; of the other kinds each launch has so many in x), script
+ * (script.h), or one of copies.h. Kernels take NS of device time each. The cap is set once the
+ * session is there; without it the session's own holds. With `from` it begins so long after the
+ * device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
@@ -151,6 +152,7 @@ static void prepare(void)
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuDeviceGetUuid(&uuid, 0));
         working.function = spin_find();
+        working.blocks = asked.blocks;
         other_spin = spin_find();
         OK(kinds_prepare(&working,
                          find_kind() == launch_mixed || asked.script ? "graph" : asked.kind));
