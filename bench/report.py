@@ -30,6 +30,12 @@ def paired(run, base, other, rounds):
             "raw": pairs}
 
 
+def circumstances():
+    return {"machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}",
+            "gpu": "none: simulated or toy driver",
+            "date": datetime.date.today().isoformat()}
+
+
 class Report:
     def __init__(self, name, method):
         self.name, self.method, self.rows = name, method, []
@@ -50,11 +56,8 @@ class Report:
                   f"{'MISSED  ' if miss else ''}{row['beside']}")
         folder = os.environ.get("ALIQUOT_BENCH_JSON")
         if folder:
-            text = json.dumps({"name": self.name, "method": self.method, "rows": self.rows,
-                               "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, "
-                                          f"Linux {platform.release()}",
-                               "gpu": "none: simulated or toy driver",
-                               "date": datetime.date.today().isoformat()}, indent=1)
+            text = json.dumps({"name": self.name, "method": self.method, "rows": self.rows, **circumstances()},
+                              indent=1)
             pathlib.Path(folder, f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times a driver from where a program stands; the scripts of bench/ run it with and without
- * us in front.
+ * us in front. A driver that has contexts gets one, and its kernel is the simulator's.
  *
  *      alloc pair LIVE COUNT     ns of one cuMemAlloc + cuMemFree while LIVE blocks are held:
  *                                the median over COUNT batches of 64
@@ -33,6 +33,9 @@
 
 static struct {
         __typeof__(cuInit) *init;
+        __typeof__(cuCtxCreate_v2) *context; /* NULL: the driver that does nothing */
+        __typeof__(cuModuleLoadData) *load;
+        __typeof__(cuModuleGetFunction) *find;
         __typeof__(cuMemAlloc_v2) *alloc;
         __typeof__(cuMemFree_v2) *free;
         __typeof__(cuLaunchKernel) *launch;
@@ -85,11 +88,23 @@ static void driver_open(void)
                 exit(1);
         }
         bind(library, "cuInit", &driver.init);
+        bind(library, "cuCtxCreate_v2", &driver.context);
+        bind(library, "cuModuleLoadData", &driver.load);
+        bind(library, "cuModuleGetFunction", &driver.find);
         bind(library, "cuMemAlloc_v2", &driver.alloc);
         bind(library, "cuMemFree_v2", &driver.free);
         bind(library, "cuLaunchKernel", &driver.launch);
         bind(library, "cuStreamSynchronize", &driver.wait);
         bind(library, "cuToyInsideNs", &driver.inside_ns);
+}
+
+static void driver_begin(void)
+{
+        CUcontext context;
+
+        must(driver.init(0), "cuInit");
+        if (driver.context)
+                must(driver.context(&context, 0, 0), "cuCtxCreate");
 }
 
 static void time_pairs(size_t live, size_t count)
@@ -178,16 +193,29 @@ static void time_crowd(size_t count, size_t threads)
         free(callers);
 }
 
+static CUfunction find_kernel(void)
+{
+        CUfunction function = (CUfunction)&driver; /* the driver that does nothing asks no more */
+        CUmodule module;
+
+        if (!driver.context)
+                return function;
+        must(driver.load(&module, "aliquot-sim builtin"), "cuModuleLoadData");
+        must(driver.find(&function, module, "spin_ns"), "cuModuleGetFunction");
+        return function;
+}
+
 static void time_launches(size_t count, bool is_waiting)
 {
-        uint64_t *sample = calloc(count, sizeof(*sample));
-        CUfunction function = (CUfunction)&driver; /* the driver that does nothing asks no more */
+        uint64_t *sample = calloc(count, sizeof(*sample)), kernel_ns = 1;
+        CUfunction function = find_kernel();
+        void *params[] = { &kernel_ns };
 
         for (size_t i = 0; i < count; i++) {
                 uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
 
                 for (unsigned n = 0; n < LAUNCHES; n++) {
-                        driver.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+                        driver.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
                         if (is_waiting)
                                 driver.wait(NULL);
                 }
@@ -214,7 +242,7 @@ int main(int argc, char **argv)
         CUdeviceptr block;
 
         driver_open();
-        must(driver.init(0), "cuInit");
+        driver_begin();
         must(driver.alloc(&block, BLOCK_BYTES), "cuMemAlloc");
         if (!strcmp(mode, "start"))
                 printf("%llu\n",
