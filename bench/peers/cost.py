@@ -3,7 +3,7 @@
 import selectors
 import time
 
-from scene import HANG_SECONDS, Failed, Scene
+from scene import HANG_SECONDS, HANGS, Failed, Scene
 from stage import ALLOC
 
 LIMIT = 8 << 30
@@ -30,7 +30,7 @@ def launch(side):
 
 def start(side):
     """From the first program's start until the last has its context and its first block."""
-    with Scene(side) as scene, selectors.DefaultSelector() as ready:
+    with Scene(side, context=1 << 20) as scene, selectors.DefaultSelector() as ready:
         box = scene.container(memory=LIMIT)
         began = time.monotonic()
         for _ in range(PROGRAMS):
@@ -38,7 +38,7 @@ def start(side):
         while ready.get_map():
             events = ready.select(HANG_SECONDS)
             if not events:
-                raise Failed("hangs")
+                raise Failed(HANGS)
             for key, _ in events:
                 if not key.fileobj.readline():
                     raise Failed("a program ends")

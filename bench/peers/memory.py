@@ -3,13 +3,15 @@
 import functools
 import random
 import subprocess
+import time
 
-from scene import MIB, Failed, Scene, finish
+from scene import HANGS, MIB, Failed, Scene, finish
 from stage import BUILD
 
 PROGRAMS = BUILD / "bench/programs"
 LIMIT, BLOCK, CONTEXT = 256 * MIB, 32 * MIB, 2 * MIB
 CROWD, KILLED, CROWD_SECONDS, CROWD_LIMIT = 48, 24, 3, 2048 * MIB
+CROWD_PATIENCE_SECONDS = 20 * CROWD_SECONDS
 OUT_OF_MEMORY = 2
 
 
@@ -68,7 +70,8 @@ def wrong(verdicts):
 
 
 def crowd(side):
-    """Processes of one container at its limit, half of them killed: the peak, and wrong errors."""
+    """Processes of one container at its limit, half of them killed: the peak; and of the others the
+    errors other than out of memory, those that hang, those that end."""
     with Scene(side, context=MIB) as scene:
         box = scene.container(memory=CROWD_LIMIT)
         processes = [box.start(PROGRAMS / "churn", CROWD_SECONDS, seed) for seed in range(CROWD)]
@@ -79,12 +82,13 @@ def crowd(side):
         dead = random.Random(1).sample(range(CROWD), KILLED)
         for index in dead:
             processes[index].kill()
-        errors, ended = 0, 0
+        end, errors, stuck, ended = time.monotonic() + CROWD_PATIENCE_SECONDS, 0, 0, 0
         for index, process in enumerate(processes):
             if index in dead:
                 continue
             try:
-                errors += int(finish(process).split()[2])
-            except Failed:
-                ended += 1
-        return {"value": scene.high() / CROWD_LIMIT, "errors": errors, "ended": ended}
+                errors += int(finish(process, max(0.1, end - time.monotonic())).split()[2])
+            except Failed as failure:
+                stuck += str(failure) == HANGS
+                ended += str(failure) != HANGS
+        return {"value": scene.high() / CROWD_LIMIT, "wrong": {"errors": errors, "hang": stuck, "end": ended}}

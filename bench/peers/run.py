@@ -92,8 +92,9 @@ def cell(results, bare, is_added):
     if not rounds:
         return results[-1].get("failed", "no base")
     text = "/".join(f"{statistics.median(each):.4g}" for each in zip(*rounds))
-    if any(result.get("errors") or result.get("ended") for result in results):
-        text += f" ({max(r.get('errors', 0) for r in results)} errors, {max(r.get('ended', 0) for r in results)} ended)"
+    worst = {name: max(result.get("wrong", {}).get(name, 0) for result in results) for name in ("errors", "hang", "end")}
+    said = ", ".join(f"{count} {name}" for name, count in worst.items() if count)
+    text += f" ({said})" if said else ""
     failed = len(results) - len(rounds)
     return text + (f" ({failed} of {len(results)} failed)" if failed else "")
 

@@ -18,6 +18,7 @@ from stage import BUILD
 
 HANG_SECONDS = 120
 MIB = 1 << 20
+HANGS = "hangs"
 
 
 class Failed(Exception):
@@ -58,7 +59,7 @@ def finish(process, seconds=HANG_SECONDS):
     try:
         text, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise Failed("hangs") from None
+        raise Failed(HANGS) from None
     if process.returncode < 0:
         raise Failed(f"ends with signal {-process.returncode}")
     if process.returncode:
@@ -74,6 +75,7 @@ class Scene:
         state.mkdir(mode=0o700)
         told = {"gpus": 1, "model": "t4", "memory": "16GiB", "clock": "real", "state": state} | spec
         self.env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(SIMULATED),
+                    "ALIQUOT_RUNTIME_DIR": str(self.folder),
                     "ALIQUOT_REAL_LIBCUDA": str(SIMULATED / "libcuda.so.1"),
                     "ALIQUOT_REAL_LIBNVML": str(SIMULATED / "libnvidia-ml.so.1"),
                     "ALIQUOT_SIM": ",".join(f"{key}={value}" for key, value in told.items())}
