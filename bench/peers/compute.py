@@ -11,7 +11,8 @@ LOAD = BUILD / "tests/programs/compute/load"
 LIMIT = 4 << 30
 CAPS, PAIR = (20, 50, 80), (30, 70)
 SECONDS, SETTLE_SECONDS = 8, 2
-KERNEL_NS, BLOCKS = 1_000_000, 160
+KERNEL_NS = 1_000_000
+BLOCKS, RESIDENT_BLOCKS = 1280, 160  # of a T4: many for each of its 40 multiprocessors, and four
 HANG_SECONDS = 3 * SECONDS  # a program that is throttled ends late
 BUSY_LOOPS = 20
 
