@@ -38,7 +38,8 @@ PROBES = {
        for cap in compute.CAPS},
     **{f"{kind}-{cap}": (f"cap {cap}, {kind}", "%", functools.partial(compute.capped, cap=cap, kind=kind, blocks=blocks), False)
        for kind, blocks in (("graph", compute.BLOCKS), ("cooperative", compute.RESIDENT_BLOCKS)) for cap in compute.CAPS},
-    **{f"blocks-{blocks}": (f"cap 20, launches of {blocks} blocks", "%", functools.partial(compute.capped, cap=20, blocks=blocks), False)
+    **{f"blocks-{blocks}": (f"cap 20, launches of {blocks} blocks", "%",
+                            functools.partial(compute.capped, cap=20, blocks=blocks), False)
        for blocks in (1, compute.RESIDENT_BLOCKS)},
     "pair": ("two containers of 30 and 70 %", "%", compute.pair, False),
     "busy": (f"cap 20 beside {compute.BUSY_LOOPS} busy loops", "%", compute.beside_busy_loops, False),
@@ -47,7 +48,8 @@ METHOD = (f"simulated T4 of 16 GiB on the real clock, limits by the simulator's 
           f"{memory.LIMIT // memory.MIB} MiB; a fault is more than that and one context, another error than out of memory, "
           "less than half of the limit, or less the second time. "
           f"Shares: percent of the GPU's time over {compute.SECONDS - compute.SETTLE_SECONDS} s after {compute.SETTLE_SECONDS} s, "
-          f"grids of {compute.BLOCKS} blocks where no number is said, of {compute.RESIDENT_BLOCKS} in cooperative launches. Calls: median of batches, less the bare simulator's of the same round")
+          f"grids of {compute.BLOCKS} blocks where no number is said, of {compute.RESIDENT_BLOCKS} in cooperative launches. "
+          "Calls: median of batches, less the bare simulator's of the same round")
 
 
 def arguments():
