@@ -136,7 +136,21 @@ static void add_good(struct listing *listing, const char *name, const struct sto
         limits_cell(&listing->table, session, rank);
 }
 
-static void add_broken(struct listing *listing, const char *name, const struct error *err)
+/* A daemon's session that the daemon alone can tell of: root cannot read another user's `slots`. */
+static bool is_foreign(const struct listing *listing, const char *name)
+{
+        struct store_session session;
+        bool is_daemons;
+
+        if (store_join_limits(listing->store, name, &session, NULL) < 0)
+                return false;
+        is_daemons = session.limits->owner == PAGE_OWNER_DAEMON;
+        store_close(&session);
+        return is_daemons;
+}
+
+static void add_unread(struct listing *listing, const char *name, bool is_broken,
+                       const struct error *err)
 {
         if (listing->is_json) {
                 json_out_open(&listing->out, NULL, '{');
@@ -155,7 +169,7 @@ static void add_broken(struct listing *listing, const char *name, const struct e
         table_cell(&listing->table, "%s", name);
         table_cell(&listing->table, "-");
         table_cell(&listing->table, "-");
-        table_cell(&listing->table, "broken: %s", err->text);
+        table_cell(&listing->table, "%s%s", is_broken ? "broken: " : "", err->text);
 }
 
 static void foreign_json(struct json_out *out, const struct client_session *told,
@@ -233,6 +247,7 @@ static void list_one(struct listing *listing, const char *name)
         struct usage usage;
         struct error err = { 0 };
         int rc = store_join(listing->store, name, false, &session, &err);
+        bool is_broken;
 
         /* Who has just been silent is not waited for once a session. */
         if (listing->has_ranks && remote_can_tell(listing->store, rc) &&
@@ -256,8 +271,12 @@ static void list_one(struct listing *listing, const char *name)
                 }
                 store_close(&session);
         }
-        if (rc < 0)
-                add_broken(listing, name, &err);
+        if (rc == 0)
+                return;
+        is_broken = rc != -EPERM || !is_foreign(listing, name);
+        if (!is_broken)
+                fail(&err, rc, "another user's: its daemon can tell, and does not answer");
+        add_unread(listing, name, is_broken, &err);
 }
 
 /* Those that their daemon tells of and no folder: what was promised them is so still. */

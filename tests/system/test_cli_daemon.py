@@ -4,6 +4,7 @@ only a daemon can do."""
 import fcntl
 import json
 import os
+import pathlib
 import re
 import signal
 from itertools import count, takewhile
@@ -397,6 +398,7 @@ def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(c
     assert cli("show", "a", "--json").json["ttl_seconds"] == 3600
     lock = cli.sim.runtime / "daemon.lock"
     pid = int(lock.read_text())
+    wait_for(lambda: daemons_of(cli.sim) == {pid})  # each run starts one; the second finds the lock taken
     for process in (first, second):
         process.communicate("")
         assert process.returncode == 0
@@ -405,6 +407,19 @@ def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(c
     wait_for(lambda: is_free(lock))
     assert "no session" in (cli.sim.runtime / "aliquotd.log").read_text() and pid > 1
     assert cli("create", "c", "--memory", "64MiB").rc == 0 and cli("show", "c", "--json").json["made_by"] == "user"
+
+
+def daemons_of(sim):
+    """The processes of aliquotd that serve this node's runtime folder, or are about to."""
+    found = set()
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.joinpath("comm").read_text() == "aliquotd\n" and str(sim.runtime) in (
+                    folder.joinpath("cmdline").read_text() + folder.joinpath("environ").read_text()):
+                found.add(int(folder.name))
+        except OSError:
+            continue
+    return found
 
 
 def is_free(lock):

@@ -47,6 +47,8 @@ def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, bu
     assert cli("set", "theirs", "--memory", "32MiB").rc == 0
     assert served.session("theirs")["devices"][0]["memory_bytes"] == 32 * MIB
     served.kill()
+    theirs, = [line for line in cli("ls").stdout.splitlines() if line.startswith("theirs ")]
+    assert "another user's: its daemon can tell, and does not answer" in theirs and "broken" not in theirs, theirs
     result = as_tenant("ls")
     assert result.returncode == AWAY and "only a daemon can list" in result.stderr, result
     assert as_tenant("show", "theirs").returncode == 0
