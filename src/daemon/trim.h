@@ -11,8 +11,9 @@
  * there: a file system of the runtime folder's own keeps that from everybody else.
  *
  * A tenant that keeps the file open when its session is gone could write into it unseen. So it is
- * kept, as sessions/.open-..., root's from then on, until nobody has it open for writing; and all
- * of its content is taken back meanwhile.
+ * kept, as sessions/.open-..., root's from then on, until the kernel says that nobody has it open
+ * for writing; and all of its content is taken back meanwhile. A lease on it delays that until the
+ * kernel ends the lease (/proc/sys/fs/lease-break-time).
  */
 #ifndef ALIQUOT_DAEMON_TRIM_H
 #define ALIQUOT_DAEMON_TRIM_H

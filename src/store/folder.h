@@ -16,6 +16,7 @@
 #define FOLDER_SESSIONS "sessions"
 #define FOLDER_LIMITS "limits"
 #define FOLDER_SLOTS "slots"
+#define FOLDER_OPEN ".open-" /* and random digits: see folder_is_anothers() */
 
 /* Raised descriptor or negative errno; `at` as in openat(). O_NOFOLLOW and O_CLOEXEC are added. */
 int folder_open_file(int at, const char *name, int flags);
@@ -45,12 +46,17 @@ int folder_map_limits(const struct store *store, const char *name, struct store_
  * root; nothing to do for our own uid. */
 int folder_grant(int folder, uint32_t uid, struct error *err);
 
-/* ".new-" or ".old-" and 16 random digits, for what is not, or no longer, a session. */
+/* ".new-", ".old-" or FOLDER_OPEN, and 16 random digits, for what is not, or no longer, a session.
+ */
 int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);
 
-/* 1: `slots` in it was another user's, who has it open; it has another name now, and goes when that
- * is over (store_trim_open()). 0: it can be deleted. */
-int folder_keep_open(int sessions, const char *name);
+/* Root's to remove, and `slots` in it is, or may be, another user's, who may have it open: it is
+ * not deleted but gets a name that begins with FOLDER_OPEN, and is looked at. */
+bool folder_is_anothers(int sessions, const char *name);
+
+/* Deletes it when nobody has `slots` open for writing; until then takes back what is in there.
+ * Whether there was anything. */
+bool folder_look_open(int sessions, const char *name);
 
 /* Deletes what has this name, and all that is in it. No link is followed, no mount is entered. */
 int folder_delete(int sessions_fd, const char *name, struct error *err);

@@ -3,9 +3,14 @@
  * The `slots` of a tenant whose session is gone, while the tenant has it open: deleted, it could be
  * written to without end and nobody would find it.
  *
- * So it becomes ours, which lets nobody open it any more, and stays as sessions/.open-.../slots
- * until nobody has it open for writing. A read lease tells that: the kernel grants none while there
- * is a writer. Where the kernel gives no leases it is deleted at once.
+ * So it stays, as sessions/.open-.../slots, until the kernel says that nobody has it open for
+ * writing; whatever fails on the way is looked at again. A read lease tells: none is granted while
+ * there is a writer. Where the kernel gives no leases it is deleted at once. It becomes ours when
+ * nobody lives in it, which lets nobody open it any more.
+ *
+ * A tenant that holds a lease on it keeps us from opening it, but not from owning it, and then
+ * takes no other. Our first attempt begins to break it; the kernel ends it after
+ * /proc/sys/fs/lease-break-time.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,59 +21,83 @@
 #include <unistd.h>
 
 #include "common/scoped.h"
+#include "common/text.h"
 #include "store/folder.h"
+#include "store/liveness.h"
 
-#define KEPT ".open-"
 #define LOOKS_MOST 1024u /* in one go; the others are looked at in the next */
 
-/* SIGURG, which is ignored, instead of SIGIO, which ends us, should the lease be broken. */
-static bool has_writer(int fd)
+/* Also when it could not be told. SIGURG, which is ignored, instead of SIGIO, which ends us, should
+ * the lease be broken. */
+static bool may_have_writer(int fd)
 {
-        int rc;
-
         if (fcntl(fd, F_SETSIG, SIGURG) < 0)
-                return false;
-        rc = fcntl(fd, F_SETLEASE, F_RDLCK);
-        if (rc == 0)
-                fcntl(fd, F_SETLEASE, F_UNLCK);
-        return rc < 0 && errno == EAGAIN;
+                return true;
+        if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
+                return errno != EINVAL; /* EINVAL: a file system without leases */
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+        return false;
 }
 
-int folder_keep_open(int sessions, const char *name)
+/* Needs no descriptor of the file, so no lease bars it. The mode bounds what an access list gives,
+ * too. */
+static void take_over(int folder)
+{
+        struct stat st;
+
+        if (fstatat(folder, FOLDER_SLOTS, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+                return;
+        if (st.st_uid != geteuid() &&
+            fchownat(folder, FOLDER_SLOTS, geteuid(), (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        if ((st.st_mode & 07777) != 0600)
+                fchmodat(folder, FOLDER_SLOTS, 0600, 0);
+}
+
+/* Whether anything was taken back. Asks for writing even where nothing is to be cut: only that
+ * begins to break a lease of either kind. */
+static bool cut(int folder, off_t bytes)
+{
+        scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
+        struct stat before, after;
+
+        if (slots < 0 || fstat(slots, &before) < 0 ||
+            (before.st_size <= bytes && before.st_blocks == 0) ||
+            ftruncate(slots, before.st_size < bytes ? before.st_size : bytes) < 0)
+                return false;
+        return fstat(slots, &after) == 0 &&
+               (after.st_size < before.st_size || after.st_blocks < before.st_blocks);
+}
+
+bool folder_is_anothers(int sessions, const char *name)
+{
+        char path[2 * PAGE_NAME_BYTES];
+        struct stat st;
+
+        if (geteuid() != 0 || text_put(path, sizeof(path), NULL, "%s/%s", name, FOLDER_SLOTS) < 0)
+                return false;
+        if (fstatat(sessions, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno != ENOENT && errno != ENOTDIR;
+        return S_ISREG(st.st_mode) && st.st_uid != geteuid();
+}
+
+bool folder_look_open(int sessions, const char *name)
 {
         scoped_fd int folder = folder_open_directory(sessions, name, false, NULL);
         scoped_fd int slots = -1;
-        char kept[PAGE_NAME_BYTES];
-        struct stat st;
+        bool is_live;
 
-        if (folder < 0 || fstatat(folder, FOLDER_SLOTS, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISREG(st.st_mode) || st.st_uid == geteuid() ||
-            fchownat(folder, FOLDER_SLOTS, geteuid(), (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
-                return 0;
-        slots = folder_open_file(folder, FOLDER_SLOTS, O_RDONLY);
-        /* The mode bounds what an access list gives, too. */
-        if (slots < 0 || fchmod(slots, 0600) < 0 || !has_writer(slots) ||
-            folder_temporary_name(KEPT, kept, NULL) < 0)
-                return 0;
-        return renameat(sessions, name, sessions, kept) == 0;
-}
-
-/* Whether anything was taken back. */
-static bool look(int sessions, const char *name)
-{
-        scoped_fd int folder = folder_open_directory(sessions, name, false, NULL);
-        scoped_fd int slots = folder < 0 ? -1 : folder_open_file(folder, FOLDER_SLOTS, O_RDONLY);
-        scoped_fd int writable = -1;
-        struct stat st;
-
-        if (slots < 0 || !has_writer(slots)) {
-                folder_delete(sessions, name, NULL);
-                return true;
-        }
-        if (fstat(slots, &st) < 0 || (st.st_size == 0 && st.st_blocks == 0))
+        if (folder < 0)
                 return false;
-        writable = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
-        return writable >= 0 && ftruncate(writable, 0) == 0;
+        slots = folder_open_file(folder, FOLDER_SLOTS, O_RDONLY);
+        is_live = slots >= 0 &&
+                  liveness_probe_any(slots, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS)) > 0;
+        if (!is_live)
+                take_over(folder);
+        if (slots == -ENOENT || (slots >= 0 && !may_have_writer(slots)))
+                return folder_delete(sessions, name, NULL) == 0;
+        /* Who lives in it has the page mapped. */
+        return cut(folder, is_live ? (off_t)sizeof(struct slots_page) : 0);
 }
 
 bool store_trim_open(const struct store *store)
@@ -84,10 +113,10 @@ bool store_trim_open(const struct store *store)
         if (!entries && sessions >= 0)
                 close(sessions);
         while (entries && (entry = readdir(entries))) {
-                if (strncmp(entry->d_name, KEPT, sizeof(KEPT) - 1) != 0)
+                if (strncmp(entry->d_name, FOLDER_OPEN, sizeof(FOLDER_OPEN) - 1) != 0)
                         continue;
                 if (count >= first && count - first < LOOKS_MOST)
-                        has_trimmed |= look(dirfd(entries), entry->d_name);
+                        has_trimmed |= folder_look_open(dirfd(entries), entry->d_name);
                 count++;
         }
         from = first + LOOKS_MOST < count ? first + LOOKS_MOST : 0;

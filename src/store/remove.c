@@ -71,19 +71,6 @@ static int retire(const struct store *store, const char *name, struct error *err
         return rc;
 }
 
-/* Nobody lives in it, by the kernel's word. */
-static bool is_empty(const struct store *store, const char *name)
-{
-        struct store_session session;
-        bool is_so;
-
-        if (store_join_owned(store, name, &session, NULL) < 0)
-                return false;
-        is_so = store_is_live(&session, NULL) == 0;
-        store_close(&session);
-        return is_so;
-}
-
 /* In use or broken: tell whoever still looks, and go on. `slots` is not mapped: it may be another
  * user's, who can cut it short meanwhile. */
 static void mark_removed(const struct store *store, const char *name)
@@ -100,11 +87,9 @@ int store_remove(const struct store *store, const char *name, bool force, struct
 {
         char away[PAGE_NAME_BYTES];
         scoped_fd int sessions = -1;
-        bool must_look;
+        bool is_anothers;
         int rc = settings_check_name("session", name, err);
 
-        if (rc == 0)
-                rc = folder_temporary_name(".old-", away, err);
         if (rc < 0)
                 return rc;
         sessions = folder_open_sessions(store, false, err);
@@ -119,17 +104,23 @@ int store_remove(const struct store *store, const char *name, bool force, struct
                 errno = -rc;
                 return fail(err, rc, "lock of %s: %m", store->path);
         }
+        is_anothers = folder_is_anothers(sessions, name);
+        rc = folder_temporary_name(is_anothers ? FOLDER_OPEN : ".old-", away, err);
+        if (rc < 0)
+                return rc;
         if (force)
                 mark_removed(store, name);
         else
                 rc = retire(store, name, err);
         if (rc < 0)
                 return rc;
-        must_look = is_empty(store, name);
         if (renameat(sessions, name, sessions, away) < 0)
                 return fail(err, -errno, "session %s: %m", name);
-        if (must_look && folder_keep_open(sessions, away))
+        /* From here on whoever looks next finds it, should we end. */
+        if (is_anothers) {
+                folder_look_open(sessions, away);
                 return 0;
+        }
         return folder_delete(sessions, away, err);
 }
 

@@ -294,3 +294,25 @@ def test_slots_kept_open_after_their_session_take_no_room(served, tenant, neighb
         assert "PermissionError" in again.stderr, again
         wait_for(lambda: (kept(daemon.sim)[0] / "slots").stat().st_blocks == 0, daemon.said)
     wait_for(lambda: not kept(daemon.sim), daemon.said)  # now that nobody has it open
+
+
+def test_a_lease_does_not_hide_slots_kept_open(served, tenant, neighbour, small):
+    """Held while the session is removed, it bars root from opening the file, which then counts as open: the kernel
+    ends the lease after /proc/sys/fs/lease-break-time, 45 s, and what was written meanwhile is taken back."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs")
+    slots = attacker.folder("theirs") / "slots"
+    daemon.kill()
+    with holding(attacker, "overfill.py", slots, "lease") as filler:
+        os.truncate(attacker.folder("theirs") / "limits", 0)  # a damaged session is removed without a daemon
+        removal = daemon.sim.aliquot("rm", "--force", "theirs")
+        assert removal.rc == 0, removal
+        assert len(kept(daemon.sim)) == 1
+        file = kept(daemon.sim)[0] / "slots"
+        assert file.stat().st_uid == 0 and stat.S_IMODE(file.stat().st_mode) == 0o600
+        daemon.start()
+        fill(filler)
+        wait_for(lambda: file.stat().st_blocks == 0, daemon.said)
+        other.create("others")
+    wait_for(lambda: not kept(daemon.sim), daemon.said)

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the file system of a file of its own through that file, in one of three ways, and keeps it open.
+"""Fills the file system of a file of its own through that file, in one of four ways, and keeps it open.
 
-    overfill.py FILE write|allocate|again
+    overfill.py FILE write|allocate|again|lease
 
-"write" writes behind its end, "allocate" takes the room without moving the end, "again" writes for ever. It says
-"ready", and begins when it is told a line; then it says "full".
+"write" writes behind its end, "allocate" takes the room without moving the end, "again" writes for ever,
+"lease" holds a lease on it, which bars all others from opening it, and writes. It says "ready", and begins when it is
+told a line; then it says "full".
 """
 import ctypes
+import fcntl
 import os
+import signal
 import sys
 
 KEEP_SIZE = 1
 CHUNK = bytes(1 << 20)
 fd = os.open(sys.argv[1], os.O_RDWR)
 how = sys.argv[2]
+if how == "lease":
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 
 
 def fill():
