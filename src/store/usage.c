@@ -12,14 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/machine_clock.h"
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
-
-#define PROBES 64u /* of locks, between two looks at the time */
 
 /* A small file of /proc, whole and terminated. */
 static bool read_small(const char *path, char *ret, size_t size)
@@ -146,11 +143,11 @@ static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
 
 /* A bit for each byte below `end` that somebody holds. Each call of the kernel finds a lock that
  * was not known yet, or that there is none in a gap: their number goes by the locks, not by the
- * slots, of which whoever writes slots_high says how many were ever taken. */
-static int find_held(int fd, uint64_t end, uint64_t ret[LIVE_BYTES / 64])
+ * slots, of which whoever writes slots_high says how many were ever taken. Each walks the locks
+ * before the one that it finds, so the time is looked at after each. */
+static int find_held(int fd, uint64_t end, uint64_t most_ns, uint64_t ret[LIVE_BYTES / 64])
 {
         const uint64_t began_ns = clock_thread_ns();
-        unsigned probes = 0;
         uint64_t at = 0;
 
         while (at < end) {
@@ -161,8 +158,6 @@ static int find_held(int fd, uint64_t end, uint64_t ret[LIVE_BYTES / 64])
                         at++;
                         continue;
                 }
-                if (++probes % PROBES == 0 && clock_thread_ns() - began_ns > USAGE_MOST_NS)
-                        return -EOVERFLOW;
                 range.count = next_set(ret, at, end) - at;
                 rc = liveness_find(fd, &range);
                 if (rc < 0)
@@ -171,6 +166,8 @@ static int find_held(int fd, uint64_t end, uint64_t ret[LIVE_BYTES / 64])
                         at += range.count;
                 for (uint64_t i = 0; rc == 1 && i < range.count; i++)
                         ret[(range.first + i) / 64] |= UINT64_C(1) << (range.first + i) % 64;
+                if (at < end && clock_thread_ns() - began_ns > most_ns)
+                        return -EOVERFLOW;
         }
         return 0;
 }
@@ -178,16 +175,24 @@ static int find_held(int fd, uint64_t end, uint64_t ret[LIVE_BYTES / 64])
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,
                struct usage_process *ret, size_t max)
 {
+        const struct usage_look look = { file, USAGE_MOST_NS };
+
+        return usage_list_within(slots, &look, ret, max);
+}
+
+int usage_list_within(const struct slots_page *slots, const struct usage_look *look,
+                      struct usage_process *ret, size_t max)
+{
         uint32_t high = load_acquire(shared_half(&slots->slots_high));
         uint64_t held[LIVE_BYTES / 64] = { 0 };
-        int fd = liveness_open(file);
+        int fd = liveness_open(look->file);
         int count = 0;
         int rc;
 
         if (fd < 0)
                 return fd;
         high = high < PAGE_SLOTS ? high : PAGE_SLOTS;
-        rc = find_held(fd, PAGE_LOCK_LIVE(high), held);
+        rc = find_held(fd, PAGE_LOCK_LIVE(high), look->most_ns, held);
         liveness_close(fd);
         for (uint32_t slot = 0; rc == 0 && slot < high; slot++) {
                 if (!is_set(held, PAGE_LOCK_LIVE(slot)))

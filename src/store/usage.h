@@ -47,6 +47,14 @@ void usage_describe_self(struct page_slot *slot);
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,
                struct usage_process *ret, size_t max);
 
+/* The same within `most_ns`, but for the one probe that goes beyond it. */
+struct usage_look {
+        const struct liveness_file *file;
+        uint64_t most_ns;
+};
+int usage_list_within(const struct slots_page *slots, const struct usage_look *look,
+                      struct usage_process *ret, size_t max);
+
 /* Sets local_pid of each, the pid by which this process may name it: its own if the namespace is
  * ours; else, from the namespace of an ancestor, what /proc says of a process with that start; 0
  * when there is none. One walk over /proc at most, however many there are and whatever they say,
