@@ -7,9 +7,11 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/machine_clock.h"
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/api_parts.h"
+#include "daemon/budget.h"
 #include "daemon/schedule/scheduler.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -262,17 +264,17 @@ static json_t *view_process(const struct api *api, const struct sessions_one *se
                          recorded ? "socket" : "path", "devices", devices);
 }
 
-/* A walk over /proc ends after WALK_MOST_NS, and there is none before nine times as long as the
- * last one took has passed: whoever asks and whatever stands in slots, walks take a tenth of the
- * time. */
-static void name_processes(struct usage_process *list, unsigned count)
+/* Whoever asks and whatever stands in slots, walks over /proc take a small share of the time. */
+static void name_processes(const struct sessions_one *session, struct usage_process *list,
+                           unsigned count)
 {
-        static uint64_t next_ns;
-        const uint64_t began_ns = clock_machine_ns();
+        static struct budget names = { .most_ns = WALK_MOST_NS };
+        const uint64_t began_ns = clock_thread_ns();
+        const uint64_t most_ns = budget_begin(&names, session->id, clock_machine_ns());
 
-        usage_name(list, count, began_ns < next_ns ? 0 : WALK_MOST_NS);
-        if (began_ns >= next_ns)
-                next_ns = began_ns + 10 * (clock_machine_ns() - began_ns);
+        usage_name(list, count, most_ns);
+        if (most_ns)
+                budget_end(&names, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
 }
 
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session)
@@ -281,7 +283,7 @@ json_t *api_view_processes(const struct api *api, const struct sessions_one *ses
         unsigned count = use->count < PROCESSES_MOST ? use->count : PROCESSES_MOST;
         json_t *list = json_array();
 
-        name_processes(use->process, count);
+        name_processes(session, use->process, count);
         for (unsigned i = 0; i < count; i++)
                 json_array_append_new(list, view_process(api, session, use, &use->process[i]));
         return list;

@@ -15,6 +15,7 @@
 #include "common/sums.h"
 #include "common/text.h"
 #include "common/uuid.h"
+#include "daemon/budget.h"
 #include "daemon/promise.h"
 #include "daemon/victim.h"
 #include "settings/settings.h"
@@ -22,8 +23,7 @@
 #include "store/liveness.h"
 
 #define OTHERS_GO_THROUGH 0711
-#define COSTLY_MOST 64u
-#define COSTLY_PAUSE_NS (20 * USAGE_MOST_NS)
+#define SIGNALS_MOST_NS UINT64_C(200000000)
 
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
@@ -307,32 +307,22 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
 }
 
-/* A session whose locks are too many to be walked: asked again at once, it would take all of the
- * daemon's time. A few are remembered, so that each costs a twentieth of it. */
-static struct {
-        uint8_t id[16];
-        uint64_t until_ns;
-} costly[COSTLY_MOST];
-static unsigned costly_next;
+/* Each probe walks all locks on the file, which its tenant places. */
+static struct budget listings = { .most_ns = USAGE_MOST_NS };
 
-static bool is_costly(const struct sessions_one *session)
+static int list(const struct slots_page *slots, const struct sessions_one *session,
+                const struct liveness_file *file, struct folder_use *ret)
 {
-        uint64_t now_ns = clock_machine_ns();
+        const uint64_t began_ns = clock_thread_ns();
+        const struct usage_look look = { file,
+                                         budget_begin(&listings, session->id, clock_machine_ns()) };
+        int rc;
 
-        for (unsigned i = 0; i < COSTLY_MOST; i++) {
-                if (now_ns < costly[i].until_ns &&
-                    memcmp(costly[i].id, session->id, sizeof(session->id)) == 0)
-                        return true;
-        }
-        return false;
-}
-
-static void note_costly(const struct sessions_one *session)
-{
-        unsigned at = costly_next++ % COSTLY_MOST;
-
-        memcpy(costly[at].id, session->id, sizeof(costly[at].id));
-        costly[at].until_ns = clock_machine_ns() + COSTLY_PAUSE_NS;
+        if (!look.most_ns)
+                return -EOVERFLOW;
+        rc = usage_list_within(slots, &look, ret->process, PAGE_SLOTS);
+        budget_end(&listings, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
+        return rc;
 }
 
 /* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
@@ -363,13 +353,8 @@ int folder_read(const struct store *store, const struct sessions_one *session,
         memcpy(ret->ledger, copy.ledger, sizeof(ret->ledger));
         if (memcmp(copy.session_id, session->id, sizeof(session->id)) != 0)
                 return fail(err, -EPROTO, "%s is another session's", path);
-        if (is_costly(session))
-                return fail(err, -EOVERFLOW, "%s has too many locks", path);
-        rc = usage_list(&copy,
-                        &(struct liveness_file){ path, (uint64_t)st.st_dev, (uint64_t)st.st_ino },
-                        ret->process, PAGE_SLOTS);
-        if (rc == -EOVERFLOW)
-                note_costly(session);
+        rc = list(&copy, session,
+                  &(struct liveness_file){ path, (uint64_t)st.st_dev, (uint64_t)st.st_ino }, ret);
         if (rc < 0)
                 return fail(err, rc, "locks of %s", path);
         ret->count = (unsigned)rc;
@@ -391,21 +376,26 @@ uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
 
 /* To those whom its slots tell of; the kernel has to say the same of each. */
 static int signal_told(const struct store *store, const struct sessions_one *session,
-                       const struct liveness_file *file, int number)
+                       const struct victim_order *order)
 {
         static struct folder_use use;
-        const struct victim_order order = { file, session->owner_uid, number };
 
         if (folder_read(store, session, &use, NULL) < 0)
                 return 0;
-        return (int)victim_signal_told(use.process, use.count, &order);
+        return (int)victim_signal_told(use.process, use.count, order);
 }
+
+/* How long a walk takes goes by the processes of all, and by the mappings and descriptors of the
+ * tenant's. */
+static struct budget signals = { .most_ns = SIGNALS_MOST_NS };
 
 int folder_signal(const struct store *store, const struct sessions_one *session,
                   const struct folder_signal *signal, struct error *err)
 {
+        const uint64_t began_ns = clock_thread_ns();
         char path[STORE_PATH_BYTES];
         struct liveness_file file;
+        struct victim_order order = { &file, session->owner_uid, signal->number, 0 };
         struct store_session joined;
         int sent = 0;
         int rc = join(store, session, &joined, err);
@@ -413,11 +403,14 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
         slots_of(&joined, path, &file, NULL);
-        if (!signal->is_repeated)
-                sent = signal_told(store, session, &file, signal->number);
+        order.most_ns = budget_begin(&signals, session->id, clock_machine_ns()) / 2;
+        if (order.most_ns && !signal->is_repeated)
+                sent = signal_told(store, session, &order);
         /* Somebody may live in it whom no slot, or only a forged one, tells of. */
-        if (sent == 0 && store_is_live(&joined, NULL) != 0)
-                sent = (int)victim_signal_all(&file, session->owner_uid, signal->number);
+        if (order.most_ns && sent == 0 && store_is_live(&joined, NULL) != 0)
+                sent = (int)victim_signal_all(&order);
+        if (order.most_ns)
+                budget_end(&signals, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
         store_close(&joined);
         return sent;
 }

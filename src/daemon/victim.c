@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/machine_clock.h"
-#include "common/clock.h"
 #include "common/log.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
 
@@ -97,21 +95,12 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
         const uint64_t began_ns = clock_thread_ns();
         unsigned sent = 0;
 
-        usage_name(list, count, VICTIM_MOST_NS / 2);
-        for (unsigned i = 0; i < count && clock_thread_ns() - began_ns < VICTIM_MOST_NS; i++) {
+        usage_name(list, count, order->most_ns / 2);
+        for (unsigned i = 0; i < count && clock_thread_ns() - began_ns < order->most_ns; i++) {
                 if (list[i].local_pid && !is_repeated(list, i))
                         sent += signal_told(&list[i], order);
         }
         return sent;
-}
-
-static unsigned count_entries(DIR *proc)
-{
-        unsigned count = 0;
-
-        while (readdir(proc))
-                count++;
-        return count;
 }
 
 /* A line of fdinfo: its number, kind, mode, type, pid, then device and inode in one word. */
@@ -160,28 +149,42 @@ static bool has_locked(uint32_t pid, const struct liveness_file *slots, unsigned
         return false;
 }
 
-unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number)
+/* The next entry of a walk that begins anywhere and goes round once. A place in /proc goes by the
+ * pid, so it means the same to every stream of it. */
+static struct dirent *next_around(DIR *proc, long from, bool *is_round)
 {
-        const uint64_t began_ns = clock_thread_ns();
-        scoped_dir DIR *proc = opendir("/proc");
-        unsigned count = proc ? count_entries(proc) : 0;
-        unsigned sent = 0, from = count ? (unsigned)(clock_machine_ns() % count) : 0;
-        struct dirent *entry;
-        unsigned left = DESCRIPTORS_MOST;
+        struct dirent *entry = readdir(proc);
 
-        for (unsigned i = 0; i < count + from && clock_thread_ns() - began_ns < VICTIM_MOST_NS;
-             i++) {
-                if (i % count == 0)
-                        rewinddir(proc);
+        if (!entry && !*is_round) {
+                *is_round = true;
+                rewinddir(proc);
                 entry = readdir(proc);
-                if (entry && i >= from) {
-                        uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-                        scoped_fd int held = hold(pid);
+        }
+        return *is_round && telldir(proc) > from ? NULL : entry;
+}
 
-                        if (held >= 0 && is_users(pid, owner_uid) &&
-                            (has_mapped(pid, slots) || has_locked(pid, slots, &left)))
-                                sent += identity_signal(held, pid, number);
-                }
+unsigned victim_signal_all(const struct victim_order *order)
+{
+        static long from;
+        const uint64_t began_ns = clock_thread_ns();
+        const long begin = from;
+        scoped_dir DIR *proc = opendir("/proc");
+        unsigned left = DESCRIPTORS_MOST, sent = 0;
+        bool is_round = false;
+        struct dirent *entry;
+
+        if (proc)
+                seekdir(proc, begin);
+        while (proc && (entry = next_around(proc, begin, &is_round))) {
+                uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+                scoped_fd int held = hold(pid);
+
+                if (held >= 0 && is_users(pid, order->owner_uid) &&
+                    (has_mapped(pid, order->slots) || has_locked(pid, order->slots, &left)))
+                        sent += identity_signal(held, pid, order->number);
+                from = telldir(proc);
+                if (clock_thread_ns() - began_ns >= order->most_ns)
+                        break;
         }
         return sent;
 }

@@ -20,19 +20,19 @@ struct victim_order {
         const struct liveness_file *slots;
         uint32_t owner_uid;
         int number;
+        uint64_t most_ns; /* of processor time: every process can have many mappings */
 };
 
 /* To those that slots tell of; each once, also where many tell of one. Returns how many got it. It
- * ends after VICTIM_MOST_NS of processor time, as every process can have many mappings. */
-#define VICTIM_MOST_NS UINT64_C(200000000)
+ * ends after as long as the order says. */
 unsigned victim_signal_told(struct usage_process *list, unsigned count,
                             const struct victim_order *order);
 
 /* The same for every process of the owner that has `slots` mapped, or holds a lock on it, whatever
  * any slot says: a walk over all processes, for a session whose slots cannot be believed. Returns
- * how many got it. It ends after as long, and begins anywhere: who was not reached is at one of the
- * next walks. */
-unsigned victim_signal_all(const struct liveness_file *slots, uint32_t owner_uid, int number);
+ * how many got it. It ends after as long, and goes on where the last one ended, whosever that was:
+ * who was not reached is at one of the next walks. */
+unsigned victim_signal_all(const struct victim_order *order);
 
 /* To the process that this is the identity of, if it is still there. */
 bool victim_signal_identity(const struct identity *identity, int number);
