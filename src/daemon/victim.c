@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/victim.h"
 
-#include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -13,8 +15,6 @@
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
-
-#define DESCRIPTORS_MOST 16384u /* of all processes, in one walk: a user can open millions */
 
 /* The real user, by the line "Uid:" of its status. */
 static bool is_users(uint32_t pid, uint32_t uid)
@@ -103,48 +103,91 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
         return sent;
 }
 
-/* A line of fdinfo: its number, kind, mode, type, pid, then device and inode in one word. */
-static bool is_lock_on(const char *line, const struct identity_file *file)
-{
-        unsigned major_number, minor_number;
-        uint64_t inode;
+/* A look for who holds a file, and the processor time of this thread at which it has to end. */
+struct look {
+        struct identity_file file;
+        uint64_t until_ns;
+};
 
-        return sscanf(line, "lock: %*s %*s %*s %*s %*s %x:%x:%" SCNu64, &major_number,
-                      &minor_number, &inode) == 3 &&
-               inode == file->inode && makedev(major_number, minor_number) == file->device;
+/* Descriptors of one thread: threads can have tables of their own. */
+struct table {
+        pid_t pid, tid;
+};
+
+static bool is_over(const struct look *look)
+{
+        return clock_thread_ns() >= look->until_ns;
 }
 
-/* Of a descriptor all locks are on one file, so the first line tells. Nothing here asks a file
- * system, which could make us wait. */
-static bool is_descriptor_locking(uint32_t pid, const char *number,
-                                  const struct identity_file *file)
+/* Told from the inode that the kernel has, so that no file system makes us wait. To read fdinfo of
+ * just any descriptor can take seconds: an epoll lists all that it watches. */
+static bool is_of_file(const struct table *table, const char *number,
+                       const struct identity_file *file)
+{
+        struct statx st;
+        char path[96];
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%.16s", table->pid, table->tid, number);
+        return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) == 0 &&
+               st.stx_ino == file->inode &&
+               makedev(st.stx_dev_major, st.stx_dev_minor) == file->device;
+}
+
+/* Of a descriptor all locks are on one file. */
+static bool is_locking(const struct table *table, const char *number)
 {
         scoped_file FILE *info = NULL;
-        char path[64], line[256];
+        char path[96], line[256];
 
-        snprintf(path, sizeof(path), "/proc/%u/fdinfo/%.16s", pid, number);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/fdinfo/%.16s", table->pid, table->tid,
+                 number);
         info = fopen(path, "re");
         while (info && fgets(line, sizeof(line), info)) {
                 if (strncmp(line, "lock:", 5) == 0)
-                        return is_lock_on(line, file);
+                        return true;
         }
         return false;
 }
 
-/* `left`: how many descriptors may be looked at yet. */
-static bool has_locked(uint32_t pid, const struct liveness_file *slots, unsigned *left)
+static bool has_locked_by(const struct table *table, const struct look *look)
 {
-        const struct identity_file file = file_of(slots);
         scoped_dir DIR *descriptors = NULL;
         struct dirent *entry;
         char path[64];
 
-        snprintf(path, sizeof(path), "/proc/%u/fdinfo", pid);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", table->pid, table->tid);
         descriptors = opendir(path);
-        while (descriptors && *left && (entry = readdir(descriptors))) {
-                (*left)--;
-                if (is_descriptor_locking(pid, entry->d_name, &file))
+        while (descriptors && !is_over(look) && (entry = readdir(descriptors))) {
+                if (is_of_file(table, entry->d_name, &look->file) &&
+                    is_locking(table, entry->d_name))
                         return true;
+        }
+        return false;
+}
+
+/* Where the kernel does not tell (no CONFIG_KCMP), each thread's is looked at. */
+static bool is_same_table(pid_t a, pid_t b)
+{
+        return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
+}
+
+static bool has_locked(pid_t pid, const struct look *look)
+{
+        scoped_dir DIR *tasks = NULL;
+        struct dirent *entry;
+        pid_t last = 0;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/task", pid);
+        tasks = opendir(path);
+        while (tasks && !is_over(look) && (entry = readdir(tasks))) {
+                const struct table table = { pid, (pid_t)strtol(entry->d_name, NULL, 10) };
+
+                if (table.tid < 1 || (last && is_same_table(last, table.tid)))
+                        continue;
+                if (has_locked_by(&table, look))
+                        return true;
+                last = table.tid;
         }
         return false;
 }
@@ -163,27 +206,32 @@ static struct dirent *next_around(DIR *proc, long from, bool *is_round)
         return *is_round && telldir(proc) > from ? NULL : entry;
 }
 
+/* A process whose look was cut off is looked at again, first, with all the time there is. */
 unsigned victim_signal_all(const struct victim_order *order)
 {
         static long from;
-        const uint64_t began_ns = clock_thread_ns();
+        const struct look look = { file_of(order->slots), clock_thread_ns() + order->most_ns };
         const long begin = from;
         scoped_dir DIR *proc = opendir("/proc");
-        unsigned left = DESCRIPTORS_MOST, sent = 0;
-        bool is_round = false;
+        bool is_round = false, is_first = true;
         struct dirent *entry;
+        unsigned sent = 0;
 
         if (proc)
                 seekdir(proc, begin);
         while (proc && (entry = next_around(proc, begin, &is_round))) {
                 uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
                 scoped_fd int held = hold(pid);
+                bool is_users_own = held >= 0 && is_users(pid, order->owner_uid);
 
-                if (held >= 0 && is_users(pid, order->owner_uid) &&
-                    (has_mapped(pid, order->slots) || has_locked(pid, order->slots, &left)))
+                if (is_users_own &&
+                    (has_mapped(pid, order->slots) || has_locked((pid_t)pid, &look)))
                         sent += identity_signal(held, pid, order->number);
+                if (is_over(&look) && is_users_own && !is_first)
+                        break;
+                is_first = is_first && !is_users_own;
                 from = telldir(proc);
-                if (clock_thread_ns() - began_ns >= order->most_ns)
+                if (is_over(&look))
                         break;
         }
         return sent;

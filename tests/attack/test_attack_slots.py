@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import stat
 import struct
@@ -161,9 +162,10 @@ def test_what_cannot_be_ended_is_told_and_stays_promised(served, tenant):
 
 # -- Locks and leases ------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("program", ["keep_lock.py", "headless.py"])
+@pytest.mark.parametrize("program", ["keep_lock.py", "headless.py", "own_table.py"])
 def test_who_keeps_a_session_alive_is_ended_with_it(served, tenant, program):
-    """By a lock alone, with nothing mapped; or by a thread that is not its first, which /proc/PID/maps does not show."""
+    """By a lock alone, with nothing mapped; by a thread that is not its first, which /proc/PID/maps does not show; by a
+    descriptor that such a thread alone has."""
     daemon = served()
     attacker = tenant(daemon)
     create(attacker, "theirs")
@@ -171,6 +173,27 @@ def test_who_keeps_a_session_alive_is_ended_with_it(served, tenant, program):
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
         assert keeper.wait(60) == -signal.SIGKILL
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
+def reads_of(daemon):
+    """How often the daemon has read a file, by the kernel's count."""
+    text = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text(encoding="ascii")
+    return int(text.split("syscr: ")[1].split()[0])
+
+
+def test_descriptors_that_are_costly_to_read_are_not_read(served, tenant):
+    """While the daemon looks for who keeps a session alive: what a descriptor is of tells, before its text is read."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    slots = attacker.folder("theirs") / "slots"
+    with holding(attacker, "costly_descriptors.py", 900), holding(attacker, "keep_lock.py", slots) as keeper:
+        before = reads_of(daemon)
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        assert keeper.wait(60) == -signal.SIGKILL
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        # 900 texts of 900 lines of some 60 bytes are 12,000 reads of 4 KiB, for each look.
+        assert reads_of(daemon) - before < 40 * len(list(pathlib.Path("/proc").glob("[0-9]*")))
 
 
 def test_all_locks_of_its_slots_keep_out_its_own_programs_alone(served, tenant, neighbour):
