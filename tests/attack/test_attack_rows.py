@@ -5,12 +5,14 @@ import os
 import pathlib
 import resource
 import sys
+import time
 
 from tenant import needs_root
 
 pytestmark = needs_root
 
 FORGE = pathlib.Path(__file__).parent / "programs/forge_rows.py"
+MANY_LOCKS = FORGE.parent / "many_locks.py"
 SLOTS, LISTED = 4096, 512
 DESCRIPTORS = 64
 CROWD = """
@@ -36,6 +38,12 @@ def reads_of(daemon):
     """How often the daemon has read a file, by the kernel's count."""
     text = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text(encoding="ascii")
     return int(text.split("syscr: ")[1].split()[0])
+
+
+def seconds_of(daemon):
+    """Processor time that the daemon has used."""
+    fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text(encoding="ascii").rsplit(")")[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def processes_here():
@@ -84,3 +92,26 @@ def test_few_descriptors_are_never_all_a_tenants(served, tenant):
     with attacker.script("after") as gpu:
         gpu.ready().do("alloc 1 4096")
     assert "Too many open files" not in daemon.said(), daemon.said()[-1500:]
+
+
+def test_locks_of_many_sessions_together_cost_a_share_of_the_daemons_time(served, tenant, neighbour):
+    """Each listing would take long, of twenty sessions at each request; the neighbour's is listed meanwhile."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    names = [f"many-{i}" for i in range(20)]
+    for name in names:
+        attacker.create(name, memory="1MiB")
+    other.create("honest")
+    program = attacker.start([sys.executable, MANY_LOCKS, *(attacker.folder(name) / "slots" for name in names)])
+    with other.script("honest") as gpu:
+        gpu.ready().do("alloc 1 4096")
+        assert program.stdout.readline() == "held\n", program.communicate()
+        began, used = time.monotonic(), seconds_of(daemon)
+        while time.monotonic() - began < 8:
+            attacker.ask("GET", "/v1/sessions")
+            assert daemon.session("honest")["processes"] == 1
+            time.sleep(0.05)
+        share = (seconds_of(daemon) - used) / (time.monotonic() - began)
+        assert share < 0.5, f"{share:.0%} of a processor, for listings that take a thirtieth"
+    program.kill()
+    program.wait()
