@@ -319,7 +319,7 @@ static int list(const struct slots_page *slots, const struct sessions_one *sessi
         int rc;
 
         if (!look.most_ns)
-                return -EOVERFLOW;
+                return -EAGAIN;
         rc = usage_list_within(slots, &look, ret->process, PAGE_SLOTS);
         budget_end(&listings, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
         return rc;
@@ -356,7 +356,7 @@ int folder_read(const struct store *store, const struct sessions_one *session,
         rc = list(&copy, session,
                   &(struct liveness_file){ path, (uint64_t)st.st_dev, (uint64_t)st.st_ino }, ret);
         if (rc < 0)
-                return fail(err, rc, "locks of %s", path);
+                return fail(err, rc, "locks of %s: %s", path, strerror(-rc));
         ret->count = (unsigned)rc;
         return 0;
 }

@@ -222,7 +222,7 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
 /* Resource errors of the daemon are not evidence against a session. */
 static bool is_our_want(int rc)
 {
-        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EAGAIN;
 }
 
 /* Those of one session: order[from..end). A session that is beyond suspicion waits for a whole
