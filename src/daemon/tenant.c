@@ -55,7 +55,7 @@ static void listener_close(struct tenant_listener *listener)
                 struct tenant_visit *next = TAILQ_NEXT(visit, entry);
 
                 if (visit->listener == listener)
-                        tenant_visit_end(visit);
+                        tenant_visit_leave(visit);
                 visit = next;
         }
         tenant_forget_all(listener);
@@ -270,6 +270,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         struct tenant_listener *listener;
 
         peers_tidy(&tenants->peers, &rate, clock_machine_ns());
+        peers_tidy(&tenants->unread, &(struct peers_rate){ 0 }, clock_machine_ns());
         LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
@@ -347,6 +348,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
                 return fail(err, -ENOMEM, "out of memory");
         tenants->options = *options;
         LIST_INIT(&tenants->peers);
+        LIST_INIT(&tenants->unread);
         LIST_INIT(&tenants->listeners);
         TAILQ_INIT(&tenants->visits);
         rc = tenants_reload(tenants, err);
@@ -368,6 +370,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
 void tenants_stop(struct tenants *tenants)
 {
         struct tenant_listener *listener, *next;
+        struct tenant_visit *visit;
 
         if (!tenants)
                 return;
@@ -376,9 +379,12 @@ void tenants_stop(struct tenants *tenants)
                 next = LIST_NEXT(listener, entry);
                 listener_close(listener);
         }
+        while ((visit = TAILQ_FIRST(&tenants->visits)))
+                tenant_visit_end(visit);
         if (tenants->clock)
                 event_free(tenants->clock);
         peers_free(&tenants->peers);
+        peers_free(&tenants->unread);
         token_wipe(&tenants->token);
         free(tenants);
 }

@@ -54,13 +54,14 @@ struct tenant_listener {
         LIST_HEAD(tenant_residents, tenant_resident) residents;
 };
 
-/* A connection that has not got its answer. */
+/* A connection that has not got its answer, or has not read its welcome. */
 struct tenant_visit {
         TAILQ_ENTRY(tenant_visit) entry;
         struct tenants *tenants;
-        struct tenant_listener *listener;
+        struct tenant_listener *listener; /* NULL: the session is gone, and it has not read */
         struct event *event;
         struct peer *counted;
+        struct peer *unread; /* whose welcomes this one is among; NULL: none was sent */
         struct tenant_peer peer;
         int fd;
 };
@@ -70,6 +71,8 @@ struct tenants {
         struct token token;
         struct tenants_counts counts;
         struct peers peers;
+        struct peers unread;   /* `connections`: the welcomes that each has not read */
+        unsigned unread_count; /* of all */
         LIST_HEAD(tenant_listeners, tenant_listener) listeners;
         unsigned listener_count;
         TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
@@ -77,11 +80,14 @@ struct tenants {
         unsigned beats; /* of the clock */
         bool uses_mounts;
         bool is_full; /* of listeners, and that was said */
+        bool is_in_flight_told;
 };
 
 /* tenant_visit.c: takes the descriptor over. */
 void tenant_visit_begin(struct tenant_listener *listener, int fd);
 void tenant_visit_end(struct tenant_visit *visit);
+/* The session goes: ends the visit, unless it waits for its welcome to be read. */
+void tenant_visit_leave(struct tenant_visit *visit);
 
 /* tenant_peer.c: user and process of a connection, and later the rest, of who is let in. False:
  * nobody is there any more. */

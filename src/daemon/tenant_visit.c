@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One connection: a HELLO, an answer, the end. What is not said in time is not waited for.
+ *
+ * A welcome that is not read keeps its descriptors in flight, and the kernel bounds those of the
+ * daemon's user in all (RLIMIT_NOFILE): a few thousand, and nobody joins any more. So the
+ * connection of a welcome stays until the kernel says that the welcome was read or that the peer
+ * is gone, also when the session goes first, and each peer may leave a few welcomes unread.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +23,8 @@
 #include "daemon/tenant_parts.h"
 
 #define BUSY_MS 20u /* when to come again, where no rate says so */
+#define UNREAD_MOST 16u
+#define UNREAD_LOOK_USEC 500000
 
 /* An answer being made. */
 struct reply {
@@ -39,10 +48,95 @@ void tenant_visit_end(struct tenant_visit *visit)
         TAILQ_REMOVE(&tenants->visits, visit, entry);
         tenants->counts.connections--;
         peers_leave(visit->counted);
+        if (visit->unread) {
+                peers_leave(visit->unread);
+                tenants->unread_count--;
+        }
         event_free(visit->event);
         close(visit->fd);
         tenant_peer_end(&visit->peer);
         free(visit);
+}
+
+/* -- Until the welcome is read ----------------------------------------------------------------- */
+
+static unsigned connections_most(const struct tenants *tenants)
+{
+        return descriptors_most(tenants->options.config->join_connections_most, DESCRIPTORS_VISITS);
+}
+
+/* A peer that is gone has nothing left to read. */
+static bool is_unread(const struct tenant_visit *visit)
+{
+        int bytes = 0;
+
+        return visit->unread && ioctl(visit->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+static unsigned count_unread(const struct tenants *tenants, const struct peer *peer)
+{
+        const struct tenant_visit *visit;
+        unsigned count = 0;
+
+        TAILQ_FOREACH(visit, &tenants->visits, entry)
+        {
+                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
+                if (visit->unread == peer && is_unread(visit))
+                        count++;
+        }
+        return count;
+}
+
+/* A user, whatever sessions it makes; root is a session's, as many containers are root. */
+static struct peer *enter_unread(struct tenant_visit *visit)
+{
+        const struct peers_rate any = { 0 };
+        const struct peer_key key =
+                visit->peer.uid ? peers_user(visit->peer.uid) : peers_session(visit->listener->id);
+
+        return peers_enter(&visit->tenants->unread, &key, &any, clock_machine_ns());
+}
+
+/* Where half of all connections wait, one each is enough: so the others find room. */
+static bool may_leave_unread(const struct tenants *tenants, const struct peer *peer)
+{
+        const unsigned of_session = tenants->options.config->join_session_connections_most;
+        unsigned most = of_session < UNREAD_MOST ? of_session : UNREAD_MOST;
+
+        if (tenants->unread_count >= connections_most(tenants) / 2)
+                most = 1;
+        return peer->connections <= most || count_unread(tenants, peer) < most;
+}
+
+static void await_reading(struct tenant_visit *visit)
+{
+        const struct timeval look = { .tv_usec = UNREAD_LOOK_USEC };
+
+        tenant_peer_end(&visit->peer); /* a descriptor less, for as long as this takes */
+        if (event_add(visit->event, &look) < 0)
+                log_line(LOG_WARN, "a welcome cannot be waited for: out of memory");
+}
+
+/* One that says more, or will say nothing more, would wake us again at once: then the clock looks.
+ */
+static void look_again(struct tenant_visit *visit, short what)
+{
+        if (!is_unread(visit)) {
+                tenant_visit_end(visit);
+        } else if (what & EV_READ) {
+                event_del(visit->event);
+                event_assign(visit->event, visit->tenants->options.base, -1, EV_PERSIST,
+                             event_get_callback(visit->event), visit);
+                await_reading(visit);
+        }
+}
+
+void tenant_visit_leave(struct tenant_visit *visit)
+{
+        if (is_unread(visit))
+                visit->listener = NULL;
+        else
+                tenant_visit_end(visit);
 }
 
 /* -- The answer ------------------------------------------------------------------------------- */
@@ -106,6 +200,25 @@ static int check_rate(struct reply *reply)
         return MESSAGE_TOO_MANY;
 }
 
+/* Counted before it is sent. */
+static int check_unread(struct reply *reply)
+{
+        struct tenant_visit *visit = reply->visit;
+        struct tenants *tenants = visit->tenants;
+        struct peer *unread = enter_unread(visit);
+
+        if (unread && may_leave_unread(tenants, unread)) {
+                visit->unread = unread;
+                tenants->unread_count++;
+                return 0;
+        }
+        if (unread)
+                peers_leave(unread);
+        reply->retry_ms = BUSY_MS;
+        fail(&reply->err, -EBUSY, "user %u has not read its other welcomes", visit->peer.uid);
+        return MESSAGE_TOO_MANY;
+}
+
 /* Whatever is wrong with the message, the rate is asked first: guessing tokens costs as well. */
 static void judge(struct reply *reply, const void *message, size_t bytes, struct message_asked *ret)
 {
@@ -122,6 +235,8 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
                 reply->code = check_token(reply, ret);
         if (!reply->code)
                 reply->code = check_session(reply, ret);
+        if (!reply->code)
+                reply->code = check_unread(reply);
 }
 
 /* One that does not read has room for one message all the same: it has had none. */
@@ -146,6 +261,23 @@ static bool deliver(int fd, const void *message, size_t bytes, const int *descri
         return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
 }
 
+/* Of descriptors in flight: others than joiners have them too. */
+static int be_in_flight(struct reply *reply)
+{
+        struct tenants *tenants = reply->visit->tenants;
+
+        if (!tenants->is_in_flight_told)
+                log_line(LOG_WARN,
+                         "session %s: the kernel sends no more descriptors for this user "
+                         "(RLIMIT_NOFILE), as too many were not received yet; joiners by socket "
+                         "are told to come again",
+                         reply->visit->listener->name);
+        tenants->is_in_flight_told = true;
+        reply->retry_ms = BUSY_MS;
+        fail(&reply->err, -EBUSY, "too many descriptors are in flight");
+        return MESSAGE_TOO_MANY;
+}
+
 static void let_in(struct reply *reply, const struct message_asked *asked)
 {
         struct tenant_visit *visit = reply->visit;
@@ -163,8 +295,11 @@ static void let_in(struct reply *reply, const struct message_asked *asked)
         message_write_welcome(&welcome, reply->version, listener->id, listener->name,
                               listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
         if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ listener->limits, slots },
-                     MESSAGE_DESCRIPTORS))
+                     MESSAGE_DESCRIPTORS)) {
+                if (errno == ETOOMANYREFS)
+                        reply->code = be_in_flight(reply);
                 return;
+        }
         visit->tenants->counts.joined++;
         log_line(LOG_DEBUG, "pid %d (%s) of uid %u in %s joined session %s", visit->peer.pid,
                  asked->command, visit->peer.uid, visit->peer.cgroup[0] ? visit->peer.cgroup : "-",
@@ -198,7 +333,7 @@ static void end_silent(struct tenant_visit *visit)
         tenant_visit_end(visit);
 }
 
-/* Whether something was said, or never will be: then the visit is over. */
+/* Whether something was said, or never will be: then the visit is over once its welcome is read. */
 static bool hear(struct tenant_visit *visit)
 {
         char message[MESSAGE_MOST + 1];
@@ -213,7 +348,10 @@ static bool hear(struct tenant_visit *visit)
         }
         answer(visit, message, (size_t)got);
         explicit_bzero(message, (size_t)got);
-        tenant_visit_end(visit);
+        if (is_unread(visit))
+                await_reading(visit);
+        else
+                tenant_visit_end(visit);
         return true;
 }
 
@@ -221,26 +359,31 @@ static void on_message(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_visit *visit = context;
 
-        if (!hear(visit) && (what & EV_TIMEOUT))
+        if (visit->unread)
+                look_again(visit, what);
+        else if (!hear(visit) && (what & EV_TIMEOUT))
                 end_silent(visit);
 }
 
 /* -- Who may say something -------------------------------------------------------------------- */
 
 /* The oldest, of this session (NULL: of all), has had the most time; what it has said is heard yet.
- */
+ * One that has not read its welcome is left: these are few, see may_leave_unread(). */
 static void end_oldest(struct tenants *tenants, const struct peer *peer)
 {
-        struct tenant_visit *visit;
+        const unsigned before = tenants->counts.connections;
+        struct tenant_visit *visit = TAILQ_FIRST(&tenants->visits);
 
-        TAILQ_FOREACH(visit, &tenants->visits, entry)
-        {
-                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
+        while (visit && tenants->counts.connections == before) {
+                struct tenant_visit *next = TAILQ_NEXT(visit, entry);
+
                 if (peer && visit->counted != peer)
-                        continue;
-                if (!hear(visit))
+                        ; /* not its place */
+                else if (visit->unread)
+                        look_again(visit, 0);
+                else if (!hear(visit))
                         end_silent(visit);
-                return;
+                visit = next;
         }
 }
 
@@ -289,8 +432,7 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
         }
         if (visit->counted->connections > config->join_session_connections_most)
                 end_oldest(tenants, visit->counted);
-        else if (tenants->counts.connections >=
-                 descriptors_most(config->join_connections_most, DESCRIPTORS_VISITS))
+        else if (tenants->counts.connections >= connections_most(tenants))
                 end_oldest(tenants, NULL);
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         tenants->counts.connections++;
