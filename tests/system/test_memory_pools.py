@@ -88,3 +88,12 @@ def test_memory_freed_behind_running_work_is_charged_until_then(full, take, shar
         full.do("sync 0")
         books = full.look()
         assert books.charged == books.granted < LIMIT - 20 * MIB and books.high <= LIMIT, books
+
+
+@pytest.mark.parametrize("work", [[], ["spin 10000000 on"]], ids=["idle", "busy"])
+def test_a_loop_that_never_waits_is_served_each_time(full, work):
+    """A pool would give it the block that it freed before, in stream order; plain memory is waited for."""
+    for _ in range(20):
+        full.do(f"async 2 {16 * MIB} 0", *work, "free-async 2 0")
+    full.do("sync 0")
+    assert full.look().high <= LIMIT

@@ -85,6 +85,7 @@ static void freed_in_order(void *number)
 
         charge_take(&charge, SPACE_FREED, key_of(number));
         charge_drop(&charge);
+        plain_note_frees(-1);
 }
 
 /* The driver has the memory until the stream gets to the free, so it is charged until then. Where
@@ -95,7 +96,10 @@ static void drop_in_order(struct charge *taken, CUstream stream)
         uint64_t number = add_relaxed(&last_number, 1) + 1;
 
         charge_keep(taken, SPACE_FREED, number);
-        real.cuLaunchHostFunc(stream, freed_in_order, (void *)(uintptr_t)number);
+        plain_note_frees(1);
+        if (real.cuLaunchHostFunc(stream, freed_in_order, (void *)(uintptr_t)number) !=
+            CUDA_SUCCESS)
+                plain_note_frees(-1);
 }
 
 static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)

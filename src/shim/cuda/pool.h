@@ -44,6 +44,9 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
 bool plain_begin(struct growth *growth);
 CUresult plain_take(struct growth *growth, CUdeviceptr *ret);
 
+/* So many more, or fewer, frees of plain memory that their streams have not got to. Any thread. */
+void plain_note_frees(int more);
+
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);
 

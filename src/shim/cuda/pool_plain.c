@@ -15,8 +15,13 @@
  * (cuPointerGetAttribute) and not in what its pool has in use, and it goes with its context.
  */
 #include "shim/cuda/pool.h"
+
+#include "common/clock.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
+
+#define WAIT_TRIES 20000u
+#define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */
 
 static bool is_ordinary(const struct growth *growth)
 {
@@ -29,6 +34,29 @@ static bool is_ordinary(const struct growth *growth)
                key_of(pool) == load_relaxed(&meter->key);
 }
 
+/* Of this process; a child of fork() has none of the driver's work. */
+static _Atomic int64_t pending_frees;
+
+void plain_note_frees(int more)
+{
+        add_relaxed(&pending_frees, (int64_t)more);
+}
+
+/* A pool would give the memory of a free to the next request of its stream at once. Plain memory
+ * is there when the stream has got to the free: a request that only lacks that waits for it, as
+ * long as for a card that drains. No call of the driver: legal while anybody captures. */
+static bool charge_in_time(struct growth *growth)
+{
+        const uint32_t row = load_relaxed(&growth->meter->row);
+
+        for (unsigned i = 0; !charge_begin(&growth->charge, row, growth->bytes); i++) {
+                if (load_relaxed(&pending_frees) <= 0 || i == WAIT_TRIES)
+                        return false;
+                clock_sleep_ns(WAIT_SLEEP_NS);
+        }
+        return true;
+}
+
 bool plain_begin(struct growth *growth)
 {
         int count = 0;
@@ -36,8 +64,7 @@ bool plain_begin(struct growth *growth)
         if (!growth->place.owner || load_relaxed(&growth->meter->device) != growth->place.device ||
             real.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1 || !is_ordinary(growth))
                 return false;
-        growth->is_plain =
-                charge_begin(&growth->charge, load_relaxed(&growth->meter->row), growth->bytes);
+        growth->is_plain = charge_in_time(growth);
         if (growth->is_plain)
                 growth->charge.owner = growth->place.owner;
         return growth->is_plain;
