@@ -34,12 +34,6 @@ sys.stdin.read()
 """
 
 
-def reads_of(daemon):
-    """How often the daemon has read a file, by the kernel's count."""
-    text = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text(encoding="ascii")
-    return int(text.split("syscr: ")[1].split()[0])
-
-
 def seconds_of(daemon):
     """Processor time that the daemon has used."""
     fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text(encoding="ascii").rsplit(")")[1].split()
@@ -67,9 +61,9 @@ def test_forged_slots_do_not_decide_how_often_proc_is_read(served, tenant):
     attacker = tenant(daemon)
     attacker.create("forged")
     with forged(attacker, "forged"):
-        before = reads_of(daemon)
+        before = daemon.reads()
         answer = attacker.ask("GET", "/v1/sessions/forged/processes")
-        made = reads_of(daemon) - before
+        made = daemon.reads() - before
         assert answer.status == 200 and len(answer.json) == LISTED
         assert made < 20 * processes_here() + 2000, "not one pass over /proc, but one for each slot"
         assert daemon.session("forged")["processes"] == SLOTS

@@ -175,12 +175,6 @@ def test_who_keeps_a_session_alive_is_ended_with_it(served, tenant, program):
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
-def reads_of(daemon):
-    """How often the daemon has read a file, by the kernel's count."""
-    text = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text(encoding="ascii")
-    return int(text.split("syscr: ")[1].split()[0])
-
-
 def test_descriptors_that_are_costly_to_read_are_not_read(served, tenant):
     """While the daemon looks for who keeps a session alive: what a descriptor is of tells, before its text is read."""
     daemon = served()
@@ -188,12 +182,12 @@ def test_descriptors_that_are_costly_to_read_are_not_read(served, tenant):
     create(attacker, "theirs")
     slots = attacker.folder("theirs") / "slots"
     with holding(attacker, "costly_descriptors.py", 900), holding(attacker, "keep_lock.py", slots) as keeper:
-        before = reads_of(daemon)
+        before = daemon.reads()
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
         assert keeper.wait(60) == -signal.SIGKILL
         wait_for(lambda: daemon.session("theirs") is None, daemon.said)
         # 900 texts of 900 lines of some 60 bytes are 12,000 reads of 4 KiB, for each look.
-        assert reads_of(daemon) - before < 40 * len(list(pathlib.Path("/proc").glob("[0-9]*")))
+        assert daemon.reads() - before < 40 * len(list(pathlib.Path("/proc").glob("[0-9]*")))
 
 
 def test_all_locks_of_its_slots_keep_out_its_own_programs_alone(served, tenant, neighbour):

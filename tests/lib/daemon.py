@@ -10,6 +10,7 @@ Requests go over the Unix socket unless a port was asked for (tcp=True).
 """
 import http.client
 import json
+import pathlib
 import signal
 import socket
 import subprocess
@@ -86,6 +87,11 @@ class Daemon:
 
     def said(self):
         return self.log.read_text(errors="replace")
+
+    def reads(self):
+        """How often it has read a file, by the kernel's count."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/io").read_text(encoding="ascii")
+        return int(text.split("syscr: ")[1].split()[0])
 
     def kill(self):
         self.process.kill()
