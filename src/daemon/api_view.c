@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/clock.h"
 #include "common/machine_clock.h"
 #include "common/text.h"
 #include "common/uuid.h"
@@ -16,9 +15,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define WALK_MOST_NS UINT64_C(50000000)
-#define PROCESSES_MOST                                                             \
-        512u /* of one session, in one answer: its owner writes how many there are \
-              */
+/* Of one session, in one answer: its owner writes how many there are. */
+#define PROCESSES_MOST 512u
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
 static const char *const ending_names[] = { "deny-new", "term", "kill" };

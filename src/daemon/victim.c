@@ -225,7 +225,7 @@ unsigned victim_signal_all(const struct victim_order *order)
                 bool is_users_own = held >= 0 && is_users(pid, order->owner_uid);
 
                 if (is_users_own &&
-                    (has_mapped(pid, order->slots) || has_locked((pid_t)pid, &look)))
+                    (identity_has_mapped(pid, &look.file) || has_locked((pid_t)pid, &look)))
                         sent += identity_signal(held, pid, order->number);
                 if (is_over(&look) && is_users_own && !is_first)
                         break;

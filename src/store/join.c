@@ -228,11 +228,17 @@ int folder_map_session(const struct store *store, const char *name, bool writabl
         return rc;
 }
 
-static int open_writable(const struct store *store, const char *name, session_mapper *map,
-                         struct store_session *ret, struct error *err)
+/* What of a session is mapped, and for what. */
+struct opening {
+        session_mapper *map;
+        bool is_writable;
+};
+
+static int open_as(const struct opening *opening, const struct store *store, const char *name,
+                   struct store_session *ret, struct error *err)
 {
-        struct store_session session = { .is_writable = true };
-        int rc = open_session(store, name, map, &session, err);
+        struct store_session session = { .is_writable = opening->is_writable };
+        int rc = open_session(store, name, opening->map, &session, err);
 
         if (rc == 0)
                 *ret = session;
@@ -242,24 +248,19 @@ static int open_writable(const struct store *store, const char *name, session_ma
 int store_join_limits(const struct store *store, const char *name, struct store_session *ret,
                       struct error *err)
 {
-        struct store_session session = { .is_writable = false };
-        int rc = open_session(store, name, map_checked_limits, &session, err);
-
-        if (rc == 0)
-                *ret = session;
-        return rc;
+        return open_as(&(struct opening){ map_checked_limits, false }, store, name, ret, err);
 }
 
 int folder_map_limits(const struct store *store, const char *name, struct store_session *ret,
                       struct error *err)
 {
-        return open_writable(store, name, map_checked_limits, ret, err);
+        return open_as(&(struct opening){ map_checked_limits, true }, store, name, ret, err);
 }
 
 int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
                      struct error *err)
 {
-        return open_writable(store, name, map_owned, ret, err);
+        return open_as(&(struct opening){ map_owned, true }, store, name, ret, err);
 }
 
 int store_join(const struct store *store, const char *name, bool writable,

@@ -7,6 +7,7 @@ import pytest
 
 from daemon import Daemon, wait_for
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+from tenant import ASK, needs_root
 
 NOBODY = 65534
 
@@ -228,19 +229,6 @@ def ask_as_nobody(daemon, method, path, body=""):
     assert done.returncode == 0, done
     status, _, text = done.stdout.partition("\n")
     return int(status), text
-
-
-ASK = """
-import http.client, socket, sys
-path, method, target, body = sys.argv[1:]
-connection = http.client.HTTPConnection("localhost")
-connection.sock = socket.socket(socket.AF_UNIX)
-connection.sock.connect(path)
-connection.request(method, target, body, {"Content-Type": "application/json"})
-answer = connection.getresponse()
-print(answer.status, answer.read().decode(), sep="\\n")
-"""
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 
 
 LIST_OFTEN = """
