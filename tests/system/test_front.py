@@ -137,7 +137,9 @@ def compile_by(build, clone, command):
     assert command.split()[0] == "cc", command
     done = subprocess.run([*build.compiler, *command.split()[1:]], cwd=clone, capture_output=True, text=True, timeout=120,
                           check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (command, done)
+    # The linker itself warns of what a sanitizer's own library calls.
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "san.so" not in line]
+    assert (done.returncode, said) == (0, []), (command, done)
 
 
 @pytest.mark.parametrize("name, words, says", [
