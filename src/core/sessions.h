@@ -36,6 +36,7 @@
 #include <stdint.h>
 
 #define SESSIONS_MOST 4096u
+#define SESSIONS_KEPT 64u /* the last places: root's, and those of the user who serves the node */
 #define SESSIONS_GPUS 16u /* of a node, and so of a session */
 #define SESSIONS_NAME_BYTES 64u
 #define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */
@@ -74,7 +75,7 @@ struct sessions_policy {
         uint64_t ttl_ns;      /* of who says nothing of it; 0: ttl_most_ns */
         uint64_t ttl_most_ns; /* the longest that may be asked; 0: any, and none at all */
         uint64_t grace_ns;    /* SESSIONS_TERM: from SIGTERM to SIGKILL */
-        uint32_t owner_most;  /* sessions of one owner; 0: any number */
+        uint32_t owner_most;  /* sessions of one owner, but not root or the admin; 0: any number */
 };
 
 struct sessions_gpu {
@@ -236,7 +237,7 @@ enum sessions_answer {
         SESSIONS_UNKNOWN,  /* also another owner's: its existence is not told */
         SESSIONS_STALE,    /* .version is not the session's */
         SESSIONS_BUSY,     /* programs run, and it was not forced */
-        SESSIONS_FULL,     /* SESSIONS_MOST or SESSIONS_GPUS; owner_most: .field is "owner" */
+        SESSIONS_FULL,     /* no place, or no GPU's; owner_most: .field is "owner" */
         SESSIONS_TOO_LONG, /* TTL above ttl_most_ns */
         SESSIONS_CLOSED,   /* it is ending: that can be forced, and nothing else */
         SESSIONS_BAD,      /* .field says which */

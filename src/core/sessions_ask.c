@@ -67,19 +67,33 @@ static void plan_expiry(const struct step *step, unsigned place)
 
 /* -- CREATE ----------------------------------------------------------------------------------- */
 
+/* Root, or who serves the node, for itself: no other user's sessions bar these. */
+static bool is_for_admin(const struct sessions_event *event, uint32_t owner_uid)
+{
+        return owner_uid == 0 || (event->is_admin && owner_uid == event->uid);
+}
+
+/* Whether a place is left that this owner may take. */
+static bool has_place(const struct step *step, uint32_t owner_uid)
+{
+        const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;
+
+        return step->node->count + kept < SESSIONS_MOST;
+}
+
 static bool may_own_another(const struct step *step, uint32_t owner_uid)
 {
         const struct sessions *node = step->node;
         uint32_t count = 0;
 
+        if (node->policy.owner_most == 0 || is_for_admin(step->event, owner_uid))
+                return true;
         for (unsigned i = 0; i < node->places; i++) {
                 if (node->session[i].state != SESSIONS_FREE &&
                     node->session[i].owner_uid == owner_uid)
                         count++;
         }
-        if (node->policy.owner_most == 0 || count < node->policy.owner_most)
-                return true;
-        return refuse(step->ret, SESSIONS_FULL, "owner");
+        return count < node->policy.owner_most || refuse(step->ret, SESSIONS_FULL, "owner");
 }
 
 static bool may_create(const struct step *step, const struct sessions_one *one)
@@ -94,7 +108,7 @@ static bool may_create(const struct step *step, const struct sessions_one *one)
                 return refuse(step->ret, SESSIONS_BAD, "owner");
         if (place_named(step->node, one->name) != NOWHERE)
                 return refuse(step->ret, SESSIONS_EXISTS, "name");
-        if (place_free(step->node) == NOWHERE)
+        if (!has_place(step, one->owner_uid))
                 return refuse(step->ret, SESSIONS_FULL, NULL);
         return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns);
 }

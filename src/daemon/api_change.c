@@ -106,10 +106,15 @@ static const struct refusal *usual_refusal(enum sessions_answer answer)
 
 static void refuse_full(struct api_call *call, const char *field)
 {
-        api_refuse(call, 409, "full", field,
-                   field && strcmp(field, "owner") == 0
-                           ? "this user has as many sessions as one may have"
-                           : "the node has as many sessions as it can have");
+        if (field && strcmp(field, "owner") == 0)
+                api_refuse(call, 409, "full", field,
+                           "this user has as many sessions as one may have "
+                           "(admission.sessions_per_owner)");
+        else
+                api_refuse(call, 409, "full", field,
+                           "the node has as many sessions as it can have: %u, the last %u of them "
+                           "for root and who serves the node",
+                           SESSIONS_MOST, SESSIONS_KEPT);
 }
 
 static void refuse_ttl(struct api_call *call)

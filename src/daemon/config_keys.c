@@ -96,8 +96,10 @@ const struct config_key config_keys[] = {
             "deny-new", "term", "kill"),
         KEY("admission", "grace", TIME, policy.grace_ns, "10s", 0, DAY, LIVE,
             "With on_end = term: from SIGTERM to SIGKILL"),
-        KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "0", 0, SESSIONS_MOST,
-            LIVE, "Sessions of one user; 0: any number"),
+        KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "512", 0, SESSIONS_MOST,
+            LIVE,
+            "Sessions of one user, but not of root or of the user who serves the node; 0: any "
+            "number"),
 
         KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
             "What comes over programs of no session that use a GPU; signals in managed_cgroups "

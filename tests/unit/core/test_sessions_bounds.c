@@ -82,6 +82,35 @@ static void every_place_can_be_taken_and_no_more(void **state)
         assert_non_null(sessions_find(&node, "s4095"));
 }
 
+static enum sessions_answer create_for(const struct sessions_one *one, uint32_t uid, bool is_admin)
+{
+        struct sessions_one owned = *one;
+        const struct sessions_event event = {
+                .type = SESSIONS_CREATE, .session = &owned, .uid = uid, .is_admin = is_admin
+        };
+
+        owned.owner_uid = uid;
+        sessions_step(&node, &event, 1, &actions);
+        return actions.answer;
+}
+
+static void the_last_places_are_for_root_and_who_serves_the_node(void **state)
+{
+        struct sessions_one one;
+        unsigned taken = 0;
+
+        for (; one = named(taken), create_for(&one, 1000 + taken, false) == SESSIONS_YES;)
+                taken++;
+        assert_int_equal(actions.answer, SESSIONS_FULL);
+        assert_null(actions.field);
+        assert_int_equal(taken, SESSIONS_MOST - SESSIONS_KEPT);
+        assert_int_equal(create_for(&one, 0, false), SESSIONS_YES);
+        one = named(SESSIONS_MOST);
+        assert_int_equal(create_for(&one, 999, true), SESSIONS_YES);
+        one = named(SESSIONS_MOST + 1);
+        assert_int_equal(create_for(&one, 999, false), SESSIONS_FULL);
+}
+
 static void a_full_node_is_restored_whole(void **state)
 {
         const struct sessions_event tick = { .type = SESSIONS_TICK };
@@ -185,6 +214,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(every_place_can_be_taken_and_no_more, node_that_is_full),
+                cmocka_unit_test_setup(the_last_places_are_for_root_and_who_serves_the_node,
+                                       node_with_a_card),
                 cmocka_unit_test_setup(a_full_node_is_restored_whole, node_that_is_full),
                 cmocka_unit_test_setup(a_node_that_was_emptied_is_as_new, node_that_is_full),
                 cmocka_unit_test_setup(a_text_without_an_end_is_refused, node_with_a_card),
