@@ -48,8 +48,11 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_GET_SHARES] =
                 "SELECT place, gpu, memory_bytes, compute_milli_percent, guarantee_milli_percent"
                 " FROM share WHERE session = ?1 ORDER BY place",
-        [DATABASE_PUT_EVENT] = "INSERT INTO event (time_ns, type, session, session_id, who, detail)"
-                               " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        /* It belongs to the session's owner, or to the user of the process that it tells of. */
+        [DATABASE_PUT_EVENT] =
+                "INSERT INTO event (time_ns, type, session, session_id, who, detail, owner)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
+                " coalesce(json_extract(?6, '$.owner'), json_extract(?6, '$.uid'), -1))",
         [DATABASE_GET_EVENTS] = "SELECT id, time_ns, type, session, session_id, who, detail"
                                 " FROM event WHERE id > ?1 ORDER BY id LIMIT ?2",
         [DATABASE_GET_EVENTS_OF] = "SELECT id, time_ns, type, session, session_id, who, detail"
@@ -59,10 +62,13 @@ static const char *const sql[DATABASE_STATEMENTS] = {
                 "SELECT coalesce((SELECT min(id) FROM event), 0),"
                 " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)",
         /* Among the oldest only, so that one call is short however many there are. */
-        [DATABASE_TRIM] = "DELETE FROM event WHERE id IN ("
-                          " SELECT id FROM (SELECT id, time_ns FROM event ORDER BY id LIMIT ?1)"
-                          " WHERE time_ns < ?2 OR id <= coalesce("
-                          "  (SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?3), 0))",
+        [DATABASE_TRIM_OLD] = "DELETE FROM event WHERE id IN ("
+                              " SELECT id FROM (SELECT id, time_ns FROM event ORDER BY id LIMIT ?1)"
+                              " WHERE time_ns < ?2)",
+        [DATABASE_GET_OWNERS] = "SELECT owner, count(*) AS rows, sum(count(*)) OVER ()"
+                                " FROM event GROUP BY owner ORDER BY rows DESC LIMIT ?1",
+        [DATABASE_TRIM_OWNER] = "DELETE FROM event WHERE id IN ("
+                                " SELECT id FROM event WHERE owner = ?1 ORDER BY id LIMIT ?2)",
         [DATABASE_GET_HOME] = "SELECT runtime_dir FROM home WHERE one = 1",
         [DATABASE_PUT_HOME] = "INSERT INTO home (one, runtime_dir) VALUES (1, ?1)"
                               " ON CONFLICT (one) DO UPDATE SET runtime_dir = ?1",

@@ -143,20 +143,104 @@ int database_event_range(struct database *database, int64_t *ret_oldest, int64_t
         return rc;
 }
 
+/* -- What goes -------------------------------------------------------------------------------- */
+
+/* Those with the most rows; each has one at least, so all that one call takes can be taken here. */
+#define OWNERS_MOST DATABASE_TRIM_ROWS
+
+struct owner_rows {
+        sqlite3_int64 owner;
+        uint64_t rows, taken;
+};
+
+/* Runs a statement that deletes. How many rows it took, or negative. */
+static int take(struct database *database, sqlite3_stmt *statement, struct error *err)
+{
+        int rc = database_run(database, statement, err);
+
+        return rc < 0 ? rc : sqlite3_changes(database->handle);
+}
+
+static int trim_old(struct database *database, uint64_t before_ns, struct error *err)
+{
+        sqlite3_stmt *trim = database_statement(database, DATABASE_TRIM_OLD);
+
+        sqlite3_bind_int64(trim, 1, DATABASE_TRIM_ROWS);
+        sqlite3_bind_int64(trim, 2, before_ns > INT64_MAX ? INT64_MAX : (int64_t)before_ns);
+        return take(database, trim, err);
+}
+
+/* How many, or negative; *ret_sum is of all owners. */
+static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MOST],
+                      uint64_t *ret_sum, struct error *err)
+{
+        sqlite3_stmt *rows = database_statement(database, DATABASE_GET_OWNERS);
+        int count = 0, result, rc = 0;
+
+        *ret_sum = 0;
+        sqlite3_bind_int64(rows, 1, OWNERS_MOST);
+        while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
+                ret[count++] = (struct owner_rows){
+                        .owner = sqlite3_column_int64(rows, 0),
+                        .rows = (uint64_t)sqlite3_column_int64(rows, 1),
+                };
+                *ret_sum = (uint64_t)sqlite3_column_int64(rows, 2);
+        }
+        if (result != SQLITE_DONE)
+                rc = database_fail(database->handle, database->path, result, err);
+        sqlite3_reset(rows);
+        return rc < 0 ? rc : count;
+}
+
+/* Each row is taken from whoever has the most left: who has few keeps them all. */
+static void share_out(struct owner_rows *owners, int count, uint64_t rows)
+{
+        for (; rows; rows--) {
+                struct owner_rows *most = &owners[0];
+
+                for (int i = 1; i < count; i++) {
+                        if (owners[i].rows > most->rows)
+                                most = &owners[i];
+                }
+                most->rows--;
+                most->taken++;
+        }
+}
+
+static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t most,
+                       struct error *err)
+{
+        struct owner_rows owners[OWNERS_MOST];
+        uint64_t sum;
+        int count = get_owners(database, owners, &sum, err), sum_taken = 0;
+
+        if (count < 0 || sum <= keep_rows)
+                return count < 0 ? count : 0;
+        share_out(owners, count, sum - keep_rows < most ? sum - keep_rows : most);
+        for (int i = 0; i < count; i++) {
+                sqlite3_stmt *trim = database_statement(database, DATABASE_TRIM_OWNER);
+                int rc;
+
+                sqlite3_bind_int64(trim, 1, owners[i].owner);
+                sqlite3_bind_int64(trim, 2, (sqlite3_int64)owners[i].taken);
+                rc = owners[i].taken ? take(database, trim, err) : 0;
+                if (rc < 0)
+                        return rc;
+                sum_taken += rc;
+        }
+        return sum_taken;
+}
+
 int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_rows,
                   struct error *err)
 {
-        int rc = database_begin(database, err);
-        sqlite3_stmt *trim;
+        int taken = database_begin(database, err), more = 0, rc;
 
-        if (rc < 0)
-                return rc;
-        trim = database_statement(database, DATABASE_TRIM);
-        sqlite3_bind_int64(trim, 1, DATABASE_TRIM_ROWS);
-        sqlite3_bind_int64(trim, 2, before_ns > INT64_MAX ? INT64_MAX : (int64_t)before_ns);
-        /* An offset beyond all rows is any number of them. */
-        sqlite3_bind_int64(trim, 3,
-                           keep_rows && keep_rows < INT64_MAX ? (int64_t)keep_rows : INT64_MAX);
-        rc = database_end(database, NULL, database_run(database, trim, err), err);
-        return rc < 0 ? rc : sqlite3_changes(database->handle);
+        if (taken < 0)
+                return taken;
+        taken = trim_old(database, before_ns, err);
+        if (taken >= 0 && keep_rows)
+                more = trim_owners(database, keep_rows, DATABASE_TRIM_ROWS - (unsigned)taken, err);
+        rc = database_end(database, NULL, taken < 0 ? taken : more < 0 ? more : 0, err);
+        return rc < 0 ? rc : taken + more;
 }

@@ -51,6 +51,12 @@ const char *const schema_steps[] = {
         "  one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),"
         "  runtime_dir TEXT NOT NULL"
         ") STRICT;",
+
+        /* 5: whose an event is, so that nobody's events push out another's; -1: no user's. */
+        "ALTER TABLE event ADD COLUMN owner INTEGER NOT NULL DEFAULT -1;"
+        "UPDATE event SET owner = coalesce(CAST(json_extract(detail, '$.owner') AS INTEGER),"
+        " CAST(json_extract(detail, '$.uid') AS INTEGER), -1) WHERE json_valid(detail);"
+        "CREATE INDEX event_owner ON event (owner, id);",
 };
 
 const int schema_version = sizeof(schema_steps) / sizeof(schema_steps[0]);

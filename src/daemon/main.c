@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/machine_clock.h"
 #include "common/output.h"
 #include "common/text.h"
 #include "daemon/api.h"
@@ -29,7 +30,8 @@
 #include "daemon/tenant.h"
 #include "machine/place.h"
 
-#define TRIM_SECONDS 60
+#define TRIM_SECONDS 10 /* between two looks at how long the audit trail is */
+#define TRIM_SHARE 10u  /* of the time, as long as there is more to trim than one call takes */
 #define PLACE_SECONDS 1 /* between two looks at folder and socket */
 #define EMPTY_LOOK_USEC 200000
 #define EMPTY_LOOKS 300u /* without a first session: a minute */
@@ -141,11 +143,21 @@ static void on_trim(evutil_socket_t fd, short what, void *context)
 {
         uint64_t kept_ns = self.config.audit_days * DAY_NS;
         uint64_t now_ns = node_now_ns();
+        uint64_t began_ns = clock_machine_ns(), wait_ns = 0;
+        struct timeval wait = { .tv_sec = TRIM_SECONDS };
         struct error err = { 0 };
+        int rc = database_trim(self.database, kept_ns && kept_ns < now_ns ? now_ns - kept_ns : 0,
+                               self.config.audit_rows, &err);
 
-        if (database_trim(self.database, kept_ns && kept_ns < now_ns ? now_ns - kept_ns : 0,
-                          self.config.audit_rows, &err) < 0)
+        if (rc < 0)
                 log_line(LOG_WARN, "the audit trail could not be trimmed: %s", err.text);
+        if (rc == (int)DATABASE_TRIM_ROWS) {
+                wait_ns = (clock_machine_ns() - began_ns) * TRIM_SHARE;
+                wait = (struct timeval){ .tv_sec = (time_t)(wait_ns / CLOCK_SECOND_NS),
+                                         .tv_usec =
+                                                 (suseconds_t)(wait_ns % CLOCK_SECOND_NS / 1000) };
+        }
+        event_add(self.events[3], &wait);
 }
 
 /* With --until-empty. Requests and this take turns in one thread: a session that was granted is
@@ -208,7 +220,7 @@ static int add_events(struct error *err)
         self.events[0] = evsignal_new(self.base, SIGTERM, on_end, NULL);
         self.events[1] = evsignal_new(self.base, SIGINT, on_end, NULL);
         self.events[2] = evsignal_new(self.base, SIGHUP, on_reload, NULL);
-        self.events[3] = event_new(self.base, -1, EV_PERSIST, on_trim, NULL);
+        self.events[3] = event_new(self.base, -1, 0, on_trim, NULL);
         for (unsigned i = 0; i < 4; i++) {
                 if (!self.events[i] || event_add(self.events[i], i == 3 ? &trim : NULL) < 0)
                         return fail(err, -ENOMEM, "out of memory");

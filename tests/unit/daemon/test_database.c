@@ -279,6 +279,52 @@ static void test_one_call_trims_only_so_many(void **state)
         database_close(database);
 }
 
+static void test_who_has_few_events_keeps_them_beside_who_has_many(void **state)
+{
+        static const char few[] = "{\"owner\":2000}", many[] = "{\"owner\":1000}";
+        struct database *database = open_good();
+        struct database_event event = event_of("changed", "others");
+
+        event.detail = few;
+        assert_int_equal(database_tell(database, &event, NULL), 0);
+        event = event_of("stranger", "");
+        event.detail = "{\"uid\":2000}"; /* no session's: it is the process's user's */
+        assert_int_equal(database_tell(database, &event, NULL), 0);
+        event = event_of("changed", "mine");
+        event.detail = many;
+        for (unsigned i = 0; i < 40; i++)
+                assert_int_equal(database_tell(database, &event, NULL), 0);
+        assert_int_equal(database_trim(database, 0, 5, NULL), 37);
+        assert_string_equal(events(database, 0, 9, NULL),
+                            "1 5 changed others 1 uid 7 pid 8 {\"owner\":2000}\n"
+                            "2 5 stranger  1 uid 7 pid 8 {\"uid\":2000}\n"
+                            "40 5 changed mine 1 uid 7 pid 8 {\"owner\":1000}\n"
+                            "41 5 changed mine 1 uid 7 pid 8 {\"owner\":1000}\n"
+                            "42 5 changed mine 1 uid 7 pid 8 {\"owner\":1000}\n");
+        assert_int_equal(database_trim(database, 0, 2, NULL), 3);
+        assert_int_equal(database_trim(database, 0, 2, NULL), 0);
+        database_close(database);
+}
+
+static void test_old_events_are_their_owners(void **state)
+{
+        sqlite3 *handle;
+        int owner = 0;
+
+        assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+        assert_int_equal(schema_migrate(handle, schema_version - 1), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(handle,
+                                      "INSERT INTO event (time_ns, type, session, session_id, who,"
+                                      " detail) VALUES (1, 'x', 'a', zeroblob(16), 'me',"
+                                      " '{\"owner\":1000}')",
+                                      NULL, NULL, NULL),
+                         SQLITE_OK);
+        assert_int_equal(schema_migrate(handle, schema_version), SQLITE_OK);
+        assert_int_equal(schema_number(handle, "SELECT owner FROM event", &owner), SQLITE_OK);
+        assert_int_equal(owner, 1000);
+        sqlite3_close(handle);
+}
+
 static void test_each_older_version_is_brought_up_with_what_it_holds(void **state)
 {
         for (int version = 1; version < schema_version; version++) {
@@ -499,6 +545,8 @@ int main(void)
                 story(test_events_come_in_order_from_where_one_left_off),
                 story(test_old_events_go_and_their_numbers_are_never_used_again),
                 story(test_one_call_trims_only_so_many),
+                story(test_who_has_few_events_keeps_them_beside_who_has_many),
+                story(test_old_events_are_their_owners),
                 story(test_each_older_version_is_brought_up_with_what_it_holds),
                 story(test_a_newer_database_is_left_alone),
                 story(test_another_programs_database_is_left_alone),
