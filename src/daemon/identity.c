@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
 #include "common/pidfd.h"
 #include "common/scoped.h"
 
@@ -207,26 +208,39 @@ static bool read_file(const char *line, struct identity_file *ret)
         return true;
 }
 
-/* Gets each line of maps; true: that was enough. */
-typedef bool maps_reader(char *line, void *context);
+/* One look through the mappings of a process. A line can be of a page's length, and a process can
+ * have more than 65,000: so it takes no longer than it may. */
+struct maps_look {
+        bool (*each)(char *line, void *context); /* gets each line of maps; true: that was enough */
+        void *context;
+        uint64_t until_ns; /* clock_thread_ns(); UINT64_MAX: as long as it takes */
+        bool is_cut;
+};
+
+static bool is_cut(struct maps_look *look)
+{
+        look->is_cut = look->is_cut ||
+                       (look->until_ns != UINT64_MAX && clock_thread_ns() >= look->until_ns);
+        return look->is_cut;
+}
 
 /* Whether there was any. */
-static bool read_maps(FILE *file, maps_reader *each, void *context)
+static bool read_maps(FILE *file, struct maps_look *look)
 {
         scoped_free char *line = NULL;
         size_t room = 0;
         bool has_lines = false;
 
-        while (file && getline(&line, &room, file) > 0) {
+        while (file && !is_cut(look) && getline(&line, &room, file) > 0) {
                 has_lines = true;
-                if (each(line, context))
+                if (look->each(line, look->context))
                         break;
         }
         return has_lines;
 }
 
 /* Where the first thread has ended, /proc/PID/maps is empty, and another thread's is not. */
-static bool read_maps_of_threads(uint32_t pid, maps_reader *each, void *context)
+static bool read_maps_of_threads(uint32_t pid, struct maps_look *look)
 {
         scoped_dir DIR *tasks = NULL;
         struct dirent *entry;
@@ -235,21 +249,21 @@ static bool read_maps_of_threads(uint32_t pid, maps_reader *each, void *context)
 
         snprintf(path, sizeof(path), "/proc/%u/task", pid);
         tasks = opendir(path);
-        while (tasks && !has_lines && (entry = readdir(tasks))) {
+        while (tasks && !has_lines && !is_cut(look) && (entry = readdir(tasks))) {
                 scoped_file FILE *file = NULL;
 
                 snprintf(path, sizeof(path), "task/%.16s/maps", entry->d_name);
                 file = open_of(pid, path);
-                has_lines = read_maps(file, each, context);
+                has_lines = read_maps(file, look);
         }
         return has_lines;
 }
 
-static bool read_maps_of(uint32_t pid, maps_reader *each, void *context)
+static bool read_maps_of(uint32_t pid, struct maps_look *look)
 {
         scoped_file FILE *file = open_of(pid, "maps");
 
-        return read_maps(file, each, context) || read_maps_of_threads(pid, each, context);
+        return read_maps(file, look) || read_maps_of_threads(pid, look);
 }
 
 static bool add_if_slots(char *line, void *context)
@@ -272,17 +286,21 @@ static bool is_mapping_of(char *line, void *context)
         return true;
 }
 
-bool identity_has_mapped(uint32_t pid, const struct identity_file *file)
+int identity_has_mapped(uint32_t pid, const struct identity_file *file, uint64_t until_ns)
 {
         struct identity_file wanted = *file;
+        struct maps_look look = { is_mapping_of, &wanted, until_ns, false };
 
-        read_maps_of(pid, is_mapping_of, &wanted);
-        return wanted.inode == 0;
+        read_maps_of(pid, &look);
+        if (wanted.inode == 0)
+                return 1;
+        return look.is_cut ? -EAGAIN : 0;
 }
 
 bool identity_read(uint32_t pid, struct identity *ret)
 {
         struct identity identity = { .pid = pid, .start_ticks = read_start(pid) };
+        struct maps_look look = { add_if_slots, &identity, UINT64_MAX, false };
         char path[64];
         struct stat st;
 
@@ -292,7 +310,7 @@ bool identity_read(uint32_t pid, struct identity *ret)
         if (stat(path, &st) == 0)
                 identity.pid_ns = (uint64_t)st.st_ino;
         read_cgroup(pid, &identity);
-        identity.has_maps = read_maps_of(pid, add_if_slots, &identity);
+        identity.has_maps = read_maps_of(pid, &look);
         identity.is_exiting = is_exiting(pid);
         *ret = identity;
         return true;

@@ -53,8 +53,9 @@ bool identity_signal(int held, uint32_t pid, int number);
 /* False: there is no such process (any more). */
 bool identity_read(uint32_t pid, struct identity *ret);
 
-/* Whether it has this very file mapped, under whatever name and among however many others. */
-bool identity_has_mapped(uint32_t pid, const struct identity_file *file);
+/* Whether it has this very file mapped, under whatever name and among however many others: 1 or 0;
+ * -EAGAIN: not found until this thread had used so much of a processor (clock_thread_ns()). */
+int identity_has_mapped(uint32_t pid, const struct identity_file *file, uint64_t until_ns);
 
 /* Whether it is still the process that `identity` was read from: the same start. */
 bool identity_is_same(const struct identity *identity);

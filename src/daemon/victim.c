@@ -37,13 +37,6 @@ static struct identity_file file_of(const struct liveness_file *slots)
         return (struct identity_file){ slots->device, slots->inode };
 }
 
-static bool has_mapped(uint32_t pid, const struct liveness_file *slots)
-{
-        const struct identity_file file = file_of(slots);
-
-        return identity_has_mapped(pid, &file);
-}
-
 static bool holds_slot(const struct usage_process *process, const struct liveness_file *slots)
 {
         int fd = liveness_open(slots);
@@ -61,8 +54,10 @@ static int hold(uint32_t pid)
         return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
 }
 
-static bool signal_told(const struct usage_process *process, const struct victim_order *order)
+static bool signal_told(const struct usage_process *process, const struct victim_order *order,
+                        uint64_t until_ns)
 {
+        const struct identity_file file = file_of(order->slots);
         uint32_t pid = process->local_pid;
         scoped_fd int held = hold(pid);
 
@@ -70,7 +65,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
                 return false;
         /* From here on the pid is nobody else's unless the descriptor's process is gone. */
         if (!usage_is_process(process, pid) || !is_users(pid, order->owner_uid) ||
-            !has_mapped(pid, order->slots) || !holds_slot(process, order->slots)) {
+            identity_has_mapped(pid, &file, until_ns) != 1 || !holds_slot(process, order->slots)) {
                 log_line(LOG_WARN, "pid %u (%s) is not what its slot says: no signal", pid,
                          text_shown(process->command));
                 return false;
@@ -92,13 +87,13 @@ static bool is_repeated(const struct usage_process *list, unsigned at)
 unsigned victim_signal_told(struct usage_process *list, unsigned count,
                             const struct victim_order *order)
 {
-        const uint64_t began_ns = clock_thread_ns();
+        const uint64_t until_ns = clock_thread_ns() + order->most_ns;
         unsigned sent = 0;
 
         usage_name(list, count, order->most_ns / 2);
-        for (unsigned i = 0; i < count && clock_thread_ns() - began_ns < order->most_ns; i++) {
+        for (unsigned i = 0; i < count && clock_thread_ns() < until_ns; i++) {
                 if (list[i].local_pid && !is_repeated(list, i))
-                        sent += signal_told(&list[i], order);
+                        sent += signal_told(&list[i], order, until_ns);
         }
         return sent;
 }
@@ -224,8 +219,8 @@ unsigned victim_signal_all(const struct victim_order *order)
                 scoped_fd int held = hold(pid);
                 bool is_users_own = held >= 0 && is_users(pid, order->owner_uid);
 
-                if (is_users_own &&
-                    (identity_has_mapped(pid, &look.file) || has_locked((pid_t)pid, &look)))
+                if (is_users_own && (identity_has_mapped(pid, &look.file, look.until_ns) == 1 ||
+                                     has_locked((pid_t)pid, &look)))
                         sent += identity_signal(held, pid, order->number);
                 if (is_over(&look) && is_users_own && !is_first)
                         break;

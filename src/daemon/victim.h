@@ -20,7 +20,7 @@ struct victim_order {
         const struct liveness_file *slots;
         uint32_t owner_uid;
         int number;
-        uint64_t most_ns; /* of processor time: every process can have many mappings */
+        uint64_t most_ns; /* of processor time, also for one process with many mappings */
 };
 
 /* To those that slots tell of; each once, also where many tell of one. Returns how many got it. It

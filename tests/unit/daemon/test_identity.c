@@ -4,6 +4,7 @@
  */
 #include "daemon/identity.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -149,6 +150,25 @@ static void slots_that_were_deleted_are_slots_still(void **state)
         end(pid);
 }
 
+/* What a tenant maps decides how much there is to read, and not how much is read. */
+static void a_look_through_mappings_ends_when_its_time_is_used_up(void **state)
+{
+        pid_t pid = start(map_slots);
+        struct identity_file file;
+        struct stat st;
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/slots", folder);
+        assert_int_equal(stat(path, &st), 0);
+        file = (struct identity_file){ st.st_dev, st.st_ino };
+        assert_int_equal(identity_has_mapped((uint32_t)pid, &file, UINT64_MAX), 1);
+        assert_int_equal(identity_has_mapped((uint32_t)pid, &file, 1), -EAGAIN);
+        file.inode++;
+        assert_int_equal(identity_has_mapped((uint32_t)pid, &file, UINT64_MAX), 0);
+        end(pid);
+        unlink(path);
+}
+
 static void *wait_for_ever(void *context)
 {
         for (;;)
@@ -284,6 +304,7 @@ int main(void)
                 cmocka_unit_test(slots_are_named_by_device_and_inode),
                 cmocka_unit_test(other_files_are_no_slots),
                 cmocka_unit_test(slots_that_were_deleted_are_slots_still),
+                cmocka_unit_test(a_look_through_mappings_ends_when_its_time_is_used_up),
                 cmocka_unit_test(a_process_whose_first_thread_has_ended_hides_nothing),
                 cmocka_unit_test(a_process_that_has_ended_is_on_its_way_out),
                 cmocka_unit_test(who_came_after_the_look_was_not_there),
