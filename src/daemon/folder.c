@@ -404,13 +404,14 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
                 return is_absent(rc) ? 0 : rc;
         slots_of(&joined, path, &file, NULL);
         order.most_ns = budget_begin(&signals, session->id, clock_machine_ns()) / 2;
-        if (order.most_ns && !signal->is_repeated)
-                sent = signal_told(store, session, &order);
-        /* Somebody may live in it whom no slot, or only a forged one, tells of. */
-        if (order.most_ns && sent == 0 && store_is_live(&joined, NULL) != 0)
-                sent = (int)victim_signal_all(&order);
-        if (order.most_ns)
+        if (order.most_ns) {
+                if (!signal->is_repeated)
+                        sent = signal_told(store, session, &order);
+                /* Somebody may live in it whom no slot, or only a forged one, tells of. */
+                if (sent == 0 && store_is_live(&joined, NULL) != 0)
+                        sent = (int)victim_signal_all(&order);
                 budget_end(&signals, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
+        }
         store_close(&joined);
-        return sent;
+        return order.most_ns ? sent : -EAGAIN;
 }

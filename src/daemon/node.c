@@ -222,7 +222,7 @@ static int signal_all(struct node *node, struct work *work, const struct session
                 node->counts.signals += (uint64_t)rc;
         if (rc >= 0 && number == SIGKILL)
                 failed_kill(node, session);
-        return rc < 0 ? rc : 0;
+        return rc < 0 && rc != -EAGAIN ? rc : 0;
 }
 
 static int act(struct node *node, struct work *work, const struct sessions_action *action,

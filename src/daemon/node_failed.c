@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was decided and saved, and could not be carried out: told once, in the log and the audit
- * trail, and told again when it is something else.
+ * trail, and told again when it is something else. And when it is given up.
  *
  * An event such as `changed` or `killed` is of the decision, which is saved first. Where carrying
  * it out fails, the event `failed` follows it; each second it is tried again, and what it promised
  * stays so. Programs that outlive SIGKILL, or whom no SIGKILL reaches, are such a failure too.
+ *
+ * What keeps a session alive then can be a lock alone: its descriptor lies in a socket's queue, or
+ * is another user's, or goes from process to process faster than these can be found. No such lock
+ * holds memory of a GPU. Memory is a process's that the driver shows, which no child inherits, and
+ * nobody joins a session that has ended. So when SIGKILL was sent often enough, the session goes as
+ * soon as the driver shows nobody of it, and nobody of its owner's outside sessions, on its GPUs.
  */
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/judge_parts.h"
+#include "daemon/victim.h"
 
 #define KILLS_PATIENT 10u /* a second each: a driver takes its time to take a program down */
 
@@ -61,7 +70,94 @@ void failed_kill(struct node *node, const struct sessions_one *session)
                 return;
         log_line(LOG_ERROR,
                  "session %s: some of its processes are alive after %u SIGKILLs, or hold its lock "
-                 "and cannot be found; its memory stays promised",
+                 "and cannot be found; its memory stays promised while the driver may show one on "
+                 "its GPUs",
                  session->name, KILLS_PATIENT);
         tell_audit(node, session, "some of its processes are alive after SIGKILL");
+}
+
+/* -- When it is given up ---------------------------------------------------------------------- */
+
+/* Whether a process of the look may hold memory that was promised to the session at this place.
+ * One whose mappings do not tell its session, or who is not known, may. */
+static bool may_hold(const struct node *node, const struct nvml_look *look, unsigned at,
+                     unsigned place)
+{
+        const struct identity *who = nvml_look_who(look, look->sample.process[at].pid);
+        int of = node->judge->holding[at].place;
+
+        return of == (int)place ||
+               (of < 0 && (!who || who->uid == node->sessions->session[place].owner_uid));
+}
+
+/* Whether somebody may use this GPU for the session; true also where the driver does not say. */
+static bool is_used(const struct node *node, const struct nvml_look *look, unsigned place,
+                    const uint8_t uuid[16])
+{
+        unsigned device = 0;
+
+        while (device < look->sample.device_count &&
+               memcmp(look->sample.device[device].uuid, uuid, 16) != 0)
+                device++;
+        if (device == look->sample.device_count || !look->sample.device[device].has_processes)
+                return true;
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                if (look->sample.process[i].device == device && may_hold(node, look, i, place))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, unsigned place)
+{
+        const struct sessions_one *session = &node->sessions->session[place];
+
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (is_used(node, look, place, session->share[i].uuid))
+                        return true;
+        }
+        return false;
+}
+
+/* To those whom the driver shows: whoever cannot be found by a look through /proc is found here. */
+static void kill_shown(struct node *node, const struct nvml_look *look)
+{
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                const struct identity *who = nvml_look_who(look, look->sample.process[i].pid);
+                const struct sessions_one *session = node_holder(node, i).session;
+
+                if (who && session && session->state == SESSIONS_KILLING &&
+                    who->uid == session->owner_uid)
+                        node->counts.signals += victim_signal_identity(who, SIGKILL);
+        }
+}
+
+/* Nobody who is left, whoever that be, gets memory by what it has mapped. */
+static void let_go(struct node *node, const struct sessions_one *session)
+{
+        char name[SESSIONS_NAME_BYTES];
+
+        if (folder_limit(&node->store, session, true, NULL) < 0)
+                return;
+        log_line(LOG_WARN,
+                 "session %s: some process holds its lock and cannot be ended; the driver shows "
+                 "none on its GPUs, so it goes",
+                 session->name);
+        memcpy(name, session->name, sizeof(name));
+        node_note_empty(node, name);
+}
+
+void failed_look(struct node *node, const struct nvml_look *look)
+{
+        const struct sessions *all = node->sessions;
+
+        /* A pid that the driver names may be another's here; a list may have failed. */
+        if (!node->judge->has_our_pids || look->sample.failures)
+                return;
+        kill_shown(node, look);
+        for (unsigned i = 0; i < all->places; i++) {
+                if (all->session[i].state == SESSIONS_KILLING && node->kills[i] >= KILLS_PATIENT &&
+                    !is_on_a_gpu(node, look, i))
+                        let_go(node, &all->session[i]);
+        }
 }

@@ -378,8 +378,10 @@ void judge_look(struct node *node, const struct nvml_look *at)
                 if (look.is_whole && node->scheduler)
                         claims_look(&look);
                 answer_errors(&look);
-                if (look.is_whole)
+                if (look.is_whole) {
                         publish(node->judge, &look);
+                        failed_look(node, at);
+                }
         }
         free(look.holding);
         free(look.order);

@@ -69,6 +69,8 @@ void failed_tell(struct node *node, const struct sessions_one *session, const st
 void failed_forget(struct node *node, const struct sessions_one *session);
 /* SIGKILL was sent once more. */
 void failed_kill(struct node *node, const struct sessions_one *session);
+/* After a whole look was judged: sessions of which nothing is left but a lock go. */
+void failed_look(struct node *node, const struct nvml_look *look);
 
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);

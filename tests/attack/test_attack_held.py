@@ -1,9 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant holds on to so that others go without: its ended session's memory, places, the audit trail's rows."""
 from daemon import wait_for
-from tenant import needs_root
+from tenant import create, holding, kinds, needs_root
 
 pytestmark = needs_root
+
+
+# -- The memory of a session that has ended --------------------------------------------------------
+
+def test_a_lock_in_a_sockets_queue_keeps_no_memory(served, tenant, neighbour):
+    """Nobody can be found who holds it, and nobody needs to be: the driver shows nobody of the session on its GPU."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs", "768MiB")
+    with holding(attacker, "keep_in_flight.py", attacker.folder("theirs") / "slots") as keeper:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        assert keeper.poll() is None
+        other.create("others", "768MiB")
+    assert "failed" in kinds(daemon, "gone")  # it was told of, before it went
+
+
+def test_a_lock_that_another_user_was_handed_keeps_no_memory(served, tenant, neighbour):
+    """No signal goes to another user's process, and none needs to."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs", "768MiB")
+    (attacker.folder("theirs") / "slots").chmod(0o666)
+    attacker.folder("theirs").chmod(0o711)  # as if the descriptor were handed on
+    with holding(other, "keep_lock.py", attacker.folder("theirs") / "slots") as keeper:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        assert keeper.poll() is None
+        other.create("others", "768MiB")
+
+
+def test_a_program_that_goes_from_process_to_process_keeps_no_memory(served, tenant, neighbour):
+    """It has `slots` mapped and is never found where it was; of a GPU it can have nothing: no child inherits that."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs", "768MiB")
+    with holding(attacker, "hop.py", attacker.folder("theirs") / "slots") as hopper:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        other.create("others", "768MiB")
+        hopper.stdin.close()
+        hopper.stdin = None  # Node.close() would flush it
+
+
+def test_mappings_that_take_long_to_read_keep_no_memory(served, tenant, neighbour):
+    """Some 250 MB of them: a look reads a bounded part, and the driver's word ends the session if no look found it."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs", "768MiB")
+    room = daemon.sim.folder / "room"
+    room.mkdir()
+    room.chmod(0o777)
+    slots = attacker.folder("theirs") / "slots"
+    with holding(attacker, "many_mappings.py", slots, room), holding(attacker, "keep_in_flight.py", slots):
+        before = daemon.reads()
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        assert daemon.reads() - before < 300_000  # ten whole looks at these mappings alone are 600,000
+        other.create("others", "768MiB")
 
 
 # -- Places ----------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant does to its own `slots`, the one file of the node that it may write."""
-import contextlib
-import json
 import os
 import pathlib
 import signal
@@ -13,8 +11,8 @@ import sys
 import pytest
 
 from daemon import Daemon, wait_for
-from script import OUT_OF_MEMORY
-from tenant import needs_root
+from script import OUT_OF_MEMORY, Script
+from tenant import create, holding, kinds, needs_root
 
 MIB = 1 << 20
 PAGE_BYTES = 4459648  # src/proto/page.h: struct slots_page
@@ -62,45 +60,6 @@ def fill(process):
     assert process.stdout.readline() == "full\n", process.stderr.read()
 
 
-@contextlib.contextmanager
-def holding(tenant, name, *words):
-    """A program of tests/attack/programs that says "ready" and then keeps what it has until this ends."""
-    program = tenant.sim.build.source / "tests/attack/programs" / name
-    process = tenant.start([sys.executable, program, *words], preload=False)
-    assert process.stdout.readline() == "ready\n", process.stderr.read()
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(60)
-
-
-@contextlib.contextmanager
-def holding_as_root(sim, name, *words):
-    program = sim.build.source / "tests/attack/programs" / name
-    process = sim.start([sys.executable, program, *words], preload=False)
-    assert process.stdout.readline() == "ready\n", process.stderr.read()
-    yield process
-    process.kill()
-    process.wait(60)
-
-
-def create(tenant, name, memory="256MiB", **fields):
-    """A session whose end is its programs' end."""
-    answer = tenant.ask("POST", "/v1/sessions", json.dumps({"name": name, "memory": memory, "on_end": "kill", **fields}))
-    assert answer.status == 201, answer
-
-
-def kinds(daemon, until):
-    """Of the audit trail, up to the first event of this type."""
-    found = []
-    for event in daemon.events():
-        found.append(event["type"])
-        if found[-1] == until:
-            return found
-
-
 def test_a_tenant_uses_its_share_and_a_neighbour_its_own(served, tenant, neighbour):
     """The ground that every attack starts from."""
     daemon = served()
@@ -145,18 +104,22 @@ def test_a_session_of_any_mode_ends_when_its_time_is_over(served, tenant):
 
 
 def test_what_cannot_be_ended_is_told_and_stays_promised(served, tenant):
-    """A lock keeps the session alive, held by a process that no signal may go to: root's."""
+    """A process of the session is on the GPU, and no signal may go to it: it is root's. A session of which nothing is
+    left but a lock goes meanwhile."""
     daemon = served()
     attacker = tenant(daemon)
-    create(attacker, "theirs", "768MiB")
-    slots = attacker.folder("theirs") / "slots"
-    with holding_as_root(attacker.sim, "keep_lock.py", slots):
-        answer = attacker.ask("DELETE", "/v1/sessions/theirs?force=true")
-        assert answer.status == 202, answer
-        found = kinds(daemon, "failed")
-        assert "killed" in found and "gone" not in found, found
+    create(attacker, "theirs", "700MiB")
+    create(attacker, "locked", "64MiB")
+    with Script(attacker.sim, ALIQUOT_SESSION="theirs") as gpu:
+        gpu.ready().do(f"alloc 1 {64 * MIB}")
+        with holding(attacker, "keep_in_flight.py", attacker.folder("locked") / "slots"):
+            assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+            found = kinds(daemon, "failed")
+            assert "killed" in found and "gone" not in found, found
+            assert attacker.ask("DELETE", "/v1/sessions/locked?force=true").status == 202
+            wait_for(lambda: daemon.session("locked") is None, daemon.said)
         assert daemon.session("theirs")["state"] == "killing"
-        assert daemon.post("/v1/sessions", {"name": "others", "memory": "768MiB"}).status == 409
+        assert daemon.post("/v1/sessions", {"name": "others", "memory": "700MiB"}).status == 409
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 

@@ -6,9 +6,15 @@
     result = tenant.python("scribble.py", path)     # tests/attack/programs/scribble.py, to its end
     with tenant.script("a") as gpu:                 # a program in session a (lib/script.py)
         gpu.ready()
+    create(tenant, "b", ttl="1s")                   # a session whose end is its programs' end
+    with holding(tenant, "keep_lock.py", path):     # as python(), in the background
+        ...
+    kinds(daemon, "gone")                           # of the audit trail's events, up to the first of this one
 
 Only root can become another user: `needs_root` skips a story elsewhere.
 """
+import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -80,3 +86,32 @@ class Tenant:
 
     def folder(self, name):
         return self.sim.runtime / "sessions" / name
+
+
+@contextlib.contextmanager
+def holding(tenant, name, *words):
+    """A program of tests/attack/programs that says "ready" and then keeps what it has until this ends."""
+    program = tenant.sim.build.source / "tests/attack/programs" / name
+    process = tenant.start([sys.executable, program, *words], preload=False)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(60)
+
+
+def create(tenant, name, memory="256MiB", **fields):
+    """A session whose end is its programs' end."""
+    answer = tenant.ask("POST", "/v1/sessions", json.dumps({"name": name, "memory": memory, "on_end": "kill", **fields}))
+    assert answer.status == 201, answer
+
+
+def kinds(daemon, until):
+    """Of the audit trail, up to the first event of this type."""
+    found = []
+    for event in daemon.events():
+        found.append(event["type"])
+        if found[-1] == until:
+            return found
