@@ -113,21 +113,36 @@ static void a_process_is_known_by_what_the_kernel_says(void **state)
         assert_false(identity_read((uint32_t)pid, &who));
 }
 
-static void slots_are_named_by_device_and_inode(void **state)
+static struct identity_file slots_of_folder(void)
 {
-        pid_t pid = start(map_slots);
-        struct identity who;
-        struct stat st;
         char path[64];
+        struct stat st;
 
         snprintf(path, sizeof(path), "%s/slots", folder);
         assert_int_equal(stat(path, &st), 0);
+        return (struct identity_file){ st.st_dev, st.st_ino };
+}
+
+static void unlink_slots(void)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/slots", folder);
+        unlink(path);
+}
+
+static void slots_are_named_by_device_and_inode(void **state)
+{
+        pid_t pid = start(map_slots);
+        const struct identity_file file = slots_of_folder();
+        struct identity who;
+
         assert_true(identity_read((uint32_t)pid, &who));
         assert_int_equal(who.slots_count, 1);
-        assert_int_equal(who.slots[0].inode, st.st_ino);
-        assert_int_equal(who.slots[0].device, st.st_dev);
+        assert_int_equal(who.slots[0].inode, file.inode);
+        assert_int_equal(who.slots[0].device, file.device);
         end(pid);
-        unlink(path);
+        unlink_slots();
 }
 
 static void other_files_are_no_slots(void **state)
@@ -154,19 +169,14 @@ static void slots_that_were_deleted_are_slots_still(void **state)
 static void a_look_through_mappings_ends_when_its_time_is_used_up(void **state)
 {
         pid_t pid = start(map_slots);
-        struct identity_file file;
-        struct stat st;
-        char path[64];
+        struct identity_file file = slots_of_folder();
 
-        snprintf(path, sizeof(path), "%s/slots", folder);
-        assert_int_equal(stat(path, &st), 0);
-        file = (struct identity_file){ st.st_dev, st.st_ino };
         assert_int_equal(identity_has_mapped((uint32_t)pid, &file, UINT64_MAX), 1);
         assert_int_equal(identity_has_mapped((uint32_t)pid, &file, 1), -EAGAIN);
         file.inode++;
         assert_int_equal(identity_has_mapped((uint32_t)pid, &file, UINT64_MAX), 0);
         end(pid);
-        unlink(path);
+        unlink_slots();
 }
 
 static void *wait_for_ever(void *context)
