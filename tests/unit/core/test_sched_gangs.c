@@ -163,6 +163,37 @@ static void whoever_joins_a_gang_opens_with_it(void **state)
                    "  free c\n");
 }
 
+/* The gang waits on device 1, where nothing was promised to it and a higher class never pauses.
+ * What a is behind on device 0 is a reason for both; else it would wait there for ever. */
+static void a_gang_is_not_starved_where_it_waits_of_what_one_of_it_was_promised(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "add a on=0 gang=1 batch owed=50\n"
+                   "  free a\n"
+                   "add b on=1 gang=1 batch\n"
+                   "  free b\n"
+                   "add c on=1\n"
+                   "want a\n"
+                   "want b\n"
+                   "want c\n"
+                   "  close b, close a\n"
+                   "  then open c until 2ms\n"
+                   "to 12ms\n"
+                   "  2ms: open c until 4ms\n"
+                   "  4ms: close c\n"
+                   "  then open a until 6ms, open b until 6ms\n"
+                   "  6ms: close b, close a\n"
+                   "  then open c until 8ms\n"
+                   "  8ms: close c\n"
+                   "  then open a until 10ms, open b until 10ms\n"
+                   "  10ms: close b, close a\n"
+                   "  then open c until 12ms\n"
+                   "  12ms: close c\n"
+                   "  then open a until 14ms, open b until 14ms\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -172,6 +203,8 @@ int main(void)
                 cmocka_unit_test(rt_on_one_device_revokes_the_whole_gang),
                 cmocka_unit_test(members_of_one_device_can_be_a_gang),
                 cmocka_unit_test(whoever_joins_a_gang_opens_with_it),
+                cmocka_unit_test(
+                        a_gang_is_not_starved_where_it_waits_of_what_one_of_it_was_promised),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
