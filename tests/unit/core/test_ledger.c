@@ -21,7 +21,8 @@ static struct limits_page limits;
 static struct {
         bool live[PAGE_SLOTS], recover[PAGE_SLOTS];
         bool is_recover_busy;
-        bool is_rubbish; /* the page: then nothing is for ever */
+        bool is_taken_over; /* between the look at a slot and its lock */
+        bool is_rubbish;    /* the page: then nothing is for ever */
         unsigned retries, retries_left, reclaims;
 } world;
 
@@ -37,6 +38,8 @@ static bool try_recover(void *context, uint32_t slot)
         if (world.is_recover_busy || world.recover[slot])
                 return false;
         world.recover[slot] = true;
+        if (world.is_taken_over)
+                world.live[slot] = true;
         return true;
 }
 
@@ -204,6 +207,41 @@ static void what_the_dead_held_is_given_back_on_request(void **state)
         assert_int_equal(world.retries, 0);
 }
 
+/* Wherever its last operation was cut off. */
+static void what_the_dead_held_is_given_back_to_the_byte(void **state)
+{
+        struct ledger_op op;
+        bool is_over = false;
+
+        for (unsigned steps = 0; !is_over; steps++) {
+                empty_page(NULL);
+                attach(0);
+                attach(1);
+                charge(0, 10);
+                charge(1, 20);
+                ledger_charge(&op, 0, 0, 30);
+                for (unsigned i = 0; i < steps && !is_over; i++)
+                        is_over = ledger_step(&op, &ledger) != LEDGER_MORE;
+                world.live[0] = false;
+                reap(1);
+                assert_int_equal(used(), 20);
+                assert_int_equal(page_row_bytes(&slots, 0, 0), 0);
+        }
+}
+
+static void who_takes_a_slot_over_is_not_taken_for_the_dead(void **state)
+{
+        attach(0);
+        attach(1);
+        charge(0, 70);
+        world.live[0] = false;
+        world.is_taken_over = true;
+        assert_int_equal(charge(1, 80), LEDGER_REFUSED);
+        assert_int_equal(used(), 70);
+        assert_int_equal(page_row_bytes(&slots, 0, 0), 70);
+        assert_false(world.recover[0]);
+}
+
 static void a_slot_taken_over_starts_with_nothing(void **state)
 {
         attach(0);
@@ -311,6 +349,8 @@ int main(void)
                 cmocka_unit_test_setup(a_limit_of_zero_refuses_all, empty_page),
                 cmocka_unit_test_setup(what_the_dead_held_is_found_when_it_is_needed, empty_page),
                 cmocka_unit_test_setup(what_the_dead_held_is_given_back_on_request, empty_page),
+                cmocka_unit_test_setup(what_the_dead_held_is_given_back_to_the_byte, empty_page),
+                cmocka_unit_test_setup(who_takes_a_slot_over_is_not_taken_for_the_dead, empty_page),
                 cmocka_unit_test_setup(a_slot_taken_over_starts_with_nothing, empty_page),
                 cmocka_unit_test_setup(a_live_slot_is_nobody_elses, empty_page),
                 cmocka_unit_test_setup(a_slot_that_cannot_be_looked_at_is_waited_for_a_while,
