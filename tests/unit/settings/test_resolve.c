@@ -159,6 +159,29 @@ static void test_more_gpus_than_rows(void **state)
         assert_int_equal(limits.device[1].uuid[0], 0);
 }
 
+/* Each was asked for: to leave one out would be to lift it in silence. */
+static void test_more_gpus_with_a_limit_of_their_own_than_rows_are_refused(void **state)
+{
+        struct settings_gpus gpus = { .count = 40 };
+        char said[256] = "ALIQUOT_MEMORY=0=1GiB";
+        struct settings_limits limits = { .count = 99 };
+        struct settings settings;
+
+        for (int i = 0; i < gpus.count; i++)
+                gpus.gpu[i] =
+                        (struct settings_gpu){ .uuid = { (uint8_t)i, 7 }, .card_bytes = 16 * GIB };
+        for (unsigned i = 1; i < PAGE_DEVICES; i++)
+                sprintf(said + strlen(said), ",%u=1GiB", i);
+        settings = asked(said);
+        assert_int_equal(settings_resolve(&settings, &gpus, &limits, NULL), 0);
+        assert_int_equal(limits.count, PAGE_DEVICES);
+        strcat(said, ",16=1GiB");
+        settings = asked(said);
+        limits.count = 99;
+        assert_int_equal(settings_resolve(&settings, &gpus, &limits, NULL), -E2BIG);
+        assert_int_equal(limits.count, 99);
+}
+
 static void test_selecting(void **state)
 {
         static const char *const bad[] = { "",  "0,", ",0",    "0,0", "0,GPU-34",
@@ -215,6 +238,7 @@ int main(void)
                 cmocka_unit_test(test_more_than_the_card),
                 cmocka_unit_test(test_a_machine_that_could_not_be_asked),
                 cmocka_unit_test(test_more_gpus_than_rows),
+                cmocka_unit_test(test_more_gpus_with_a_limit_of_their_own_than_rows_are_refused),
                 cmocka_unit_test(test_selecting),
                 cmocka_unit_test(test_caps_on_compute),
         };
