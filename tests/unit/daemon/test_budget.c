@@ -81,6 +81,14 @@ static void cheap_work_goes_on_when_the_budget_is_out(void **state)
         assert_int_equal(work(1, 0), 0);
 }
 
+/* It may be as dear as the others: however many come anew, each has little. */
+static void who_is_not_known_yet_has_little_when_the_budget_is_out(void **state)
+{
+        use_up(1);
+        for (unsigned i = 2; i < HOSTILE; i++)
+                assert_int_equal(cheap_work(i), BUDGET_CHEAP_NS);
+}
+
 static void cheap_work_is_not_charged(void **state)
 {
         for (unsigned i = 0; i < 100000; i++)
@@ -125,6 +133,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(however_many_are_dear_the_sum_is_bounded, begin),
                 cmocka_unit_test_setup(cheap_work_goes_on_when_the_budget_is_out, begin),
+                cmocka_unit_test_setup(who_is_not_known_yet_has_little_when_the_budget_is_out,
+                                       begin),
                 cmocka_unit_test_setup(cheap_work_is_not_charged, begin),
                 cmocka_unit_test_setup(who_waits_has_its_turn, begin),
                 cmocka_unit_test_setup(who_waits_no_longer_keeps_nobody_waiting, begin),
