@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -95,6 +96,8 @@ static void files_are_believed_in_nothing(void **state)
         for (size_t cut = 0; cut < size; cut += cut < 256 ? 1 : 509) {
                 write_file(path, whole, cut);
                 assert_int_not_equal(elf_file_kind(path, US_MARK), ELF_FILE_DEFINES);
+                /* Its sections are told at its end, which is missing. */
+                assert_int_not_equal(elf_file_kind(path, "toyBig"), ELF_FILE_DEFINES);
         }
         for (size_t at = 16; at < 64; at++) {
                 memcpy(spoilt, whole, size);
@@ -172,6 +175,39 @@ static void cache_lists_what_is_accepted(void **state)
         assert_string_equal(path, "/lib64/libtoy.so.1");
 }
 
+/* The bytes, in memory behind which there is none. */
+static bool find_at_an_end(const void *bytes, size_t size, char *ret_path)
+{
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        char *pages =
+                mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        bool is_found;
+
+        assert_ptr_not_equal(pages, MAP_FAILED);
+        assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+        memcpy(pages + page - size, bytes, size);
+        is_found = cache_find_in(pages + page - size, size, "libtoy.so.1", is_64, ret_path);
+        munmap(pages, 2 * page);
+        return is_found;
+}
+
+static void cache_is_read_to_its_end_only(void **state)
+{
+        struct cache c = cache_made();
+        char path[PATH_MAX];
+
+        for (size_t cut = 0; cut < sizeof(c); cut++)
+                (void)find_at_an_end(&c, cut, path);
+        /* More entries than there is room for. */
+        c.count = 1000;
+        assert_false(find_at_an_end(&c, sizeof(c), path));
+        /* A name without an end: as long as it is the one that is asked for, and not over then. */
+        c = cache_made();
+        c.entry[0].key = sizeof(c) - strlen("libtoy.so.1");
+        memcpy((char *)&c + c.entry[0].key, "libtoy.so.1", strlen("libtoy.so.1"));
+        (void)find_at_an_end(&c, sizeof(c), path);
+}
+
 static void cache_is_believed_in_nothing(void **state)
 {
         char path[PATH_MAX];
@@ -203,6 +239,7 @@ int main(void)
                 cmocka_unit_test(thunks_are_where_they_are_counted),
                 cmocka_unit_test(files_are_believed_in_nothing),
                 cmocka_unit_test(cache_lists_what_is_accepted),
+                cmocka_unit_test(cache_is_read_to_its_end_only),
                 cmocka_unit_test(cache_is_believed_in_nothing),
         };
 
