@@ -125,6 +125,33 @@ static void what_points_outside_the_file_is_damage(void **state)
         assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
 }
 
+/* In a file that has all of it, too. */
+static void a_loaders_name_without_an_end_is_damage(void **state)
+{
+        struct executable file;
+        struct {
+                struct image image;
+                char more[2 * sizeof(file.interpreter)];
+        } large = { .image = good_image() };
+
+        memset(large.more, 'x', sizeof(large.more));
+        large.image.segment[1].p_offset = offsetof(__typeof__(large), more);
+        large.image.segment[1].p_filesz = sizeof(file.interpreter);
+        assert_int_equal(inspect(&large, sizeof(large), &file), 0);
+        assert_int_equal(strlen(file.interpreter), sizeof(file.interpreter) - 1);
+        large.image.segment[1].p_filesz = sizeof(file.interpreter) + 1;
+        assert_int_equal(inspect(&large, sizeof(large), &file), -EBADMSG);
+}
+
+static void headers_of_another_size_are_damage(void **state)
+{
+        struct image image = good_image();
+        struct executable file;
+
+        image.header.e_phentsize = sizeof(image.segment[0]) / 2;
+        assert_int_equal(inspect(&image, sizeof(image), &file), -EBADMSG);
+}
+
 static void any_single_byte_may_be_wrong(void **state)
 {
         struct image image = good_image();
@@ -146,6 +173,8 @@ int main(void)
                 cmocka_unit_test(other_machines_and_classes_are_told_apart),
                 cmocka_unit_test(a_text_is_no_program),
                 cmocka_unit_test(what_points_outside_the_file_is_damage),
+                cmocka_unit_test(a_loaders_name_without_an_end_is_damage),
+                cmocka_unit_test(headers_of_another_size_are_damage),
                 cmocka_unit_test(any_single_byte_may_be_wrong),
         };
 
