@@ -93,9 +93,14 @@ static void test_a_name_is_joined_or_refused(void **state)
         expect_broken(&answer, "other limits");
 }
 
+/* Memory too, also where nobody asked which GPU it is of. */
 static void refused_everywhere(void)
 {
+        struct charge charge;
+
         session_start(two_gpus);
+        CHECK(!charge_begin(&charge, 0, 1));
+        CHECK(!charge_begin(&charge, CHARGE_NO_DEVICE, 1));
         CHECK(session_device((const uint8_t[16]){ 0xaa, 1 }, 16 * GIB) == SESSION_NO_ROW);
         CHECK(!session_limits() && !session_slots() && !session_slots_file());
 }
