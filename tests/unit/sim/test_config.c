@@ -89,6 +89,7 @@ static void a_mistake_is_refused_and_named(void **state)
                 "state=",
                 "colour=red",
                 "memory=99999999999999999999GiB",
+                "memory=17179869200GiB", /* 16 GiB beyond 64 bits */
                 "host=0",
                 "slice=0",
                 "drift=10001",
