@@ -97,17 +97,26 @@ static void test_links_and_other_things_in_the_way(void **state)
         assert_int_equal(store_create(&store, &request, &session, NULL), -EEXIST);
 }
 
+static void expect_refused_with(const char *path, mode_t mode)
+{
+        struct stat st;
+
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(chmod(path, mode), 0);
+        expect_refused("open", -EPERM, "can be written by others");
+        assert_int_equal(chmod(path, st.st_mode), 0);
+}
+
+/* Its group is others, too. */
 static void test_what_others_could_write_is_not_believed(void **state)
 {
         make("open");
-        assert_int_equal(chmod(path_of("open", "limits"), 0666), 0);
-        expect_refused("open", -EPERM, "can be written by others");
-        make("open2");
-        assert_int_equal(chmod(path_of("open2", ""), 0777), 0);
-        expect_refused("open2", -EPERM, "can be written by others");
-        make("open3");
-        assert_int_equal(chmod(store.path, 0777), 0);
-        expect_refused("open3", -EPERM, "can be written by others");
+        for (mode_t bit = 0002; bit <= 0020; bit <<= 3) {
+                expect_refused_with(path_of("open", "limits"), 0600 | bit);
+                expect_refused_with(path_of("open", "slots"), 0600 | bit);
+                expect_refused_with(path_of("open", ""), 0700 | bit);
+                expect_refused_with(store.path, 0700 | bit);
+        }
 }
 
 static void test_strangers_files(void **state)
