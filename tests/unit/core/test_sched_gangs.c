@@ -194,6 +194,37 @@ static void a_gang_is_not_starved_where_it_waits_of_what_one_of_it_was_promised(
                    "  then open a until 14ms, open b until 14ms\n");
 }
 
+static void a_gang_is_held_back_by_the_lowest_cap_in_it(void **state)
+{
+        play_sched("prompt a\n"
+                   "prompt b\n"
+                   "prompt c\n"
+                   "add a on=0 gang=1 cap=10\n"
+                   "  free a at 10 % with 0\n"
+                   "add b on=1 gang=1\n"
+                   "  free b\n"
+                   "add c on=1\n"
+                   "want a\n"
+                   "want b\n"
+                   "want c\n"
+                   "  close b, close a\n"
+                   "  then open c until 2ms\n"
+                   "to 6ms\n"
+                   "  2ms: close c\n"
+                   "  then open a until 8ms, open b until 8ms\n"
+                   "used a 4ms\n"
+                   "to 12ms\n"
+                   "  8ms: close b, close a\n"
+                   "  then open c until 10ms\n"
+                   "  10ms: open c until 12ms\n"
+                   "  12ms: open c until 14ms\n"
+                   "skip 39ms\n"
+                   "to 46ms\n"
+                   "  40ms: open c until 42ms\n"
+                   "  42ms: close c\n"
+                   "  then open a until 48ms, open b until 48ms\n");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -203,6 +234,7 @@ int main(void)
                 cmocka_unit_test(rt_on_one_device_revokes_the_whole_gang),
                 cmocka_unit_test(members_of_one_device_can_be_a_gang),
                 cmocka_unit_test(whoever_joins_a_gang_opens_with_it),
+                cmocka_unit_test(a_gang_is_held_back_by_the_lowest_cap_in_it),
                 cmocka_unit_test(
                         a_gang_is_not_starved_where_it_waits_of_what_one_of_it_was_promised),
         };
