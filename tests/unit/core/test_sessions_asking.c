@@ -169,6 +169,24 @@ static void guarantees_of_a_gpu_are_no_more_than_its_time(void **state)
              "  no-time guarantee: A, free 0\n");
 }
 
+/* Its programs go on to have it. */
+static void a_session_that_ends_keeps_its_guarantee_until_nothing_of_it_is_left(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=1G/0/60000\n"
+             "  yes, one: save tell(created) make(A=1G)\n"
+             "run one\n"
+             "release one force\n"
+             "  yes, one: save tell(released) shut\n"
+             "create two A=1G/0/40001\n"
+             "  no-time guarantee: A, free 40000\n"
+             "empty one\n"
+             "  yes, one: remove forget tell(gone)\n"
+             "create two A=1G/0/40001\n"
+             "  yes, two: save tell(created) make(A=1G)\n");
+}
+
 static void a_cap_below_the_guarantee_is_refused(void **state)
 {
         play("gpu A 16G\n"
@@ -398,6 +416,8 @@ int main(void)
                 cmocka_unit_test(memory_grows_into_what_is_free_and_shrinks_always),
                 cmocka_unit_test(a_change_of_several_gpus_is_all_or_nothing),
                 cmocka_unit_test(only_what_was_said_is_changed),
+                cmocka_unit_test(
+                        a_session_that_ends_keeps_its_guarantee_until_nothing_of_it_is_left),
                 cmocka_unit_test(a_cap_below_the_guarantee_is_refused),
                 cmocka_unit_test(guarantees_of_a_gpu_are_no_more_than_its_time),
                 cmocka_unit_test(who_says_nothing_of_the_end_gets_the_policy_s),
