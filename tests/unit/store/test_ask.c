@@ -283,6 +283,22 @@ static void test_descriptors_that_are_too_many_are_closed(void **state)
         expect_failure(LONG_NS, -EPROTO, "descriptors, expected 2");
 }
 
+/* One, of which nothing is lost anywhere; without its fellow it is no answer. */
+static void bring_one(int peer, unsigned number)
+{
+        welcome_with(peer, pages, 1);
+}
+
+static void test_who_asks_for_slots_alone_keeps_nothing_of_a_wrong_answer(void **state)
+{
+        const struct ask ask = ask_for(LONG_NS);
+        unsigned before = open_descriptors();
+
+        serve(bring_one);
+        assert_int_equal(ask_slots(&ask), -EPROTO);
+        assert_int_equal(open_descriptors(), before);
+}
+
 static void bring_pipes(int peer, unsigned number)
 {
         int ends[2];
@@ -402,6 +418,7 @@ int main(void)
                 story(test_who_is_refused_says_why),
                 story(test_a_welcome_has_two_descriptors),
                 story(test_descriptors_that_are_too_many_are_closed),
+                story(test_who_asks_for_slots_alone_keeps_nothing_of_a_wrong_answer),
                 story(test_descriptors_are_the_files_that_they_should_be),
                 story(test_a_file_that_was_cut_short_is_not_mapped),
                 story(test_what_is_no_welcome_is_refused),
