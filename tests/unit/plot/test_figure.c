@@ -57,6 +57,9 @@ static void test_what_is_wrong_is_said(void **state)
         } table[] = {
                 { "{}", "axes" },
                 { "{\"x\": {\"from\": 1, \"to\": 1}, \"y\": {\"to\": 1}}", "axes" },
+                { "{\"x\": {\"from\": 2, \"to\": 1}, \"y\": {\"to\": 1}}", "axes" },
+                { "{\"x\": {\"to\": 1}, \"y\": {\"to\": 1, \"unit\": 0}}", "axes" },
+                { "{" AXES ", \"lines\": [{\"points\": [1]}]}", "an x and a y" },
                 { "{" AXES ", \"lines\": [{\"points\": [1, 2, 3]}]}", "an x and a y" },
                 { "{" AXES ", \"lines\": [{\"points\": [1, \"2\"]}]}", "a number" },
                 { "{" AXES ", \"lines\": [{\"points\": [1e999, 2]}]}", "not so large" },
@@ -78,11 +81,30 @@ static void test_what_is_wrong_is_said(void **state)
         }
 }
 
+static void test_as_many_lines_as_there_is_room_for(void **state)
+{
+        char text[1024] = "{" AXES ", \"lines\": [{}";
+        struct error err = { 0 };
+        struct figure figure;
+
+        for (unsigned i = 1; i < FIGURE_LINES; i++)
+                strcat(text, ", {}");
+        strcat(text, "]}");
+        assert_int_equal(read(text, &figure, &err), 0);
+        assert_int_equal(figure.line_count, FIGURE_LINES);
+        figure_free(&figure);
+        strcpy(strchr(text, ']'), ", {}]}");
+        assert_int_equal(read(text, &figure, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "more than 32 lines"));
+        figure_free(&figure);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_all_of_it),
                 cmocka_unit_test(test_what_is_wrong_is_said),
+                cmocka_unit_test(test_as_many_lines_as_there_is_room_for),
         };
 
         return cmocka_run_group_tests_name("figure", tests, NULL, NULL);
