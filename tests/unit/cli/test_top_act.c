@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `aliquot top` says of the changes that it has others make.
+ * What `aliquot top` says of the changes that it has others make, and whom it signals.
  */
 #include "cli/top/act.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +109,127 @@ static void a_refusal_is_said_though_another_was_typed_meanwhile(void **state)
         assert_string_equal(message, "memory of s: 1GiB");
 }
 
+/* -- Signals ---------------------------------------------------------------------------------- */
+
+static char slots_folder[] = "/tmp/aliquot-test-slots-XXXXXX";
+
+static void slots_path(char ret[64])
+{
+        snprintf(ret, 64, "%s/slots", slots_folder);
+}
+
+/* A program that waits, in the session or not, and what it says of itself. */
+static pid_t begin(bool is_in_session, struct usage_process *ret)
+{
+        struct page_slot slot = { 0 };
+        char path[64];
+        int said[2];
+        pid_t pid;
+
+        slots_path(path);
+        assert_int_equal(pipe(said), 0);
+        pid = fork();
+        if (pid == 0) {
+                int fd = open(path, O_RDWR);
+
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (is_in_session && mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
+                        _exit(1);
+                usage_describe_self(&slot);
+                if (write(said[1], &slot, sizeof(slot)) != sizeof(slot))
+                        _exit(1);
+                for (;;)
+                        pause();
+        }
+        close(said[1]); /* a child that ends without a word is told by that */
+        assert_int_equal(read(said[0], &slot, sizeof(slot)), sizeof(slot));
+        close(said[0]);
+        *ret = (struct usage_process){ .pid = slot.pid, .start_ticks = slot.start_ticks };
+        return pid;
+}
+
+static bool has_signalled(struct snapshot_process *target, char ret_message[KEYS_LINE_BYTES])
+{
+        struct keys keys = {
+                .session = "s", .signal = SIGTERM, .target = target, .target_count = 1
+        };
+        struct stat st;
+        char path[64];
+
+        slots_path(path);
+        assert_int_equal(stat(path, &st), 0);
+        keys.slots_inode = st.st_ino;
+        return act_signal(&keys, ret_message);
+}
+
+/* What ended it: our SIGKILL, if nothing did before. */
+static int end_of(pid_t pid)
+{
+        int status;
+
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        return WTERMSIG(status);
+}
+
+static int make_slots(void **state)
+{
+        char path[64];
+        int fd;
+
+        if (!mkdtemp(slots_folder))
+                return -1;
+        slots_path(path);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+        return fd < 0 || ftruncate(fd, 4096) < 0 ? -1 : close(fd);
+}
+
+static int drop_slots(void **state)
+{
+        char path[64];
+
+        slots_path(path);
+        return unlink(path) < 0 ? -1 : rmdir(slots_folder);
+}
+
+static void a_signal_goes_to_a_process_of_the_session(void **state)
+{
+        struct snapshot_process target = { 0 };
+        char message[KEYS_LINE_BYTES];
+        int status;
+
+        target.pid = (uint32_t)begin(true, &target.said);
+        assert_true(has_signalled(&target, message));
+        assert_string_equal(message, "SIGTERM sent to 1 process of s");
+        assert_int_equal(waitpid((pid_t)target.pid, &status, 0), target.pid);
+        assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+/* Whoever writes the session's page may name any process there. */
+static void a_signal_goes_to_nobody_who_is_not_in_the_session(void **state)
+{
+        struct snapshot_process target = { 0 };
+        char message[KEYS_LINE_BYTES];
+
+        target.pid = (uint32_t)begin(false, &target.said);
+        assert_false(has_signalled(&target, message));
+        assert_non_null(strstr(message, "it is not ours to end"));
+        assert_int_equal(end_of((pid_t)target.pid), SIGKILL);
+}
+
+static void a_signal_goes_to_nobody_who_has_the_pid_of_the_dead(void **state)
+{
+        struct snapshot_process target = { 0 };
+        char message[KEYS_LINE_BYTES];
+
+        target.pid = (uint32_t)begin(true, &target.said);
+        target.said.start_ticks--;
+        assert_true(has_signalled(&target, message));
+        assert_string_equal(message, "SIGTERM sent to 0 of s; 1 had ended");
+        assert_int_equal(end_of((pid_t)target.pid), SIGKILL);
+}
+
 int main(void)
 {
         static const struct CMUnitTest stories[] = {
@@ -113,6 +237,12 @@ int main(void)
                 cmocka_unit_test(what_is_refused_is_said_in_its_own_words),
                 cmocka_unit_test(a_refusal_is_said_though_another_was_typed_meanwhile),
         };
+        static const struct CMUnitTest signals[] = {
+                cmocka_unit_test(a_signal_goes_to_a_process_of_the_session),
+                cmocka_unit_test(a_signal_goes_to_nobody_who_is_not_in_the_session),
+                cmocka_unit_test(a_signal_goes_to_nobody_who_has_the_pid_of_the_dead),
+        };
+        int failed = cmocka_run_group_tests(stories, write_program, drop_program);
 
-        return cmocka_run_group_tests(stories, write_program, drop_program);
+        return failed + cmocka_run_group_tests(signals, make_slots, drop_slots);
 }
