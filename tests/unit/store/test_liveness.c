@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -69,14 +70,15 @@ static pid_t child_start(void (*act)(void))
         assert_int_equal(pipe(ready), 0);
         pid = fork();
         if (pid == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 act();
                 if (write(ready[1], &byte, 1) == 1)
                         pause();
                 _exit(1);
         }
+        close(ready[1]); /* a child that ends without a word is told by that */
         assert_int_equal(read(ready[0], &byte, 1), 1);
         close(ready[0]);
-        close(ready[1]);
         return pid;
 }
 
