@@ -73,6 +73,7 @@ static void a_contended_lock_is_waited_for_by_the_clock(void **state)
         lock_take(&lock);
         assert_int_equal(waits, 1);
         assert_int_equal(wakes, 1);
+        assert_int_not_equal(load_relaxed(&lock.word), 0); /* who was woken has it */
         lock_drop(&lock);
 }
 
