@@ -101,6 +101,6 @@ def test_those_that_are_named_alone_are_tried(project):
 def test_a_test_that_fails_without_a_fault_ends_it(project):
     with (project / "meson.build").open("a") as file:
         file.write("test('false', find_program('false'))\n")
-    put(project, "core/fault", red="answer, false")
+    put(project, "core/fault", red="answer\nred: false")
     result = mutants("--root", project)
     assert result.returncode == 1 and "without a fault false" in result.stderr
