@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "common/clock.h"
 #include "shim/attach.h"
@@ -86,7 +87,11 @@ struct CUevent_st {
         bool is_recorded;
         uint64_t at_ns;
         unsigned life; /* of its context */
+        LIST_ENTRY(CUevent_st) entry;
 };
+
+/* Also those that went with their context, which nobody destroys: they are freed with the story. */
+static LIST_HEAD(, CUevent_st) events = LIST_HEAD_INITIALIZER(events);
 
 static CUresult play_stream(CUstream *ret, unsigned flags)
 {
@@ -105,12 +110,14 @@ static CUresult play_event(CUevent *ret, unsigned flags)
         (void)flags;
         *ret = calloc(1, sizeof(**ret));
         (*ret)->life = stage.life;
+        LIST_INSERT_HEAD(&events, *ret, entry);
         stage.live_events++;
         return CUDA_SUCCESS;
 }
 
 static CUresult play_event_end(CUevent event)
 {
+        LIST_REMOVE(event, entry);
         free(event);
         stage.live_events--;
         return CUDA_SUCCESS;
@@ -207,6 +214,10 @@ int stage_end(void **state)
         stage.stop.look = 0;
         lanes_forget(CONTEXT);
         assert_int_equal(stage.live_events, 0);
+        for (CUevent event; (event = LIST_FIRST(&events));) {
+                LIST_REMOVE(event, entry);
+                free(event);
+        }
         return 0;
 }
 
