@@ -59,7 +59,7 @@ struct share {
 
 struct shares {
         const struct cards *cards;
-        struct share *at; /* freed with the command */
+        struct share *at;
         size_t count, room;
 };
 
@@ -243,6 +243,7 @@ int command_gpus(int argc, char **argv)
         struct names names;
         struct table table = { .titles = "GPU,UUID,NAME,#MEMORY,#USED,SESSIONS" };
         struct error err = { 0 };
+        int rc = 0;
 
         options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_gpus, 0, &gpus);
         if (view_choose(&gpus.view, &table, &err) < 0)
@@ -256,7 +257,9 @@ int command_gpus(int argc, char **argv)
                 names_free(&names);
         }
         if (gpus.view.is_json)
-                return print_json(&shares) < 0 ? STATUS_NO : STATUS_YES;
-        print_table(&shares, &table);
-        return STATUS_YES;
+                rc = print_json(&shares);
+        else
+                print_table(&shares, &table);
+        free(shares.at);
+        return rc < 0 ? STATUS_NO : STATUS_YES;
 }

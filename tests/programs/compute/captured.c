@@ -64,12 +64,14 @@ static CUresult call(const char *name)
 
 static void capture(CUstream stream, const char *name)
 {
-        CUgraph graph;
+        CUgraph graph = NULL;
         CUresult rc;
 
         OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
         rc = call(name);
         printf("%s %d %d\n", name, rc, cuStreamEndCapture(stream, &graph));
+        if (graph)
+                OK(cuGraphDestroy(graph));
 }
 
 int main(int argc, char **argv)

@@ -137,5 +137,6 @@ int main(int argc, char **argv)
                 pthread_join(workers[i].thread, NULL);
         for (int i = 0; i < cards; i++)
                 finish(i);
+        free(workers);
         return 0;
 }

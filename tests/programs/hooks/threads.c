@@ -153,6 +153,7 @@ int main(int argc, char **argv)
         }
         for (unsigned i = 0; i < count; i++)
                 pthread_join(workers[i].thread, NULL);
+        free(workers);
         OK(cuCtxSynchronize());
         OK(cuMemPoolDestroy(common));
         OK(cuDeviceGetDefaultMemPool(&pool, 0));
