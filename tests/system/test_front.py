@@ -10,6 +10,8 @@ import time
 import pytest
 
 import node
+from daemon import wait_for
+from hang import HANG_SECONDS
 
 
 @pytest.fixture
@@ -96,6 +98,128 @@ def test_a_log_that_is_missing_fails_the_sum(tool, log, tmp_path):
     assert status == 1 and output.splitlines()[-1] == "1 passed, 1 failed"
 
 
+@pytest.fixture
+def checked(build, tmp_path):
+    """A tree of its own for tools/check, with steps that do as they are told: gives the function that runs it there,
+    and what ran so far."""
+    root = tmp_path / "tree"
+    (root / "build").mkdir(parents=True)
+    (root / "tools").mkdir()
+    (root / "source.c").write_text("one\n")
+    for name in ("check", "tree-state"):
+        shutil.copy(build.source / "tools" / name, root / "tools")
+    for name, word in (("check-cppcheck", "cppcheck"), ("run-tests", "lint")):  # the step lint runs tests of that suite
+        script = root / "tools" / name
+        script.write_text(f"#!/bin/sh\necho {word} >>build/ran\n. ./build/how-{word} || true\n")
+        script.chmod(0o755)
+        (root / f"build/how-{word}").write_text("")
+
+    def run(*words, **variables):
+        done = subprocess.run(["tools/check", *words], cwd=root, env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_SECONDS, check=False)
+        ran = (root / "build/ran").read_text().split() if (root / "build/ran").exists() else []
+        (root / "build/ran").write_text("")
+        return done.returncode, done.stdout, ran
+    run.root = root
+    run.tell = lambda step, script: (root / f"build/how-{step}").write_text(script)
+    run.rows = lambda: [line.split("\t") for line in (root / "build/check.tsv").read_text().splitlines()]
+    return run
+
+
+def test_a_step_that_passed_is_not_run_again_and_says_so(checked):
+    assert checked("lint", "cppcheck")[2] == ["lint", "cppcheck"]
+    status, output, ran = checked("--resume", "lint", "cppcheck")
+    assert (status, ran) == (0, []) and output.count("not run again") == 2, output
+    assert [row[:2] for row in checked.rows()] == [["lint", "0"], ["cppcheck", "0"]]
+    assert all("passed before" in row[2] for row in checked.rows())
+    assert checked("lint")[2] == ["lint"]  # asked for without --resume, it runs
+
+
+def test_a_step_is_run_again_when_it_failed_or_a_source_is_another(checked):
+    checked.tell("cppcheck", "exit 3")
+    assert checked("lint", "cppcheck")[0] == 1
+    checked.tell("cppcheck", "")
+    assert checked("--resume", "lint", "cppcheck")[2] == ["cppcheck"]
+    source = checked.root / "source.c"
+    for change in (lambda: source.write_text("two\n"), lambda: source.chmod(0o755),
+                   lambda: source.rename(source.with_name("other.c"))):
+        change()
+        assert checked("--resume", "lint")[2] == ["lint"]
+
+
+def test_a_step_that_passed_while_a_source_changed_is_run_again(checked):
+    checked.tell("lint", "echo more >>source.c")
+    assert checked("lint")[0] == 0
+    checked.tell("lint", "")
+    assert checked("--resume", "lint")[2] == ["lint"]
+
+
+def test_a_step_that_hangs_ends_at_its_limit_and_the_next_one_runs(checked):
+    checked.tell("lint", "sleep 100000")
+    status, output, ran = checked("lint", "cppcheck", STEP_MINUTES="0.02")
+    assert status == 1 and ran == ["lint", "cppcheck"] and "stopped" in output, output
+    assert [row[:2] for row in checked.rows()] == [["lint", "124"], ["cppcheck", "0"]]
+
+
+def test_steps_that_never_ran_fail_the_sum(checked, tool):
+    """The check itself died in the middle of the first."""
+    checked.tell("lint", "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $(ps -o ppid= -p $$)))")
+    checked("lint", "cppcheck")
+    assert [row[:2] for row in checked.rows()] == [["lint", "not run"], ["cppcheck", "not run"]]
+    status, output = tool("tally", checked.root / "build/check.tsv")
+    assert status == 1 and output.splitlines()[-1] == "0 passed, 2 failed"
+
+
+def test_a_step_that_is_none_is_refused(checked):
+    status, output, ran = checked("lint", "frobnicate")
+    assert status == 2 and "frobnicate" in output and "asan" in output and ran == []
+
+
+@pytest.fixture
+def whole(build, tmp_path):
+    """A tree of its own for .ci/run, whose `make test` and `make check` are scripts: gives the function that starts it."""
+    root = tmp_path / "whole"
+    for folder in (".ci", "tools", "build/meson-logs"):
+        (root / folder).mkdir(parents=True)
+    shutil.copy(build.source / ".ci/run", root / ".ci")
+    shutil.copy(build.source / "tools/tally", root / "tools")
+    started = []
+
+    def start(test, check, **variables):
+        (root / "Makefile").write_text(f"test:\n\t@{test}\ncheck:\n\t@{check}\n")
+        started.append(subprocess.Popen([".ci/run"], cwd=root, env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return started[-1]
+    start.root = root
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def last_line(process):
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+    return process.returncode, output.splitlines()[-1]
+
+
+def test_the_whole_ends_with_the_sum_when_a_half_dies_or_hangs(whole):
+    assert last_line(whole("kill -9 $$$$", "exit 1")) == (1, "0 passed, 7 failed")
+    assert last_line(whole("sleep 100000", "sleep 100000", HALF_MINUTES="0.02")) == (1, "0 passed, 7 failed")
+
+
+def test_the_whole_ends_with_the_sum_when_a_log_was_cut_off(whole):
+    log = "build/meson-logs/testlog.json"
+    assert last_line(whole(f"echo '{{' >{log}", "true"))[0] == 1
+    assert re.fullmatch(r"\d+ passed, [1-9]\d* failed", last_line(whole(f"echo '{{' >{log}", "true"))[1])
+
+
+def test_the_whole_ends_with_the_sum_when_it_is_told_to_end(whole):
+    process = whole("touch began; sleep 100000", "true")
+    wait_for((whole.root / "began").exists)
+    process.terminate()
+    assert last_line(process) == (1, "0 passed, 7 failed")
+
+
 def test_nothing_run_is_not_a_success(tool, log):
     assert tool("tally", log())[0] == 1
 
@@ -158,6 +282,7 @@ def test_the_examples_compile_and_run_as_the_pages_say(build, sim, clone, name, 
         assert result.rc == 0 and says in result.stdout, result
 
 
+@pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="the linker warns of functions in the sanitizer's runtime")
 def test_a_program_links_to_the_simulator_as_the_readme_says(build, sim, clone):
     """With the flags of the README, where PREFIX is what was installed."""
     flags, = re.findall(r"`(-L PREFIX/lib/aliquot/sim [^`]*)`", (build.source / "README.md").read_text())
