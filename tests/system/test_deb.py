@@ -41,6 +41,13 @@ def packages(tmp_path_factory):
     return {path.name.split("_")[0]: path for path in folder.glob("*.deb")}
 
 
+def test_what_is_there_is_not_made_again(packages):
+    """Not even written: packages that were checked stay the files that they are."""
+    times = {path: path.stat().st_mtime_ns for path in packages.values()}
+    assert str(packages["aliquot"]) in tool(SOURCE / "tools/deb", "--to", packages["aliquot"].parent)
+    assert times == {path: path.stat().st_mtime_ns for path in packages.values()}
+
+
 def field(package, name):
     return tool("dpkg-deb", "-f", package, name).strip()
 

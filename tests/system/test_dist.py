@@ -95,6 +95,13 @@ def test_the_same_sources_give_the_same_bytes(dist, tmp_path):
     assert again.read_bytes() == tarball(dist, "x86_64").read_bytes()
 
 
+def test_what_is_there_is_not_made_again(dist):
+    """Not even written: a release that was checked stays the file that it is."""
+    before = {path: path.stat().st_mtime_ns for path in dist.glob("*.tar.gz")}
+    make_dist(dist, *ARCHITECTURES)
+    assert before == {path: path.stat().st_mtime_ns for path in dist.glob("*.tar.gz")}
+
+
 def test_nothing_of_the_builder_is_in_it(dist):
     for arch in ARCHITECTURES:
         with tarfile.open(tarball(dist, arch)) as archive:
