@@ -27,7 +27,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
 
-from build import Build  # noqa: E402 (the path comes first)
+import place  # noqa: E402 (the path comes first)
+from build import Build  # noqa: E402
 from cli import Command  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from emulation import LACKS  # noqa: E402
@@ -120,6 +121,16 @@ def hold(sim, holder):
 @pytest.fixture
 def compile_c(build, tmp_path):
     return lambda name, text, *flags: build.compile_c(tmp_path / name, text, *flags)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*names): skipped, with the reason, in a place that lacks one (lib/place.py)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        place.need(*mark.args)
 
 
 def pytest_collection_modifyitems(items):

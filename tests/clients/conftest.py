@@ -16,6 +16,7 @@ import subprocess
 
 import pytest
 
+import place
 from cli import UNSET, Command
 
 HERE = pathlib.Path(__file__).parent
@@ -91,6 +92,7 @@ def trainer(sim, build, hold):
 @pytest.fixture
 def screen(client):
     """The words that draw a command on a terminal, to be run instead of it."""
+    place.need("terminals")
     def screen_words(pattern, command):
         return [client("pyte"), HERE / "programs/screen.py", SCREEN_SECONDS, pattern, *command]
     return screen_words

@@ -10,11 +10,13 @@ import subprocess
 import termios
 import tty
 
+import place
 from hang import HANG_SECONDS
 
 
 def printed(words, *, columns=0, env=None):
     """As bytes, when it has ended well; 0 columns: the terminal does not say how wide it is."""
+    place.need("terminals")
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))

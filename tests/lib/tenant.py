@@ -15,7 +15,6 @@ Only root can become another user: `needs_root` skips a story elsewhere.
 """
 import contextlib
 import json
-import os
 import subprocess
 import sys
 
@@ -26,7 +25,7 @@ from hang import HANG_SECONDS
 from node import Result
 from script import Script
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+needs_root = pytest.mark.needs("other users")
 
 ASK = """
 import http.client, socket, sys

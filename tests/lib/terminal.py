@@ -8,12 +8,12 @@
     top.close()
 """
 import re
-import shutil
 import subprocess
 import time
 
 import pytest
 
+import place
 from cli import UNSET
 from hang import HANG_SECONDS
 
@@ -66,8 +66,7 @@ class Terminal:
 class Tops:
     """Those that a test has opened."""
     def __init__(self, cli):
-        if not shutil.which("tmux"):
-            pytest.skip("tmux is not installed")
+        place.need("tmux")
         if "not built" in cli("top", sim=False).stderr:
             pytest.skip("this build has no ncurses")
         self.cli = cli

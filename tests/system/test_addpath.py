@@ -126,7 +126,7 @@ def public_folder():
         yield folder
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="making a setuid program needs root")
+@pytest.mark.needs("other users")
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="the program itself is not sanitized")
 def test_a_setuid_program_keeps_its_environment(build, public_folder):
     """Linked with the library, since the loader itself drops LD_PRELOAD for such a program."""

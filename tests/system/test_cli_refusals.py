@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 
+import place
 from cli import UNSET
 
 MIB = 1 << 20
@@ -241,13 +242,12 @@ def test_a_folder_that_others_can_write(refused, sim):
 
 
 def test_a_folder_of_somebody_else(refused, sim):
-    if os.geteuid() != 0:
-        pytest.skip("needs root to give a folder away")
+    place.need("chown")
     os.chown(sim.runtime, 65534, 65534)
     refused(words=["runtime folder", f"{sim.runtime} belongs to user 65534", "your own with ALIQUOT_RUNTIME_DIR"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.needs("other users")
 @pytest.mark.parametrize("is_served", [True, False], ids=["a daemon's that is away", "nobody's"])
 def test_a_folder_of_root_that_others_cannot_write(cli, sim, build, is_served):
     """It is said whose it is, and what to do: by a command that would make something, and by doctor."""
@@ -269,7 +269,7 @@ def test_a_folder_of_root_that_others_cannot_write(cli, sim, build, is_served):
 
 
 def test_a_read_only_folder(cli, sim, tmp_path):
-    if os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0:
+    if not place.lacks("mounts"):
         script = f"mount -t tmpfs -o ro,mode=700 x {sim.runtime} && exec \"$@\""
         result = sim.run(["unshare", "-m", "sh", "-c", script, "sh",
                           *cli.words("run", "--memory", "1MiB", "--", "true")])
@@ -277,14 +277,13 @@ def test_a_read_only_folder(cli, sim, tmp_path):
         sim.runtime.chmod(0o500)
         result = cli.run("--memory", "1MiB", "--", "true")
     else:
-        pytest.skip("nothing is read-only to root here")
+        place.need("mounts")  # without, nothing is read-only to root
     expect_refused(result, [str(sim.runtime)])
 
 
 def test_a_folder_without_room_for_one_more(sim):
     """The program sees only that there is no memory: the reason is said, once."""
-    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
-        pytest.skip("mounts a small file system")
+    place.need("mounts")
     script = f"mount -t tmpfs -o size=8k,mode=700 x {sim.runtime} && exec \"$@\""
     result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
                      preload=True, stdin="init\ncontext 0 0\ncontext 1 0\n", ALIQUOT_MEMORY="256MiB")
@@ -296,8 +295,7 @@ def test_a_folder_without_room_for_one_more(sim):
 @pytest.mark.parametrize("pages", range(3, 9))
 def test_a_folder_with_hardly_any_room_ends_no_program(sim, pages):
     """It has memory, or is refused it; whatever part of the session's pages finds no room."""
-    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
-        pytest.skip("mounts a small file system")
+    place.need("mounts")
     script = f"mount -t tmpfs -o size={4 * pages}k,mode=700 x {sim.runtime} && exec \"$@\""
     result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
                      preload=True, stdin="init\ncontext 0 0\n", ALIQUOT_MEMORY="256MiB")
@@ -389,8 +387,7 @@ def test_a_static_program(cli, compile_c):
 
 def test_a_setuid_program(cli, compile_c):
     program = compile_c("setuid", STATUS_LINE)
-    if os.geteuid() != 0:
-        pytest.skip("needs root to make one of another user")
+    place.need("chown")
     os.chown(program, 65534, 65534)
     for mode in (stat.S_ISUID, stat.S_ISGID):
         program.chmod(0o755 | mode)

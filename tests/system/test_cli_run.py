@@ -340,6 +340,7 @@ def test_env_needs_no_driver(cli, build):
     assert cli("env", "--memory", "0=64MiB", sim=False).rc == 125
 
 
+@pytest.mark.needs("terminals")
 def test_a_terminal_s_interrupt_reaches_the_program_once(cli):
     """Ctrl-C goes to the whole job: we must neither die of it nor pass it on a second time."""
     controller, terminal = os.openpty()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of other users, which a daemon keeps: root sees and changes them, their owner too, nobody else."""
-import os
 import re
 import subprocess
 
@@ -12,7 +11,7 @@ from daemon import Daemon
 MIB = 1 << 20
 TENANT = 1234  # another user
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+pytestmark = pytest.mark.needs("other users")
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def test_the_token_in_the_environment_is_looked_at(sim):
     assert done.rc == 2 and "GPUSLICE_IPC_TOKEN" in done.stderr, done
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.needs("chown")
 def test_what_belongs_to_another_user_is_told(sim):
     token = write(sim.folder / "token")
     os.chown(token, NOBODY, NOBODY)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon beside a driver that hangs, and one that names processes by pids which are not the daemon's."""
-import os
 import pathlib
 
 import pytest
@@ -83,7 +82,7 @@ def child_of(pid):
     return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a PID namespace")
+@pytest.mark.needs("a PID namespace")
 def test_in_a_pid_namespace_of_its_own_the_daemon_stops_nobody(sim):
     daemon = InAnotherNamespace(sim.configure(gpus=1, memory="1GiB"))
     daemon.config.write_text(CONFIG + "strangers = kill\nmanaged_cgroups = /\nforged = kill\n")

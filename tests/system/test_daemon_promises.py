@@ -10,13 +10,13 @@ import pytest
 
 from daemon import Daemon, wait_for
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+from tenant import needs_root
 from together import together
 
 NOBODY = 65534
 CONTEXT = 1 * MIB
 SHARE = 2 * MIB + 512
 PROGRAMS = 300
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 
 
 @pytest.fixture
@@ -99,13 +99,11 @@ def test_two_thousand_programs_come_and_go(daemon, sim):
     assert daemon.session("crowd")["processes"] == used(daemon, "crowd") == granted(sim, "crowd") == 0
 
 
-@needs_root
+@pytest.mark.needs("a PID namespace")
 def test_programs_of_another_pid_namespace(daemon, sim):
     """B4: they have pid 1 each, and are two; what a killed one held is free, and no other's is."""
     daemon.create("boxes", "256MiB")
     words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sim.build.program("sim/hold"), "0", 64 * MIB]
-    if subprocess.run(["unshare", "--pid", "--fork", "true"], check=False).returncode:
-        pytest.skip("this root may not make namespaces")
     boxes = [sim.start([str(word) for word in words], preload=True, ALIQUOT_SESSION="boxes") for _ in range(2)]
     for box in boxes:
         assert box.stdout.readline().startswith("ready"), box.stderr.read()

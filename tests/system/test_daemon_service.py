@@ -16,7 +16,7 @@ from script import MIB
 NOBODY = 65534
 UNIT = pathlib.Path(__file__).parents[2] / "deploy/system/aliquotd.service.in"
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has powers to lose, and becomes another user")
+pytestmark = pytest.mark.needs("other users")
 
 
 def unit_values(key):

@@ -365,7 +365,7 @@ def test_who_is_busy(watched, sim):
     wait_for(lambda: daemon.get("/v1/devices").json["devices"][0].get("busy_percent", 0) > 0)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.needs("other users")
 def test_users_see_their_own_processes_alone(watched, sim):
     daemon = watched()
     daemon.stop()

@@ -14,13 +14,12 @@ from daemon import wait_for
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join, refused, script, socket_of
 from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+from tenant import needs_root
 
 NOBODY, STRANGER = 65534, 65533
 SYS_OPEN_TREE, SYS_MOUNT_SETATTR = 428, 442
 AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, MS_REMOUNT, MS_BIND = 0x1000, 1, 32, 4096
 WAIT_SECONDS = 5  # ASK_WAIT_NS
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 
 
 def open_to_others(sim):
@@ -153,8 +152,6 @@ def test_a_container_with_the_folder_read_only_joins_also_after_a_restart(daemon
     here.mkdir(parents=True)
     os.chmod(here.parent.parent, 0o700)
     os.chmod(here.parent, 0o700)
-    if subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no mount namespaces here")
     named = {"ALIQUOT_SESSION_SOCKET": here / "socket", "ALIQUOT_RUNTIME_DIR": None}
     found = {"ALIQUOT_SESSION": "a", "ALIQUOT_RUNTIME_DIR": here.parent.parent}
     inside = ["unshare", "-m", "sh", "-c", f"mount --bind {path.parent} {here} && mount -o remount,bind,ro {here} && exec $0 \"$@\""]
@@ -305,12 +302,10 @@ def test_who_closes_all_descriptors_is_given_another(guest, daemon):
     assert daemon.session("a")["processes"] <= 1
 
 
-@needs_root
+@pytest.mark.needs("mounts")
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer looks into /proc itself")
 def test_without_proc_each_look_is_a_question(sim, path):
     """What is asked for can be opened again only there."""
-    if subprocess.run(["unshare", "-m", "umount", "-l", "/proc"], check=False, capture_output=True).returncode:
-        pytest.skip("no mount namespaces here")
     process = sim.start(["unshare", "-m", "sh", "-c", "umount -l /proc && exec $0 0 67108864", sim.build.program("sim/hold")],
                         preload=True, ALIQUOT_RUNTIME_DIR=None, ALIQUOT_SESSION_SOCKET=path)
     assert process.stdout.readline().split()[2:] == [str(256 * MIB)], process.communicate()

@@ -2,9 +2,9 @@
 """A file system too small for the simulated card (in many containers /dev/shm has 64 MiB): what can be had works, and
 what cannot is an error of the driver with a line that says why, never a signal. On a tmpfs of the test's own.
 """
-import subprocess
-
 import pytest
+
+import place
 
 MIB = 1 << 20
 OUT_OF_MEMORY, OPERATING_SYSTEM = 2, 304
@@ -13,8 +13,7 @@ OUT_OF_MEMORY, OPERATING_SYSTEM = 2, 304
 @pytest.fixture
 def small(sim, build):
     """Runs a program of which only it, and what it starts, has a state folder of that size."""
-    if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "x", "/mnt"], capture_output=True, check=False).returncode:
-        pytest.skip("no mounts of one's own here (unshare -rm)")
+    place.need("mounts of a user")
     script = f'mount -t tmpfs -o mode=700,size="$1" x {sim.state} && shift && exec "$@"'
 
     def small_run(size, command, **how):

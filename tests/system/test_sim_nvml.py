@@ -2,18 +2,14 @@
 """The simulated NVML, asked by a program of ours (programs/sim/nvml_list.c): whose processes a reader
 sees, and whose node. What other programs make of it is in tests/clients.
 """
-import subprocess
-
 import pytest
 
 MIB = 1 << 20
 
 
+@pytest.mark.needs("a PID namespace")
 def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
     """A reader sees those that are visible from its PID namespace, as they are called there."""
-    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True,
-                      check=False).returncode:
-        pytest.skip("PID namespaces cannot be made here")
     listing = build.program("sim/nvml-list")
     outside, used = hold(0, 100 * MIB)
     inside = sim.start(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",

@@ -387,7 +387,7 @@ def test_what_only_a_daemon_knows_of_a_session(cli, top, tenant):
     terminal.wait(r"^.[+-] t +0 .* 1 GiB ")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees other users' sessions")
+@pytest.mark.needs("other users")
 def test_another_users_session_is_shown_as_the_daemon_tells_of_it(cli):
     if "can ask no daemon" in cli("doctor").stdout:
         pytest.skip("aliquot was built without libcurl or jansson")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this place (a container, a chroot, a user without root) does not let a test do, each asked once, by trying it.
+
+    @pytest.mark.needs("mounts", "other users")     # a story that is skipped, with the reason, where one is missing
+    place.need("terminals")                         # the same in a fixture or a helper
+    python3 tests/lib/place.py                      # says in one line each what is missing; nothing where nothing is
+
+A story asks for what it does, never for the place: the reason is the kernel's own answer.
+"""
+import functools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+SHM_WANTED_BYTES = 1 << 30
+NOBODY = 65534
+TRY_SECONDS = 60
+# PTRACE_TRACEME, in a child that then ends.
+TRACE_ME = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); " \
+           "raise SystemExit(os.strerror(ctypes.get_errno()) if c.ptrace(0, 0, 0, 0) else 0)"
+
+
+def attempt(*words, **how):
+    """None, or in one line why the command failed."""
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TRY_SECONDS,
+                              check=False, **how)
+    except (OSError, subprocess.SubprocessError) as why:
+        return str(why)
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return None if done.returncode == 0 else said[0] if said else f"{words[0]} ended with {done.returncode}"
+
+
+def become_another_user():
+    if os.geteuid() != 0:
+        return "only root becomes another user"
+    return attempt("true", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
+
+
+def give_files_away():
+    if os.geteuid() != 0:
+        return "only root gives files away"
+    with tempfile.NamedTemporaryFile() as file:
+        try:
+            os.chown(file.name, NOBODY, NOBODY)
+        except OSError as why:
+            return str(why)
+    return None
+
+
+def mount_in_namespace(*flags):
+    with tempfile.TemporaryDirectory() as folder:
+        return attempt("unshare", *flags, "mount", "-t", "tmpfs", "x", folder)
+
+
+def mount():
+    """In this very namespace."""
+    with tempfile.TemporaryDirectory() as folder:
+        return attempt("mount", "-t", "tmpfs", "x", folder) or attempt("umount", "-l", folder)
+
+
+def open_terminal():
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError as why:
+        return f"a terminal cannot be opened: {why}"
+    return None
+
+
+def start_tmux():
+    """One on a terminal of its own, to its end."""
+    if not shutil.which("tmux"):
+        return "tmux is not installed"
+    with tempfile.TemporaryDirectory() as folder:
+        why = attempt("tmux", "-S", f"{folder}/socket", "-f", "/dev/null", "new-session", "-d", "true",
+                      env={**os.environ, "LC_ALL": "C.UTF-8"})
+    return why and f"tmux: {why}"
+
+
+def bind_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError as why:
+        return f"no IPv6: {why}"
+    return None
+
+
+def room_in_shm():
+    if not (os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK)):
+        return "/dev/shm cannot be written"
+    free = shutil.disk_usage("/dev/shm").free
+    return None if free > SHM_WANTED_BYTES else f"/dev/shm has {free >> 20} MiB free"
+
+
+# What a story can need: how it is tried, and what is said before the reason.
+NEEDS = {
+    "other users": become_another_user,
+    "chown": give_files_away,
+    "mount": mount,
+    "mounts": lambda: mount_in_namespace("--mount"),
+    "mounts of a user": lambda: mount_in_namespace("--map-root-user", "--mount"),
+    "a PID namespace": lambda: attempt("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"),
+    "tracing": lambda: attempt(sys.executable, "-c", TRACE_ME),
+    "terminals": open_terminal,
+    "tmux": lambda: open_terminal() or start_tmux(),
+    "IPv6": bind_ipv6,
+    "1 GiB in /dev/shm": room_in_shm,
+}
+
+
+@functools.cache
+def lacks(name):
+    """None: it is here; else why not."""
+    return NEEDS[name]()
+
+
+def need(*names):
+    """Skips the story that runs where one of these is missing."""
+    import pytest  # the tool itself runs without
+
+    for name in names:
+        why = lacks(name)
+        if why:
+            pytest.skip(f"no {name} here: {why}")
+
+
+def main():
+    for name in NEEDS:
+        why = lacks(name)
+        if why:
+            print(f"not here: {name} ({why})")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    main()
