@@ -11,7 +11,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/environment.h"
@@ -29,13 +31,33 @@ static int advise(int rc, struct error *err)
         return rc;
 }
 
+/* What lives in a session is told by locks that last as long as a mapping (store/liveness.h). The
+ * kernel maps the file below an overlay instead, and the lock ends at once: every process of a
+ * session would count as dead, and its memory as free. */
+static int check_locks(int folder, const char *path, struct error *err)
+{
+        struct statfs fs;
+
+        if (fstatfs(folder, &fs) < 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC)
+                return 0;
+        return fail(err, -EOPNOTSUPP,
+                    "%s is on overlayfs (as a container's own files are), which keeps no locks for "
+                    "mapped files; name a folder on a tmpfs with ALIQUOT_RUNTIME_DIR, such as "
+                    "/dev/shm/aliquot",
+                    path);
+}
+
 static int try_folder(const struct store *store, bool make, bool must_be_writable,
                       struct error *err)
 {
         scoped_fd int fd = folder_open_directory(AT_FDCWD, store->path, make, err);
+        int rc;
 
         if (fd < 0)
                 return fd == -EPERM ? advise(fd, err) : fd;
+        rc = check_locks(fd, store->path, err);
+        if (rc < 0)
+                return rc;
         if (must_be_writable && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
                 return fail(err, -errno, "%s cannot be written: %m", store->path);
         return 0;

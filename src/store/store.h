@@ -68,6 +68,8 @@ struct store_request {
  * $XDG_RUNTIME_DIR/aliquot, else /dev/shm/aliquot-UID. Made if it is missing and `make`; a store
  * that is merely looked at need not exist: -ENOENT.
  * -ENOTEMPTY: the one asked for has no sessions in it, and things that are not ours.
+ * -EOPNOTSUPP: it is on overlayfs, where nobody could tell who lives; of the usual ones such a
+ * folder is passed by.
  */
 int store_find(struct store *ret, const char *asked, bool make, struct error *err);
 
