@@ -48,8 +48,8 @@ def build():
 
 
 @pytest.fixture
-def sim(build, tmp_path):
-    node = Node(build, tmp_path)
+def sim(build):
+    node = Node(build)
     yield node
     node.close()
 

@@ -20,12 +20,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+import place
 from hang import HANG_SECONDS, LONG_HANG_SECONDS
 from place import SHM_WANTED_BYTES
 
 KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
 SHM = pathlib.Path("/dev/shm")
+PAGES_WANTED_BYTES = 16 << 20  # sessions' pages and the files of a daemon
 LEFTOVER_SECONDS = 3600
 
 
@@ -44,7 +46,7 @@ class Result:
 def drop_leftovers():
     """Of runs that were killed: unlocked, so that its owner is gone, and as old as no test gets (the
     C tests lock nothing)."""
-    for folder in SHM.glob("aliquot-test-*"):
+    for folder in [*SHM.glob("aliquot-test-*"), *pathlib.Path(tempfile.gettempdir()).glob("aliquot-test-*")]:
         try:
             if time.time() - folder.stat().st_mtime < LEFTOVER_SECONDS:
                 continue
@@ -65,11 +67,13 @@ def lock_folder(folder):
     return lock
 
 
-def private_folder(tmp_path):
-    """On tmpfs, as in production, unless this machine's is too small (containers: 64 MiB)."""
-    if SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > SHM_WANTED_BYTES:
-        return pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-", dir=SHM))
-    return pathlib.Path(tempfile.mkdtemp(prefix="node-", dir=tmp_path))
+def private_folder(where=None):
+    """There, or where temporary files go; another user may be let in (not under pytest's own folder)."""
+    return pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-", dir=where))
+
+
+def shm_has(size):
+    return SHM.is_dir() and place.keeps_locks(SHM) and shutil.disk_usage(SHM).free > size
 
 
 def finished(process, said=str):
@@ -80,12 +84,16 @@ def finished(process, said=str):
 
 
 class Node:
-    def __init__(self, build, tmp_path):
+    """Its folder is on tmpfs, as in production; the simulated cards lie on a disk where /dev/shm has no room for them
+    (64 MiB in many containers)."""
+    def __init__(self, build):
         self.build = build
+        place.need("a runtime folder")
         drop_leftovers()
-        self.folder = private_folder(tmp_path)
-        self.lock = lock_folder(self.folder)
-        self.state = self.folder / "sim"
+        self.folder = private_folder(SHM if shm_has(PAGES_WANTED_BYTES) else None)
+        self.cards = self.folder if shm_has(SHM_WANTED_BYTES) else private_folder()
+        self.locks = [lock_folder(folder) for folder in {self.folder, self.cards}]
+        self.state = self.cards / "sim"
         self.runtime = self.folder / "run"
         for folder in (self.state, self.runtime):
             folder.mkdir(mode=0o700)
@@ -166,8 +174,10 @@ class Node:
         for process in self.processes:
             kill_group(process)
             process.communicate()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self.lock)
+        for folder in (self.folder, self.cards):
+            shutil.rmtree(folder, ignore_errors=True)
+        for lock in self.locks:
+            os.close(lock)
 
 
 def kill_group(process):

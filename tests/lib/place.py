@@ -91,6 +91,17 @@ def bind_ipv6():
     return None
 
 
+def keeps_locks(folder):
+    """Those of files that are mapped (store/liveness.h): overlayfs does not."""
+    told = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True, check=False)
+    return os.access(folder, os.W_OK | os.X_OK) and told.stdout.strip() != "overlayfs"
+
+
+def have_runtime_folder():
+    usual = ("/dev/shm", tempfile.gettempdir())
+    return None if any(map(keeps_locks, usual)) else f"{' and '.join(usual)} are on overlayfs"
+
+
 def room_in_shm():
     if not (os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK)):
         return "/dev/shm cannot be written"
@@ -110,6 +121,7 @@ NEEDS = {
     "terminals": open_terminal,
     "tmux": lambda: open_terminal() or start_tmux(),
     "IPv6": bind_ipv6,
+    "a runtime folder": have_runtime_folder,
     "1 GiB in /dev/shm": room_in_shm,
 }
 

@@ -93,9 +93,9 @@ def tell(cli, holder):
     return lines
 
 
-def test_a_story_is_the_same_with_and_without(cli, holder, build, tmp_path):
+def test_a_story_is_the_same_with_and_without(cli, holder, build):
     alone = tell(cli, holder)
-    node = Node(build, tmp_path)
+    node = Node(build)
     try:
         node.configure(**cli.sim.settings)
         served = Daemon(node).start()

@@ -54,11 +54,11 @@ def tell_story(sim, terms, loads, change):
 
 
 @pytest.fixture
-def node(build, tmp_path):
+def node(build):
     """Tells a story. Programs that a busy machine did not start when they should make another one."""
     def node_run(terms, loads, change=None):
         for _ in range(TRIES):
-            with contextlib.closing(Node(build, tmp_path)) as sim:
+            with contextlib.closing(Node(build)) as sim:
                 told = tell_story(sim, terms, loads, change)
             begins = [told[at].from_ns - load["from"] * MS for at, load in enumerate(loads)]
             if max(begins) - min(begins) < SOON:

@@ -27,9 +27,9 @@ BAD_FIELDS = [
 
 
 @pytest.fixture(scope="module")
-def bad_input(build, tmp_path_factory):
+def bad_input(build):
     """One daemon for all: that is the point, nothing may come of any of it."""
-    node = Node(build, tmp_path_factory.mktemp("bad"))
+    node = Node(build)
     node.configure(gpus=2, memory="1GiB")
     daemon = Daemon(node).start()
     daemon.create("there")

@@ -80,9 +80,9 @@ def test_a_bad_head_is_refused_and_ends_the_connection(sane, data, status):
 
 
 @pytest.fixture(scope="module")
-def sane(build, tmp_path_factory):
+def sane(build):
     from node import Node
-    node = Node(build, tmp_path_factory.mktemp("sane"))
+    node = Node(build)
     daemon = Daemon(node).start()
     yield daemon
     assert daemon.names() == []

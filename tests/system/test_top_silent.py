@@ -35,12 +35,10 @@ def silence(terminal):
 
 
 @pytest.fixture
-def until_told(build, tmp_path):
+def until_told(build):
     """Waits for as long as it takes until a screen beside this one, whose daemon is killed now, says so:
     what is not said here by then is not said."""
-    folder = tmp_path / "beside"
-    folder.mkdir()
-    node = Node(build, folder)
+    node = Node(build)
     node.configure(memory="1GiB")
     killed = Daemon(node).start()
     tops = Tops(Command(node))
