@@ -93,6 +93,88 @@ def test_a_failed_test_fails_the_sum(tool, log, result, text, last):
     assert status == 1 and output.splitlines()[-1] == last
 
 
+PYTEST_FAILURE = """\
+=================================== FAILURES ===================================
+_________________________________ test_the_rule _________________________________
+
+    def test_the_rule(sim):
+>       assert sim.run("x").rc == 0, "what it said"
+E       AssertionError: what it said
+E       assert 1 == 0
+
+tests/system/test_a.py:9: AssertionError
+----------------------------- Captured stdout call -----------------------------
+noise of the program
+1 failed, 4 passed in 0.1s
+"""
+CMOCKA_FAILURE = """\
+[ RUN      ] test_a_rule
+[  ERROR   ] --- 0x1 != 0x2
+[   LINE   ] --- ../tests/unit/a.c:7: error: Failure!
+[  FAILED  ] test_a_rule
+[ RUN      ] test_another
+[       OK ] test_another
+[  PASSED  ] 1 test(s).
+[  FAILED  ] 1 test(s), listed below:
+"""
+
+
+@pytest.mark.parametrize("text, said, unsaid", [
+    (PYTEST_FAILURE, ["E       AssertionError: what it said", "tests/system/test_a.py:9: AssertionError"], "noise"),
+    (CMOCKA_FAILURE, ["0x1 != 0x2", "tests/unit/a.c:7"], "test_another"),
+    ("first\n" * 50 + "Segmentation fault\n", ["Segmentation fault"], "first\n" * 20),
+], ids=["pytest", "cmocka", "neither"])
+def test_the_sum_shows_what_the_failed_story_says(tool, log, text, said, unsaid):
+    """So that the end of a log is enough to see what failed."""
+    _, output = tool("tally", log(("a", "FAIL", text)))
+    head, *lines, _ = output.splitlines()
+    assert head == "failed  build: a (fail)" and 0 < len(lines) <= 15, output
+    assert all(any(one in line for line in lines) for one in said) and unsaid not in output, output
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A Meson project of shell scripts: project(name=script)."""
+    def project_make(**scripts):
+        for name, script in scripts.items():
+            (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tmp_path / name).chmod(0o755)
+        tests = "".join(f"test('{name}', find_program('./{name}'))\n" for name in scripts)
+        (tmp_path / "meson.build").write_text("project('p')\n" + tests)
+        subprocess.run(["meson", "setup", "build"], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+        return tmp_path / "build"
+    return project_make
+
+
+ONCE = "[ -e ../been ] || { touch ../been; echo 'too slow for it'; exit 1; }"
+
+
+def test_a_test_that_passes_on_its_second_try_is_listed_as_flaky(tool, project):
+    """It fails nothing, and is seen."""
+    folder = project(once=ONCE, good="exit 0")
+    assert tool("run-tests", folder)[0] == 0
+    status, output = tool("tally", folder / "meson-logs/testlog.json")
+    assert status == 0
+    assert output.splitlines() == ["flaky  build: once: too slow for it", "2 passed, 0 failed, 1 flaky"]
+    assert tool("run-tests", folder)[0] == 0  # and nothing is left of it in the next run
+    assert tool("tally", folder / "meson-logs/testlog.json")[1] == "2 passed, 0 failed\n"
+
+
+def test_a_test_that_fails_twice_has_failed(tool, project):
+    folder = project(once=ONCE, bad="echo no; exit 1")
+    assert tool("run-tests", folder, "--logbase", "other")[0] != 0
+    status, output = tool("tally", folder / "meson-logs/other.json")
+    assert status == 1 and output.splitlines()[-1] == "1 passed, 1 failed, 1 flaky"
+    assert "failed  build: bad (fail)\n        no\n" in output
+
+
+def test_many_that_fail_are_not_tried_again(tool, project):
+    """They are no accident, and time is short."""
+    folder = project(**{f"bad{i}": "echo x >>../tries; exit 1" for i in range(11)})
+    assert tool("run-tests", folder)[0] != 0
+    assert (folder.parent / "tries").read_text() == "x\n" * 11
+
+
 def test_a_log_that_is_missing_fails_the_sum(tool, log, tmp_path):
     status, output = tool("tally", log(("a", "OK", "")), tmp_path / "build-asan/testlog.json")
     assert status == 1 and output.splitlines()[-1] == "1 passed, 1 failed"
