@@ -41,7 +41,7 @@ LOOKS = {
 @pytest.fixture
 def small(sim):
     """The runtime folder on a file system of its own, of 64 MiB."""
-    place.need("mount")
+    place.need("mounts")
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0711", "tmpfs", sim.runtime], check=True)
     yield
     subprocess.run(["umount", "-l", sim.runtime], check=True)

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import place
 from hang import HANG_SECONDS, LONG_HANG_SECONDS
-from place import SHM_WANTED_BYTES
 
 KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
 SHM = pathlib.Path("/dev/shm")
+SHM_WANTED_BYTES = 1 << 30
 PAGES_WANTED_BYTES = 16 << 20  # sessions' pages and the files of a daemon
 LEFTOVER_SECONDS = 3600
 

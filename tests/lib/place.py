@@ -3,7 +3,7 @@
 
     @pytest.mark.needs("mounts", "other users")     # a story that is skipped, with the reason, where one is missing
     place.need("terminals")                         # the same in a fixture or a helper
-    python3 tests/lib/place.py                      # says in one line each what is missing; nothing where nothing is
+    python3 tests/lib/place.py                      # says what is missing, a line each, and nothing where nothing is
 
 A story asks for what it does, never for the place: the reason is the kernel's own answer.
 """
@@ -11,12 +11,10 @@ import functools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 
-SHM_WANTED_BYTES = 1 << 30
 NOBODY = 65534
 TRY_SECONDS = 60
 # PTRACE_TRACEME, in a child that then ends.
@@ -82,15 +80,6 @@ def start_tmux():
     return why and f"tmux: {why}"
 
 
-def bind_ipv6():
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-    except OSError as why:
-        return f"no IPv6: {why}"
-    return None
-
-
 def keeps_locks(folder):
     """Those of files that are mapped (store/liveness.h): overlayfs does not."""
     told = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True, check=False)
@@ -102,27 +91,18 @@ def have_runtime_folder():
     return None if any(map(keeps_locks, usual)) else f"{' and '.join(usual)} are on overlayfs"
 
 
-def room_in_shm():
-    if not (os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK)):
-        return "/dev/shm cannot be written"
-    free = shutil.disk_usage("/dev/shm").free
-    return None if free > SHM_WANTED_BYTES else f"/dev/shm has {free >> 20} MiB free"
-
-
 # What a story can need: how it is tried, and what is said before the reason.
 NEEDS = {
     "other users": become_another_user,
     "chown": give_files_away,
-    "mount": mount,
-    "mounts": lambda: mount_in_namespace("--mount"),
-    "mounts of a user": lambda: mount_in_namespace("--map-root-user", "--mount"),
-    "a PID namespace": lambda: attempt("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"),
+    "mounts": mount,
+    "mount namespaces": lambda: mount_in_namespace("--mount"),
+    "user namespaces": lambda: mount_in_namespace("--map-root-user", "--mount"),
+    "PID namespaces": lambda: attempt("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"),
     "tracing": lambda: attempt(sys.executable, "-c", TRACE_ME),
     "terminals": open_terminal,
     "tmux": lambda: open_terminal() or start_tmux(),
-    "IPv6": bind_ipv6,
     "a runtime folder": have_runtime_folder,
-    "1 GiB in /dev/shm": room_in_shm,
 }
 
 
@@ -146,7 +126,7 @@ def main():
     for name in NEEDS:
         why = lacks(name)
         if why:
-            print(f"not here: {name} ({why})")
+            print(f"This place lacks {name} ({why}): the stories that need it are skipped.")
 
 
 if __name__ == "__main__":

@@ -270,7 +270,7 @@ def test_a_folder_of_root_that_others_cannot_write(cli, sim, build, is_served):
 
 
 def test_a_read_only_folder(cli, sim, tmp_path):
-    if not place.lacks("mounts"):
+    if not place.lacks("mount namespaces"):
         script = f"mount -t tmpfs -o ro,mode=700 x {sim.runtime} && exec \"$@\""
         result = sim.run(["unshare", "-m", "sh", "-c", script, "sh",
                           *cli.words("run", "--memory", "1MiB", "--", "true")])
@@ -278,13 +278,13 @@ def test_a_read_only_folder(cli, sim, tmp_path):
         sim.runtime.chmod(0o500)
         result = cli.run("--memory", "1MiB", "--", "true")
     else:
-        place.need("mounts")  # without, nothing is read-only to root
+        place.need("mount namespaces")  # without, nothing is read-only to root
     expect_refused(result, [str(sim.runtime)])
 
 
 def test_a_folder_without_room_for_one_more(sim):
     """The program sees only that there is no memory: the reason is said, once."""
-    place.need("mounts")
+    place.need("mount namespaces")
     script = f"mount -t tmpfs -o size=8k,mode=700 x {sim.runtime} && exec \"$@\""
     result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
                      preload=True, stdin="init\ncontext 0 0\ncontext 1 0\n", ALIQUOT_MEMORY="256MiB")
@@ -296,7 +296,7 @@ def test_a_folder_without_room_for_one_more(sim):
 @pytest.mark.parametrize("pages", range(3, 9))
 def test_a_folder_with_hardly_any_room_ends_no_program(sim, pages):
     """It has memory, or is refused it; whatever part of the session's pages finds no room."""
-    place.need("mounts")
+    place.need("mount namespaces")
     script = f"mount -t tmpfs -o size={4 * pages}k,mode=700 x {sim.runtime} && exec \"$@\""
     result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
                      preload=True, stdin="init\ncontext 0 0\n", ALIQUOT_MEMORY="256MiB")
@@ -317,7 +317,7 @@ def overlaid(sim):
     return overlaid_run
 
 
-@pytest.mark.needs("mounts")
+@pytest.mark.needs("mount namespaces")
 def test_a_folder_on_overlayfs(cli, sim, overlaid):
     """A lock does not outlast its descriptor there: the programs of a session would count as dead, and their memory
     as free. It is refused, by the command, the library and the daemon."""
@@ -330,7 +330,7 @@ def test_a_folder_on_overlayfs(cli, sim, overlaid):
     assert result.rc != 0 and "on overlayfs" in result.stderr, result
 
 
-@pytest.mark.needs("mounts")
+@pytest.mark.needs("mount namespaces")
 def test_a_usual_folder_on_overlayfs_is_passed_by(cli, sim, overlaid):
     """As /run of a container is."""
     usual = sim.folder / "usual"

@@ -290,7 +290,7 @@ def test_a_session_of_this_name_elsewhere_is_another(cli, tmp_path):
     process.communicate("")
 
 
-@pytest.mark.needs("other users", "mounts")
+@pytest.mark.needs("other users", "mount namespaces")
 def test_what_reads_finds_the_folder_that_was_written_to(cli, sim, build):
     """/run/aliquot is root's: another user's commands go on to the next folder, all of them."""
     xdg = sim.folder / "xdg"

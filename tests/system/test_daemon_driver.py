@@ -82,7 +82,7 @@ def child_of(pid):
     return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
 
 
-@pytest.mark.needs("a PID namespace")
+@pytest.mark.needs("PID namespaces")
 def test_in_a_pid_namespace_of_its_own_the_daemon_stops_nobody(sim):
     daemon = InAnotherNamespace(sim.configure(gpus=1, memory="1GiB"))
     daemon.config.write_text(CONFIG + "strangers = kill\nmanaged_cgroups = /\nforged = kill\n")

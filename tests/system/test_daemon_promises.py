@@ -99,7 +99,7 @@ def test_two_thousand_programs_come_and_go(daemon, sim):
     assert daemon.session("crowd")["processes"] == used(daemon, "crowd") == granted(sim, "crowd") == 0
 
 
-@pytest.mark.needs("a PID namespace")
+@pytest.mark.needs("PID namespaces")
 def test_programs_of_another_pid_namespace(daemon, sim):
     """B4: they have pid 1 each, and are two; what a killed one held is free, and no other's is."""
     daemon.create("boxes", "256MiB")

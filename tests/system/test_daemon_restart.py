@@ -299,7 +299,7 @@ def test_a_database_that_is_replaced_under_it_is_left_alone_and_nothing_is_promi
     assert daemon.kill().start().names() == ["a", "b"]
 
 
-@pytest.mark.needs("mount")
+@pytest.mark.needs("mounts")
 def test_a_full_disk_refuses_changes_and_loses_nothing(sim, tmp_path):
     small = tmp_path / "small"
     small.mkdir()

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import place
 from daemon import Daemon, wait_for
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join
 from script import MIB
@@ -133,6 +134,7 @@ def test_the_unit_bars_no_system_call_that_the_daemon_makes(sim, confined):
     for tool in ("strace", "systemd-analyze"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
+    place.need("tracing")
     trace = sim.folder / "trace"
     confined.wrapper = ["strace", "-D", "-f", "-qq", "-o", trace]  # -D: the daemon, not strace, is our child
     confined.start("--http=127.0.0.1:0")

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import place
 from build import SOURCE
 from machine import CUDA, NVML
 
@@ -254,6 +255,7 @@ def test_a_program_without_gpu_notices_nothing(machine):
     signal touched, no byte written, beyond loading the library itself."""
     if not shutil.which("strace"):
         pytest.skip("strace is not here")
+    place.need("tracing")
     machine.install("cuda-same")
     plain = machine.run(["strace", "-f", "-E", "LD_PRELOAD=", "/bin/true"])
     ours = machine.run(["strace", "-f", "-E", f"LD_PRELOAD={machine.build.library}", "/bin/true"])

@@ -272,7 +272,7 @@ def test_graphics_and_mps_lists_answer_as_the_driver(sim):
         assert [gpu.say(line) for line in script] == wanted
 
 
-@pytest.mark.needs("a PID namespace")
+@pytest.mark.needs("PID namespaces")
 def test_another_pid_namespace(sim):
     """A reader in its own PID namespace names its own processes by its own pids."""
     program = sim.build.program("hooks/script")

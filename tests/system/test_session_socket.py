@@ -144,7 +144,7 @@ def test_a_long_path_leads_there_too(daemon, sim, path):
         gpu.ready()
 
 
-@needs_root
+@pytest.mark.needs("mount namespaces")
 @pytest.mark.parametrize("how", ["named", "found"])
 def test_a_container_with_the_folder_read_only_joins_also_after_a_restart(daemon, sim, path, how):
     """It can write neither file by its name, and `slots` by what is handed out."""
@@ -302,7 +302,7 @@ def test_who_closes_all_descriptors_is_given_another(guest, daemon):
     assert daemon.session("a")["processes"] <= 1
 
 
-@pytest.mark.needs("mounts")
+@pytest.mark.needs("mount namespaces")
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer looks into /proc itself")
 def test_without_proc_each_look_is_a_question(sim, path):
     """What is asked for can be opened again only there."""

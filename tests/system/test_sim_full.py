@@ -13,7 +13,7 @@ OUT_OF_MEMORY, OPERATING_SYSTEM = 2, 304
 @pytest.fixture
 def small(sim, build):
     """Runs a program of which only it, and what it starts, has a state folder of that size."""
-    place.need("mounts of a user")
+    place.need("user namespaces")
     script = f'mount -t tmpfs -o mode=700,size="$1" x {sim.state} && shift && exec "$@"'
 
     def small_run(size, command, **how):

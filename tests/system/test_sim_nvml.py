@@ -7,7 +7,7 @@ import pytest
 MIB = 1 << 20
 
 
-@pytest.mark.needs("a PID namespace")
+@pytest.mark.needs("PID namespaces")
 def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
     """A reader sees those that are visible from its PID namespace, as they are called there."""
     listing = build.program("sim/nvml-list")
