@@ -105,7 +105,7 @@ static void add_told(struct shares *shares, const struct store *store, const cha
 {
         static struct client_session told;
 
-        if (client_show(store, name, &told, NULL) < 0)
+        if (remote_told(client_show(store, name, &told, NULL)) < 0)
                 return;
         for (unsigned i = 0; i < told.share_count; i++) {
                 struct share share = { .limit_bytes = told.share[i].memory_bytes,

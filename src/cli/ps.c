@@ -91,7 +91,8 @@ static int list_one(struct listing *listing, const char *name, struct error *err
 
         listing->session = name;
         if (remote_can_tell(&listing->store, rc)) {
-                int told = client_processes(&listing->store, name, add_process, listing, NULL);
+                int told = remote_told(
+                        client_processes(&listing->store, name, add_process, listing, NULL));
 
                 if (told == 0 || told == -ENOENT)
                         return told;

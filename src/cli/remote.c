@@ -49,10 +49,18 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
         return rc;
 }
 
+static bool is_silent; /* the daemon; this process asks one alone */
+
 bool remote_can_tell(const struct store *store, int rc)
 {
-        return (rc == -EACCES || rc == -EPERM || rc == -EBUSY) &&
+        return !is_silent && (rc == -EACCES || rc == -EPERM || rc == -EBUSY) &&
                presence_look(store) == PRESENCE_LISTENS;
+}
+
+int remote_told(int rc)
+{
+        is_silent |= rc == CLIENT_AWAY;
+        return rc;
 }
 
 void remote_tell_silence(const struct store *store)

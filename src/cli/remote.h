@@ -31,6 +31,10 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
  * user's, or closed since it is ending. */
 bool remote_can_tell(const struct store *store, int rc);
 
+/* `rc`, as a question about one of many sessions was answered: a daemon that did not answer can
+ * tell of no other. Else a command would wait for it once a session. */
+int remote_told(int rc);
+
 /* For people, on standard error: of a daemon's sessions no more is shown than their pages tell. */
 void remote_tell_silence(const struct store *store);
 

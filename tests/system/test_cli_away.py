@@ -44,6 +44,17 @@ def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, 
     assert cli("rm", "t").rc == 0
 
 
+@pytest.mark.needs("other users")
+@pytest.mark.parametrize("words", [["gpus", "--json"], ["ps"]], ids=lambda words: words[0])
+def test_one_that_hangs_is_waited_for_once_and_not_once_a_session(cli, daemon, words):
+    """Of another user's sessions it alone can tell."""
+    for name in ("a", "b", "c"):
+        daemon.create(name, "64MiB", owner=1234)
+    daemon.process.send_signal(signal.SIGSTOP)
+    result = cli(*words)
+    assert result.rc == 0 and result.stderr.count("waiting for it") == 1, result
+
+
 def test_what_it_alone_knows_is_missed_aloud(cli, daemon):
     """By people; for programs it is null."""
     assert cli("create", "s", "--memory", "64MiB", "--guarantee", "20", "--weight", "300").rc == 0
