@@ -2,6 +2,8 @@
 """The simulated NVML, asked by a program of ours (programs/sim/nvml_list.c): whose processes a reader
 sees, and whose node. What other programs make of it is in tests/clients.
 """
+import fcntl
+
 import pytest
 
 MIB = 1 << 20
@@ -25,6 +27,14 @@ def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
 
     enter = ["nsenter", "--target", inner_pid, "--pid", "--mount", listing]
     assert sim.run(enter).stdout == f"0 1 {inner_used}\n"
+
+
+def test_a_node_that_somebody_keeps_locked_is_not_waited_for_without_end(sim, build):
+    """As a process that was stopped in the midst of making one does."""
+    with open(sim.state / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        listed = sim.run([build.program("sim/nvml-list")])
+    assert listed.rc != 0 and f"{sim.state}/lock: another process holds it" in listed.stderr, listed
 
 
 def test_a_node_that_is_lived_in_is_never_replaced(sim, build, hold):

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
@@ -25,6 +26,9 @@
 #include "sim/node/mix.h"
 #include "sim/node/node_internal.h"
 #include "sim/node/robust.h"
+
+#define LOCK_PAUSE_NS 2000000
+#define LOCK_TRIES 15000u /* 30 s */
 
 static uint64_t shape_of(const struct sim_config *config)
 {
@@ -211,6 +215,27 @@ static bool node_is_lived_in(struct node *node, int folder)
         return false;
 }
 
+/* Who holds it is done in milliseconds, or was stopped. */
+static int folder_lock(int lock, const char *state_dir)
+{
+        const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+
+        for (unsigned tries = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; tries++) {
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        return -1;
+                if (tries == LOCK_TRIES) {
+                        fprintf(stderr,
+                                "aliquot-sim: %s/lock: another process holds it for more than 30 "
+                                "s; see lslocks(8)\n",
+                                state_dir);
+                        errno = EBUSY;
+                        return -1;
+                }
+                clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        }
+        return 0;
+}
+
 struct node *node_open(void)
 {
         const struct sim_config *config = config_get();
@@ -227,10 +252,8 @@ struct node *node_open(void)
         scoped_fd int lock = openat(folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (lock < 0)
                 return NULL;
-        while (flock(lock, LOCK_EX) < 0) {
-                if (errno != EINTR)
-                        return NULL;
-        }
+        if (folder_lock(lock, config->state_dir) < 0)
+                return NULL;
 
         struct node *node = node_find(folder);
         if (node && node->shape == shape_of(config)) {
