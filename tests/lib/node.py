@@ -92,6 +92,8 @@ class Node:
         drop_leftovers()
         self.folder = private_folder(SHM if shm_has(PAGES_WANTED_BYTES) else None)
         self.cards = self.folder if shm_has(SHM_WANTED_BYTES) else private_folder()
+        if self.cards != self.folder:
+            self.cards.chmod(0o711)  # as of the one beside it, a story decides about `state`
         self.locks = [lock_folder(folder) for folder in {self.folder, self.cards}]
         self.state = self.cards / "sim"
         self.runtime = self.folder / "run"
