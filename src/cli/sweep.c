@@ -62,13 +62,20 @@ static bool is_kept(const struct store_session *session)
 
 #define SESSION_IS "ALIQUOT_SESSION="
 #define FOLDER_IS "ALIQUOT_RUNTIME_DIR="
+#define SOCKET_IS "GPUSLICE_IPC_SOCK=" /* says a folder, too */
 
-/* Whether the environment of a process holds the session, in this folder or in none that it says.
- */
+static bool begins(const char *entry, const char *key)
+{
+        return strncmp(entry, key, strlen(key)) == 0;
+}
+
+/* Whether the environment of a process holds the session, in this folder; one that says none has a
+ * usual one. */
 static bool names_session(int proc, const char *pid, const struct store *store, const char *name,
                           char *buffer)
 {
-        bool has_name = false, has_other_folder = false;
+        bool has_name = false, is_elsewhere = !store_is_usual(store);
+        const char *folder = NULL;
         scoped_fd int fd = -1;
         char path[64];
         size_t used = 0;
@@ -86,12 +93,16 @@ static bool names_session(int proc, const char *pid, const struct store *store, 
         for (size_t at = 0; at < used; at += strlen(buffer + at) + 1) {
                 const char *entry = buffer + at;
 
-                if (strncmp(entry, SESSION_IS, strlen(SESSION_IS)) == 0)
+                if (begins(entry, SESSION_IS))
                         has_name = strcmp(entry + strlen(SESSION_IS), name) == 0;
-                else if (strncmp(entry, FOLDER_IS, strlen(FOLDER_IS)) == 0)
-                        has_other_folder = strcmp(entry + strlen(FOLDER_IS), store->path) != 0;
+                else if (begins(entry, FOLDER_IS))
+                        folder = entry + strlen(FOLDER_IS);
+                else if (begins(entry, SOCKET_IS))
+                        is_elsewhere = false;
         }
-        return has_name && !has_other_folder;
+        if (folder)
+                is_elsewhere = strcmp(folder, store->path) != 0;
+        return has_name && !is_elsewhere;
 }
 
 bool sweep_is_named(const struct store *store, const char *name, pid_t asker)

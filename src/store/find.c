@@ -118,6 +118,21 @@ static int try_asked(const struct store *store, bool make, struct error *err)
         return fd < 0 ? fd : check_ours(fd, store->path, err);
 }
 
+#define SYSTEM_FOLDER "/run/aliquot"
+#define IN_XDG "/aliquot"
+#define OF_A_USER "/dev/shm/aliquot-" /* and the uid */
+
+bool store_is_usual(const struct store *store)
+{
+        const char *last = strrchr(store->path, '/');
+        const char *uid = store->path + strlen(OF_A_USER);
+
+        if (last && strcmp(last, IN_XDG) == 0)
+                return true;
+        return strncmp(store->path, OF_A_USER, strlen(OF_A_USER)) == 0 && uid[0] &&
+               strspn(uid, "0123456789") == strlen(uid);
+}
+
 int store_find(struct store *ret, const char *asked, bool make, struct error *err)
 {
         const char *xdg = environment_get("XDG_RUNTIME_DIR");
@@ -136,13 +151,13 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
                 return 0;
         }
 
-        text_put(store.path, sizeof(store.path), NULL, "/run/aliquot");
+        text_put(store.path, sizeof(store.path), NULL, SYSTEM_FOLDER);
         rc = try_folder(&store, make, true, NULL);
         if (rc < 0 && xdg && xdg[0] == '/' &&
-            text_put(store.path, sizeof(store.path) - 128, NULL, "%s/aliquot", xdg) == 0)
+            text_put(store.path, sizeof(store.path) - 128, NULL, "%s" IN_XDG, xdg) == 0)
                 rc = try_folder(&store, make, true, NULL);
         if (rc < 0) {
-                text_put(store.path, sizeof(store.path), NULL, "/dev/shm/aliquot-%u", geteuid());
+                text_put(store.path, sizeof(store.path), NULL, OF_A_USER "%u", geteuid());
                 rc = try_folder(&store, make, true, err);
         }
         if (rc < 0) {

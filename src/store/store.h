@@ -73,6 +73,10 @@ struct store_request {
  */
 int store_find(struct store *ret, const char *asked, bool make, struct error *err);
 
+/* Whether this may be the one of somebody who asked for none, on this machine: one of the three, of
+ * whatever user. */
+bool store_is_usual(const struct store *store);
+
 int store_create(const struct store *store, const struct store_request *request,
                  struct store_session *ret, struct error *err);
 int store_join(const struct store *store, const char *name, bool writable,

@@ -222,9 +222,9 @@ def test_a_folder_that_cannot_be_made(refused, tmp_path):
             ALIQUOT_RUNTIME_DIR=tmp_path / "file" / "below")
 
 
-def test_a_folder_that_is_used_for_other_things(refused, cli, sim, build, tmp_path):
+def test_a_folder_that_is_used_for_other_things(refused, cli, sim, build):
     """By the command and by a program alike, and nothing is made in it."""
-    folder = tmp_path / "etc"
+    folder = sim.folder / "etc"
     folder.mkdir(mode=0o755)
     (folder / "passwd").write_text("")
     words = ["runtime folder", f"{folder} is in use", f"{folder}/aliquot"]

@@ -281,13 +281,26 @@ def test_a_program_that_has_yet_to_touch_the_gpu_uses_its_session(cli):
     assert cli("rm", "s").rc == 0 and cli.sessions() == []
 
 
-def test_a_session_of_this_name_elsewhere_is_another(cli, tmp_path):
-    other = tmp_path / "other"
+def test_a_session_of_this_name_elsewhere_is_another(cli):
+    other = cli.sim.folder / "other"
     process = cli.start("run", "--session", "s", "--memory", "64MiB", "--", "sh", "-c", "echo ready; exec cat",
                         ALIQUOT_RUNTIME_DIR=other)
     assert process.stdout.readline() == "ready\n"
     assert cli("create", "s", "--memory", "64MiB").rc == 0 and cli("rm", "s").rc == 0
     process.communicate("")
+
+
+def test_a_program_that_says_no_folder_is_in_a_usual_one(cli):
+    """Whatever else runs on the machine with that name is no reason to keep a session of a folder of one's own."""
+    stranger = cli.sim.start(["sh", "-c", "echo ready; exec cat"], ALIQUOT_SESSION="s", ALIQUOT_RUNTIME_DIR=None)
+    assert stranger.stdout.readline() == "ready\n"
+    assert cli("create", "s", "--memory", "64MiB").rc == 0 and cli("rm", "s").rc == 0
+    usual = cli.sim.folder / "aliquot"  # as $XDG_RUNTIME_DIR/aliquot
+    assert cli("create", "s", "--memory", "64MiB", ALIQUOT_RUNTIME_DIR=usual).rc == 0
+    result = cli("rm", "s", ALIQUOT_RUNTIME_DIR=usual)
+    assert result.rc == 1 and "in use" in result.stderr, result
+    stranger.communicate("")
+    assert cli("rm", "s", ALIQUOT_RUNTIME_DIR=usual).rc == 0
 
 
 @pytest.mark.needs("other users", "mount namespaces")
