@@ -42,6 +42,13 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
+# What other programs say is compared in English; all else is as the caller's locale has it.
+if "LC_ALL" in os.environ:
+    os.environ["LANG"] = os.environ.pop("LC_ALL")
+os.environ["LC_MESSAGES"] = "C"
+os.environ.pop("LANGUAGE", None)
+
+
 @pytest.fixture(scope="session")
 def build():
     return Build(os.environ["ALIQUOT_BUILD"])

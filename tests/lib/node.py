@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import place
 from hang import HANG_SECONDS, LONG_HANG_SECONDS
 
-KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
+KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_MESSAGES", "TZ", "TMPDIR",
                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
 SHM = pathlib.Path("/dev/shm")
 SHM_WANTED_BYTES = 1 << 30

@@ -63,6 +63,7 @@ def test_ten_are_admitted_ten_denied_and_all_recover(daemon, sim):
 
 # -- Programs that die and programs that are many
 
+@pytest.mark.needs("tracing")
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ or platform.machine() != "x86_64",
                     reason="steps the x86-64 instructions of a plain build")
 def test_a_program_killed_at_any_instruction_leaves_the_ledger_exact(daemon, sim):

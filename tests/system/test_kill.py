@@ -14,6 +14,7 @@ if "ALIQUOT_SANITIZER" in os.environ or platform.machine() != "x86_64":
 LIMIT = 256 << 20
 
 
+@pytest.mark.needs("tracing")
 @pytest.mark.parametrize("company", ["alone", "last", "first"])
 def test_a_kill_anywhere_leaves_the_ledger_exact(build, sim, company):
     sim.configure(memory="4GiB", context=8 << 20)
