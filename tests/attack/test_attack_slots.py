@@ -18,7 +18,7 @@ from tenant import create, holding, kinds, needs_root
 MIB = 1 << 20
 PAGE_BYTES = 4459648  # src/proto/page.h: struct slots_page
 STRANGER = 64500
-pytestmark = needs_root
+pytestmark = [needs_root, pytest.mark.needs("powers over other users' programs")]
 
 ACCESS_LIST = struct.pack("<I" + "HHI" * 5, 2, 1, 0, 2**32 - 1, 2, 6, STRANGER, 4, 0, 2**32 - 1, 16, 6, 2**32 - 1, 32, 0, 2**32 - 1)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant writes where others read it: labels, the name of its program, names that it asks for."""
 import json
+import pathlib
+import tempfile
 import unicodedata
 
 import pytest
@@ -46,9 +48,18 @@ def test_the_log_shows_no_more_than_a_terminal_does(labelled, tenant):
     assert not hidden(labelled.said())
 
 
-def test_a_programs_name_is_shown_without_what_a_terminal_obeys(labelled, tenant, tmp_path):
+@pytest.fixture
+def public_folder():
+    """Where every user can start a program (of /dev/shm of a container nobody can)."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_a_programs_name_is_shown_without_what_a_terminal_obeys(labelled, tenant, public_folder):
     attacker = tenant(labelled)
-    program = labelled.sim.folder / f"a\x1b[2J{TURNED}"
+    program = public_folder / f"a\x1b[2J{TURNED}"
     program.write_bytes(labelled.sim.build.program("hooks/script").read_bytes())
     program.chmod(0o755)
     process = attacker.start([program], preload=True, ALIQUOT_SESSION="theirs")

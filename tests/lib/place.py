@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 NOBODY = 65534
-TRY_SECONDS = 60
+TRY_SECONDS = "60"
 # PTRACE_TRACEME, in a child that then ends.
 TRACE_ME = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); " \
            "raise SystemExit(os.strerror(ctypes.get_errno()) if c.ptrace(0, 0, 0, 0) else 0)"
@@ -25,7 +25,7 @@ TRACE_ME = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); " \
 def attempt(*words, **how):
     """None, or in one line why the command failed."""
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TRY_SECONDS,
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=float(TRY_SECONDS),
                               check=False, **how)
     except (OSError, subprocess.SubprocessError) as why:
         return str(why)
@@ -37,6 +37,21 @@ def become_another_user():
     if os.geteuid() != 0:
         return "only root becomes another user"
     return attempt("true", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
+
+
+def reach_other_users():
+    """As the daemon does, to see what a program of theirs has mapped, and to end it (CAP_SYS_PTRACE, CAP_KILL)."""
+    if lacks("other users"):
+        return lacks("other users")
+    other = subprocess.Popen(["sleep", TRY_SECONDS], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
+    try:
+        with open(f"/proc/{other.pid}/environ", "rb") as environ:
+            environ.read()
+        other.kill()
+        other.wait()
+    except OSError as why:
+        return str(why)
+    return None
 
 
 def give_files_away():
@@ -94,6 +109,7 @@ def have_runtime_folder():
 # What a story can need: how it is tried, and what is said before the reason.
 NEEDS = {
     "other users": become_another_user,
+    "powers over other users' programs": reach_other_users,
     "chown": give_files_away,
     "mounts": mount,
     "mount namespaces": lambda: mount_in_namespace("--mount"),

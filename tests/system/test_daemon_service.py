@@ -82,6 +82,7 @@ def live_a_day(sim, daemon):
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
+@pytest.mark.needs("powers over other users' programs")
 def test_the_powers_that_the_unit_leaves_are_enough(sim, confined):
     assert sorted(unit_powers()) == ["chown", "dac_override", "kill", "sys_ptrace"]
     confined.start()
@@ -129,6 +130,7 @@ def calls_of_unit():
     return allowed
 
 
+@pytest.mark.needs("powers over other users' programs")
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer makes system calls of its own")
 def test_the_unit_bars_no_system_call_that_the_daemon_makes(sim, confined):
     for tool in ("strace", "systemd-analyze"):
