@@ -13,10 +13,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
@@ -29,9 +31,11 @@
 #include "sim/node/share.h"
 
 #define PF_EXITING 0x4
+#define LOWEST_DESCRIPTOR 512 /* programs count on the low numbers */
 
 static struct node *the_node;
 static int self_row = -1;
+static int lock_fd = -1;     /* where a mapping carries no lock */
 static char reader_dir[256]; /* of a reader that goes by another folder than ALIQUOT_SIM's */
 
 void life_state_dir_set(const char *state_dir)
@@ -236,6 +240,14 @@ static unsigned tag_find(struct node *node, const char *name)
         return node->tag_count++;
 }
 
+/* The kernel maps the file below an overlay, which has no lock: there the descriptor carries it. */
+static bool is_overlaid(int fd)
+{
+        struct statfs fs;
+
+        return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 /* Locks byte `row` of the liveness file and lets one private mapping carry the lock, so that it
  * lives exactly as long as this address space, whatever becomes of descriptors or children. */
 static int liveness_take(unsigned row)
@@ -253,6 +265,8 @@ static int liveness_take(unsigned row)
         if (page == MAP_FAILED)
                 return -errno;
         madvise(page, 4096, MADV_DONTFORK);
+        if (is_overlaid(fd))
+                lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
         return 0;
 }
 
@@ -290,6 +304,9 @@ static void alive_hold(struct node_row *row)
 static void forked_child(void)
 {
         self_row = -1;
+        if (lock_fd >= 0)
+                close(lock_fd);
+        lock_fd = -1;
 }
 
 /* What only a process of this row uses. */
