@@ -247,6 +247,7 @@ def test_every_field_that_is_described_is_known_and_no_other():
 
 # -- Over TCP --------------------------------------------------------------------------------------
 
+@pytest.mark.needs("chown")  # who asks over TCP is root
 def test_over_tcp_changes_take_the_token(tcp):
     body = {"name": "a", "memory": "1MiB"}
     assert tcp.get("/v1/sessions", tcp=True).status == 200

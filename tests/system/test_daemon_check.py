@@ -91,6 +91,7 @@ def test_every_fault_is_told_at_once(sim):
     assert all(any(word in line for line in said) for word in ("/none/http", "/none/join", "no-such-group-here")), said
 
 
+@pytest.mark.needs("chown")
 def test_where_nothing_is_wrong_nothing_is_said_or_made(sim):
     token = write(sim.folder / "token")
     daemon = Daemon(sim, f"[http]\ntoken_file = {token}\n[join]\ntoken_file = {token}\n[socket]\ngroup = 0\n")
