@@ -6,6 +6,7 @@
     run         runs a program on that node to its end, with or without the library in front
     start       the same in the background; whatever still runs at the end of the test is killed
     compile_c   compiles a C text into a program or a shared library
+    public_folder  where every user can start a program
     two_cards   that node with two cards of 1 GiB
     cli         the command there (lib/cli.py)
     daemon      aliquotd there, started (lib/daemon.py)
@@ -22,6 +23,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -79,6 +81,15 @@ def nvidia_smi(build):
     if done.returncode != 0:
         pytest.skip(done.stderr.strip())
     return pathlib.Path(done.stdout.strip())
+
+
+@pytest.fixture
+def public_folder():
+    """Where every user can start a program (of /dev/shm of a container nobody can)."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @pytest.fixture

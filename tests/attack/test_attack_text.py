@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant writes where others read it: labels, the name of its program, names that it asks for."""
 import json
-import pathlib
-import tempfile
 import unicodedata
 
 import pytest
@@ -46,15 +44,6 @@ def test_the_log_shows_no_more_than_a_terminal_does(labelled, tenant):
     tenant(labelled).ask("POST", "/v1/sessions", json.dumps({"name": f"x{TURNED}", "memory": f"1{ESCAPE}", "labels": {TURNED: "a"}}))
     wait_for(lambda: "theirs created" in labelled.said(), labelled.said)
     assert not hidden(labelled.said())
-
-
-@pytest.fixture
-def public_folder():
-    """Where every user can start a program (of /dev/shm of a container nobody can)."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        folder.chmod(0o755)
-        yield folder
 
 
 def test_a_programs_name_is_shown_without_what_a_terminal_obeys(labelled, tenant, public_folder):

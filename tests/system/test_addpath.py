@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """libaliquot-path.so in real processes: the documented commands, nested shells, repeated exec."""
 import os
-import pathlib
 import shutil
 import subprocess
-import tempfile
 
 import pytest
 
@@ -115,15 +113,6 @@ def test_a_list_too_long_to_be_passed_on_is_left_alone(run, build):
     result = run(["sh", "-c", "exec sh -c 'echo $LD_LIBRARY_PATH'"], preload=build.path_library,
                  LD_LIBRARY_PATH=long, TF_LD_LIBRARY_PATH=long.replace("/t/", "/u/"))
     assert result.rc == 0 and result.stdout.strip() == long, result.stderr
-
-
-@pytest.fixture
-def public_folder():
-    """A folder that another user can reach, which tmp_path is not."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        folder.chmod(0o755)
-        yield folder
 
 
 @pytest.mark.needs("other users")
