@@ -67,6 +67,14 @@ def test_an_event_may_take_its_time(sim, company):
     assert abs(events - (100 * 2 * MS + 2 * US)) < 100
 
 
+def test_calls_cost_what_a_driver_charges(sim, company):
+    """With one word: two records and ten thousand short kernels take the host's time, and the device waits for it."""
+    sim.configure(costs="real")
+    [[_, host]] = company(["backlog", 10000, 1 * US])
+    last_event = 2 * US
+    assert host == 2 * 2 * US + 10000 * 3 * US + last_event + 1 * US, host  # and cuEventElapsedTime
+
+
 @pytest.mark.parametrize("settings, told", [({}, 50 * MS), ({"drift": 1000}, 50_050 * US), ({"event_step": "40ms"}, (40 * MS, 80 * MS))])
 def test_events_are_told_by_the_clock_of_the_device(sim, company, settings, told):
     """Which may go fast, or have a step; what the kernels take by the host's is the same."""

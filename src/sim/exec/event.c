@@ -306,6 +306,7 @@ static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsig
         if (flags & CU_EVENT_RECORD_EXTERNAL)
                 return CUDA_ERROR_INVALID_VALUE;
         capture_forget_event(event);
+        sim_spend(config_get()->event_record_ns);
         return record_now(stream, event);
 }
 
@@ -382,7 +383,7 @@ CUresult cuEventQuery(CUevent event)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
-        sim_spend_call(0);
+        sim_spend_call(config_get()->event_query_ns);
         if (!event_is_complete(event, load_acquire(&event->state->recorded)))
                 return CUDA_ERROR_NOT_READY;
         return context_check(event->context);
@@ -423,6 +424,7 @@ static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
                 return rc;
         if (!ret_ms)
                 return CUDA_ERROR_INVALID_VALUE;
+        sim_spend(config_get()->event_elapsed_ns);
         if (start->context != end->context ||
             (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
             !load_acquire(&start->state->recorded) || !load_acquire(&end->state->recorded))

@@ -8,6 +8,7 @@
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
+#include "sim/node/config.h"
 
 #include <string.h>
 
@@ -95,7 +96,7 @@ static CUresult query(bool is_per_thread, CUstream handle)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
-        sim_spend_call(0);
+        sim_spend_call(config_get()->stream_query_ns);
         if (stream->kind == STREAM_LEGACY
                     ? !stream_is_idle(stream)
                     : load_acquire(&stream->completed) != load_acquire(&stream->enqueued))
@@ -193,6 +194,7 @@ static CUresult get_ctx(bool is_per_thread, CUstream handle, CUcontext *ret_cont
                 return rc;
         if (!ret_context)
                 return CUDA_ERROR_INVALID_VALUE;
+        sim_spend(config_get()->stream_context_ns);
         *ret_context = stream->context;
         return CUDA_SUCCESS;
 }

@@ -261,7 +261,7 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
         pthread_mutex_unlock(&graph_lock);
         if (!command.program)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        sim_spend_call(0);
+        sim_spend_call(config_get()->graph_launch_ns);
         queued = stream_begin(stream, COMMAND_GRAPH, sizeof(*queued));
         if (!queued) {
                 graph_program_release(command.program);

@@ -7,6 +7,8 @@
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +125,7 @@ static CUresult resolve_asked(bool is_per_thread, CUstream handle, CUstream *ret
 {
         CUresult rc = stream_resolve(handle, is_per_thread, ret_stream);
 
+        sim_spend(config_get()->capture_query_ns);
         if (rc == CUDA_SUCCESS && (*ret_stream)->kind == STREAM_LEGACY &&
             load_acquire(&(*ret_stream)->exec->blocking_captures))
                 return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;

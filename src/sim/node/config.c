@@ -21,7 +21,6 @@
 #include "common/scoped.h"
 #include "sim/context/device.h"
 
-#define UNSET UINT64_MAX
 #define TEXT_BYTES 16384
 
 struct unit {
@@ -131,6 +130,12 @@ static bool noop_parse(const char *text, uint64_t *ret)
         return *ret || strcmp(text, "off") == 0;
 }
 
+static bool costs_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "real") == 0;
+        return *ret || strcmp(text, "none") == 0;
+}
+
 static bool clock_parse(const char *text, uint64_t *ret)
 {
         *ret = strcmp(text, "virtual") == 0;
@@ -183,6 +188,7 @@ struct key {
 
 #define FIELD(member) offsetof(struct sim_config, member)
 #define ANY 0, UINT64_MAX - 1
+#define COST WIDTH_64, 0, 1000000000, "a time such as 2us, up to 1s"
 
 static const struct key keys[] = {
         { "gpus", number_parse, FIELD(device_count), WIDTH_32, 0, SIM_DEVICES, "0 to 16" },
@@ -207,6 +213,14 @@ static const struct key keys[] = {
         { "vmm", time_parse, FIELD(vmm_ns), WIDTH_64, ANY, "a time such as 10us" },
         { "launch", time_parse, FIELD(launch_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "launched", time_parse, FIELD(launched_ns), WIDTH_64, ANY, "a time such as 2us" },
+        { "graph_launch", time_parse, FIELD(graph_launch_ns), COST },
+        { "event_record", time_parse, FIELD(event_record_ns), COST },
+        { "event_query", time_parse, FIELD(event_query_ns), COST },
+        { "event_elapsed", time_parse, FIELD(event_elapsed_ns), COST },
+        { "stream_query", time_parse, FIELD(stream_query_ns), COST },
+        { "stream_context", time_parse, FIELD(stream_context_ns), COST },
+        { "capture_query", time_parse, FIELD(capture_query_ns), COST },
+        { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,
           "a time, up to 1s" },
@@ -305,51 +319,6 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
         return -EINVAL;
 }
 
-/* A card made small for a test is not filled by its first context: a 64th at most. */
-static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
-{
-        uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
-
-        return spec->context_bytes < most ? spec->context_bytes : most;
-}
-
-static void model_defaults(struct sim_config *config)
-{
-        const struct model_spec *spec = model_spec(config->model);
-
-        if (config->memory_bytes == UNSET)
-                config->memory_bytes = spec->memory_bytes;
-        if (config->context_bytes == UNSET)
-                config->context_bytes = context_default(config, spec);
-        if (config->host_rate == UNSET)
-                config->host_rate = spec->host_rate;
-        if (config->pageable_rate == UNSET)
-                config->pageable_rate = spec->pageable_rate;
-        if (config->peer_rate == UNSET)
-                config->peer_rate = spec->peer_rate;
-        if (config->device_rate == UNSET)
-                config->device_rate = spec->device_rate;
-}
-
-static const struct sim_config defaults = {
-        .device_count = 1,
-        .model = MODEL_T4,
-        .memory_bytes = UNSET,
-        .seed = 1,
-        .driver_version = CONFIG_DRIVER_VERSION,
-        .context_bytes = UNSET,
-        .pool_growth_bytes = 32ULL << 20,
-        .drain_ns = 50000000,
-        .slice_ns = 2000000,
-        .sample_ns = 50000000,
-        .host_rate = UNSET,
-        .pageable_rate = UNSET,
-        .peer_rate = UNSET,
-        .device_rate = UNSET,
-        .ptx_ns = 10000,
-        .begin_with = 1,
-};
-
 /* An item ends at a comma or with its line, a comment with its line. */
 static int items_parse(struct sim_config *config, const char *text, char *ret_why, size_t why_bytes)
 {
@@ -386,15 +355,14 @@ static int items_parse(struct sim_config *config, const char *text, char *ret_wh
 
 int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes)
 {
-        struct sim_config config = defaults;
+        struct sim_config config;
         int rc;
 
-        snprintf(config.state_dir, sizeof(config.state_dir), "/dev/shm/aliquot-sim-%u",
-                 (unsigned)getuid());
+        config_begin(&config);
         rc = items_parse(&config, text, ret_why, why_bytes);
         if (rc < 0)
                 return rc;
-        model_defaults(&config);
+        config_complete(&config);
         *ret = config;
         return 0;
 }

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CONFIG_UNSET UINT64_MAX
+
 #define SIM_DEVICES 16
 #define CONFIG_FAULTS 32
 
@@ -46,14 +48,18 @@ struct sim_config {
         uint64_t context_ns;     /* added to making one, once it has its memory */
         uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */
         uint64_t pool_growth_bytes;
-        uint64_t drain_ns;      /* from a process's death to its memory's release */
-        int multiprocessors;    /* of every card; 0: the model's */
-        uint64_t switch_ns;     /* from one context to another; the engine works for nobody */
-        uint64_t slice_ns;      /* compute time slice between contexts */
-        uint64_t alloc_ns;      /* added to every allocation and release */
-        uint64_t vmm_ns;        /* added to cuMemCreate, Map, Unmap, SetAccess */
-        uint64_t launch_ns;     /* host side of a launch */
-        uint64_t launched_ns;   /* and after the device has it */
+        uint64_t drain_ns;    /* from a process's death to its memory's release */
+        int multiprocessors;  /* of every card; 0: the model's */
+        uint64_t switch_ns;   /* from one context to another; the engine works for nobody */
+        uint64_t slice_ns;    /* compute time slice between contexts */
+        uint64_t alloc_ns;    /* added to every allocation and release */
+        uint64_t vmm_ns;      /* added to cuMemCreate, Map, Unmap, SetAccess */
+        uint64_t launch_ns;   /* host side of a launch */
+        uint64_t launched_ns; /* and after the device has it */
+        /* Host time of calls; what graphs take as launch_ns does is graph_launch_ns. */
+        uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
+        uint64_t stream_query_ns, stream_context_ns, capture_query_ns;
+        bool has_real_costs;    /* costs=real: what is not set costs what drivers charge */
         uint64_t event_ns;      /* what passing an event takes its stream */
         uint64_t event_step_ns; /* events tell times in multiples of that */
         uint64_t drift_ppm;     /* how much faster than the host's the devices' clock is */
@@ -78,6 +84,10 @@ struct sim_config {
 
 /* Parses `text` over the defaults. 0, or -EINVAL with a line in `ret_why` (`why_bytes` long). */
 int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes);
+
+/* For config_parse() (config_defaults.c): what is set before the text, and what follows from it. */
+void config_begin(struct sim_config *ret);
+void config_complete(struct sim_config *config);
 
 /* This process's configuration, parsed once; NULL when it is malformed (said once on stderr). */
 const struct sim_config *config_get(void);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/time_authority.h"
+
 struct stage stage;
 bool stage_is_tenant;
 
@@ -68,6 +70,13 @@ int stage_close(void **state)
 {
         nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         return 0;
+}
+
+time_authority_find aliquot_sim_time_authority;
+
+uint64_t stage_now_ns(void)
+{
+        return aliquot_sim_time_authority(TIME_AUTHORITY_VERSION)->now_ns();
 }
 
 void stage_fill(CUstream stream, CUdeviceptr to, uint32_t value, uint64_t count)

@@ -45,6 +45,9 @@ int stage_close(void **state);
 const char *stage_folder(void);
 void stage_join(const char *extra);
 
+/* The node's time, with clock=virtual. */
+uint64_t stage_now_ns(void);
+
 /* Fills, on a stream, `count` words. */
 void stage_fill(CUstream stream, CUdeviceptr to, uint32_t value, uint64_t count);
 void stage_spin(CUstream stream, uint64_t ns);

@@ -46,6 +46,26 @@ static void what_is_unset_comes_from_the_model(void **state)
         assert_int_equal(config.wake_spread_ns, 0);
 }
 
+static void a_call_costs_nothing_or_what_a_driver_charges_or_what_is_said(void **state)
+{
+        struct sim_config config;
+        char why[256];
+
+        assert_int_equal(config_parse("memory=1GiB", &config, why, sizeof(why)), 0);
+        assert_int_equal(config.launch_ns + config.event_ns + config.event_record_ns, 0);
+        assert_int_equal(config.reserved_bytes, 0);
+        assert_int_equal(config_parse("memory=1GiB,event_query=7us,costs=real,switch=0", &config,
+                                      why, sizeof(why)),
+                         0);
+        assert_int_equal(config.launch_ns, 3000);
+        assert_int_equal(config.graph_launch_ns, 3000);
+        assert_int_equal(config.event_ns, 2000);
+        assert_int_equal(config.event_record_ns, 2000);
+        assert_int_equal(config.event_query_ns, 7000);
+        assert_int_equal(config.switch_ns, 0);
+        assert_int_equal(config.reserved_bytes, GIB / 64);
+}
+
 static void a_fault_names_call_and_result(void **state)
 {
         struct sim_config config;
@@ -96,6 +116,8 @@ static void a_mistake_is_refused_and_named(void **state)
                 "sample=10ms",
                 "sample=2s",
                 "event_step=2s",
+                "event_record=2s",
+                "costs=yes",
                 "multiprocessors=0",
                 "multiprocessors=257",
         };
@@ -115,6 +137,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(sizes_rates_and_times_have_units),
                 cmocka_unit_test(what_is_unset_comes_from_the_model),
+                cmocka_unit_test(a_call_costs_nothing_or_what_a_driver_charges_or_what_is_said),
                 cmocka_unit_test(a_fault_names_call_and_result),
                 cmocka_unit_test(a_mistake_is_refused_and_named),
         };

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a key is that the text does not set: a constant, what the model says, or a cost.
+ *
+ * A cost is 0, or with costs=real what a driver charges, as published or measured by others.
+ * docs/simulator.md has the source of each figure in a table, or says that it is assumed. None of
+ * them follows from how Aliquot works.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sim/context/device.h"
+#include "sim/node/config.h"
+
+static const struct sim_config defaults = {
+        .device_count = 1,
+        .model = MODEL_T4,
+        .memory_bytes = CONFIG_UNSET,
+        .seed = 1,
+        .driver_version = CONFIG_DRIVER_VERSION,
+        .context_bytes = CONFIG_UNSET,
+        .reserved_bytes = CONFIG_UNSET,
+        .pool_growth_bytes = 32ULL << 20,
+        .drain_ns = 50000000,
+        .slice_ns = 2000000,
+        .sample_ns = 50000000,
+        .host_rate = CONFIG_UNSET,
+        .pageable_rate = CONFIG_UNSET,
+        .peer_rate = CONFIG_UNSET,
+        .device_rate = CONFIG_UNSET,
+        .ptx_ns = 10000,
+        .begin_with = 1,
+};
+
+/* A card made small for a test is not filled by its first context: a 64th at most. */
+static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
+{
+        uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
+
+        return spec->context_bytes < most ? spec->context_bytes : most;
+}
+
+static void model_complete(struct sim_config *config)
+{
+        const struct model_spec *spec = model_spec(config->model);
+
+        if (config->memory_bytes == CONFIG_UNSET)
+                config->memory_bytes = spec->memory_bytes;
+        if (config->context_bytes == CONFIG_UNSET)
+                config->context_bytes = context_default(config, spec);
+        if (config->host_rate == CONFIG_UNSET)
+                config->host_rate = spec->host_rate;
+        if (config->pageable_rate == CONFIG_UNSET)
+                config->pageable_rate = spec->pageable_rate;
+        if (config->peer_rate == CONFIG_UNSET)
+                config->peer_rate = spec->peer_rate;
+        if (config->device_rate == CONFIG_UNSET)
+                config->device_rate = spec->device_rate;
+}
+
+#define US 1000
+#define FIELD(member) offsetof(struct sim_config, member)
+
+static const struct cost {
+        size_t offset; /* of a uint64_t in struct sim_config */
+        uint64_t real;
+} costs[] = {
+        { FIELD(launch_ns), 3 * US },        { FIELD(graph_launch_ns), 3 * US },
+        { FIELD(event_record_ns), 2 * US },  { FIELD(event_query_ns), 1 * US },
+        { FIELD(event_elapsed_ns), 1 * US }, { FIELD(stream_query_ns), 1 * US },
+        { FIELD(stream_context_ns), 100 },   { FIELD(capture_query_ns), 100 },
+        { FIELD(event_ns), 2 * US },         { FIELD(event_step_ns), 500 },
+        { FIELD(switch_ns), 100 * US },
+};
+
+#define COSTS (sizeof(costs) / sizeof(costs[0]))
+
+static uint64_t *cost_in(struct sim_config *config, size_t index)
+{
+        return (uint64_t *)((char *)config + costs[index].offset);
+}
+
+/* As for contexts: a card made small for a test does not show half of it as taken. */
+static uint64_t reserved_real(const struct sim_config *config)
+{
+        const uint64_t most = config->memory_bytes / 64, usual = UINT64_C(448) << 20;
+
+        return usual < most ? usual : most;
+}
+
+static void costs_complete(struct sim_config *config)
+{
+        for (size_t i = 0; i < COSTS; i++) {
+                uint64_t *cost = cost_in(config, i);
+
+                if (*cost == CONFIG_UNSET)
+                        *cost = config->has_real_costs ? costs[i].real : 0;
+        }
+        if (config->reserved_bytes == CONFIG_UNSET)
+                config->reserved_bytes = config->has_real_costs ? reserved_real(config) : 0;
+}
+
+void config_begin(struct sim_config *ret)
+{
+        *ret = defaults;
+        for (size_t i = 0; i < COSTS; i++)
+                *cost_in(ret, i) = CONFIG_UNSET;
+        snprintf(ret->state_dir, sizeof(ret->state_dir), "/dev/shm/aliquot-sim-%u",
+                 (unsigned)getuid());
+}
+
+void config_complete(struct sim_config *config)
+{
+        model_complete(config);
+        costs_complete(config);
+}
