@@ -25,17 +25,24 @@ class Seen:
     def __init__(self, told):
         self.at = [ns / 1e9 for ns in told["at_ns"]]
         self.done = [ns / 1e9 for ns in told["done_ns"]]
-        self.busy = told["busy_ns"]
+        self.busy, self.flight = told["busy_ns"], told["flight_ns"]
 
     def looks(self, start, end):
         return [at for at in self.at if start <= at <= end]
 
     def share(self, session, start, end, device=0):
         """Its part of a device's time from the first look at or after `start` to the last one before `end`."""
+        return self.rate(self.busy, session, start, end, device)
+
+    def in_flight(self, session, start, end, device=0):
+        """The part of that time in which it had work in flight (with flights="on")."""
+        return self.rate(self.flight, session, start, end, device)
+
+    def rate(self, counted, session, start, end, device):
         first, last = bisect.bisect_left(self.at, start), bisect.bisect_right(self.at, end) - 1
         assert first < last, (start, end, self.at[-1])
-        busy = self.busy[session][device]
-        return (busy[last] - busy[first]) / 1e9 / (self.at[last] - self.at[first])
+        counted = counted[session][device]
+        return (counted[last] - counted[first]) / 1e9 / (self.at[last] - self.at[first])
 
     def windows(self, session, start, end, length, device=0):
         """Its shares in all windows of `length` between looks from `start` to `end`."""

@@ -75,6 +75,41 @@ def test_calls_cost_what_a_driver_charges(sim, company):
     assert host == 2 * 2 * US + 10000 * 3 * US + last_event + 1 * US, host  # and cuEventElapsedTime
 
 
+def test_the_oracle_tells_flights_beside_engine_time(sim, company):
+    """Two programs of one session, 100 kernels of 2 ms each and a wait after each: the engine works for one at a time,
+    and one is always in flight, from its call on. By the device's slices of 2 ms they take turns."""
+    sim.configure(flights="on", launch="3us")
+    said = company(*[["single", 100, 2 * MS]] * 2, ALIQUOT_SESSION="both")
+    tag = sim.oracle()["tags"]["both"][0]
+    assert tag["busy_ns"] == 200 * 2 * MS
+    assert tag["flight_ns"] == max(elapsed for [elapsed] in said), (tag, said)
+
+
+def test_who_waits_on_the_host_is_not_in_flight(sim, company):
+    sim.configure(flights="on", launch="3us", wake="40us")
+    [[elapsed]] = company(["single", 100, 20 * US], ALIQUOT_SESSION="slow")
+    tag = sim.oracle()["tags"]["slow"][0]
+    assert (tag["busy_ns"], tag["flight_ns"], elapsed) == (100 * 20 * US, 100 * 23 * US, 100 * 63 * US)
+
+
+def test_an_observer_sees_flights_beside_engine_time(sim):
+    """What the engine did for a session, it did while the session was in flight."""
+    beside = Company(sim, [{}, {}], flights="on")
+    seen = beside.load(0, kind="kernel", ns=2 * MS, seconds=2).load(1, kind="kernel", ns=2 * MS, seconds=2).observe(2)
+    for session in ("s0", "s1"):
+        in_flight = seen.in_flight(session, 1, 1.8)
+        assert seen.share(session, 1, 1.8) - 0.001 <= in_flight <= 1.001, (in_flight, seen.share(session, 1, 1.8))
+
+
+def test_who_is_killed_is_not_in_flight_any_more(sim, turns):
+    """What it had under way counts until it was last heard of: here the second of two launches."""
+    sim.configure(flights="on", launch="3us")
+    program = turns("die", 2 * S, ALIQUOT_SESSION="dead")
+    program.communicate(timeout=HANG_SECONDS)
+    first, later = (sim.oracle()["tags"]["dead"][0]["flight_ns"] for _ in range(2))
+    assert first == later and first < 2 * S, (first, later)
+
+
 @pytest.mark.parametrize("settings, told", [({}, 50 * MS), ({"drift": 1000}, 50_050 * US), ({"event_step": "40ms"}, (40 * MS, 80 * MS))])
 def test_events_are_told_by_the_clock_of_the_device(sim, company, settings, told):
     """Which may go fast, or have a step; what the kernels take by the host's is the same."""

@@ -28,6 +28,7 @@ static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t fault_calls[CONFIG_FAULTS];
 static uint64_t lost_at_ns;
 static _Atomic bool is_lost;
+static __thread uint64_t entered_ns __attribute__((tls_model("initial-exec")));
 
 void sim_log(const char *format, ...)
 {
@@ -114,8 +115,15 @@ CUresult api_enter(const char *function)
         if (load_acquire(&api_is_plain) != STATE_WATCHED)
                 return CUDA_ERROR_NOT_INITIALIZED;
         sim_take_part();
+        if (config_get()->has_flights)
+                entered_ns = sim_now_ns();
         loss_check();
         return api_fault(function);
+}
+
+uint64_t api_entered_ns(void)
+{
+        return entered_ns;
 }
 
 static void forked_child(void)
@@ -169,8 +177,8 @@ CUresult cuInit(unsigned int flags)
                 attached = attach();
                 if (attached == CUDA_SUCCESS) {
                         const struct sim_config *config = config_get();
-                        bool is_watched =
-                                config->fault_count > 0 || config->lost_ns > 0 || clock_authority();
+                        bool is_watched = config->fault_count > 0 || config->lost_ns > 0 ||
+                                          config->has_flights || clock_authority();
 
                         if (config->lost_ns > 0)
                                 lost_at_ns = sim_now_ns() + config->lost_ns;

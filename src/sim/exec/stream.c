@@ -5,6 +5,9 @@
 #include "sim/exec/stream.h"
 
 #include "sim/node/clock.h"
+#include "sim/node/config.h"
+#include "sim/node/fault.h"
+#include "sim/node/flights.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -196,7 +199,9 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
         command->ticket = add_relaxed(&stream->exec->next_ticket, 1);
         command->enqueued_ns = sim_now_ns();
         command->estimate_ns = 0;
+        command->is_in_flight = false;
         stream->tail += room.bytes;
+        stream->begun = command;
         return command + 1;
 }
 
@@ -213,6 +218,10 @@ void stream_estimate(CUstream stream, void *payload, uint64_t ns)
 
 void stream_commit(CUstream stream)
 {
+        if (config_get()->has_flights && command_is_work(stream->begun)) {
+                stream->begun->is_in_flight = true;
+                flights_submit(stream->context->unit, api_entered_ns());
+        }
         store_release(&stream->enqueued, load_relaxed(&stream->enqueued) + 1);
         store_release(&stream->published, stream->tail);
         fence_seq_cst();

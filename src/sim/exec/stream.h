@@ -47,11 +47,14 @@ enum command_kind {
 /* Payload follows, 16-aligned. */
 struct command {
         uint32_t bytes; /* in the ring, this header included */
-        uint32_t kind;
+        uint16_t kind;
+        bool is_in_flight; /* flights_submit() was told of it */
         uint64_t ticket;
         uint64_t enqueued_ns;
         uint64_t estimate_ns; /* of the engine's time */
 };
+
+_Static_assert(sizeof(struct command) % 16 == 0, "payloads are aligned");
 
 struct command_callback {
         CUstreamCallback function;
@@ -95,6 +98,7 @@ struct CUstream_st {
         pthread_mutex_t lock;       /* producers: tail */
         unsigned char *ring;        /* NULL until the first command */
         uint64_t tail;              /* guarded by lock */
+        struct command *begun;      /* by stream_begin(); likewise */
         _Atomic uint64_t published; /* producer, release: bytes before it are commands */
         _Atomic uint64_t head;      /* worker, release: bytes before it are free */
         _Atomic uint64_t enqueued;  /* commands; producer */
@@ -195,6 +199,9 @@ void *stream_worker(void *stream);
 
 /* Carries the command out (command.c); `mark` and ready_ns as for ops. */
 void command_run(CUstream stream, struct op_run *run, struct command *command);
+
+/* It gives the compute engine work: a kernel, a graph, a fill, a copy within the device. */
+bool command_is_work(const struct command *command);
 
 /* What a command that is dropped must still give back. */
 void command_drop(struct command *command);

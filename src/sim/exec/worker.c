@@ -15,6 +15,7 @@
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
+#include "sim/node/flights.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -119,15 +120,20 @@ static void retire(CUstream stream, uint64_t head)
         progress_announce();
 }
 
-static bool uses_engine(const struct command *command)
+bool command_is_work(const struct command *command)
 {
-        const struct command_event *record = (const void *)(command + 1);
         const struct op_copy *copy = (const void *)(command + 1);
 
         return command->kind == COMMAND_LAUNCH || command->kind == COMMAND_SET ||
                command->kind == COMMAND_GRAPH ||
-               (command->kind == COMMAND_RECORD && !record->cost_ns) ||
                (command->kind == COMMAND_COPY && op_copy_is_within(copy));
+}
+
+static bool uses_engine(const struct command *command)
+{
+        const struct command_event *record = (const void *)(command + 1);
+
+        return command_is_work(command) || (command->kind == COMMAND_RECORD && !record->cost_ns);
 }
 
 static void leave_engine(CUstream stream, struct exec_mark *mark)
@@ -159,6 +165,12 @@ static void serve(CUstream stream, struct command *command, struct exec_mark *ma
         if (run.ready_ns > mark->end_ns)
                 mark->end_ns = run.ready_ns;
         store_release(&stream->end_ns, mark->end_ns);
+}
+
+/* When the command just served was over; one that was dropped, now. */
+static uint64_t end_of(CUstream stream, const struct exec_mark *mark)
+{
+        return is_dead(stream) ? sim_now_ns() : mark->end_ns;
 }
 
 /* Leaves the context, unless that is going away: then exec_context_close() joins us. */
@@ -208,6 +220,8 @@ void *stream_worker(void *argument)
                 if (command->kind == COMMAND_PAD)
                         continue;
                 serve(stream, command, &mark);
+                if (command->is_in_flight)
+                        flights_complete(stream->context->unit, end_of(stream, &mark));
                 add_relaxed(&stream->queue.ns, -command->estimate_ns);
                 retire(stream, head);
         }

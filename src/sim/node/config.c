@@ -130,6 +130,12 @@ static bool noop_parse(const char *text, uint64_t *ret)
         return *ret || strcmp(text, "off") == 0;
 }
 
+static bool on_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "on") == 0;
+        return *ret || strcmp(text, "off") == 0;
+}
+
 static bool costs_parse(const char *text, uint64_t *ret)
 {
         *ret = strcmp(text, "real") == 0;
@@ -220,6 +226,8 @@ static const struct key keys[] = {
         { "stream_query", time_parse, FIELD(stream_query_ns), COST },
         { "stream_context", time_parse, FIELD(stream_context_ns), COST },
         { "capture_query", time_parse, FIELD(capture_query_ns), COST },
+        { "flights", on_parse, FIELD(has_flights), WIDTH_BOOL, ANY, "on or off" },
+        { "calls", on_parse, FIELD(has_calls), WIDTH_BOOL, ANY, "on or off" },
         { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,

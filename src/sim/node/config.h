@@ -77,6 +77,8 @@ struct sim_config {
         uint64_t wake_ns;        /* virtual time: whoever has waited goes on so much later, */
         uint64_t wake_spread_ns; /* and by up to so much later still */
         unsigned begin_with;     /* processes that virtual time waits for at its beginning */
+        bool has_flights;        /* counts how long work is in flight (flights.h) */
+        bool has_calls;          /* counts who calls what (calls.h) */
         bool is_logging;         /* ALIQUOT_SIM_LOG is set: say on stderr what is not modelled */
         unsigned fault_count;
         struct config_fault faults[CONFIG_FAULTS];

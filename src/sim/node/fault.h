@@ -25,6 +25,9 @@ extern _Atomic int api_is_plain;
 /* Slow path: the result to answer, or CUDA_SUCCESS to go on. */
 CUresult api_enter(const char *function);
 
+/* When the calling thread last entered the driver, with flights=on; else 0. */
+uint64_t api_entered_ns(void);
+
 /* While a process is locked for a checkpoint, its other calls wait here. */
 void api_block(bool is_blocked);
 

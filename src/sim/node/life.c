@@ -25,6 +25,7 @@
 #include "common/environment.h"
 #include "common/scoped.h"
 #include "sim/node/clock.h"
+#include "sim/node/flights.h"
 #include "sim/node/node_internal.h"
 #include "sim/node/proc_stat.h"
 #include "sim/node/robust.h"
@@ -213,6 +214,7 @@ void node_settle(struct node *node)
                 node_device_lock(node, device);
                 life_settle_device(node, device, -1);
                 node_device_unlock(node, device);
+                flights_settle(node, device);
         }
         node_lock(node);
         for (unsigned row = 0; row < high; row++) {
@@ -315,9 +317,13 @@ static int row_reserve(struct node *node, unsigned row)
         int rc = node_reserve(node, node->meter[row],
                               node->device_count * sizeof(node->meter[row][0]));
 
-        for (unsigned device = 0; device < node->device_count && rc == 0; device++)
+        for (unsigned device = 0; device < node->device_count && rc == 0; device++) {
                 rc = node_reserve(node, &node->column[device][row],
                                   sizeof(node->column[device][row]));
+                if (rc == 0)
+                        rc = node_reserve(node, &node->flight[device][row],
+                                          sizeof(node->flight[device][row]));
+        }
         return rc;
 }
 
@@ -344,6 +350,7 @@ int node_attach(struct node *node)
                         break;
                 row_fill(row);
                 alive_hold(row);
+                flights_begin(node, i);
                 memset(node->meter[i], 0, node->device_count * sizeof(node->meter[i][0]));
                 if (load_relaxed(&node->row_high) <= i)
                         store_release(&node->row_high, i + 1);

@@ -33,6 +33,8 @@ void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint6
                 return;
         meter_add(&node->device[device].meter[engine], start_ns, end_ns);
         meter_add(&node->meter[row - node->row][device][engine], start_ns, end_ns);
+        if (engine == ENGINE_COMPUTE)
+                add_relaxed(&node->tag[row->tag].column[device].busy_ns, end_ns - start_ns);
 }
 
 void node_way_add(unsigned device, enum host_way way, uint64_t start_ns, uint64_t end_ns)

@@ -4,26 +4,49 @@
  * libcuda.so.1 beside the driver's functions.
  *
  *      uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
+ *      uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
  *
- * The engine's own count of this process's compute, in ns; what runs counts when it ends. 0 before
- * cuInit, and for a GPU that is not there.
+ * The engine's own count of this process's compute, in ns; what runs counts when it ends. And how
+ * long this process had work in flight, with flights=on (flights.h). 0 before cuInit, and for a GPU
+ * that is not there.
  */
 #include <string.h>
 
 #include "common/atomic.h"
-#include "sim/node/node.h"
+#include "sim/node/flights.h"
 
-__attribute__((visibility("default"))) uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16]);
+#define EXPORTED __attribute__((visibility("default")))
 
-uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
+EXPORTED uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16]);
+EXPORTED uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16]);
+
+static bool find(const unsigned char uuid[16], unsigned *ret_device, unsigned *ret_row)
 {
         const struct node *node = node_get();
         const struct node_row *row = node_self();
 
         for (unsigned i = 0; node && row && i < node->device_count; i++) {
-                if (memcmp(node->device[i].uuid, uuid, sizeof(node->device[i].uuid)) == 0)
-                        return load_relaxed(
-                                &node->meter[row - node->row][i][ENGINE_COMPUTE].total_ns);
+                if (memcmp(node->device[i].uuid, uuid, sizeof(node->device[i].uuid)) == 0) {
+                        *ret_device = i;
+                        *ret_row = (unsigned)(row - node->row);
+                        return true;
+                }
         }
-        return 0;
+        return false;
+}
+
+uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
+{
+        unsigned device, row;
+
+        if (!find(uuid, &device, &row))
+                return 0;
+        return load_relaxed(&node_get()->meter[row][device][ENGINE_COMPUTE].total_ns);
+}
+
+uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
+{
+        unsigned device, row;
+
+        return find(uuid, &device, &row) ? flights_of_row(node_get(), device, row) : 0;
 }

@@ -80,6 +80,7 @@ static void devices_make(struct node *node, const struct sim_config *config)
                 device->is_mig = config->mig != 0;
                 device->memory_bytes = config->memory_bytes / parts;
                 robust_init(&device->lock);
+                robust_init(&device->flight_lock);
         }
 }
 

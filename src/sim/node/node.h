@@ -30,9 +30,10 @@
 
 #include "sim/node/authority.h"
 #include "sim/node/config.h"
+#include "sim/node/flight.h"
 
 #define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
-#define NODE_VERSION 6
+#define NODE_VERSION 7
 #define NODE_PROCESSES 4096
 #define NODE_TAGS 1024
 #define NODE_OBJECTS 4096
@@ -104,6 +105,8 @@ struct node_row {
 struct node_tag_column {
         uint64_t current_bytes;
         uint64_t high_bytes;
+        _Atomic uint64_t busy_ns; /* of the compute engine; no lock */
+        struct flight flight;     /* guarded by the device's flight_lock */
 };
 
 struct node_tag {
@@ -119,6 +122,7 @@ struct node_device {
         uint32_t is_mig;
         uint64_t memory_bytes;
 
+        pthread_mutex_t flight_lock; /* see flights.h */
         pthread_mutex_t lock;
         uint64_t used_bytes;    /* all but managed; never above memory_bytes */
         uint64_t managed_bytes; /* takes what is left, gives way to the rest */
@@ -175,7 +179,8 @@ struct node {
         /* By device, then by row: whoever adds up a device walks one stretch. */
         struct node_column column[SIM_DEVICES][NODE_PROCESSES];
         struct node_meter meter[NODE_PROCESSES][SIM_DEVICES][ENGINE_COUNT];
-        struct authority time; /* with a virtual clock */
+        struct flight flight[SIM_DEVICES][NODE_PROCESSES]; /* guarded by the device's flight_lock */
+        struct authority time;                             /* with a virtual clock */
 };
 
 /* Maps the node of config_get(), making it when nobody lives in it. NULL: see errno. */

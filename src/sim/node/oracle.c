@@ -10,6 +10,7 @@
 
 #include "common/atomic.h"
 #include "sim/context/device.h"
+#include "sim/node/flights.h"
 #include "sim/node/node_internal.h"
 
 struct oracle {
@@ -147,9 +148,14 @@ static void tag_print(struct oracle *oracle, unsigned tag, FILE *out)
                 struct oracle_figures figures;
 
                 oracle_tag(oracle, name, device, &figures);
-                fprintf(out, "%s{\"current_bytes\": %llu, \"high_bytes\": %llu}",
+                fprintf(out,
+                        "%s{\"current_bytes\": %llu, \"high_bytes\": %llu, \"busy_ns\": %llu, "
+                        "\"flight_ns\": %llu}",
                         device ? ", " : "", (unsigned long long)figures.current_bytes,
-                        (unsigned long long)figures.high_bytes);
+                        (unsigned long long)figures.high_bytes,
+                        (unsigned long long)load_relaxed(
+                                &oracle->node->tag[tag].column[device].busy_ns),
+                        (unsigned long long)flights_of_tag(oracle->node, device, tag));
         }
         fprintf(out, "]");
 }
@@ -163,9 +169,12 @@ static void column_print(struct node *node, unsigned device, unsigned row, FILE 
         node_device_unlock(node, device);
         fprintf(out,
                 "%s{\"current_bytes\": %llu, \"high_bytes\": %llu, \"borrowed_bytes\": %llu, "
-                "\"is_draining\": %s",
+                "\"busy_ns\": %llu, \"flight_ns\": %llu, \"is_draining\": %s",
                 device ? ", " : "", (unsigned long long)column.current_bytes,
                 (unsigned long long)column.high_bytes, (unsigned long long)column.borrowed_bytes,
+                (unsigned long long)load_relaxed(
+                        &node->meter[row][device][ENGINE_COMPUTE].total_ns),
+                (unsigned long long)flights_of_row(node, device, row),
                 column.state == COLUMN_DRAINING ? "true" : "false");
         for (unsigned family = 0; family < FAMILY_COUNT; family++)
                 fprintf(out, ", \"%s\": %llu", family_names[family],

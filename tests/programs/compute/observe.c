@@ -9,8 +9,8 @@
  * AT is in ms since the beginning, and does not go back from one to the next. patch changes a
  * session's terms by the daemon's API and waits for its answer; the others are signals to all of
  * its processes, and waited for until they have stopped or died. Prints one object: `at_ns`, since
- * the beginning; `busy_ns` by session then, a list for each device; `done_ns`, when each thing was
- * done.
+ * the beginning; `busy_ns` by session then, a list for each device, and likewise `flight_ns`, how
+ * long it had work in flight (with flights=on); `done_ns`, when each thing was done.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -46,6 +46,7 @@ static struct {
         uint64_t at_ns[LOOKS], done_ns[DEEDS];
         uint32_t tag[SESSIONS];
         uint64_t busy_ns[SESSIONS][SIM_DEVICES][LOOKS];
+        uint64_t flight_ns[SESSIONS][SIM_DEVICES][LOOKS];
 } noted;
 
 /* Of each row what was last seen, and of each session what the rows had that are others' now. */
@@ -119,8 +120,13 @@ static void look(void)
         for (unsigned i = 0; i < NODE_PROCESSES && i < load_relaxed(&node->row_high); i++)
                 look_at(i, at);
         for (unsigned session = 0; session < noted.sessions; session++) {
-                for (unsigned device = 0; device < node->device_count; device++)
+                const struct node_tag *tag = &node->tag[noted.tag[session]];
+
+                for (unsigned device = 0; device < node->device_count; device++) {
                         noted.busy_ns[session][device][at] += gone_ns[session][device];
+                        noted.flight_ns[session][device][at] =
+                                flight_ns(&tag->column[device].flight, clock_now_ns());
+                }
         }
         noted.looks++;
 }
@@ -256,22 +262,29 @@ static void print_list(const uint64_t *list, unsigned count)
         printf("]");
 }
 
+static void print_sessions(const char *name, const uint64_t list[][SIM_DEVICES][LOOKS])
+{
+        printf(", \"%s\": {", name);
+        for (unsigned i = 0; i < noted.sessions; i++) {
+                printf("%s\"%s\": [", i ? ", " : "", node->tag[noted.tag[i]].name);
+                for (unsigned device = 0; device < node->device_count; device++) {
+                        printf("%s", device ? ", " : "");
+                        print_list(list[i][device], noted.looks);
+                }
+                printf("]");
+        }
+        printf("}");
+}
+
 static void print(void)
 {
         printf("{\"at_ns\": ");
         print_list(noted.at_ns, noted.looks);
         printf(", \"done_ns\": ");
         print_list(noted.done_ns, noted.done);
-        printf(", \"busy_ns\": {");
-        for (unsigned i = 0; i < noted.sessions; i++) {
-                printf("%s\"%s\": [", i ? ", " : "", node->tag[noted.tag[i]].name);
-                for (unsigned device = 0; device < node->device_count; device++) {
-                        printf("%s", device ? ", " : "");
-                        print_list(noted.busy_ns[i][device], noted.looks);
-                }
-                printf("]");
-        }
-        printf("}}\n");
+        print_sessions("busy_ns", noted.busy_ns);
+        print_sessions("flight_ns", noted.flight_ns);
+        printf("}\n");
 }
 
 static void read_argument(char *argument)

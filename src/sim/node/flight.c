@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The union of intervals, as they are told. See flight.h.
+ */
+#include "sim/node/flight.h"
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+void flight_submit(struct flight *flight, uint64_t submitted_ns)
+{
+        if (!flight->open && submitted_ns > flight->end_ns) {
+                flight->total_ns += flight->end_ns - flight->begin_ns;
+                flight->floor_ns = flight->end_ns;
+                flight->begin_ns = submitted_ns;
+                flight->end_ns = submitted_ns;
+        } else if (submitted_ns < flight->begin_ns) {
+                flight->begin_ns = later(submitted_ns, flight->floor_ns);
+        }
+        flight->seen_ns = later(flight->seen_ns, submitted_ns);
+        flight->open++;
+}
+
+void flight_complete(struct flight *flight, uint64_t end_ns)
+{
+        flight_abandon(flight, 1, end_ns);
+}
+
+void flight_abandon(struct flight *flight, uint32_t pieces, uint64_t seen_ns)
+{
+        flight->open -= pieces < flight->open ? pieces : flight->open;
+        flight->end_ns = later(flight->end_ns, seen_ns);
+        flight->seen_ns = later(flight->seen_ns, seen_ns);
+}

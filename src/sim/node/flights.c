@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who has work in flight, in the node's shared memory. See flights.h.
+ *
+ * Under a lock for each device. Whoever dies with it leaves at most one piece counted for the row
+ * and not for the tag, or the other way round: the tags' counts are added up anew.
+ */
+#include "sim/node/flights.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "sim/node/clock.h"
+#include "sim/node/robust.h"
+
+static struct flight *of_tag(struct node *node, unsigned device, unsigned row)
+{
+        return &node->tag[node->row[row].tag].column[device].flight;
+}
+
+static void recount(struct node *node, unsigned device)
+{
+        unsigned high = load_acquire(&node->row_high);
+
+        for (unsigned tag = 0; tag < node->tag_count; tag++)
+                node->tag[tag].column[device].flight.open = 0;
+        for (unsigned row = 0; row < high; row++)
+                of_tag(node, device, row)->open += node->flight[device][row].open;
+}
+
+static void lock(struct node *node, unsigned device)
+{
+        if (robust_lock(&node->device[device].flight_lock) == EOWNERDEAD) {
+                recount(node, device);
+                pthread_mutex_consistent(&node->device[device].flight_lock);
+        }
+}
+
+static void unlock(struct node *node, unsigned device)
+{
+        pthread_mutex_unlock(&node->device[device].flight_lock);
+}
+
+/* To the calling process's own flight, and its tag's. */
+static void tell(unsigned device, void (*what)(struct flight *flight, uint64_t ns), uint64_t ns)
+{
+        struct node *node = node_get();
+        const struct node_row *self = node_self();
+        unsigned row;
+
+        if (!self)
+                return;
+        row = (unsigned)(self - node->row);
+        lock(node, device);
+        what(&node->flight[device][row], ns);
+        what(of_tag(node, device, row), ns);
+        unlock(node, device);
+}
+
+void flights_submit(unsigned device, uint64_t submitted_ns)
+{
+        tell(device, flight_submit, submitted_ns);
+}
+
+void flights_complete(unsigned device, uint64_t end_ns)
+{
+        tell(device, flight_complete, end_ns);
+}
+
+void flights_settle(struct node *node, unsigned device)
+{
+        unsigned high = load_acquire(&node->row_high);
+
+        lock(node, device);
+        for (unsigned row = 0; row < high; row++) {
+                struct flight *flight = &node->flight[device][row];
+                uint32_t open = flight->open;
+
+                if (!open || node_row_is_alive(node, row))
+                        continue;
+                flight_abandon(flight, open, flight->seen_ns);
+                flight_abandon(of_tag(node, device, row), open, flight->seen_ns);
+        }
+        unlock(node, device);
+}
+
+void flights_begin(struct node *node, unsigned row)
+{
+        for (unsigned device = 0; device < node->device_count; device++)
+                memset(&node->flight[device][row], 0, sizeof(node->flight[device][row]));
+}
+
+static uint64_t read_flight(struct node *node, unsigned device, const struct flight *flight)
+{
+        uint64_t ns;
+
+        flights_settle(node, device);
+        lock(node, device);
+        ns = flight_ns(flight, sim_now_ns());
+        unlock(node, device);
+        return ns;
+}
+
+uint64_t flights_of_row(struct node *node, unsigned device, unsigned row)
+{
+        return read_flight(node, device, &node->flight[device][row]);
+}
+
+uint64_t flights_of_tag(struct node *node, unsigned device, unsigned tag)
+{
+        return read_flight(node, device, &node->tag[tag].column[device].flight);
+}
