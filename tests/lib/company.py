@@ -26,6 +26,7 @@ class Seen:
         self.at = [ns / 1e9 for ns in told["at_ns"]]
         self.done = [ns / 1e9 for ns in told["done_ns"]]
         self.busy, self.flight = told["busy_ns"], told["flight_ns"]
+        self.calls = {session: [sum(both) for both in zip(*by)] for session, by in told["calls"].items()}
 
     def looks(self, start, end):
         return [at for at in self.at if start <= at <= end]
@@ -37,6 +38,11 @@ class Seen:
     def in_flight(self, session, start, end, device=0):
         """The part of that time in which it had work in flight (with flights="on")."""
         return self.rate(self.flight, session, start, end, device)
+
+    def calls_a_second(self, session, start, end):
+        """Of the driver, by its programs and Aliquot's library together (with calls="on")."""
+        first, last = bisect.bisect_left(self.at, start), bisect.bisect_right(self.at, end) - 1
+        return (self.calls[session][last] - self.calls[session][first]) / (self.at[last] - self.at[first])
 
     def rate(self, counted, session, start, end, device):
         first, last = bisect.bisect_left(self.at, start), bisect.bisect_right(self.at, end) - 1

@@ -93,12 +93,38 @@ def test_who_waits_on_the_host_is_not_in_flight(sim, company):
 
 
 def test_an_observer_sees_flights_beside_engine_time(sim):
-    """What the engine did for a session, it did while the session was in flight."""
-    beside = Company(sim, [{}, {}], flights="on")
+    """What the engine did for a session, it did while the session was in flight. A kernel of 2 ms is a call at least."""
+    beside = Company(sim, [{}, {}], flights="on", calls="on")
     seen = beside.load(0, kind="kernel", ns=2 * MS, seconds=2).load(1, kind="kernel", ns=2 * MS, seconds=2).observe(2)
     for session in ("s0", "s1"):
         in_flight = seen.in_flight(session, 1, 1.8)
         assert seen.share(session, 1, 1.8) - 0.001 <= in_flight <= 1.001, (in_flight, seen.share(session, 1, 1.8))
+        assert seen.calls_a_second(session, 1, 1.8) > 200, seen.calls[session]
+
+
+def calls_of(sim, tag):
+    """By function: how often the program called it, and Aliquot's library."""
+    return {name: (by["program"], by["library"]) for name, by in sim.oracle()["calls"].get(tag, {}).items()}
+
+
+def test_the_oracle_counts_calls_by_function_and_caller(sim, company):
+    sim.configure(calls="on")
+    company(["backlog", 100, 5 * US], ALIQUOT_SESSION="bare")
+    bare = calls_of(sim, "bare")
+    assert bare["cuLaunchKernel"] == (100, 0) and bare["cuEventRecord"] == (2, 0) == bare["cuEventCreate"]
+    assert not any(library for _, library in bare.values()), bare
+
+    company(["backlog", 100, 5 * US], preload=True, ALIQUOT_MEMORY="64MiB", ALIQUOT_COMPUTE="50", ALIQUOT_SESSION="capped")
+    capped = calls_of(sim, "capped")
+    assert sum(capped["cuLaunchKernel"]) == 100, capped
+    assert all(sum(capped[name]) >= sum(bare[name]) for name in bare), (bare, capped)
+    assert sum(library for _, library in capped.values()) > 0, capped
+
+
+def test_nobody_counts_unless_it_is_asked_for(sim, company):
+    company(["backlog", 100, 5 * US], ALIQUOT_SESSION="bare")
+    oracle = sim.oracle()
+    assert oracle["calls"] == {"": {}, "bare": {}} and oracle["tags"]["bare"][0]["flight_ns"] == 0, oracle
 
 
 def test_who_is_killed_is_not_in_flight_any_more(sim, turns):

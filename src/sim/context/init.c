@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/atomic.h"
+#include "sim/context/calls.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
 #include "sim/node/clock.h"
@@ -104,8 +105,10 @@ void api_block(bool is_blocked)
         pthread_mutex_unlock(&block_lock);
 }
 
-CUresult api_enter(const char *function)
+CUresult api_enter(struct api_site *site, const void *caller)
 {
+        const struct sim_config *config = config_get();
+
         pthread_mutex_lock(&block_lock);
         while (load_acquire(&api_is_plain) == STATE_BLOCKED)
                 pthread_cond_wait(&block_over, &block_lock);
@@ -115,10 +118,12 @@ CUresult api_enter(const char *function)
         if (load_acquire(&api_is_plain) != STATE_WATCHED)
                 return CUDA_ERROR_NOT_INITIALIZED;
         sim_take_part();
-        if (config_get()->has_flights)
+        if (config->has_flights)
                 entered_ns = sim_now_ns();
+        if (config->has_calls)
+                calls_count(site, caller);
         loss_check();
-        return api_fault(function);
+        return api_fault(site->name);
 }
 
 uint64_t api_entered_ns(void)
@@ -178,7 +183,8 @@ CUresult cuInit(unsigned int flags)
                 if (attached == CUDA_SUCCESS) {
                         const struct sim_config *config = config_get();
                         bool is_watched = config->fault_count > 0 || config->lost_ns > 0 ||
-                                          config->has_flights || clock_authority();
+                                          config->has_flights || config->has_calls ||
+                                          clock_authority();
 
                         if (config->lost_ns > 0)
                                 lost_at_ns = sim_now_ns() + config->lost_ns;

@@ -22,8 +22,15 @@
 /* 1: initialised, no rules: go on. Anything else: ask api_enter(). */
 extern _Atomic int api_is_plain;
 
-/* Slow path: the result to answer, or CUDA_SUCCESS to go on. */
-CUresult api_enter(const char *function);
+/* A function of the driver, and what is known of it once it was called. */
+struct api_site {
+        const char *name;
+        _Atomic uint32_t call; /* calls.h; 0: not yet known */
+};
+
+/* Slow path: the result to answer, or CUDA_SUCCESS to go on. `caller`: where the call returns to.
+ */
+CUresult api_enter(struct api_site *site, const void *caller);
 
 /* When the calling thread last entered the driver, with flights=on; else 0. */
 uint64_t api_entered_ns(void);
@@ -31,16 +38,17 @@ uint64_t api_entered_ns(void);
 /* While a process is locked for a checkpoint, its other calls wait here. */
 void api_block(bool is_blocked);
 
-/* For the few that work before cuInit: only the fail= rules. */
+/* For cuInit, which works before it: only the fail= rules. */
 CUresult api_fault(const char *function);
 
-#define API_ENTER(function)                                                  \
-        do {                                                                 \
-                if (__builtin_expect(load_acquire(&api_is_plain) != 1, 0)) { \
-                        CUresult entered = api_enter(#function);             \
-                        if (entered != CUDA_SUCCESS)                         \
-                                return entered;                              \
-                }                                                            \
+#define API_ENTER(function)                                                               \
+        do {                                                                              \
+                if (__builtin_expect(load_acquire(&api_is_plain) != 1, 0)) {              \
+                        static struct api_site site = { .name = #function };              \
+                        CUresult entered = api_enter(&site, __builtin_return_address(0)); \
+                        if (entered != CUDA_SUCCESS)                                      \
+                                return entered;                                           \
+                }                                                                         \
         } while (0)
 
 /* Is it time for lost=? Then the devices are lost from now on. For threads that wait, since calls

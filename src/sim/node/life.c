@@ -324,7 +324,16 @@ static int row_reserve(struct node *node, unsigned row)
                         rc = node_reserve(node, &node->flight[device][row],
                                           sizeof(node->flight[device][row]));
         }
+        if (rc == 0 && config_get()->has_calls)
+                rc = node_reserve(node, node->call_name, sizeof(node->call_name));
         return rc;
+}
+
+static int tag_reserve(struct node *node, unsigned tag)
+{
+        return config_get()->has_calls
+                       ? node_reserve(node, node->calls[tag], sizeof(node->calls[tag]))
+                       : 0;
 }
 
 int node_attach(struct node *node)
@@ -349,6 +358,9 @@ int node_attach(struct node *node)
                 if (rc < 0)
                         break;
                 row_fill(row);
+                rc = tag_reserve(node, row->tag);
+                if (rc < 0)
+                        break;
                 alive_hold(row);
                 flights_begin(node, i);
                 memset(node->meter[i], 0, node->device_count * sizeof(node->meter[i][0]));

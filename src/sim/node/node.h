@@ -40,6 +40,7 @@
 #define NODE_HOLDERS 32
 #define NODE_BUCKETS 64
 #define NODE_BUCKET_NS 50000000ULL
+#define NODE_CALLS 768
 #define NODE_EXEC_BYTES 196608
 
 /* What memory was granted for. */
@@ -114,6 +115,9 @@ struct node_tag {
         struct node_tag_column column[SIM_DEVICES];
 };
 
+/* Whose code made a call of the driver (calls=on). */
+enum caller { CALLER_PROGRAM, CALLER_LIBRARY, CALLER_COUNT };
+
 struct node_device {
         /* Constant. */
         unsigned char uuid[16];
@@ -180,7 +184,10 @@ struct node {
         struct node_column column[SIM_DEVICES][NODE_PROCESSES];
         struct node_meter meter[NODE_PROCESSES][SIM_DEVICES][ENGINE_COUNT];
         struct flight flight[SIM_DEVICES][NODE_PROCESSES]; /* guarded by the device's flight_lock */
-        struct authority time;                             /* with a virtual clock */
+        /* With calls=on. Names are set once, under node.lock, from the first on; counts by tag. */
+        char call_name[NODE_CALLS][56];
+        _Atomic uint64_t calls[NODE_TAGS][NODE_CALLS][CALLER_COUNT];
+        struct authority time; /* with a virtual clock */
 };
 
 /* Maps the node of config_get(), making it when nobody lives in it. NULL: see errno. */

@@ -160,6 +160,28 @@ static void tag_print(struct oracle *oracle, unsigned tag, FILE *out)
         fprintf(out, "]");
 }
 
+/* {"cuLaunchKernel": {"program": 3, "library": 0}, ...}: what was called at all. */
+static void calls_print(const struct node *node, unsigned tag, FILE *out)
+{
+        bool is_first = true;
+
+        fprintf(out, "%s\n    ", tag ? "," : "");
+        string_print(node->tag[tag].name, out);
+        fprintf(out, ": {");
+        for (unsigned call = 1; call < NODE_CALLS && node->call_name[call][0]; call++) {
+                uint64_t by_program = load_relaxed(&node->calls[tag][call][CALLER_PROGRAM]);
+                uint64_t by_library = load_relaxed(&node->calls[tag][call][CALLER_LIBRARY]);
+
+                if (!by_program && !by_library)
+                        continue;
+                fprintf(out, "%s\"%s\": {\"program\": %llu, \"library\": %llu}",
+                        is_first ? "" : ", ", node->call_name[call], (unsigned long long)by_program,
+                        (unsigned long long)by_library);
+                is_first = false;
+        }
+        fprintf(out, "}");
+}
+
 static void column_print(struct node *node, unsigned device, unsigned row, FILE *out)
 {
         struct node_column column;
@@ -195,6 +217,9 @@ void oracle_print(struct oracle *oracle, FILE *out)
         fprintf(out, "],\n \"tags\": {");
         for (unsigned tag = 0; tag < node->tag_count; tag++)
                 tag_print(oracle, tag, out);
+        fprintf(out, "},\n \"calls\": {");
+        for (unsigned tag = 0; tag < node->tag_count; tag++)
+                calls_print(node, tag, out);
         fprintf(out, "},\n \"processes\": [");
         for (unsigned row = 0; row < high; row++) {
                 const struct node_row *slot = &node->row[row];

@@ -10,7 +10,8 @@
  * session's terms by the daemon's API and waits for its answer; the others are signals to all of
  * its processes, and waited for until they have stopped or died. Prints one object: `at_ns`, since
  * the beginning; `busy_ns` by session then, a list for each device, and likewise `flight_ns`, how
- * long it had work in flight (with flights=on); `done_ns`, when each thing was done.
+ * long it had work in flight (with flights=on); `calls` by session, how often Aliquot's library and
+ * the programs had called the driver (with calls=on); `done_ns`, when each thing was done.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -47,6 +48,7 @@ static struct {
         uint32_t tag[SESSIONS];
         uint64_t busy_ns[SESSIONS][SIM_DEVICES][LOOKS];
         uint64_t flight_ns[SESSIONS][SIM_DEVICES][LOOKS];
+        uint64_t calls[SESSIONS][CALLER_COUNT][LOOKS];
 } noted;
 
 /* Of each row what was last seen, and of each session what the rows had that are others' now. */
@@ -110,6 +112,17 @@ static void look_at(unsigned i, unsigned at)
         }
 }
 
+static void count_calls(unsigned session, unsigned at)
+{
+        uint32_t tag = noted.tag[session];
+
+        for (unsigned call = 1; call < NODE_CALLS && node->call_name[call][0]; call++) {
+                for (unsigned caller = 0; caller < CALLER_COUNT; caller++)
+                        noted.calls[session][caller][at] +=
+                                load_relaxed(&node->calls[tag][call][caller]);
+        }
+}
+
 static void look(void)
 {
         unsigned at = noted.looks;
@@ -127,6 +140,7 @@ static void look(void)
                         noted.flight_ns[session][device][at] =
                                 flight_ns(&tag->column[device].flight, clock_now_ns());
                 }
+                count_calls(session, at);
         }
         noted.looks++;
 }
@@ -262,14 +276,15 @@ static void print_list(const uint64_t *list, unsigned count)
         printf("]");
 }
 
-static void print_sessions(const char *name, const uint64_t list[][SIM_DEVICES][LOOKS])
+/* Of each session `count` lists; `stride` is how many there are room for. */
+static void print_sessions(const char *name, const uint64_t *lists, unsigned count, unsigned stride)
 {
         printf(", \"%s\": {", name);
         for (unsigned i = 0; i < noted.sessions; i++) {
                 printf("%s\"%s\": [", i ? ", " : "", node->tag[noted.tag[i]].name);
-                for (unsigned device = 0; device < node->device_count; device++) {
-                        printf("%s", device ? ", " : "");
-                        print_list(list[i][device], noted.looks);
+                for (unsigned list = 0; list < count; list++) {
+                        printf("%s", list ? ", " : "");
+                        print_list(lists + (size_t)(i * stride + list) * LOOKS, noted.looks);
                 }
                 printf("]");
         }
@@ -282,8 +297,9 @@ static void print(void)
         print_list(noted.at_ns, noted.looks);
         printf(", \"done_ns\": ");
         print_list(noted.done_ns, noted.done);
-        print_sessions("busy_ns", noted.busy_ns);
-        print_sessions("flight_ns", noted.flight_ns);
+        print_sessions("busy_ns", noted.busy_ns[0][0], node->device_count, SIM_DEVICES);
+        print_sessions("flight_ns", noted.flight_ns[0][0], node->device_count, SIM_DEVICES);
+        print_sessions("calls", noted.calls[0][0], CALLER_COUNT, CALLER_COUNT);
         printf("}\n");
 }
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting calls; see calls.h.
+ *
+ * Where the library and the driver lie is looked up once, at the first call that is counted. The
+ * library is in the global scope by then: it is preloaded, or stands in for the driver. A name
+ * gets its number, which all processes share, when a process first calls it.
+ */
+#include "sim/context/calls.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/atomic.h"
+#include "sim/node/node.h"
+#include "sim/node/robust.h"
+
+/* As src/interpose/us.h has it. */
+#define LIBRARY_MARK "aliquot_is_us"
+
+struct extent {
+        const void *within; /* an address in the object */
+        uintptr_t start, end;
+};
+
+static struct extent library, driver = { .within = &driver };
+
+static int extent_find(struct dl_phdr_info *info, size_t size, void *argument)
+{
+        struct extent *extent = argument;
+        uintptr_t within = (uintptr_t)extent->within, start = UINTPTR_MAX, end = 0;
+
+        (void)size;
+        for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+                uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+                if (info->dlpi_phdr[i].p_type != PT_LOAD)
+                        continue;
+                if (at < start)
+                        start = at;
+                if (at + info->dlpi_phdr[i].p_memsz > end)
+                        end = at + info->dlpi_phdr[i].p_memsz;
+        }
+        if (within < start || within >= end)
+                return 0;
+        extent->start = start;
+        extent->end = end;
+        return 1;
+}
+
+static void extents_find(void)
+{
+        library.within = dlsym(RTLD_DEFAULT, LIBRARY_MARK);
+        if (library.within)
+                dl_iterate_phdr(extent_find, &library);
+        dl_iterate_phdr(extent_find, &driver);
+}
+
+static bool contains(const struct extent *extent, const void *address)
+{
+        return (uintptr_t)address >= extent->start && (uintptr_t)address < extent->end;
+}
+
+/* The number of a name; 0 when there are too many. */
+static uint32_t number_of(struct node *node, const char *function)
+{
+        uint32_t number = 1;
+
+        if (robust_lock(&node->lock) != 0)
+                pthread_mutex_consistent(&node->lock);
+        while (number < NODE_CALLS && node->call_name[number][0] &&
+               strcmp(node->call_name[number], function) != 0)
+                number++;
+        if (number == NODE_CALLS)
+                number = 0;
+        else if (!node->call_name[number][0] && strlen(function) < sizeof(node->call_name[0]))
+                memcpy(node->call_name[number], function, strlen(function) + 1);
+        pthread_mutex_unlock(&node->lock);
+        return number;
+}
+
+void calls_count(struct api_site *site, const void *caller)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        struct node *node = node_get();
+        const struct node_row *row = node_self();
+        uint32_t number = load_relaxed(&site->call);
+
+        pthread_once(&once, extents_find);
+        if (!row || contains(&driver, caller))
+                return;
+        if (!number) {
+                number = number_of(node, site->name);
+                store_relaxed(&site->call, number);
+        }
+        if (number)
+                add_relaxed(
+                        &node->calls[row->tag][number]
+                                    [contains(&library, caller) ? CALLER_LIBRARY : CALLER_PROGRAM],
+                        1);
+}
