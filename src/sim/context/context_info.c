@@ -95,7 +95,7 @@ CUresult cuCtxSynchronize(void)
 {
         API_ENTER(cuCtxSynchronize);
         NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUresult result = exec_capture_check_context(context);
         if (result != CUDA_SUCCESS)
                 return result;
         return synchronize(context);
@@ -108,7 +108,7 @@ CUresult cuCtxSynchronize_v2(CUcontext context)
                 context = context_current();
         CUresult result = context_check(context);
         if (result == CUDA_SUCCESS)
-                result = exec_capture_check_unsafe();
+                result = exec_capture_check_context(context);
         return result == CUDA_SUCCESS ? synchronize(context) : result;
 }
 

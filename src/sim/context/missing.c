@@ -55,6 +55,11 @@ WEAK bool exec_stream_is_capturing(CUstream stream, bool is_per_thread)
         return false;
 }
 
+WEAK CUresult exec_capture_check_context(CUcontext context)
+{
+        return CUDA_SUCCESS;
+}
+
 WEAK CUresult exec_capture_check_unsafe(void)
 {
         return CUDA_SUCCESS;

@@ -220,6 +220,13 @@ bool exec_stream_is_capturing(CUstream stream, bool is_per_thread)
                stream_is_capturing(resolved);
 }
 
+CUresult exec_capture_check_context(CUcontext context)
+{
+        CUresult rc = context->exec ? capture_check_context(context->exec) : CUDA_SUCCESS;
+
+        return rc == CUDA_SUCCESS ? capture_check_unsafe() : rc;
+}
+
 CUresult exec_capture_check_unsafe(void)
 {
         return capture_check_unsafe();

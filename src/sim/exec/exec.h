@@ -36,6 +36,9 @@ CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*work)(vo
 bool exec_stream_is_capturing(CUstream stream, bool is_per_thread);
 CUresult exec_capture_check_unsafe(void);
 
+/* The same for waiting for a context: also when one of its streams captures, in whatever mode. */
+CUresult exec_capture_check_context(CUcontext context);
+
 /* In a captured stream the two become graph nodes instead. */
 CUresult exec_capture_alloc(CUstream stream, bool is_per_thread, CUdevice device, uint64_t bytes,
                             CUdeviceptr *ret_address);

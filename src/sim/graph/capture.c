@@ -254,6 +254,25 @@ CUresult capture_refuse_legacy(struct exec_context *exec)
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
+CUresult capture_check_context(struct exec_context *exec)
+{
+        CUresult rc = CUDA_SUCCESS;
+
+        if (!load_acquire(&capture_count))
+                return rc;
+        pthread_mutex_lock(&graph_lock);
+        for (struct capture *at = captures; at; at = at->next) {
+                for (size_t i = 0; i < at->stream_count; i++) {
+                        if (at->streams[i]->exec != exec)
+                                continue;
+                        at->is_invalid = true;
+                        rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+                }
+        }
+        pthread_mutex_unlock(&graph_lock);
+        return rc;
+}
+
 CUresult capture_check_unsafe(void)
 {
         CUresult rc = CUDA_SUCCESS;

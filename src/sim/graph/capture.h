@@ -39,6 +39,10 @@ CUresult capture_refuse_event(CUevent event);
 /* Legacy stream used while blocking streams of the context capture. */
 CUresult capture_refuse_legacy(struct exec_context *exec);
 
+/* The context is waited for as a whole, whatever the mode of the thread or the capture: SUCCESS, or
+ * STREAM_CAPTURE_UNSUPPORTED when streams of it capture, which invalidates their captures. */
+CUresult capture_check_context(struct exec_context *exec);
+
 /* May this thread make a potentially unsafe call now? STREAM_CAPTURE_UNSUPPORTED if not, and the
  * captures that forbid it are invalidated. */
 CUresult capture_check_unsafe(void);

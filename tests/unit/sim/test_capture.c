@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 static CUstream a, b;
+static CUevent event_before; /* of a capture */
 
 static int make_streams(void **state)
 {
@@ -278,6 +279,81 @@ static void unsafe_calls_obey_the_modes(void **state)
         ok(cuGraphDestroy(graph));
 }
 
+static void *query_elsewhere(void *argument)
+{
+        CUstreamCaptureMode mode = (CUstreamCaptureMode)(uintptr_t)argument;
+
+        ok(cuCtxSetCurrent(stage.context));
+        ok(cuThreadExchangeStreamCaptureMode(&mode));
+        return (void *)(uintptr_t)cuEventQuery(event_before);
+}
+
+static CUresult in_thread(void *(*body)(void *), CUstreamCaptureMode mode)
+{
+        pthread_t thread;
+        void *result;
+
+        pthread_create(&thread, NULL, body, (void *)(uintptr_t)mode);
+        pthread_join(thread, &result);
+        return (CUresult)(uintptr_t)result;
+}
+
+/* Also on an event that has nothing to do with the capture. */
+static void asking_an_event_obeys_the_modes(void **state)
+{
+        CUgraph graph;
+
+        ok(cuEventCreate(&event_before, 0));
+        ok(cuEventRecord(event_before, b));
+        ok(cuStreamSynchronize(b));
+        begin(a);
+        assert_int_equal(in_thread(query_elsewhere, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+        ok(cuStreamEndCapture(a, &graph));
+        ok(cuGraphDestroy(graph));
+        begin(a);
+        assert_int_equal(in_thread(query_elsewhere, CU_STREAM_CAPTURE_MODE_GLOBAL),
+                         CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        ends_invalid(a);
+        ok(cuEventDestroy_v2(event_before));
+}
+
+static void *wait_for_context(void *argument)
+{
+        CUstreamCaptureMode mode = (CUstreamCaptureMode)(uintptr_t)argument;
+
+        ok(cuCtxSetCurrent(stage.context));
+        ok(cuThreadExchangeStreamCaptureMode(&mode));
+        return (void *)(uintptr_t)cuCtxSynchronize();
+}
+
+/* Programming guide: a handle that encompasses an active capture cannot be waited for. */
+static void waiting_for_the_context_ruins_its_captures_in_any_mode(void **state)
+{
+        for (CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+             mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
+                ok(cuStreamBeginCapture_v2(a, mode));
+                assert_int_equal(in_thread(wait_for_context, CU_STREAM_CAPTURE_MODE_RELAXED),
+                                 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+                ends_invalid(a);
+        }
+}
+
+static void a_capture_of_another_context_is_not_ruined_by_a_relaxed_wait(void **state)
+{
+        CUcontext context;
+        CUstream stream;
+        CUgraph graph;
+
+        ok(cuCtxCreate_v2(&context, 0, 0));
+        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        assert_int_equal(in_thread(wait_for_context, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+        ok(cuStreamEndCapture(stream, &graph));
+        ok(cuGraphDestroy(graph));
+        ok(cuCtxDestroy_v2(context));
+        ok(cuCtxSetCurrent(stage.context));
+}
+
 static void *end_elsewhere(void *argument)
 {
         CUgraph graph = NULL;
@@ -453,6 +529,9 @@ int main(void)
                 story(two_captures_do_not_merge),
                 story(the_legacy_stream_may_not_mix_in),
                 story(unsafe_calls_obey_the_modes),
+                story(asking_an_event_obeys_the_modes),
+                story(waiting_for_the_context_ruins_its_captures_in_any_mode),
+                story(a_capture_of_another_context_is_not_ruined_by_a_relaxed_wait),
                 story(only_its_thread_ends_a_strict_capture),
                 story(callbacks_cannot_be_captured),
                 story(dependencies_are_shown_and_changed),
