@@ -20,6 +20,9 @@ struct relaxed {
 struct relaxed relax(void);
 void unrelax(struct relaxed was);
 
+/* Memory that the program asked for and is not to have. */
+void free_relaxed(CUdeviceptr address);
+
 /* True also where the driver does not say. */
 bool may_be_capturing(CUstream stream);
 

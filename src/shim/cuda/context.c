@@ -15,6 +15,7 @@
 
 #include "common/atomic.h"
 #include "shim/cost.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/context_size.h"
 #include "shim/cuda/graph_mark.h"
 #include "shim/cuda/hooks.h"
@@ -118,6 +119,15 @@ static void owner_gone(uint32_t owner)
         charge_drop_owner(owner);
 }
 
+/* Asks whether markers were passed, which a capture of another thread forbids. */
+static void leave_lanes(CUcontext context)
+{
+        struct relaxed was = relax();
+
+        lanes_forget(context);
+        unrelax(was);
+}
+
 /* A context that is being destroyed, under marks_lock: found by nobody from begin on. */
 struct ending {
         CUcontext context;
@@ -129,7 +139,7 @@ static struct ending ending_begin(CUcontext context)
 {
         struct ending ending = { .context = context, .place = place_forget(context) };
 
-        lanes_forget(context);
+        leave_lanes(context);
         charge_take(&ending.charge, SPACE_CONTEXT, key_of(context));
         return ending;
 }
@@ -305,7 +315,7 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 static void primary_lanes_forget(struct place place)
 {
         if (state.primary[place.device])
-                lanes_forget((CUcontext)(uintptr_t)state.primary[place.device]);
+                leave_lanes((CUcontext)(uintptr_t)state.primary[place.device]);
 }
 
 static void primary_less(struct place place, CUresult rc)

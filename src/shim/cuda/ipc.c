@@ -7,6 +7,7 @@
  * it is charged at all. External memory (Vulkan, OpenGL, other descriptors) is as large as the
  * program says when it imports it, and is charged to the current device.
  */
+#include "shim/cuda/ask.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
@@ -127,7 +128,7 @@ CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
         if (rc == CUDA_SUCCESS && front_is_on()) {
                 rc = charge_opened(*ret, name);
                 if (rc != CUDA_SUCCESS)
-                        real.cuMemFree_v2(*ret);
+                        free_relaxed(*ret);
         }
         import_end(announced);
         return rc;

@@ -8,6 +8,7 @@
  * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
  */
 #include "common/sums.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
@@ -64,7 +65,7 @@ static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_
         charge_drop(charge);
         rc = reserve_at(charge, place, bytes);
         if (rc != CUDA_SUCCESS)
-                real.cuMemFree_v2(address);
+                free_relaxed(address);
         return settle(charge, rc, SPACE_POINTER, address);
 }
 

@@ -2,6 +2,7 @@
 #include "shim/cuda/pool.h"
 
 #include "common/clock.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
@@ -229,10 +230,12 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request)
 static void give_back(struct growth *growth, CUdeviceptr address)
 {
         CUmemoryPool pool = (CUmemoryPool)(uintptr_t)load_relaxed(&growth->meter->key);
+        struct relaxed was = relax();
 
         real.cuMemFreeAsync(address, growth->stream);
         real.cuStreamSynchronize(growth->stream);
         real.cuMemPoolTrimTo(pool, 0);
+        unrelax(was);
         meter_settle(growth->meter, NULL);
 }
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread that captures nothing makes a call that is safe beside a global capture, while another
+ * thread is at one.
+ *
+ *      bystander CAP_PPM release|allocate      0: none
+ *
+ * release: one of two retains of the primary context goes, with a kernel under way. allocate: what
+ * a pool has is free behind a kernel in the default stream, and asked for in the same stream by its
+ * other name; the simulated pool then grows, which Aliquot does not expect. Prints what the call
+ * and the capture's end answered.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spin.h"
+#include "watch.h"
+
+#define KERNEL_NS 20000000
+#define BYTES ((size_t)32 << 20)
+
+static CUcontext context;
+static CUstream busy, captured;
+
+static void *release(void *unused)
+{
+        OK(cuCtxSetCurrent(context));
+        return (void *)(uintptr_t)cuDevicePrimaryCtxRelease_v2(0);
+}
+
+static void *allocate(void *unused)
+{
+        CUdeviceptr again;
+
+        OK(cuCtxSetCurrent(context));
+        return (void *)(uintptr_t)cuMemAllocAsync(&again, BYTES, CU_STREAM_LEGACY);
+}
+
+int main(int argc, char **argv)
+{
+        bool is_release = argc == 3 && strcmp(argv[2], "release") == 0;
+        uint32_t cap_ppm = argc == 3 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+        CUdeviceptr memory;
+        CUfunction spin;
+        pthread_t thread;
+        CUgraph graph;
+        CUuuid uuid;
+        void *rc;
+
+        if (argc != 3)
+                return 2;
+        OK(cuInit(0));
+        OK(cuDevicePrimaryCtxRetain(&context, 0));
+        OK(cuDevicePrimaryCtxRetain(&context, 0));
+        OK(cuCtxSetCurrent(context));
+        OK(cuDeviceGetUuid(&uuid, 0));
+        OK(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+        OK(cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING));
+        spin = spin_find();
+        if (cap_ppm)
+                watch_set_cap(&uuid, cap_ppm);
+        if (!is_release)
+                OK(cuMemAllocAsync(&memory, BYTES, NULL));
+        spin_launch(spin, is_release ? busy : NULL, KERNEL_NS);
+        if (!is_release)
+                OK(cuMemFreeAsync(memory, NULL));
+        OK(cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        spin_launch(spin, captured, 1000);
+        pthread_create(&thread, NULL, is_release ? release : allocate, NULL);
+        pthread_join(thread, &rc);
+        printf("%d %d\n", (int)(uintptr_t)rc, cuStreamEndCapture(captured, &graph));
+        return 0;
+}
