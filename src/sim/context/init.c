@@ -15,6 +15,7 @@
 #include "common/atomic.h"
 #include "sim/context/calls.h"
 #include "sim/context/context.h"
+#include "sim/context/current.h"
 #include "sim/context/device.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
@@ -105,6 +106,18 @@ void api_block(bool is_blocked)
         pthread_mutex_unlock(&block_lock);
 }
 
+/* current=manual: has the thread what the manual asks for? */
+static bool lacks_context(struct api_site *site)
+{
+        uint32_t needs = load_relaxed(&site->needs);
+
+        if (needs == NEEDS_UNKNOWN) {
+                needs = current_is_needed(site->name) ? NEEDS_CONTEXT : NEEDS_NOTHING;
+                store_relaxed(&site->needs, needs);
+        }
+        return needs == NEEDS_CONTEXT && !context_current();
+}
+
 CUresult api_enter(struct api_site *site, const void *caller)
 {
         const struct sim_config *config = config_get();
@@ -123,6 +136,8 @@ CUresult api_enter(struct api_site *site, const void *caller)
         if (config->has_calls)
                 calls_count(site, caller);
         loss_check();
+        if (config->is_current_needed && lacks_context(site))
+                return CUDA_ERROR_INVALID_CONTEXT;
         return api_fault(site->name);
 }
 
@@ -184,7 +199,7 @@ CUresult cuInit(unsigned int flags)
                         const struct sim_config *config = config_get();
                         bool is_watched = config->fault_count > 0 || config->lost_ns > 0 ||
                                           config->has_flights || config->has_calls ||
-                                          clock_authority();
+                                          config->is_current_needed || clock_authority();
 
                         if (config->lost_ns > 0)
                                 lost_at_ns = sim_now_ns() + config->lost_ns;

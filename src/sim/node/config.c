@@ -136,6 +136,12 @@ static bool on_parse(const char *text, uint64_t *ret)
         return *ret || strcmp(text, "off") == 0;
 }
 
+static bool current_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "manual") == 0;
+        return *ret || strcmp(text, "usual") == 0;
+}
+
 static bool costs_parse(const char *text, uint64_t *ret)
 {
         *ret = strcmp(text, "real") == 0;
@@ -228,6 +234,7 @@ static const struct key keys[] = {
         { "capture_query", time_parse, FIELD(capture_query_ns), COST },
         { "flights", on_parse, FIELD(has_flights), WIDTH_BOOL, ANY, "on or off" },
         { "calls", on_parse, FIELD(has_calls), WIDTH_BOOL, ANY, "on or off" },
+        { "current", current_parse, FIELD(is_current_needed), WIDTH_64, ANY, "manual or usual" },
         { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,

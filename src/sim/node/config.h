@@ -59,13 +59,14 @@ struct sim_config {
         /* Host time of calls; what graphs take as launch_ns does is graph_launch_ns. */
         uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
         uint64_t stream_query_ns, stream_context_ns, capture_query_ns;
-        bool has_real_costs;    /* costs=real: what is not set costs what drivers charge */
-        uint64_t event_ns;      /* what passing an event takes its stream */
-        uint64_t event_step_ns; /* events tell times in multiples of that */
-        uint64_t drift_ppm;     /* how much faster than the host's the devices' clock is */
-        uint64_t sample_ns;     /* NVML tells shares of processes so often */
-        uint64_t lost_ns;       /* devices are lost so long after cuInit; 0 = never */
-        uint64_t host_rate;     /* pinned host <-> device, each way; 0 = as fast as memcpy */
+        uint64_t is_current_needed; /* current=manual: see context/current.h */
+        bool has_real_costs;        /* costs=real: what is not set costs what drivers charge */
+        uint64_t event_ns;          /* what passing an event takes its stream */
+        uint64_t event_step_ns;     /* events tell times in multiples of that */
+        uint64_t drift_ppm;         /* how much faster than the host's the devices' clock is */
+        uint64_t sample_ns;         /* NVML tells shares of processes so often */
+        uint64_t lost_ns;           /* devices are lost so long after cuInit; 0 = never */
+        uint64_t host_rate;         /* pinned host <-> device, each way; 0 = as fast as memcpy */
         uint64_t pageable_rate;
         uint64_t peer_rate;
         uint64_t device_rate; /* device <-> the same device */

@@ -70,7 +70,7 @@ static const struct cost {
         { FIELD(event_elapsed_ns), 1 * US }, { FIELD(stream_query_ns), 1 * US },
         { FIELD(stream_context_ns), 100 },   { FIELD(capture_query_ns), 100 },
         { FIELD(event_ns), 2 * US },         { FIELD(event_step_ns), 500 },
-        { FIELD(switch_ns), 100 * US },
+        { FIELD(switch_ns), 100 * US },      { FIELD(is_current_needed), true },
 };
 
 #define COSTS (sizeof(costs) / sizeof(costs[0]))

@@ -22,10 +22,13 @@
 /* 1: initialised, no rules: go on. Anything else: ask api_enter(). */
 extern _Atomic int api_is_plain;
 
+enum api_needs { NEEDS_UNKNOWN, NEEDS_NOTHING, NEEDS_CONTEXT };
+
 /* A function of the driver, and what is known of it once it was called. */
 struct api_site {
         const char *name;
-        _Atomic uint32_t call; /* calls.h; 0: not yet known */
+        _Atomic uint32_t call;  /* calls.h; 0: not yet known */
+        _Atomic uint32_t needs; /* enum api_needs, with current=manual */
 };
 
 /* Slow path: the result to answer, or CUDA_SUCCESS to go on. `caller`: where the call returns to.

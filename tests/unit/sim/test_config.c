@@ -63,6 +63,7 @@ static void a_call_costs_nothing_or_what_a_driver_charges_or_what_is_said(void *
         assert_int_equal(config.event_record_ns, 2000);
         assert_int_equal(config.event_query_ns, 7000);
         assert_int_equal(config.switch_ns, 0);
+        assert_true(config.is_current_needed);
         assert_int_equal(config.reserved_bytes, GIB / 64);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call takes of its caller's time, each by its own key, in virtual time.
+ * What a call takes of its caller's time, each by its own key, in virtual time; and what else a
+ * driver asks for that the simulator does not by itself.
  */
 #include "exec_stage.h"
 
@@ -87,7 +88,7 @@ static int open_stage(void **state)
 {
         stage_open(",clock=virtual,event_record=11us,event_query=12us,stream_query=13us,"
                    "event_elapsed=14us,stream_context=15us,capture_query=16us,launch=17us,"
-                   "graph_launch=18us");
+                   "graph_launch=18us,current=manual");
         make_things();
         return 0;
 }
@@ -127,11 +128,48 @@ static void what_is_captured_costs_nothing(void **state)
         assert_int_equal(stage_now_ns(), began_ns);
 }
 
+static int without_context(void **state)
+{
+        ok(cuCtxSetCurrent(NULL));
+        return 0;
+}
+
+static int with_context(void **state)
+{
+        ok(cuCtxSetCurrent(stage.context));
+        return 0;
+}
+
+/* Although the stream and the event tell which it is. */
+static void a_current_context_is_needed_where_the_manual_says_so(void **state)
+{
+        CUcontext context;
+        CUdeviceptr memory;
+        float ms;
+
+        assert_int_equal(cuEventRecord(from, stream), CUDA_ERROR_INVALID_CONTEXT);
+        assert_int_equal(cuEventElapsedTime(&ms, from, to), CUDA_ERROR_INVALID_CONTEXT);
+        assert_int_equal(cuEventSynchronize(from), CUDA_ERROR_INVALID_CONTEXT);
+        assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_INVALID_CONTEXT);
+        assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_INVALID_CONTEXT);
+        assert_int_equal(cuMemAlloc_v2(&memory, 64), CUDA_ERROR_INVALID_CONTEXT);
+        assert_int_equal(cuModuleUnload(stage.module), CUDA_ERROR_INVALID_CONTEXT);
+        /* Not of these. */
+        ok(cuEventQuery(from));
+        ok(cuCtxGetCurrent(&context));
+        ok(cuCtxPushCurrent_v2(stage.context));
+        ok(cuStreamQuery(stream));
+        ok(cuCtxPopCurrent_v2(&context));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_call_takes_what_its_key_says),
                 cmocka_unit_test(what_is_captured_costs_nothing),
+                cmocka_unit_test_setup_teardown(
+                        a_current_context_is_needed_where_the_manual_says_so, without_context,
+                        with_context),
         };
 
         return cmocka_run_group_tests(tests, open_stage, stage_close);
