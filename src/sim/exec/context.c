@@ -29,6 +29,7 @@ static struct exec_context *take_exec(CUcontext context)
                 if (exec) {
                         exec->next_ticket = 1;
                         pthread_mutex_init(&exec->lock, NULL);
+                        pthread_mutex_init(&exec->channels.lock, NULL);
                         exec->next = opened;
                         opened = exec;
                 }
@@ -37,6 +38,7 @@ static struct exec_context *take_exec(CUcontext context)
                 exec->is_taken = true;
                 exec->context = context;
                 exec->place.error = &context->error;
+                exec->channels.streams = 0;
                 store_release(&exec->has_place, false);
                 store_release(&exec->place.is_closing, false);
                 store_release(&exec->blocking_captures, 0);

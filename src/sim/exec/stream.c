@@ -152,6 +152,21 @@ static bool has_room(void *argument)
                        room->pending_max;
 }
 
+/* Its places in the order of the context's streams, and in its channel: the two must not differ. */
+static void number(CUstream stream, struct command *command)
+{
+        struct exec_context *exec = stream->exec;
+
+        if (!stream->channel) {
+                command->ticket = add_relaxed(&exec->next_ticket, 1);
+                return;
+        }
+        pthread_mutex_lock(&exec->channels.lock);
+        command->ticket = add_relaxed(&exec->next_ticket, 1);
+        command->number = stream->channel->next++;
+        pthread_mutex_unlock(&exec->channels.lock);
+}
+
 static bool try_lock(void *argument)
 {
         return pthread_mutex_trylock(&((CUstream)argument)->lock) == 0;
@@ -196,7 +211,7 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
         command = (struct command *)(stream->ring + offset);
         command->bytes = (uint32_t)room.bytes;
         command->kind = kind;
-        command->ticket = add_relaxed(&stream->exec->next_ticket, 1);
+        number(stream, command);
         command->enqueued_ns = sim_now_ns();
         command->estimate_ns = 0;
         command->is_in_flight = false;
@@ -394,6 +409,7 @@ CUresult stream_create(struct exec_context *exec, enum stream_kind kind, unsigne
         stream->id = add_relaxed(&next_id, 1);
         stream->context = exec->context;
         stream->exec = exec;
+        stream->channel = channel_of_new(&exec->channels);
         pthread_mutex_init(&stream->lock, NULL);
         stream->sync_policy.syncPolicy = CU_SYNC_POLICY_AUTO;
         stream->magic = STREAM_MAGIC;

@@ -19,6 +19,7 @@
 
 #include "common/atomic.h"
 #include "sim/context/context.h"
+#include "sim/exec/channel.h"
 #include "sim/exec/op.h"
 #include "sim/face.h"
 
@@ -52,6 +53,8 @@ struct command {
         uint64_t ticket;
         uint64_t enqueued_ns;
         uint64_t estimate_ns; /* of the engine's time */
+        uint64_t number;      /* in its stream's channel */
+        uint64_t reserved;
 };
 
 _Static_assert(sizeof(struct command) % 16 == 0, "payloads are aligned");
@@ -106,7 +109,8 @@ struct CUstream_st {
         _Atomic uint64_t oldest; /* ticket of the command being run, or last run; worker, release */
         _Atomic uint64_t end_ns; /* when the latest complete command ended */
         struct exec_queue queue;
-        _Atomic uint32_t bell; /* futex word of the sleeping worker */
+        struct exec_channel *channel; /* constant; NULL: it shares none */
+        _Atomic uint32_t bell;        /* futex word of the sleeping worker */
         _Atomic uint32_t is_asleep;
         _Atomic uint32_t is_closing;  /* destroyed: end when drained */
         _Atomic uint32_t is_dropping; /* context destroyed: run nothing more */
@@ -137,6 +141,7 @@ struct exec_context {
         _Atomic uint64_t next_ticket;
         struct exec_place place;
         _Atomic bool has_place;
+        struct exec_channels channels;
         _Atomic uint32_t blocking_captures; /* blocking streams that are being captured */
 };
 

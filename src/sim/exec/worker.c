@@ -136,10 +136,52 @@ static bool uses_engine(const struct command *command)
         return command_is_work(command) || (command->kind == COMMAND_RECORD && !record->cost_ns);
 }
 
+struct turn {
+        const struct exec_channel *channel;
+        uint64_t number;
+};
+
+static bool is_turn(void *argument)
+{
+        const struct turn *turn = argument;
+
+        return channel_is_turn(turn->channel, turn->number);
+}
+
+/* It stands in the channel until it is over. */
+static bool holds_channel(const struct command *command)
+{
+        return command->kind == COMMAND_WAIT || command->kind == COMMAND_MEMORY ||
+               command->kind == COMMAND_HOST || command->kind == COMMAND_CALLBACK;
+}
+
 static void leave_engine(CUstream stream, struct exec_mark *mark)
 {
         if (mark->is_on)
                 place_off(&stream->exec->place, mark);
+}
+
+/* What is before it in the channel has begun. */
+static void await_channel(CUstream stream, const struct command *command, struct op_run *run)
+{
+        struct turn turn = { stream->channel, command->number };
+
+        if (!stream->channel)
+                return;
+        if (!is_turn(&turn)) {
+                leave_engine(stream, run->mark);
+                progress_wait(is_turn, &turn);
+        }
+        if (load_relaxed(&stream->channel->begun_ns) > run->ready_ns)
+                run->ready_ns = load_relaxed(&stream->channel->begun_ns);
+}
+
+static void pass_channel(CUstream stream, uint64_t begun_ns)
+{
+        if (!stream->channel)
+                return;
+        channel_pass(stream->channel, begun_ns);
+        progress_announce();
 }
 
 static void serve(CUstream stream, struct command *command, struct exec_mark *mark)
@@ -157,11 +199,17 @@ static void serve(CUstream stream, struct command *command, struct exec_mark *ma
                 leave_engine(stream, mark);
                 progress_wait(is_barrier_clear, &barrier);
         }
+        await_channel(stream, command, &run);
         if (is_dead(stream)) {
                 command_drop(command);
+                pass_channel(stream, 0);
                 return;
         }
+        if (!holds_channel(command))
+                pass_channel(stream, run.ready_ns);
         command_run(stream, &run, command);
+        if (holds_channel(command))
+                pass_channel(stream, run.ready_ns);
         if (run.ready_ns > mark->end_ns)
                 mark->end_ns = run.ready_ns;
         store_release(&stream->end_ns, mark->end_ns);

@@ -234,6 +234,7 @@ static const struct key keys[] = {
         { "capture_query", time_parse, FIELD(capture_query_ns), COST },
         { "flights", on_parse, FIELD(has_flights), WIDTH_BOOL, ANY, "on or off" },
         { "calls", on_parse, FIELD(has_calls), WIDTH_BOOL, ANY, "on or off" },
+        { "queues", number_parse, FIELD(queues), WIDTH_64, 0, CONFIG_QUEUES, "0 to 32" },
         { "current", current_parse, FIELD(is_current_needed), WIDTH_64, ANY, "manual or usual" },
         { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },

@@ -19,6 +19,7 @@
 
 #define SIM_DEVICES 16
 #define CONFIG_FAULTS 32
+#define CONFIG_QUEUES 32
 
 enum sim_model { MODEL_T4, MODEL_A100, MODEL_H200, MODEL_COUNT };
 
@@ -59,6 +60,7 @@ struct sim_config {
         /* Host time of calls; what graphs take as launch_ns does is graph_launch_ns. */
         uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
         uint64_t stream_query_ns, stream_context_ns, capture_query_ns;
+        uint64_t queues; /* hardware queues that a context's streams share; 0: each has its own */
         uint64_t is_current_needed; /* current=manual: see context/current.h */
         bool has_real_costs;        /* costs=real: what is not set costs what drivers charge */
         uint64_t event_ns;          /* what passing an event takes its stream */

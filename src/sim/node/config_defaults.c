@@ -65,12 +65,19 @@ static const struct cost {
         size_t offset; /* of a uint64_t in struct sim_config */
         uint64_t real;
 } costs[] = {
-        { FIELD(launch_ns), 3 * US },        { FIELD(graph_launch_ns), 3 * US },
-        { FIELD(event_record_ns), 2 * US },  { FIELD(event_query_ns), 1 * US },
-        { FIELD(event_elapsed_ns), 1 * US }, { FIELD(stream_query_ns), 1 * US },
-        { FIELD(stream_context_ns), 100 },   { FIELD(capture_query_ns), 100 },
-        { FIELD(event_ns), 2 * US },         { FIELD(event_step_ns), 500 },
-        { FIELD(switch_ns), 100 * US },      { FIELD(is_current_needed), true },
+        { FIELD(launch_ns), 3 * US },
+        { FIELD(graph_launch_ns), 3 * US },
+        { FIELD(event_record_ns), 2 * US },
+        { FIELD(event_query_ns), 1 * US },
+        { FIELD(event_elapsed_ns), 1 * US },
+        { FIELD(stream_query_ns), 1 * US },
+        { FIELD(stream_context_ns), 100 },
+        { FIELD(capture_query_ns), 100 },
+        { FIELD(event_ns), 2 * US },
+        { FIELD(event_step_ns), 500 },
+        { FIELD(switch_ns), 100 * US },
+        { FIELD(is_current_needed), true },
+        { FIELD(queues), 8 },
 };
 
 #define COSTS (sizeof(costs) / sizeof(costs[0]))

@@ -64,6 +64,7 @@ static void a_call_costs_nothing_or_what_a_driver_charges_or_what_is_said(void *
         assert_int_equal(config.event_query_ns, 7000);
         assert_int_equal(config.switch_ns, 0);
         assert_true(config.is_current_needed);
+        assert_int_equal(config.queues, 8);
         assert_int_equal(config.reserved_bytes, GIB / 64);
 }
 
@@ -119,6 +120,7 @@ static void a_mistake_is_refused_and_named(void **state)
                 "event_step=2s",
                 "event_record=2s",
                 "costs=yes",
+                "queues=33",
                 "multiprocessors=0",
                 "multiprocessors=257",
         };

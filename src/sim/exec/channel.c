@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which channel a stream gets. See channel.h.
+ */
+#include "sim/exec/channel.h"
+
+#include <stdlib.h>
+
+#include "common/environment.h"
+
+/* As the program asks, within what hardware has; else as the configuration says. */
+static unsigned channel_count(void)
+{
+        const char *text = environment_get("CUDA_DEVICE_MAX_CONNECTIONS");
+        unsigned configured = (unsigned)config_get()->queues;
+        unsigned long asked = text ? strtoul(text, NULL, 10) : 0;
+
+        if (!configured || asked < 1 || asked > CONFIG_QUEUES)
+                return configured;
+        return (unsigned)asked;
+}
+
+struct exec_channel *channel_of_new(struct exec_channels *channels)
+{
+        unsigned count = channel_count();
+        struct exec_channel *channel;
+
+        if (!count)
+                return NULL;
+        pthread_mutex_lock(&channels->lock);
+        channel = &channels->channel[channels->streams++ % count];
+        pthread_mutex_unlock(&channels->lock);
+        return channel;
+}
