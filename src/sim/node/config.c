@@ -105,6 +105,12 @@ static bool time_parse(const char *text, uint64_t *ret)
         return quantity_parse(text, time_units, ret);
 }
 
+/* What the node keeps of engine time are buckets of 50 ms (NODE_BUCKET_NS). */
+static bool period_parse(const char *text, uint64_t *ret)
+{
+        return time_parse(text, ret) && *ret % 50000000 == 0;
+}
+
 static bool number_parse(const char *text, uint64_t *ret)
 {
         static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
@@ -244,6 +250,8 @@ static const struct key keys[] = {
           "parts in a million, 0 to 10000" },
         { "sample", time_parse, FIELD(sample_ns), WIDTH_64, 50000000, 1000000000,
           "a time, 50ms to 1s" },
+        { "utilization", period_parse, FIELD(utilization_ns), WIDTH_64, 0, 1000000000,
+          "a multiple of 50ms, up to 1s" },
         { "lost", time_parse, FIELD(lost_ns), WIDTH_64, ANY, "a time such as 2s" },
         { "host", rate_parse, FIELD(host_rate), WIDTH_64, ANY, "a rate such as 25GB/s, or max" },
         { "pageable", rate_parse, FIELD(pageable_rate), WIDTH_64, ANY, "a rate, or max" },

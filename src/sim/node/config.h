@@ -67,6 +67,7 @@ struct sim_config {
         uint64_t event_step_ns;     /* events tell times in multiples of that */
         uint64_t drift_ppm;         /* how much faster than the host's the devices' clock is */
         uint64_t sample_ns;         /* NVML tells shares of processes so often */
+        uint64_t utilization_ns;    /* periods of the card's utilisation; 0: the last second */
         uint64_t lost_ns;           /* devices are lost so long after cuInit; 0 = never */
         uint64_t host_rate;         /* pinned host <-> device, each way; 0 = as fast as memcpy */
         uint64_t pageable_rate;

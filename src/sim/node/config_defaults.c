@@ -23,7 +23,6 @@ static const struct sim_config defaults = {
         .pool_growth_bytes = 32ULL << 20,
         .drain_ns = 50000000,
         .slice_ns = 2000000,
-        .sample_ns = 50000000,
         .host_rate = CONFIG_UNSET,
         .pageable_rate = CONFIG_UNSET,
         .peer_rate = CONFIG_UNSET,
@@ -59,25 +58,28 @@ static void model_complete(struct sim_config *config)
 }
 
 #define US 1000
+#define MS 1000000
 #define FIELD(member) offsetof(struct sim_config, member)
 
 static const struct cost {
         size_t offset; /* of a uint64_t in struct sim_config */
-        uint64_t real;
+        uint64_t usual, real;
 } costs[] = {
-        { FIELD(launch_ns), 3 * US },
-        { FIELD(graph_launch_ns), 3 * US },
-        { FIELD(event_record_ns), 2 * US },
-        { FIELD(event_query_ns), 1 * US },
-        { FIELD(event_elapsed_ns), 1 * US },
-        { FIELD(stream_query_ns), 1 * US },
-        { FIELD(stream_context_ns), 100 },
-        { FIELD(capture_query_ns), 100 },
-        { FIELD(event_ns), 2 * US },
-        { FIELD(event_step_ns), 500 },
-        { FIELD(switch_ns), 100 * US },
-        { FIELD(is_current_needed), true },
-        { FIELD(queues), 8 },
+        { FIELD(launch_ns), 0, 3 * US },
+        { FIELD(graph_launch_ns), 0, 3 * US },
+        { FIELD(event_record_ns), 0, 2 * US },
+        { FIELD(event_query_ns), 0, 1 * US },
+        { FIELD(event_elapsed_ns), 0, 1 * US },
+        { FIELD(stream_query_ns), 0, 1 * US },
+        { FIELD(stream_context_ns), 0, 100 },
+        { FIELD(capture_query_ns), 0, 100 },
+        { FIELD(event_ns), 0, 2 * US },
+        { FIELD(event_step_ns), 0, 500 },
+        { FIELD(switch_ns), 0, 100 * US },
+        { FIELD(is_current_needed), false, true },
+        { FIELD(queues), 0, 8 },
+        { FIELD(sample_ns), 50 * MS, 1000 * MS },
+        { FIELD(utilization_ns), 0, 1000 * MS },
 };
 
 #define COSTS (sizeof(costs) / sizeof(costs[0]))
@@ -101,7 +103,7 @@ static void costs_complete(struct sim_config *config)
                 uint64_t *cost = cost_in(config, i);
 
                 if (*cost == CONFIG_UNSET)
-                        *cost = config->has_real_costs ? costs[i].real : 0;
+                        *cost = config->has_real_costs ? costs[i].real : costs[i].usual;
         }
         if (config->reserved_bytes == CONFIG_UNSET)
                 config->reserved_bytes = config->has_real_costs ? reserved_real(config) : 0;

@@ -100,15 +100,31 @@ unsigned percent_of(uint64_t part, uint64_t whole)
         return (unsigned)(part * 100 / whole);
 }
 
-unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
+static unsigned percent_until(const struct gpu *gpu, enum engine engine, uint64_t end_ns,
+                              uint64_t window_ns)
 {
-        uint64_t now_ns = sim_now_ns();
         uint64_t busy_ns = 0;
 
         for (unsigned i = 0; i < gpu->unit_count; i++)
                 busy_ns += node_meter_read(&nvml.node->device[gpu->first_unit + i].meter[engine],
-                                           now_ns, NVML_WINDOW_NS);
-        return percent_of(busy_ns, NVML_WINDOW_NS * gpu->unit_count);
+                                           end_ns, window_ns);
+        return percent_of(busy_ns, window_ns * gpu->unit_count);
+}
+
+unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
+{
+        return percent_until(gpu, engine, sim_now_ns(), NVML_WINDOW_NS);
+}
+
+/* With utilization=: of the last period that is over, as hardware tells it. */
+static unsigned told_percent(const struct gpu *gpu, enum engine engine)
+{
+        uint64_t period_ns = nvml.config->utilization_ns;
+        uint64_t now_ns = sim_now_ns();
+
+        if (!period_ns)
+                return gpu_busy_percent(gpu, engine);
+        return percent_until(gpu, engine, now_ns - now_ns % period_ns, period_ns);
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t handle, nvmlUtilization_t *ret_rates)
@@ -120,7 +136,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t handle, nvmlUtilization_
                 return rc;
         if (gpu->is_divided)
                 return NVML_ERROR_NOT_SUPPORTED;
-        ret_rates->gpu = gpu_busy_percent(gpu, ENGINE_COMPUTE);
-        ret_rates->memory = gpu_busy_percent(gpu, ENGINE_COPY);
+        ret_rates->gpu = told_percent(gpu, ENGINE_COMPUTE);
+        ret_rates->memory = told_percent(gpu, ENGINE_COPY);
         return NVML_SUCCESS;
 }

@@ -65,6 +65,8 @@ static void a_call_costs_nothing_or_what_a_driver_charges_or_what_is_said(void *
         assert_int_equal(config.switch_ns, 0);
         assert_true(config.is_current_needed);
         assert_int_equal(config.queues, 8);
+        assert_int_equal(config.utilization_ns, 1000000000);
+        assert_int_equal(config.sample_ns, 1000000000);
         assert_int_equal(config.reserved_bytes, GIB / 64);
 }
 
@@ -121,6 +123,8 @@ static void a_mistake_is_refused_and_named(void **state)
                 "event_record=2s",
                 "costs=yes",
                 "queues=33",
+                "utilization=2s",
+                "utilization=160ms",
                 "multiprocessors=0",
                 "multiprocessors=257",
         };
