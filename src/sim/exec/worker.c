@@ -271,6 +271,9 @@ void *stream_worker(void *argument)
                 if (command->is_in_flight)
                         flights_complete(stream->context->unit, end_of(stream, &mark));
                 add_relaxed(&stream->queue.ns, -command->estimate_ns);
+                /* Its time is counted before anybody who waits for it is told. */
+                if (load_acquire(&stream->published) == head)
+                        leave_engine(stream, &mark);
                 retire(stream, head);
         }
         leave_engine(stream, &mark);
