@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's API as its description has it: every field, events and metrics."""
 import json
+import os
 import re
 import shutil
 import socket
@@ -247,8 +248,8 @@ def test_every_field_that_is_described_is_known_and_no_other():
 
 # -- Over TCP --------------------------------------------------------------------------------------
 
-@pytest.mark.needs("chown")  # who asks over TCP is root
 def test_over_tcp_changes_take_the_token(tcp):
+    """What is made so is the session of the user who serves the node, who may not be root."""
     body = {"name": "a", "memory": "1MiB"}
     assert tcp.get("/v1/sessions", tcp=True).status == 200
     missing = tcp.post("/v1/sessions", body, tcp=True)
@@ -258,7 +259,8 @@ def test_over_tcp_changes_take_the_token(tcp):
             answer = tcp.ask(method, "/v1/sessions", sent, tcp=True, Authorization=wrong)
             assert answer.status == 401 and TOKEN not in answer.text, (wrong, answer)
     assert tcp.names() == []
-    assert tcp.post("/v1/sessions", body, tcp=True, Authorization="Bearer " + TOKEN).status == 201
+    made = tcp.post("/v1/sessions", body, tcp=True, Authorization="Bearer " + TOKEN)
+    assert (made.status, made.json["owner"]) == (201, os.getuid()), made
     assert tcp.delete("/v1/sessions/a", tcp=True, Authorization="bearer " + TOKEN).status == 204
     assert TOKEN not in tcp.said()
 
