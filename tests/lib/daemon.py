@@ -13,6 +13,7 @@ import json
 import pathlib
 import signal
 import socket
+import struct
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -35,15 +36,23 @@ class Answer:
         return json.loads(self.text)
 
 
+def connect_unix(path):
+    """Waits where so many are about to come in that the kernel has no room: with a timeout of Python's it would be
+    refused at once instead."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", HANG_SECONDS, 0))
+    sock.connect(str(path))
+    sock.settimeout(HANG_SECONDS)
+    return sock
+
+
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
         super().__init__("localhost", timeout=HANG_SECONDS)
         self.path = str(path)
 
     def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+        self.sock = connect_unix(self.path)
 
 
 class Daemon:
@@ -117,10 +126,7 @@ class Daemon:
         """A bare socket."""
         if tcp:
             return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS)
-        raw = socket.socket(socket.AF_UNIX)
-        raw.settimeout(HANG_SECONDS)
-        raw.connect(str(self.socket))
-        return raw
+        return connect_unix(self.socket)
 
     def ask(self, method, path, body=None, *, tcp=False, **headers):
         headers = {key.replace("_", "-"): value for key, value in headers.items()}
