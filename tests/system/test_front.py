@@ -302,6 +302,13 @@ def test_the_whole_ends_with_the_sum_when_it_is_told_to_end(whole):
     assert last_line(process) == (1, "0 passed, 7 failed")
 
 
+def test_what_stands_before_the_cut_of_a_log_counts(tool, log):
+    path = log(("a", "OK", ""))
+    path.write_text(path.read_text() + '\n{"name": "b", "resu')
+    status, output = tool("tally", path)
+    assert status == 1 and output.splitlines()[-1] == "1 passed, 1 failed" and "is cut off" in output, output
+
+
 def test_nothing_run_is_not_a_success(tool, log):
     assert tool("tally", log())[0] == 1
 
