@@ -17,8 +17,9 @@
 #include "sim/node/node.h"
 #include "sim/node/robust.h"
 
-/* As src/interpose/us.h has it. */
-#define LIBRARY_MARK "aliquot_is_us"
+/* US_MARK of src/interpose/us.h, but for its end: a file with the bare name in it is taken for the
+ * library, by `aliquot doctor` for one. */
+static char library_mark[] = "aliquot_is_us.";
 
 struct extent {
         const void *within; /* an address in the object */
@@ -52,7 +53,8 @@ static int extent_find(struct dl_phdr_info *info, size_t size, void *argument)
 
 static void extents_find(void)
 {
-        library.within = dlsym(RTLD_DEFAULT, LIBRARY_MARK);
+        library_mark[sizeof(library_mark) - 2] = '\0';
+        library.within = dlsym(RTLD_DEFAULT, library_mark);
         if (library.within)
                 dl_iterate_phdr(extent_find, &library);
         dl_iterate_phdr(extent_find, &driver);

@@ -47,6 +47,7 @@ int main(int argc, char **argv)
         pthread_t thread;
         CUgraph graph;
         CUuuid uuid;
+        CUresult ended;
         void *rc;
 
         if (argc != 3)
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
         spin_launch(spin, captured, 1000);
         pthread_create(&thread, NULL, is_release ? release : allocate, NULL);
         pthread_join(thread, &rc);
-        printf("%d %d\n", (int)(uintptr_t)rc, cuStreamEndCapture(captured, &graph));
-        return 0;
+        ended = cuStreamEndCapture(captured, &graph);
+        printf("%d %d\n", (int)(uintptr_t)rc, ended);
+        return ended == CUDA_SUCCESS ? (int)cuGraphDestroy(graph) : 0;
 }

@@ -135,6 +135,8 @@ static void fills_copies_within_and_graphs_are(void **state)
         ok(cuGraphLaunch(graph, one));
         ok(cuStreamSynchronize(one));
         assert_in_range(in_flight_ns(), 60 * US, 62 * US);
+        ok(cuGraphExecDestroy(graph));
+        ok(cuGraphDestroy(captured));
         ok(cuMemFree_v2(memory));
 }
 
