@@ -210,7 +210,7 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
         }
         command = (struct command *)(stream->ring + offset);
         command->bytes = (uint32_t)room.bytes;
-        command->kind = kind;
+        command->kind = (uint16_t)kind;
         number(stream, command);
         command->enqueued_ns = sim_now_ns();
         command->estimate_ns = 0;
