@@ -42,15 +42,16 @@ class Terminal:
     def screen(self, *how):
         return self.tmux("capture-pane", "-p", *how) or ""
 
-    def wait(self, pattern):
-        """The screen once the pattern is on it."""
+    def wait(self, pattern, sessions=None):
+        """The screen once the pattern is on it, and these sessions if any are given: what is seen before may be half
+        drawn."""
         deadline = time.monotonic() + HANG_SECONDS
         while time.monotonic() < deadline:
             text = self.screen()
-            if re.search(pattern, text, re.MULTILINE):
+            if re.search(pattern, text, re.MULTILINE) and sessions in (None, names(text)):
                 return text
             time.sleep(0.05)
-        raise AssertionError(f"{pattern!r} never came:\n{text}")
+        raise AssertionError(f"{pattern!r} {sessions or ''} never came:\n{text}")
 
     def has_ended(self):
         """With the program its terminal goes, and with that the server."""

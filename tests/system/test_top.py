@@ -96,13 +96,13 @@ def test_sort_and_reverse(top, tenant):
     tenant("b", "1GiB", 300 * MIB)
     tenant("c", "3GiB", 200 * MIB)
     terminal = top()
-    assert names(terminal.wait(r"USEDv")) == ["b", "c", "a"]
+    terminal.wait(r"USEDv", ["b", "c", "a"])
     terminal.press("n")
-    assert names(terminal.wait(r"SESSION\^")) == ["a", "b", "c"]
+    terminal.wait(r"SESSION\^", ["a", "b", "c"])
     terminal.press("m")
-    assert names(terminal.wait(r"LIMITv")) == ["c", "a", "b"]
+    terminal.wait(r"LIMITv", ["c", "a", "b"])
     terminal.press("r")
-    assert names(terminal.wait(r"LIMIT\^")) == ["b", "a", "c"]
+    terminal.wait(r"LIMIT\^", ["b", "a", "c"])
 
 
 def test_filter_while_typing(top, tenant):
@@ -112,11 +112,11 @@ def test_filter_while_typing(top, tenant):
     terminal.wait(r"team-a")
     terminal.press("/")
     terminal.type("te")
-    assert names(terminal.wait(r"^filter: te_")) == ["team-a"]
+    terminal.wait(r"^filter: te_", ["team-a"])
     terminal.type("zz")
     terminal.wait("nothing here matches tezz")
     terminal.press("BSpace", "BSpace", "Enter")
-    assert names(terminal.wait(r"^filter: te  ")) == ["team-a"]
+    terminal.wait(r"^filter: te  ", ["team-a"])
     terminal.press("Escape")
     terminal.wait(r"^.[+] other")
 
@@ -326,7 +326,7 @@ def test_a_node_of_300_sessions(cli, top, tenant, build):
     print(f"{(cpu_seconds(pid) - before) / looks * 1000:.1f} ms a look at 300 sessions")
     terminal.press("/")
     terminal.type(str(process.pid))
-    assert names(terminal.wait(rf"^filter: {process.pid}_$")) == ["s000"]
+    terminal.wait(rf"^filter: {process.pid}_$", ["s000"])
 
 
 def test_sessions_of_a_daemon(cli, top):
@@ -375,7 +375,7 @@ def test_what_only_a_daemon_knows_of_a_session(cli, top, tenant):
     terminal.wait(r"^ +ends in 59m\d\ds, then deny-new  job=7 owner=ann$")
     terminal.press("/")
     terminal.type("ann")
-    assert names(terminal.wait("^filter: ann_")) == ["s"]
+    terminal.wait("^filter: ann_", ["s"])
     assert daemon.delete("/v1/sessions/s?force=true").status == 202
     screen = terminal.wait(r"^>- s +1 .* ending$")
     assert "ending: deny-new  job=7 owner=ann" in screen, screen
