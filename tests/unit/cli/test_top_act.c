@@ -193,12 +193,20 @@ static int drop_slots(void **state)
         return unlink(path) < 0 ? -1 : rmdir(slots_folder);
 }
 
+/* An emulator tells a program made-up times of its own start, and the kernel others of the emulator. */
+static void need_start_times(void)
+{
+        if (getenv("ALIQUOT_EMULATOR"))
+                skip();
+}
+
 static void a_signal_goes_to_a_process_of_the_session(void **state)
 {
         struct snapshot_process target = { 0 };
         char message[KEYS_LINE_BYTES];
         int status;
 
+        need_start_times();
         target.pid = (uint32_t)begin(true, &target.said);
         assert_true(has_signalled(&target, message));
         assert_string_equal(message, "SIGTERM sent to 1 process of s");
@@ -212,6 +220,7 @@ static void a_signal_goes_to_nobody_who_is_not_in_the_session(void **state)
         struct snapshot_process target = { 0 };
         char message[KEYS_LINE_BYTES];
 
+        need_start_times();
         target.pid = (uint32_t)begin(false, &target.said);
         assert_false(has_signalled(&target, message));
         assert_non_null(strstr(message, "it is not ours to end"));
