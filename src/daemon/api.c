@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/text.h"
 #include "daemon/api_parts.h"
@@ -169,9 +170,10 @@ static bool know_remote(struct api_call *call, bool is_open)
                            "%s is no number and not localhost: say the address", host);
                 return false;
         }
-        caller->uid = UINT32_MAX; /* (uid_t)-1: nobody's */
         caller->sees_all = true;
         caller->is_admin = caller->may_change = said && has_token(api, said);
+        /* The token stands for the user that the daemon runs as; (uid_t)-1 is no user. */
+        caller->uid = caller->is_admin ? geteuid() : UINT32_MAX;
         snprintf(caller->who, sizeof(caller->who), "%s", caller->is_admin ? "token" : "tcp");
         if (said && !caller->is_admin) {
                 refuse_token(call, "this is not the token");

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/random.h"
 #include "common/text.h"
@@ -406,20 +405,12 @@ static bool make_name(struct reading *reading)
                         (unsigned long long)number) == 0;
 }
 
-/* Who brings the token is no user: the session is that of the user who serves the node. */
-static uint32_t owner_of_new(const struct api_call *call)
-{
-        bool is_by_token = call->caller.is_admin && !call->exchange->peer->is_local;
-
-        return is_by_token ? geteuid() : call->caller.uid;
-}
-
 bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
                        struct sessions_event *event)
 {
         struct reading reading = { .call = call, .one = one, .event = event, .body = body };
 
-        *one = (struct sessions_one){ .owner_uid = owner_of_new(call),
+        *one = (struct sessions_one){ .owner_uid = call->caller.uid,
                                       .weight = USUAL_WEIGHT,
                                       .priority = USUAL_PRIORITY,
                                       .labels = "{}" };

@@ -38,7 +38,7 @@ struct api {
 
 /* Who asks. */
 struct api_caller {
-        uint32_t uid; /* of who is no administrator */
+        uint32_t uid; /* UINT32_MAX: no user's, over TCP without a token */
         bool is_admin;
         bool sees_all; /* an administrator, or a reader over TCP */
         bool may_change;

@@ -308,15 +308,19 @@ def test_a_session_of_another_user_is_joined_by_that_user(sim, daemon):
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
+def start_as_nobody(sim, config="", *flags):
+    daemon = Daemon(sim, config)
+    for path in (sim.folder, sim.runtime, sim.state, daemon.config):
+        os.chown(path, NOBODY, NOBODY)
+    for folder in (sim.folder, sim.runtime, sim.state):
+        os.chmod(folder, 0o700)
+    return daemon.start(*flags, user=NOBODY)
+
+
 @needs_root
 def test_a_users_own_daemon_needs_no_root(sim):
     """It has no other user's word to keep: owner, limits and slots are all that user's."""
-    for path in (sim.folder, sim.runtime, sim.state):
-        os.chown(path, NOBODY, NOBODY)
-        os.chmod(path, 0o700)
-    daemon = Daemon(sim)
-    os.chown(daemon.config, NOBODY, NOBODY)
-    daemon.start(user=NOBODY)
+    daemon = start_as_nobody(sim)
     status, text = ask_as_nobody(daemon, "POST", "/v1/sessions", '{"name":"mine","memory":"256MiB"}')
     assert status == 201 and f'"owner":{NOBODY}' in text, text
     program = sim.build.program("sim/hold")
@@ -328,6 +332,20 @@ def test_a_users_own_daemon_needs_no_root(sim):
     assert ask_as_nobody(daemon, "POST", "/v1/sessions", '{"memory":"1MiB","owner":1}')[0] == 503
     assert ask_as_nobody(daemon, "GET", "/v1/sessions")[1].count('"name"') == 1
     assert ask_as_nobody(daemon, "DELETE", "/v1/sessions/mine")[0] == 204
+
+
+@needs_root
+def test_sessions_made_with_the_token_are_those_of_the_daemons_user(sim):
+    """For this user `admission.sessions_per_owner` does not count, over TCP either."""
+    token = sim.folder / "token"
+    token.write_text("correct-horse-battery-staple\n")
+    token.chmod(0o600)
+    os.chown(token, NOBODY, NOBODY)
+    daemon = start_as_nobody(sim, "[admission]\nsessions_per_owner = 1\n", "--http=127.0.0.1:0", "--token-file", token)
+    for name in ("first", "second"):
+        made = daemon.post("/v1/sessions", {"name": name, "memory": "1MiB"}, tcp=True,
+                           Authorization="Bearer " + token.read_text().strip())
+        assert (made.status, made.json.get("owner")) == (201, NOBODY), made
 
 
 def test_a_wrong_word_for_the_simulator_is_not_blamed_on_the_driver(sim):
