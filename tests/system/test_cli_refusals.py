@@ -15,7 +15,6 @@ import pytest
 
 import place
 from cli import UNSET
-from daemon import Daemon
 
 MIB = 1 << 20
 
@@ -301,42 +300,6 @@ def test_a_folder_with_hardly_any_room_ends_no_program(sim, pages):
     result = sim.run(["unshare", "-m", "sh", "-c", script, "sh", sim.build.program("hooks/script")],
                      preload=True, stdin="init\ncontext 0 0\n", ALIQUOT_MEMORY="256MiB")
     assert result.rc == 0 and result.stdout.split() in (["0", "0"], ["0", "2"]), result
-
-
-@pytest.fixture
-def overlaid(sim):
-    """overlaid(folder, *words): runs them where that folder is on overlayfs."""
-    lower, upper, work = (sim.folder / name for name in ("lower", "upper", "work"))
-    for folder in (lower, upper, work):
-        folder.mkdir(mode=0o700)
-    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
-
-    def overlaid_run(folder, *words, **how):
-        script = f'mount -t overlay -o {options} x {folder} && exec "$@"'
-        return sim.run(["unshare", "-m", "sh", "-c", script, "sh", *words], **how)
-    return overlaid_run
-
-
-@pytest.mark.needs("mount namespaces")
-def test_a_folder_on_overlayfs(cli, sim, overlaid):
-    """A lock does not outlast its descriptor there: the programs of a session would count as dead, and their memory
-    as free. It is refused, by the command, the library and the daemon."""
-    words = ["on overlayfs", str(sim.runtime), "ALIQUOT_RUNTIME_DIR"]
-    expect_refused(overlaid(sim.runtime, *cli.words("run", "--memory", "1MiB", "--", "true")), words)
-    result = overlaid(sim.runtime, "sh", "-c", 'LD_PRELOAD=$0 exec "$@"', sim.build.library, sim.build.program("hooks/script"),
-                      stdin="init\ncontext 0 0\n", ALIQUOT_MEMORY="256MiB")
-    assert result.stdout.split()[-1] != "0" and "on overlayfs" in result.stderr, result
-    result = overlaid(sim.runtime, *Daemon(sim).words(), ALIQUOT_SIM=None)
-    assert result.rc != 0 and "on overlayfs" in result.stderr, result
-
-
-@pytest.mark.needs("mount namespaces")
-def test_a_usual_folder_on_overlayfs_is_passed_by(cli, sim, overlaid):
-    """As /run of a container is."""
-    usual = sim.folder / "usual"
-    usual.mkdir(mode=0o700)
-    created = overlaid("/run", *cli.words("create", "s", "--memory", "64MiB"), ALIQUOT_RUNTIME_DIR=None, XDG_RUNTIME_DIR=usual, **UNSET)
-    assert created.rc == 0 and (usual / "aliquot/sessions/s").is_dir(), created
 
 
 def truncated(folder):

@@ -29,20 +29,6 @@ def test_processes_have_the_pids_of_the_readers_namespace(sim, build, hold):
     assert sim.run(enter).stdout == f"0 1 {inner_used}\n"
 
 
-@pytest.mark.needs("mount namespaces")
-def test_a_node_on_overlayfs_is_lived_in_too(sim, build):
-    """As /tmp of a container is: there a mapping carries no lock, by which others know who lives."""
-    lower, upper, work = (sim.folder / name for name in ("lower", "upper", "work"))
-    for folder in (lower, upper, work):
-        folder.mkdir(mode=0o700)
-    script = f'mount -t overlay -o lowerdir={lower},upperdir={upper},workdir={work} x {sim.state} && exec "$@"'
-    inside = sim.start(["unshare", "--mount", "sh", "-c", script, "sh", build.program("sim/hold"), "0", str(MIB)])
-    assert inside.stdout.readline().startswith("ready")
-    of_another_version = ["sh", "-c", f'printf more >>{sim.state}/node && exec "$0"', build.program("sim/nvml-list")]
-    refused = sim.run(["nsenter", "--target", str(inside.pid), "--mount", *of_another_version])
-    assert refused.rc == 1 and "another version" in refused.stderr, refused
-
-
 def test_a_node_that_somebody_keeps_locked_is_not_waited_for_without_end(sim, build):
     """As a process that was stopped in the midst of making one does."""
     with open(sim.state / "lock", "w", encoding="ascii") as lock:
