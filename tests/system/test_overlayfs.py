@@ -48,7 +48,7 @@ def test_a_usual_runtime_folder_is_passed_by(cli, sim, overlaid):
     assert created.rc == 0 and (usual / "aliquot/sessions/s").is_dir(), created
 
 
-@pytest.mark.parametrize("descriptors", [4096])
+@pytest.mark.parametrize("descriptors", [4096, 256])
 def test_a_simulated_node_is_known_to_be_in_use(sim, build, overlaid, descriptors):
     """There a descriptor carries the lock, also where the limit of descriptors is low."""
     hold = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", build.program("sim/hold"), "0", str(MIB)]

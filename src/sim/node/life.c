@@ -32,7 +32,7 @@
 #include "sim/node/share.h"
 
 #define PF_EXITING 0x4
-#define LOWEST_DESCRIPTOR 512 /* programs count on the low numbers */
+#define LOWEST_DESCRIPTOR 512
 
 static struct node *the_node;
 static int self_row = -1;
@@ -250,6 +250,16 @@ static bool is_overlaid(int fd)
         return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
+/* A high number, since programs count on the low ones; any number where the limit of descriptors
+ * is lower. */
+static int lock_keep(int fd)
+{
+        lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
+        if (lock_fd < 0 && errno == EINVAL)
+                lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        return lock_fd < 0 ? -errno : 0;
+}
+
 /* Locks byte `row` of the liveness file and lets one private mapping carry the lock, so that it
  * lives exactly as long as this address space, whatever becomes of descriptors or children. */
 static int liveness_take(unsigned row)
@@ -267,9 +277,7 @@ static int liveness_take(unsigned row)
         if (page == MAP_FAILED)
                 return -errno;
         madvise(page, 4096, MADV_DONTFORK);
-        if (is_overlaid(fd))
-                lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
-        return 0;
+        return is_overlaid(fd) ? lock_keep(fd) : 0;
 }
 
 static void row_fill(struct node_row *row)
