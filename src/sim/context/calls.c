@@ -15,7 +15,6 @@
 
 #include "common/atomic.h"
 #include "sim/node/node.h"
-#include "sim/node/robust.h"
 
 /* US_MARK of src/interpose/us.h, but for its end: a file with the bare name in it is taken for the
  * library, by `aliquot doctor` for one. */
@@ -70,8 +69,7 @@ static uint32_t number_of(struct node *node, const char *function)
 {
         uint32_t number = 1;
 
-        if (robust_lock(&node->lock) != 0)
-                pthread_mutex_consistent(&node->lock);
+        node_lock(node);
         while (number < NODE_CALLS && node->call_name[number][0] &&
                strcmp(node->call_name[number], function) != 0)
                 number++;

@@ -190,7 +190,7 @@ void life_settle_device(struct node *node, unsigned device, int tag)
         }
 }
 
-static void node_lock(struct node *node)
+void node_lock(struct node *node)
 {
         if (robust_lock(&node->lock) == EOWNERDEAD)
                 pthread_mutex_consistent(&node->lock);

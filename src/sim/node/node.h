@@ -234,4 +234,7 @@ uint64_t node_meter_read(const struct node_meter *meter, uint64_t now_ns, uint64
 void node_device_lock(struct node *node, unsigned device);
 void node_device_unlock(struct node *node, unsigned device);
 
+/* Takes node.lock; a death leaves nothing to repair of what it guards. */
+void node_lock(struct node *node);
+
 #endif

@@ -19,7 +19,6 @@
 #include "common/atomic.h"
 #include "common/scoped.h"
 #include "sim/node/node_internal.h"
-#include "sim/node/robust.h"
 
 #define EXPORT_TEXT "aliquot-sim export %llu\n"
 
@@ -152,12 +151,6 @@ static void holder_remove(struct node *node, struct node_object *object, struct 
                 }
         }
         *leaver = object->holder[--object->holder_count];
-}
-
-static void node_lock(struct node *node)
-{
-        if (robust_lock(&node->lock) == EOWNERDEAD)
-                pthread_mutex_consistent(&node->lock);
 }
 
 /* True when it is gone. The device's lock is held. */
