@@ -64,18 +64,20 @@ static bool contains(const struct extent *extent, const void *address)
         return (uintptr_t)address >= extent->start && (uintptr_t)address < extent->end;
 }
 
-/* The number of a name; 0 when there are too many. */
+/* The number of a name; 0 where there are too many, or it is too long. */
 static uint32_t number_of(struct node *node, const char *function)
 {
         uint32_t number = 1;
 
+        if (strlen(function) >= sizeof(node->call_name[0]))
+                return 0;
         node_lock(node);
         while (number < NODE_CALLS && node->call_name[number][0] &&
                strcmp(node->call_name[number], function) != 0)
                 number++;
         if (number == NODE_CALLS)
                 number = 0;
-        else if (!node->call_name[number][0] && strlen(function) < sizeof(node->call_name[0]))
+        else if (!node->call_name[number][0])
                 memcpy(node->call_name[number], function, strlen(function) + 1);
         pthread_mutex_unlock(&node->lock);
         return number;

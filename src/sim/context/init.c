@@ -106,7 +106,7 @@ void api_block(bool is_blocked)
         pthread_mutex_unlock(&block_lock);
 }
 
-/* current=manual: has the thread what the manual asks for? */
+/* With current=manual: the call needs a current context, and the thread has none. */
 static bool lacks_context(struct api_site *site)
 {
         uint32_t needs = load_relaxed(&site->needs);

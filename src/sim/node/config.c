@@ -20,6 +20,7 @@
 #include "common/environment.h"
 #include "common/scoped.h"
 #include "sim/context/device.h"
+#include "sim/node/node.h"
 
 #define TEXT_BYTES 16384
 
@@ -105,10 +106,10 @@ static bool time_parse(const char *text, uint64_t *ret)
         return quantity_parse(text, time_units, ret);
 }
 
-/* What the node keeps of engine time are buckets of 50 ms (NODE_BUCKET_NS). */
+/* The node counts engine time in buckets, so a period is a whole number of these. */
 static bool period_parse(const char *text, uint64_t *ret)
 {
-        return time_parse(text, ret) && *ret % 50000000 == 0;
+        return time_parse(text, ret) && *ret % NODE_BUCKET_NS == 0;
 }
 
 static bool number_parse(const char *text, uint64_t *ret)

@@ -3,8 +3,8 @@
  * What a key is that the text does not set: a constant, what the model says, or a cost.
  *
  * A cost is 0, or with costs=real what a driver charges, as published or measured by others.
- * docs/simulator.md has the source of each figure in a table, or says that it is assumed. None of
- * them follows from how Aliquot works.
+ * docs/simulator-costs.md has the source of each figure, or says that it is assumed. None of them
+ * follows from how Aliquot works.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -31,8 +31,8 @@ struct api_site {
         _Atomic uint32_t needs; /* enum api_needs, with current=manual */
 };
 
-/* Slow path: the result to answer, or CUDA_SUCCESS to go on. `caller`: where the call returns to.
- */
+/* Slow path: the result to answer, or CUDA_SUCCESS to go on. `caller`: the return address of the
+ * call. */
 CUresult api_enter(struct api_site *site, const void *caller);
 
 /* When the calling thread last entered the driver, with flights=on; else 0. */
