@@ -52,7 +52,7 @@ def test_each_fault_of_this_tree_applies_and_names_its_tests():
     result = mutants("--check")
     assert result.returncode == 0, result.stderr
     counts = collections.Counter(path.parent.name for path in (SOURCE / "tests/mutants").rglob("*.patch"))
-    assert {folder for folder, count in counts.items() if count >= 3} == FOLDERS
+    assert FOLDERS <= {folder for folder, count in counts.items() if count >= 3}, counts
 
 
 @pytest.mark.parametrize("fault, complaint", (
