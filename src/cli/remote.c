@@ -49,7 +49,7 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
         return rc;
 }
 
-static bool is_silent; /* the daemon; this process asks one alone */
+static bool is_silent; /* a question to the daemon got no answer; a process asks one daemon only */
 
 bool remote_can_tell(const struct store *store, int rc)
 {

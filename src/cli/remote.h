@@ -31,8 +31,9 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
  * user's, or closed since it is ending. */
 bool remote_can_tell(const struct store *store, int rc);
 
-/* `rc`, as a question about one of many sessions was answered: a daemon that did not answer can
- * tell of no other. Else a command would wait for it once a session. */
+/* Returns `rc`, the result of a question to the daemon about one session of many. After
+ * CLIENT_AWAY, remote_can_tell() is false for the others: a command that lists sessions waits for a
+ * daemon that hangs once, and not once for each session. */
 int remote_told(int rc);
 
 /* For people, on standard error: of a daemon's sessions no more is shown than their pages tell. */

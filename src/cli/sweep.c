@@ -62,15 +62,15 @@ static bool is_kept(const struct store_session *session)
 
 #define SESSION_IS "ALIQUOT_SESSION="
 #define FOLDER_IS "ALIQUOT_RUNTIME_DIR="
-#define SOCKET_IS "GPUSLICE_IPC_SOCK=" /* says a folder, too */
+#define SOCKET_IS "GPUSLICE_IPC_SOCK=" /* its folder may be the runtime folder */
 
 static bool begins(const char *entry, const char *key)
 {
         return strncmp(entry, key, strlen(key)) == 0;
 }
 
-/* Whether the environment of a process holds the session, in this folder; one that says none has a
- * usual one. */
+/* Whether the environment of a process names the session, in this folder. A process that names no
+ * folder has one of the usual folders. */
 static bool names_session(int proc, const char *pid, const struct store *store, const char *name,
                           char *buffer)
 {

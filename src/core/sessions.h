@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define SESSIONS_MOST 4096u
-#define SESSIONS_KEPT 64u /* the last places: root's, and those of the user who serves the node */
+#define SESSIONS_KEPT 64u /* the last places, for sessions of root and of the daemon's own user */
 #define SESSIONS_GPUS 16u /* of a node, and so of a session */
 #define SESSIONS_NAME_BYTES 64u
 #define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */

@@ -67,13 +67,13 @@ static void plan_expiry(const struct step *step, unsigned place)
 
 /* -- CREATE ----------------------------------------------------------------------------------- */
 
-/* Root, or who serves the node, for itself: no other user's sessions bar these. */
+/* A session of root or of the daemon's own user: other users' sessions must not take its place. */
 static bool is_for_admin(const struct sessions_event *event, uint32_t owner_uid)
 {
         return owner_uid == 0 || (event->is_admin && owner_uid == event->uid);
 }
 
-/* Whether a place is left that this owner may take. */
+/* Whether a place is left that a session of this owner may take. */
 static bool has_place(const struct step *step, uint32_t owner_uid)
 {
         const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;

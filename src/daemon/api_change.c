@@ -112,8 +112,8 @@ static void refuse_full(struct api_call *call, const char *field)
                            "(admission.sessions_per_owner)");
         else
                 api_refuse(call, 409, "full", field,
-                           "the node has as many sessions as it can have: %u, the last %u of them "
-                           "for root and who serves the node",
+                           "the node has no room for another session: of its %u places, the last "
+                           "%u are kept for root and the daemon's own user",
                            SESSIONS_MOST, SESSIONS_KEPT);
 }
 

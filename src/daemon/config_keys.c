@@ -98,8 +98,9 @@ const struct config_key config_keys[] = {
             "With on_end = term: from SIGTERM to SIGKILL"),
         KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "512", 0, SESSIONS_MOST,
             LIVE,
-            "Sessions of one user, but not of root or of the user who serves the node; 0: any "
-            "number"),
+            "The most sessions of one user; root and the daemon's own user may have any number. 0: "
+            "no "
+            "limit"),
 
         KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
             "What comes over programs of no session that use a GPU; signals in managed_cgroups "

@@ -48,7 +48,8 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_GET_SHARES] =
                 "SELECT place, gpu, memory_bytes, compute_milli_percent, guarantee_milli_percent"
                 " FROM share WHERE session = ?1 ORDER BY place",
-        /* It belongs to the session's owner, or to the user of the process that it tells of. */
+        /* Its owner is that of the session, else the user of the process that the event is about.
+         */
         [DATABASE_PUT_EVENT] =
                 "INSERT INTO event (time_ns, type, session, session_id, who, detail, owner)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6,"

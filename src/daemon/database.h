@@ -101,9 +101,9 @@ int database_events(struct database *database, int64_t id, unsigned most, const 
 int database_event_range(struct database *database, int64_t *ret_oldest, int64_t *ret_latest,
                          struct error *err);
 
-/* Takes events away that are older than `before_ns` (0: of any age); and while there are more than
- * `keep_rows` (0: any number), the oldest one of the owner that has the most, so that no user
- * pushes out what another has. Returns how many; DATABASE_TRIM_ROWS: call again, when it suits. */
+/* Deletes the events that are older than `before_ns`; and while there are more than `keep_rows` (0:
+ * any number), the oldest event of the owner that has the most, so that no user's events push out
+ * another's. Returns how many; after DATABASE_TRIM_ROWS there may be more to delete. */
 int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_rows,
                   struct error *err);
 

@@ -145,7 +145,8 @@ int database_event_range(struct database *database, int64_t *ret_oldest, int64_t
 
 /* -- What goes -------------------------------------------------------------------------------- */
 
-/* Those with the most rows; each has one at least, so all that one call takes can be taken here. */
+/* The owners with the most rows. Each has one row at least, so these have all rows that one call
+ * may delete. */
 #define OWNERS_MOST DATABASE_TRIM_ROWS
 
 struct owner_rows {
@@ -153,8 +154,8 @@ struct owner_rows {
         uint64_t rows, taken;
 };
 
-/* Runs a statement that deletes. How many rows it took, or negative. */
-static int take(struct database *database, sqlite3_stmt *statement, struct error *err)
+/* How many rows it deleted, or negative. */
+static int run_deletion(struct database *database, sqlite3_stmt *statement, struct error *err)
 {
         int rc = database_run(database, statement, err);
 
@@ -167,7 +168,7 @@ static int trim_old(struct database *database, uint64_t before_ns, struct error 
 
         sqlite3_bind_int64(trim, 1, DATABASE_TRIM_ROWS);
         sqlite3_bind_int64(trim, 2, before_ns > INT64_MAX ? INT64_MAX : (int64_t)before_ns);
-        return take(database, trim, err);
+        return run_deletion(database, trim, err);
 }
 
 /* How many, or negative; *ret_sum is of all owners. */
@@ -192,7 +193,7 @@ static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MO
         return rc < 0 ? rc : count;
 }
 
-/* Each row is taken from whoever has the most left: who has few keeps them all. */
+/* Each row is taken from the owner who has the most left, so an owner with few rows keeps them. */
 static void share_out(struct owner_rows *owners, int count, uint64_t rows)
 {
         for (; rows; rows--) {
@@ -223,7 +224,7 @@ static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t m
 
                 sqlite3_bind_int64(trim, 1, owners[i].owner);
                 sqlite3_bind_int64(trim, 2, (sqlite3_int64)owners[i].taken);
-                rc = owners[i].taken ? take(database, trim, err) : 0;
+                rc = owners[i].taken ? run_deletion(database, trim, err) : 0;
                 if (rc < 0)
                         return rc;
                 sum_taken += rc;
@@ -234,13 +235,14 @@ static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t m
 int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_rows,
                   struct error *err)
 {
-        int taken = database_begin(database, err), more = 0, rc;
+        int rc = database_begin(database, err), by_age, by_count = 0;
 
-        if (taken < 0)
-                return taken;
-        taken = trim_old(database, before_ns, err);
-        if (taken >= 0 && keep_rows)
-                more = trim_owners(database, keep_rows, DATABASE_TRIM_ROWS - (unsigned)taken, err);
-        rc = database_end(database, NULL, taken < 0 ? taken : more < 0 ? more : 0, err);
-        return rc < 0 ? rc : taken + more;
+        if (rc < 0)
+                return rc;
+        rc = by_age = trim_old(database, before_ns, err);
+        if (rc >= 0 && keep_rows)
+                rc = by_count = trim_owners(database, keep_rows,
+                                            DATABASE_TRIM_ROWS - (unsigned)by_age, err);
+        rc = database_end(database, NULL, rc < 0 ? rc : 0, err);
+        return rc < 0 ? rc : by_age + by_count;
 }

@@ -43,8 +43,8 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
                  struct error *err);
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* Sends a signal to every process of the session. Returns how many got it; -EAGAIN: it was not
- * looked for any, since such looks have used up their time, and it is to be asked again. At first
+/* Sends a signal to every process of the session. Returns how many got it; -EAGAIN: such
+ * searches have used up their processor time, so none was made: call again later. At first
  * one whose slot, start, user and mapping do not all say that it is of this session gets nothing.
  * Repeated, it goes by the kernel's word alone: slots that name others cannot turn it away for
  * long. */

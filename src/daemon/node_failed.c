@@ -78,19 +78,19 @@ void failed_kill(struct node *node, const struct sessions_one *session)
 
 /* -- When it is given up ---------------------------------------------------------------------- */
 
-/* Whether a process of the look may hold memory that was promised to the session at this place.
- * One whose mappings do not tell its session, or who is not known, may. */
+/* Whether a process of the look may hold memory that was promised to the session at this place. A
+ * process of no session may if it is the owner's, or if its user is not known. */
 static bool may_hold(const struct node *node, const struct nvml_look *look, unsigned at,
                      unsigned place)
 {
         const struct identity *who = nvml_look_who(look, look->sample.process[at].pid);
-        int of = node->judge->holding[at].place;
+        int held = node->judge->holding[at].place;
 
-        return of == (int)place ||
-               (of < 0 && (!who || who->uid == node->sessions->session[place].owner_uid));
+        return held == (int)place ||
+               (held < 0 && (!who || who->uid == node->sessions->session[place].owner_uid));
 }
 
-/* Whether somebody may use this GPU for the session; true also where the driver does not say. */
+/* Whether a process may use this GPU for the session. True also where the driver lists none. */
 static bool is_used(const struct node *node, const struct nvml_look *look, unsigned place,
                     const uint8_t uuid[16])
 {
@@ -119,7 +119,7 @@ static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, u
         return false;
 }
 
-/* To those whom the driver shows: whoever cannot be found by a look through /proc is found here. */
+/* SIGKILL to the processes that the driver shows: a look through /proc may not have found them. */
 static void kill_shown(struct node *node, const struct nvml_look *look)
 {
         for (unsigned i = 0; i < look->sample.process_count; i++) {
@@ -132,7 +132,7 @@ static void kill_shown(struct node *node, const struct nvml_look *look)
         }
 }
 
-/* Nobody who is left, whoever that be, gets memory by what it has mapped. */
+/* Clamped first: no process that still has the session's pages mapped can charge memory there. */
 static void let_go(struct node *node, const struct sessions_one *session)
 {
         char name[SESSIONS_NAME_BYTES];
@@ -141,7 +141,7 @@ static void let_go(struct node *node, const struct sessions_one *session)
                 return;
         log_line(LOG_WARN,
                  "session %s: some process holds its lock and cannot be ended; the driver shows "
-                 "none on its GPUs, so it goes",
+                 "none on its GPUs, so the session is removed",
                  session->name);
         memcpy(name, session->name, sizeof(name));
         node_note_empty(node, name);

@@ -31,9 +31,9 @@ static int advise(int rc, struct error *err)
         return rc;
 }
 
-/* What lives in a session is told by locks that last as long as a mapping (store/liveness.h). The
- * kernel maps the file below an overlay instead, and the lock ends at once: every process of a
- * session would count as dead, and its memory as free. */
+/* The live processes of a session are found by locks that last as long as a mapping
+ * (store/liveness.h). On overlayfs the kernel maps the file of the layer below, so the lock ends
+ * with its descriptor: every process would count as dead, and its memory as free. */
 static int check_locks(int folder, const char *path, struct error *err)
 {
         struct statfs fs;

@@ -68,13 +68,12 @@ struct store_request {
  * $XDG_RUNTIME_DIR/aliquot, else /dev/shm/aliquot-UID. Made if it is missing and `make`; a store
  * that is merely looked at need not exist: -ENOENT.
  * -ENOTEMPTY: the one asked for has no sessions in it, and things that are not ours.
- * -EOPNOTSUPP: it is on overlayfs, where nobody could tell who lives; of the usual ones such a
- * folder is passed by.
+ * -EOPNOTSUPP: it is on overlayfs, where the live processes of a session cannot be found. A usual
+ * folder on overlayfs is skipped.
  */
 int store_find(struct store *ret, const char *asked, bool make, struct error *err);
 
-/* Whether this may be the one of somebody who asked for none, on this machine: one of the three, of
- * whatever user. */
+/* Whether a program that names no folder may have this one: by its path, whichever user's it is. */
 bool store_is_usual(const struct store *store);
 
 int store_create(const struct store *store, const struct store_request *request,

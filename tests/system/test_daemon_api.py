@@ -249,7 +249,7 @@ def test_every_field_that_is_described_is_known_and_no_other():
 # -- Over TCP --------------------------------------------------------------------------------------
 
 def test_over_tcp_changes_take_the_token(tcp):
-    """What is made so is the session of the user who serves the node, who may not be root."""
+    """A session that is made with the token belongs to the daemon's own user."""
     body = {"name": "a", "memory": "1MiB"}
     assert tcp.get("/v1/sessions", tcp=True).status == 200
     missing = tcp.post("/v1/sessions", body, tcp=True)
