@@ -193,7 +193,7 @@ static int drop_slots(void **state)
         return unlink(path) < 0 ? -1 : rmdir(slots_folder);
 }
 
-/* An emulator tells a program made-up times of its own start, and the kernel others of the emulator. */
+/* Under an emulator, a program reads a made-up time of its own start, not the kernel's. */
 static void need_start_times(void)
 {
         if (getenv("ALIQUOT_EMULATOR"))
