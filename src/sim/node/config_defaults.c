@@ -57,8 +57,8 @@ static void model_complete(struct sim_config *config)
                 config->device_rate = spec->device_rate;
 }
 
-#define US 1000
-#define MS 1000000
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
 #define FIELD(member) offsetof(struct sim_config, member)
 
 static const struct cost {
