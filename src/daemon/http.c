@@ -376,7 +376,7 @@ int http_start(struct http **ret, const struct http_options *options, struct err
         TAILQ_INIT(&http->connections);
         LIST_INIT(&http->peers);
         http->clock = event_new(options->base, -1, EV_PERSIST, on_clock, http);
-        if (!http->clock || event_add(http->clock, &every) < 0) {
+        if (http_queue_start(http, err) < 0 || !http->clock || event_add(http->clock, &every) < 0) {
                 http_stop(http);
                 return fail(err, -ENOMEM, "out of memory");
         }
@@ -401,6 +401,7 @@ void http_stop(struct http *http)
                                bufferevent_getfd(connection->buffers));
                 http_connection_end(connection);
         }
+        http_queue_stop(http);
         if (http->clock)
                 event_free(http->clock);
         peers_free(&http->peers);

@@ -8,6 +8,10 @@
  *              http_reply(), or http_stream() for an answer that goes on
  *      http_stop(http)
  *
+ * One request is served in a turn of the event loop, and peers are served by the time that their
+ * requests take: a peer waits for at most one request of each other peer, however many requests
+ * they send on however many connections.
+ *
  * Whoever connects is known before a byte is read: the user on the socket (the kernel says so), an
  * address on TCP. What is bounded: connections in all and of each peer, the size of head and body,
  * the time for a request to arrive, for its answer to leave, between two requests, and the bytes

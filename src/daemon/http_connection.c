@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection: idle, a head, a body, the handler, the answer, idle again.
+ * A connection: idle, a head, a body, a wait in the queue, the handler, the answer, idle again.
  *
- * An end may come in the midst of any callback, but only of the connection that the callback is
- * about, and then the callback returns: read_on() says whether it is still there.
+ * A request is never served where it is read: the queue calls http_connection_serve() for it. While
+ * it waits the connection is not read, so a peer that sends faster than it is served fills its own
+ * sockets.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/scoped.h"
 #include "daemon/http_parts.h"
 
 static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
@@ -54,6 +56,7 @@ void http_connection_end(struct http_connection *connection)
 {
         struct http *http = connection->http;
 
+        http_queue_remove(connection);
         TAILQ_REMOVE(&http->connections, connection, entry);
         http->count--;
         http->owner_count -= connection->peer.is_owner;
@@ -106,7 +109,7 @@ static bool settle(struct http_connection *connection)
         return true;
 }
 
-static bool serve(struct http_connection *connection, const char *body, size_t bytes)
+static bool answer(struct http_connection *connection, const char *body, size_t bytes)
 {
         const struct http_options *options = &connection->http->options;
         const struct peers_rate rate = http_rate(connection->http);
@@ -175,41 +178,25 @@ static bool begin_body(struct http_connection *connection)
         return true;
 }
 
-static bool take_body(struct http_connection *connection, struct evbuffer *input)
-{
-        size_t bytes = connection->request.body_bytes;
-        char *body = NULL;
-        bool goes_on;
-
-        if (evbuffer_get_length(input) < bytes)
-                return false;
-        if (bytes) {
-                body = malloc(bytes);
-                if (!body) {
-                        http_refuse(connection, 503, "out of memory");
-                        return false;
-                }
-                evbuffer_remove(input, body, bytes);
-        }
-        goes_on = serve(connection, body, bytes);
-        free(body);
-        return goes_on;
-}
-
-/* One step further with what has arrived; false: not now. */
-static bool read_on(struct http_connection *connection)
+/* As far as what has arrived goes; a whole request waits in the queue then. */
+static void read_on(struct http_connection *connection)
 {
         struct evbuffer *input = bufferevent_get_input(connection->buffers);
 
         if (connection->phase == HTTP_IDLE) {
                 if (!evbuffer_get_length(input))
-                        return false;
+                        return;
                 let(connection, HTTP_HEAD, config_of(connection)->request_timeout_ns);
         }
         if (connection->phase == HTTP_HEAD &&
             (!take_head(connection, input) || !begin_body(connection)))
-                return false;
-        return connection->phase == HTTP_BODY && take_body(connection, input);
+                return;
+        if (connection->phase != HTTP_BODY ||
+            evbuffer_get_length(input) < connection->request.body_bytes)
+                return;
+        bufferevent_disable(connection->buffers, EV_READ);
+        let(connection, HTTP_READY, 0);
+        http_queue_add(connection);
 }
 
 static void on_read(struct bufferevent *buffers, void *context)
@@ -219,8 +206,33 @@ static void on_read(struct bufferevent *buffers, void *context)
 
         if (connection->phase >= HTTP_STREAM)
                 evbuffer_drain(input, evbuffer_get_length(input));
-        while (read_on(connection))
-                ;
+        else
+                read_on(connection);
+}
+
+/* False: out of memory, and that is the answer. */
+static bool take_body(struct http_connection *connection, char **ret)
+{
+        size_t bytes = connection->request.body_bytes;
+
+        *ret = bytes ? malloc(bytes) : NULL;
+        if (bytes && !*ret) {
+                http_refuse(connection, 503, "out of memory");
+                return false;
+        }
+        evbuffer_remove(bufferevent_get_input(connection->buffers), *ret, bytes);
+        return true;
+}
+
+void http_connection_serve(struct http_connection *connection)
+{
+        scoped_free char *body = NULL;
+
+        if (take_body(connection, &body) &&
+            answer(connection, body, connection->request.body_bytes))
+                read_on(connection);
+        if (connection->phase != HTTP_READY)
+                bufferevent_enable(connection->buffers, EV_READ);
 }
 
 static void on_written(struct bufferevent *buffers, void *context)

@@ -3,7 +3,7 @@
  * What the files of the HTTP server share, and nobody else.
  *
  * http.c has the listeners, the limits and the clock; http_connection.c a connection's life;
- * http_reply.c what is said.
+ * http_queue.c which request is served next; http_reply.c what is said.
  */
 #ifndef ALIQUOT_DAEMON_HTTP_PARTS_H
 #define ALIQUOT_DAEMON_HTTP_PARTS_H
@@ -27,6 +27,7 @@ enum http_phase {
         HTTP_IDLE,    /* nothing of a request is here */
         HTTP_HEAD,    /* some of its head is */
         HTTP_BODY,    /* its head is read */
+        HTTP_READY,   /* all of it is here, and waits until it is served; nothing more is read */
         HTTP_LEAVING, /* its answer has not left, and there is much of it */
         HTTP_STREAM,
         HTTP_CLOSING,  /* as soon as the answer has left */
@@ -43,13 +44,20 @@ struct http_connection {
         uint64_t deadline_ns; /* monotonic; 0: none */
         char *head;           /* of the request that is being read; it points into this */
         struct request request;
-        char *headers; /* of the answer, as far as they are said */
+        struct fair_request queued; /* while HTTP_READY */
+        char *headers;              /* of the answer, as far as they are said */
         bool is_replied;
         http_gone *gone;
         void *gone_context;
 };
 
 TAILQ_HEAD(http_connections, http_connection);
+
+struct http_queue {
+        struct event *event;        /* serves one */
+        struct fair owners, others; /* of owners the peer is_owner */
+        bool was_owner;             /* the last one served */
+};
 
 struct http {
         struct http_options options;
@@ -61,6 +69,7 @@ struct http {
         struct http_connections connections; /* the longest idle first */
         unsigned count, owner_count;         /* of owner_count the peer is_owner */
         struct peers peers;
+        struct http_queue queue;
 };
 
 struct peers_rate http_rate(const struct http *http);
@@ -72,6 +81,14 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer);
 void http_accept(struct http *http, int fd, const struct http_peer *peer,
                  const struct peer_key *key);
 void http_connection_expire(struct http_connection *connection);
+/* The request that is ready. */
+void http_connection_serve(struct http_connection *connection);
+
+/* http_queue.c: the request waits until http_connection_serve() is called for it. */
+int http_queue_start(struct http *http, struct error *err);
+void http_queue_stop(struct http *http);
+void http_queue_add(struct http_connection *connection);
+void http_queue_remove(struct http_connection *connection); /* one that does not wait is left */
 
 /* http_reply.c: for what goes wrong before there is a request; the connection ends after it. */
 void http_refuse(struct http_connection *connection, unsigned status, const char *why);

@@ -17,6 +17,8 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "daemon/fair.h"
+
 struct peer_key {
         uint8_t kind; /* 'u' user, 's' session, '4', '6' address, 'l' all of loopback */
         uint8_t name[16];
@@ -27,7 +29,8 @@ struct peer {
         struct peer_key key;
         unsigned connections;
         double tokens;
-        uint64_t filled_ns; /* when `tokens` was true */
+        uint64_t filled_ns;    /* when `tokens` was true */
+        struct fair_peer fair; /* its requests that wait */
 };
 
 LIST_HEAD(peers, peer);

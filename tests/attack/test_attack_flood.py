@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user who sends more requests than the daemon can serve at once keeps nobody waiting: peers are served by the time
+that their requests take. What counts is the order of the changes in the audit trail."""
+import contextlib
+import os
+import signal
+
+from tenant import holding, needs_root
+
+pytestmark = needs_root
+
+CONNECTIONS = 120  # below http.max_peer_connections
+OF_EACH = 3
+HANDFUL = 5
+
+
+@contextlib.contextmanager
+def standing_still(daemon):
+    """What is asked meanwhile has all arrived when the daemon goes on."""
+    os.kill(daemon.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(daemon.process.pid, signal.SIGCONT)
+
+
+def asking(who, connections, count, method, target, body):
+    return holding(who, "pipeline.py", who.daemon.socket, connections, count, method, target, body)
+
+
+def sessions_changed(daemon, count):
+    """Of each creation or change of a session that the audit trail has, in order, its name."""
+    changes = (event["session"] for event in daemon.events() if event["type"] in ("created", "changed"))
+    return [next(changes) for _ in range(count)]
+
+
+def test_a_flood_of_changes_delays_others_by_a_handful_of_requests(served, tenant, neighbour):
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("flood", memory="4KiB")
+    with contextlib.ExitStack() as stack:
+        with standing_still(daemon):
+            flood = stack.enter_context(asking(attacker, CONNECTIONS, OF_EACH, "PATCH", "/v1/sessions/flood", '{"memory": @}'))
+            create = stack.enter_context(asking(other, 1, 1, "POST", "/v1/sessions", '{"name": "neighbour", "memory": @}'))
+            root = stack.enter_context(contextlib.closing(daemon.raw()))
+            body = b'{"name": "root", "memory": 65536}'
+            root.sendall(b"POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                         b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        assert create.stdout.readline() == "1\n"
+        assert root.recv(12) == b"HTTP/1.1 201"
+        assert flood.stdout.readline() == f"{CONNECTIONS * OF_EACH}\n"  # it is served too, to the last
+    order = sessions_changed(daemon, 1 + CONNECTIONS * OF_EACH + 2)
+    assert order.count("flood") == 1 + CONNECTIONS * OF_EACH
+    assert order.index("neighbour") <= HANDFUL
+    assert order.index("root") <= HANDFUL
