@@ -87,7 +87,7 @@ CURL *client_open_socket(const struct store *store, const char *url)
         char path[STORE_PATH_BYTES + 16];
         CURL *curl = curl_easy_init();
 
-        if (!curl || text_put(path, sizeof(path), NULL, "%s/" PRESENCE_SOCKET, store->path) < 0)
+        if (!curl || text_put(path, sizeof(path), NULL, "%s/" STORE_DAEMON_SOCKET, store->path) < 0)
                 return curl;
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, path);
         curl_easy_setopt(curl, CURLOPT_URL, url);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/enter.h"
 #include "cli/exports.h"
@@ -64,6 +65,21 @@ static int print_json(const struct exports *exports)
         return json_out_end(&out);
 }
 
+/* It is printed all the same: whoever builds an image means the runtime folder of another machine.
+ */
+static void warn_of_daemon(const struct request *request)
+{
+        struct store store;
+
+        if (enter_has_wishes(&request->settings) && options_find_store(&store, NULL) == 0 &&
+            access(store.path, W_OK) < 0 && store_try_daemon(&store) == 0)
+                fprintf(stderr,
+                        "aliquot env: note: only the daemon of %s makes sessions there, and a "
+                        "program with this environment alone asks no daemon; aliquot create makes "
+                        "the session, and aliquot env --session NAME joins it\n",
+                        store.path);
+}
+
 int command_env(int argc, char **argv)
 {
         static struct wish wish;
@@ -93,6 +109,7 @@ int command_env(int argc, char **argv)
                                   &exports, &err);
         if (rc < 0)
                 return command_fail("env", STATUS_REFUSED, &err);
+        warn_of_daemon(request);
         if (wish.view.is_json)
                 return print_json(&exports) < 0 ? STATUS_NO : STATUS_YES;
         exports_print(&exports, stdout);

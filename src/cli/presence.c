@@ -5,29 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/un.h>
 
 #include "common/scoped.h"
 #include "common/text.h"
-
-/* 0: somebody listens. */
-static int try_socket(const struct store *store)
-{
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-        if (fd < 0)
-                return -errno;
-        if (text_put(address.sun_path, sizeof(address.sun_path), NULL, "%s/" PRESENCE_SOCKET,
-                     store->path) < 0)
-                return -ENOENT; /* nobody can listen there */
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-                return 0;
-        return errno == EAGAIN ? 0 : -errno; /* its queue is full */
-}
 
 /* By the kernel's list, for a user who may not open the file. Where others take and drop locks
  * while it is read, a lock can be missing in it. */
@@ -76,7 +58,7 @@ static bool is_held(const struct store *store)
 
 enum presence presence_look(const struct store *store)
 {
-        int rc = try_socket(store);
+        int rc = store_try_daemon(store);
 
         if (rc == 0)
                 return PRESENCE_LISTENS;

@@ -8,7 +8,6 @@
 
 #include "store/store.h"
 
-#define PRESENCE_SOCKET "aliquotd.sock"
 #define PRESENCE_LOCK "daemon.lock"
 
 enum presence {

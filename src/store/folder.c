@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -15,6 +17,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/liveness.h"
+#include "store/raw.h"
 
 #define LOCK_PAUSE_NS UINT64_C(1000000)
 #define LOCK_TRIES 5000u /* 5 s: who has the lock is done in milliseconds */
@@ -101,17 +104,51 @@ static bool is_writable(int folder)
         return faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES;
 }
 
-/* Who could, and what else can be done: mostly it is a daemon's, which is away. */
-static int refuse_to_write(int runtime, const char *path, struct error *err)
+int store_try_daemon(const struct store *store)
 {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fd, rc;
+
+        if (text_put(address.sun_path, sizeof(address.sun_path), NULL, "%s/" STORE_DAEMON_SOCKET,
+                     store->path) < 0)
+                return -ENOENT; /* nobody can listen there */
+        fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0,
+                           0);
+        if (fd < 0)
+                return fd;
+        fd = liveness_raise(fd);
+        rc = (int)raw_call(SYS_connect, fd, (long)&address, sizeof(address), 0, 0);
+        liveness_close(fd);
+        return rc == -EAGAIN ? 0 : rc; /* its queue is full */
+}
+
+/* Who could, and what else can be done. */
+static int refuse_to_write(int runtime, const struct store *store, struct error *err)
+{
+        const char *path = store->path;
         struct stat st;
 
         if (fstat(runtime, &st) < 0)
                 return fail(err, -errno, "%s: %m", path);
-        return fail(err, -EACCES,
-                    "%s belongs to user %u, and user %u cannot make sessions there; start aliquotd "
-                    "as user %u, or name a folder of your own with ALIQUOT_RUNTIME_DIR",
-                    path, st.st_uid, geteuid(), st.st_uid);
+        switch (store_try_daemon(store)) {
+        case 0:
+                return fail(err, -EACCES,
+                            "%s belongs to user %u, and only the daemon there makes sessions for "
+                            "user %u; start the program with aliquot run, or make a session with "
+                            "aliquot create and name it in ALIQUOT_SESSION",
+                            path, st.st_uid, geteuid());
+        case -EACCES:
+                return fail(err, -EACCES,
+                            "%s belongs to user %u, and the daemon there does not let user %u in; "
+                            "its socket.mode and socket.group say who may",
+                            path, st.st_uid, geteuid());
+        default:
+                return fail(err, -EACCES,
+                            "%s belongs to user %u, and user %u cannot make sessions there; start "
+                            "aliquotd as user %u, or name a folder of your own with "
+                            "ALIQUOT_RUNTIME_DIR",
+                            path, st.st_uid, geteuid(), st.st_uid);
+        }
 }
 
 int folder_open_sessions(const struct store *store, bool make, struct error *err)
@@ -125,7 +162,7 @@ int folder_open_sessions(const struct store *store, bool make, struct error *err
         if (make && (rc == -EACCES || (rc >= 0 && !is_writable(rc)))) {
                 if (rc >= 0)
                         close(rc);
-                return refuse_to_write(runtime, store->path, err);
+                return refuse_to_write(runtime, store, err);
         }
         return rc < 0 ? (wrap(err, "%s", store->path), rc) : rc;
 }

@@ -25,6 +25,7 @@
 #include "settings/resolve.h"
 
 #define STORE_PATH_BYTES 1024u
+#define STORE_DAEMON_SOCKET "aliquotd.sock" /* in a runtime folder that a daemon serves */
 
 /* A runtime folder. */
 struct store {
@@ -75,6 +76,10 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
 
 /* Whether a program that names no folder may have this one: by its path, whichever user's it is. */
 bool store_is_usual(const struct store *store);
+
+/* 0: somebody listens on the daemon's socket there. -EACCES: the socket is closed to this user, and
+ * nothing tells whether anybody listens. */
+int store_try_daemon(const struct store *store);
 
 int store_create(const struct store *store, const struct store_request *request,
                  struct store_session *ret, struct error *err);

@@ -7,6 +7,8 @@ import pytest
 
 from cli import AWAY, UNSET
 from daemon import Daemon
+from script import replay
+from tenant import Tenant
 
 MIB = 1 << 20
 TENANT = 1234  # another user
@@ -82,3 +84,25 @@ def test_programs_in_another_users_session_are_told_to_root(cli, holder):
     result = cli.sim.run(top, **UNSET)
     assert result.rc == AWAY and result.stdout == "" and "and none answers" in result.stderr, result
     assert cli("ps", "--json").json == [] and cli("ps", "theirs").rc == 1
+
+
+@pytest.mark.parametrize("mode, words", [("0666", "only the daemon there makes sessions for user 1234; start the program with aliquot run"),
+                                         ("0600", "the daemon there does not let user 1234 in; its socket.mode and socket.group"),
+                                         (None, "user 1234 cannot make sessions there; start aliquotd as user 0")],
+                         ids=["for all", "for root", "away"])
+def test_a_program_that_cannot_make_its_session_is_told_what_makes_it(sim, mode, words):
+    """A limit in the environment asks no daemon, and the folder is root's to write."""
+    replay(sim, ["init", "context 0 0"], preload=False)
+    served = Daemon(sim, f"[socket]\nmode = {mode or '0666'}\n").start()
+    tenant = Tenant(served, TENANT)
+    if not mode:
+        served.kill()
+    result = tenant.run([sim.build.program("hooks/script")], stdin="init\n", preload=True, ALIQUOT_MEMORY="512MiB")
+    assert words in result.stderr and "GPU calls are refused" in result.stderr, result
+    noted = tenant.run([sim.build.aliquot, "env", "--memory", "512MiB"])
+    assert noted.rc == 0 and "export ALIQUOT_MEMORY=536870912" in noted.stdout, noted
+    assert ("aliquot create makes the session" in noted.stderr) == (mode == "0666"), noted
+    if mode == "0666":  # what is said to be done is right
+        assert tenant.run([sim.build.aliquot, "create", "mine", "--memory", "512MiB"]).rc == 0
+        joined = tenant.run([sim.build.program("hooks/script")], stdin="init\n", preload=True, ALIQUOT_SESSION="mine")
+        assert (joined.rc, joined.stdout, joined.stderr) == (0, "0\n", "")

@@ -28,7 +28,7 @@ static bool has_socket(const struct store *store)
 {
         char path[STORE_PATH_BYTES + 16];
 
-        return text_put(path, sizeof(path), NULL, "%s/" PRESENCE_SOCKET, store->path) == 0 &&
+        return text_put(path, sizeof(path), NULL, "%s/" STORE_DAEMON_SOCKET, store->path) == 0 &&
                access(path, F_OK) == 0;
 }
 
