@@ -23,6 +23,7 @@
 
 #define BACKLOG 512
 #define CLOCK_USEC 100000
+#define ACCEPTS 64u /* in one turn of the event loop: other events wait meanwhile */
 
 struct peers_rate http_rate(const struct http *http)
 {
@@ -36,6 +37,14 @@ unsigned http_connection_count(const struct http *http)
 }
 
 /* -- The clock -------------------------------------------------------------------------------- */
+
+static void enable_listeners(struct http *http)
+{
+        if (http->local)
+                evconnlistener_enable(http->local);
+        if (http->tcp)
+                evconnlistener_enable(http->tcp);
+}
 
 static void on_clock(evutil_socket_t fd, short what, void *context)
 {
@@ -52,10 +61,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
                 connection = next;
         }
         peers_tidy(&http->peers, &rate, now_ns);
-        if (http->local)
-                evconnlistener_enable(http->local);
-        if (http->tcp)
-                evconnlistener_enable(http->tcp);
+        enable_listeners(http);
 }
 
 /* -- Who is let in ---------------------------------------------------------------------------- */
@@ -131,6 +137,27 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer)
         return leaver;
 }
 
+/* libevent accepts for as long as somebody connects, and those who do nothing else can go on for
+ * ever. A listener that has had its share is stopped until the loop has looked for other events. */
+static void count_accept(struct http *http, struct evconnlistener *listener)
+{
+        static const struct timeval at_once;
+
+        if (!http->accepted++)
+                event_add(http->accept_again, &at_once);
+        if (http->accepted >= ACCEPTS)
+                evconnlistener_disable(listener);
+}
+
+static void on_accept_again(evutil_socket_t fd, short what, void *context)
+{
+        struct http *http = context;
+
+        if (http->accepted >= ACCEPTS)
+                enable_listeners(http);
+        http->accepted = 0;
+}
+
 static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
                      int length, void *context)
 {
@@ -140,6 +167,7 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
         struct http_peer peer = { .is_local = true };
         struct peer_key key;
 
+        count_accept(http, listener);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &said, &bytes) < 0) {
                 close(fd);
                 return;
@@ -158,6 +186,7 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
         const struct peer_key key = peers_address(address);
         struct http *http = context;
 
+        count_accept(http, listener);
         http_accept(http, fd, &peer, &key);
 }
 
@@ -376,7 +405,9 @@ int http_start(struct http **ret, const struct http_options *options, struct err
         TAILQ_INIT(&http->connections);
         LIST_INIT(&http->peers);
         http->clock = event_new(options->base, -1, EV_PERSIST, on_clock, http);
-        if (http_queue_start(http, err) < 0 || !http->clock || event_add(http->clock, &every) < 0) {
+        http->accept_again = event_new(options->base, -1, 0, on_accept_again, http);
+        if (!http->accept_again || http_queue_start(http, err) < 0 || !http->clock ||
+            event_add(http->clock, &every) < 0) {
                 http_stop(http);
                 return fail(err, -ENOMEM, "out of memory");
         }
@@ -404,6 +435,8 @@ void http_stop(struct http *http)
         http_queue_stop(http);
         if (http->clock)
                 event_free(http->clock);
+        if (http->accept_again)
+                event_free(http->accept_again);
         peers_free(&http->peers);
         free(http);
 }

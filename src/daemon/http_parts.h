@@ -65,7 +65,8 @@ struct http {
         char local_path[128];
         uint64_t local_device, local_inode; /* of the socket in it */
         int local_trouble;                  /* the code last said of it */
-        struct event *clock;
+        struct event *clock, *accept_again;
+        unsigned accepted;                   /* in this turn of the event loop */
         struct http_connections connections; /* the longest idle first */
         unsigned count, owner_count;         /* of owner_count the peer is_owner */
         struct peers peers;

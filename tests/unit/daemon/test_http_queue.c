@@ -4,8 +4,10 @@
  * choice.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/http_parts.h"
@@ -20,12 +22,14 @@
 #define NEIGHBOUR 64002u
 #define CONNECTIONS 60u /* of the crowd */
 #define PIPELINED 8u
+#define CALLERS 300u
+#define ACCEPTED_MOST 64u
 #define SERVED_MOST (CONNECTIONS * PIPELINED + 16)
 
 static struct event_base *base;
 static struct config config;
 static struct http *http;
-static int client[CONNECTIONS + 16];
+static int client[CALLERS];
 static unsigned clients;
 static uint32_t served[SERVED_MOST]; /* whose request, in order */
 static unsigned served_count;
@@ -204,6 +208,31 @@ static void test_one_connection_is_answered_in_order_to_its_end(void **state)
         assert_int_equal(count, PIPELINED + 1);
 }
 
+/* However fast somebody connects, the daemon comes back to its other work. */
+static void test_accepting_is_not_all_that_a_turn_of_the_loop_does(void **state)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        char folder[] = "/tmp/aliquot-http-XXXXXX";
+        struct error err = { 0 };
+
+        assert_non_null(mkdtemp(folder));
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
+        config.peer_connections_most = config.connections_most = CALLERS;
+        assert_int_equal(http_listen_unix(http, address.sun_path, &err), 0);
+        for (unsigned i = 0; i < CALLERS; i++) {
+                int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+                assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+                client[clients++] = fd;
+        }
+        for (unsigned before = 0; before < CALLERS; before = http_connection_count(http)) {
+                assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+                assert_in_range(http_connection_count(http), before, before + ACCEPTED_MOST);
+        }
+        unlink(address.sun_path);
+        rmdir(folder);
+}
+
 int main(void)
 {
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -214,6 +243,7 @@ int main(void)
                 STORY(test_other_events_come_between_any_two_requests),
                 STORY(test_a_connection_may_end_while_its_request_waits),
                 STORY(test_one_connection_is_answered_in_order_to_its_end),
+                STORY(test_accepting_is_not_all_that_a_turn_of_the_loop_does),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
