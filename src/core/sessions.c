@@ -108,7 +108,7 @@ static void restore(const struct step *step)
         if (!may_restore(step, step->event->session))
                 return;
         place_fill(step->node, place, step->event->session);
-        place_owe(step->node, place, 1); /* at once */
+        place_owe_at_once(step->node, place);
         step->ret->session = &step->node->session[place];
 }
 
@@ -136,7 +136,7 @@ static void tick(const struct step *step)
                 return;
         step->ret->session = &node->session[place];
         place_remember(node, place);
-        if (node->due[place].is_owed)
+        if (node->due[place].owed_ns)
                 end_repeat(step, place);
         else if (node->session[place].state == SESSIONS_OPEN)
                 end_begin(step, place, SESSIONS_NOTE_EXPIRED);
@@ -147,11 +147,6 @@ static void tick(const struct step *step)
 }
 
 /* -- What could not be carried out ------------------------------------------------------------ */
-
-static void owe_later(const struct step *step, unsigned place)
-{
-        place_owe(step->node, place, sum_of(step->now_ns, SESSIONS_RETRY_NS));
-}
 
 /* The database could not follow, or the folder is still there: as before the step. */
 static void undo(const struct step *step, unsigned place)
@@ -165,7 +160,7 @@ static void undo(const struct step *step, unsigned place)
         if (node->session[place].state == SESSIONS_FREE)
                 place_fill(node, place, &node->before);
         node->session[place] = node->before;
-        owe_later(step, place);
+        place_owe(node, place, step->now_ns);
 }
 
 /* It was saved and cannot be made: it goes, and nobody was in it. If even that fails, it is to be
@@ -191,7 +186,7 @@ static void failed_last(const struct step *step, unsigned place)
         else if (node->before.state == SESSIONS_FREE)
                 give_up(step, place);
         else
-                owe_later(step, place);
+                place_owe(step->node, place, step->now_ns);
 }
 
 /* `last` is the place that the step before changed, or NOWHERE. */
@@ -209,7 +204,7 @@ static void failed(const struct step *step, unsigned last)
         if (is_last)
                 failed_last(step, place);
         else
-                owe_later(step, place);
+                place_owe(step->node, place, step->now_ns);
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */

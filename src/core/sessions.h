@@ -41,8 +41,11 @@
 #define SESSIONS_NAME_BYTES 64u
 #define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */
 #define SESSIONS_ACTIONS 8u        /* the most that one step gives; they are about one session */
-/* What failed is owed again after so long; a session that is killed gets SIGKILL so often. */
+/* What failed is owed again after so long. A session that outlives SIGKILL gets another after so
+ * long, then after twice as long each time, up to the most: many that cannot be ended are little
+ * work. */
 #define SESSIONS_RETRY_NS UINT64_C(1000000000)
+#define SESSIONS_RETRY_MOST_NS UINT64_C(60000000000)
 
 /* The most memory of a card that the sessions may be promised together. The card: what the reserve
  * leaves of it. No single session gets more than that, whatever the rule. */
@@ -124,7 +127,9 @@ struct sessions_one {
 /* What SESSIONS_TICK has to do with a session, and when. */
 struct sessions_due {
         uint64_t at_ns; /* 0: nothing */
-        bool is_owed;   /* actions that may not have been carried out; else its state's next */
+        /* Of actions that may not have been carried out: how far ahead they were planned. 0: it is
+         * its state's next. */
+        uint64_t owed_ns;
 };
 
 /* To be read by anybody and written by sessions_step() alone. A session keeps its place. */
@@ -257,7 +262,7 @@ enum sessions_answer {
  *      TICK when the grace is over, or RELEASE forced of one that is ending
  *                       SAVE TELL(killed) SHUT SIGKILL
  *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
- *      TICK, what is owed after RESTORE and FAILED, and each second while KILLING, by the state
+ *      TICK, what is owed after RESTORE and FAILED, and again and again while KILLING, by the state
  *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
  *      GPU_HERE, _GONE  TELL, if it is news
  */

@@ -61,7 +61,7 @@ static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
 /* Of an open session. What is owed comes before its end, and then plans it anew. */
 static void plan_expiry(const struct step *step, unsigned place)
 {
-        if (!step->node->due[place].is_owed)
+        if (!step->node->due[place].owed_ns)
                 place_plan(step->node, place, step->now_ns);
 }
 

@@ -74,5 +74,8 @@ void end_repeat(const struct step *step, unsigned place)
         } else {
                 end_shut(step, place);
         }
-        place_plan(step->node, place, step->now_ns);
+        if (one->state == SESSIONS_KILLING)
+                place_owe_later(step->node, place, step->now_ns);
+        else
+                place_plan(step->node, place, step->now_ns);
 }

@@ -72,8 +72,11 @@ void place_empty(struct sessions *node, unsigned place);
 
 /* When the state that the session is in now ends by itself; whatever was planned is forgotten. */
 void place_plan(struct sessions *node, unsigned place, uint64_t now_ns);
-/* The session's actions are to come again, then. */
-void place_owe(struct sessions *node, unsigned place, uint64_t at_ns);
+/* The session's actions are to come again: at once, in SESSIONS_RETRY_NS, or in twice the time that
+ * they were last put off by. */
+void place_owe_at_once(struct sessions *node, unsigned place);
+void place_owe(struct sessions *node, unsigned place, uint64_t now_ns);
+void place_owe_later(struct sessions *node, unsigned place, uint64_t now_ns);
 /* The next one with something to do, from .tick_from on; NOWHERE. */
 unsigned place_due(const struct sessions *node, uint64_t now_ns);
 

@@ -68,18 +68,34 @@ void place_empty(struct sessions *node, unsigned place)
 /* -- What is due ------------------------------------------------------------------------------ */
 
 /* A sum that stopped at the end of what 64 bits hold is never. */
-static void set_due(struct sessions *node, unsigned place, uint64_t at_ns, bool is_owed)
+static void set_due(struct sessions *node, unsigned place, uint64_t at_ns, uint64_t owed_ns)
 {
         struct sessions_due *due = &node->due[place];
 
         *due = (struct sessions_due){ 0 };
         if (at_ns != 0 && at_ns != UINT64_MAX)
-                *due = (struct sessions_due){ .at_ns = at_ns, .is_owed = is_owed };
+                *due = (struct sessions_due){ .at_ns = at_ns, .owed_ns = owed_ns };
 }
 
-void place_owe(struct sessions *node, unsigned place, uint64_t at_ns)
+void place_owe_at_once(struct sessions *node, unsigned place)
 {
-        set_due(node, place, at_ns, true);
+        set_due(node, place, 1, SESSIONS_RETRY_NS / 2); /* twice as long is next */
+}
+
+void place_owe(struct sessions *node, unsigned place, uint64_t now_ns)
+{
+        set_due(node, place, sum_of(now_ns, SESSIONS_RETRY_NS), SESSIONS_RETRY_NS);
+}
+
+void place_owe_later(struct sessions *node, unsigned place, uint64_t now_ns)
+{
+        uint64_t wait_ns = 2 * node->due[place].owed_ns;
+
+        if (wait_ns < SESSIONS_RETRY_NS)
+                wait_ns = SESSIONS_RETRY_NS;
+        if (wait_ns > SESSIONS_RETRY_MOST_NS)
+                wait_ns = SESSIONS_RETRY_MOST_NS;
+        set_due(node, place, sum_of(now_ns, wait_ns), wait_ns);
 }
 
 void place_plan(struct sessions *node, unsigned place, uint64_t now_ns)
@@ -88,21 +104,21 @@ void place_plan(struct sessions *node, unsigned place, uint64_t now_ns)
         uint64_t grace_end_ns = sum_of(now_ns, node->policy.grace_ns);
 
         if (one->state == SESSIONS_OPEN)
-                set_due(node, place, one->expires_ns, false);
+                set_due(node, place, one->expires_ns, 0);
         else if (one->state == SESSIONS_KILLING)
-                place_owe(node, place, sum_of(now_ns, SESSIONS_RETRY_NS));
+                place_owe(node, place, now_ns);
         else if (one->ending == SESSIONS_TERM)
-                set_due(node, place, grace_end_ns > 0 ? grace_end_ns : 1, false);
+                set_due(node, place, grace_end_ns > 0 ? grace_end_ns : 1, 0);
         else
-                set_due(node, place, 0, false);
+                set_due(node, place, 0, 0);
 }
 
-/* What is owed is never planned further ahead than SESSIONS_RETRY_NS: then the clock went back. */
+/* What is owed is further ahead than it was planned: then the clock went back. */
 static bool is_due(const struct sessions_due *due, uint64_t now_ns)
 {
         if (due->at_ns == 0 || due->at_ns <= now_ns)
                 return due->at_ns != 0;
-        return due->is_owed && due->at_ns - now_ns > SESSIONS_RETRY_NS;
+        return due->owed_ns != 0 && due->at_ns - now_ns > due->owed_ns;
 }
 
 unsigned place_due(const struct sessions *node, uint64_t now_ns)

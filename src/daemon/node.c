@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/machine_clock.h"
 #include "common/text.h"
 #include "daemon/node_parts.h"
 #include "daemon/trim.h"
 #include "settings/resolve.h"
 
-#define MAKES_MOST 3u /* again, where tenants take what is taken back from them */
+#define MAKES_MOST 3u  /* again, where tenants take what is taken back from them */
+#define TURN_STEPS 64u /* sessions in one turn of the clock, also where each is quick */
 
 uint64_t node_now_ns(void)
 {
@@ -47,6 +49,7 @@ struct work {
         bool is_creation; /* a folder that is there already is not ours to move */
         bool is_unsaved;  /* what failed was the database */
         bool must_look;   /* whether the session is empty now */
+        bool is_put_off;  /* there was no time for a SIGKILL: it is owed as if it had failed */
 };
 
 /* What is not usual of it. A session has one cap and one guarantee for all its GPUs. */
@@ -222,6 +225,7 @@ static int signal_all(struct node *node, struct work *work, const struct session
                 node->counts.signals += (uint64_t)rc;
         if (rc >= 0 && number == SIGKILL)
                 failed_kill(node, session);
+        work->is_put_off = rc == -EAGAIN && number == SIGKILL;
         return rc < 0 && rc != -EAGAIN ? rc : 0;
 }
 
@@ -242,6 +246,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
         case SESSIONS_REMOVE:
                 node->kills[action->session - node->sessions->session] = 0;
                 node->oversized[action->session - node->sessions->session] = 0;
+                node->may_go[action->session - node->sessions->session] = false;
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
                 claims_farewell(node, action->session);
@@ -276,6 +281,12 @@ static int carry_out(struct node *node, struct work *work, struct error *err)
 
 /* -- Steps ------------------------------------------------------------------------------------ */
 
+/* What is put off in a turn of the clock is not due again in the same turn. */
+static uint64_t step_ns(const struct node *node)
+{
+        return node->turn_ns ? node->turn_ns : node_now_ns();
+}
+
 /* The core is told until it has nothing left to do about it: what fails then is owed. */
 static void give_up(struct node *node, const char *name, bool is_unsaved, const char *who)
 {
@@ -290,7 +301,7 @@ static void give_up(struct node *node, const char *name, bool is_unsaved, const 
                                                       .is_unsaved = work.is_unsaved };
 
                 work.is_unsaved = false;
-                sessions_step(node->sessions, &event, node_now_ns(), &actions);
+                sessions_step(node->sessions, &event, step_ns(node), &actions);
         } while (carry_out(node, &work, &err) < 0);
 }
 
@@ -362,7 +373,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
                 return 0;
         }
         node->steps++;
-        sessions_step(node->sessions, event, node_now_ns(), ret);
+        sessions_step(node->sessions, event, step_ns(node), ret);
         rc = carry_out(node, &work, err);
         if (ret->count)
                 session = ret->action[0].session;
@@ -372,22 +383,48 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
                 give_up(node, session->name, work.is_unsaved, who);
         else
                 count(node, event, ret);
+        if (rc == 0 && work.is_put_off && session)
+                give_up(node, session->name, false, who);
         if (rc == 0 && work.must_look && session)
                 look_after(node, session);
         node_arm(node);
         return rc;
 }
 
-void node_tick(struct node *node)
+/* Returns whether more is due. */
+static bool tick_once(struct node *node)
 {
         const struct sessions_event event = { .type = SESSIONS_TICK };
         struct sessions_actions actions;
         struct error err = { 0 };
 
-        /* What fails is due again only later, so this ends. */
-        do {
-                node_step(node, &event, "daemon", &actions, &err);
-        } while (actions.is_more);
+        node_step(node, &event, "daemon", &actions, &err);
+        return actions.is_more;
+}
+
+void node_tick_all(struct node *node)
+{
+        node->turn_ns = node_now_ns();
+        while (tick_once(node))
+                ;
+        node->turn_ns = 0;
+}
+
+/* What one session costs is bounded elsewhere, how many of them are due at once is the tenants'
+ * choice. What is left is due already, so the clock's timer comes again at once, behind whatever
+ * else is ready then. */
+void node_tick(struct node *node)
+{
+        const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;
+        unsigned steps = 0;
+        bool is_more = true;
+
+        node->turn_ns = node_now_ns();
+        while (is_more && steps < TURN_STEPS && (!steps || clock_machine_ns() < until_ns)) {
+                is_more = tick_once(node);
+                steps++;
+        }
+        node->turn_ns = 0;
 }
 
 /* -- What others may see ---------------------------------------------------------------------- */

@@ -24,7 +24,7 @@
 #include "daemon/judge_parts.h"
 #include "daemon/victim.h"
 
-#define KILLS_PATIENT 10u /* a second each: a driver takes its time to take a program down */
+#define KILLS_PATIENT 5u /* in 15 s: a driver takes its time to take a program down */
 
 static void tell_audit(struct node *node, const struct sessions_one *session, const char *why)
 {
@@ -133,31 +133,29 @@ static void kill_shown(struct node *node, const struct nvml_look *look)
 }
 
 /* Clamped first: no process that still has the session's pages mapped can charge memory there. */
-static void let_go(struct node *node, const struct sessions_one *session)
+bool failed_let_go(struct node *node, const struct sessions_one *session)
 {
-        char name[SESSIONS_NAME_BYTES];
-
-        if (folder_limit(&node->store, session, true, NULL) < 0)
-                return;
+        if (!node->may_go[session - node->sessions->session] ||
+            folder_limit(&node->store, session, true, NULL) < 0)
+                return false;
         log_line(LOG_WARN,
                  "session %s: some process holds its lock and cannot be ended; the driver shows "
                  "none on its GPUs, so the session is removed",
                  session->name);
-        memcpy(name, session->name, sizeof(name));
-        node_note_empty(node, name);
+        return true;
 }
 
 void failed_look(struct node *node, const struct nvml_look *look)
 {
         const struct sessions *all = node->sessions;
 
+        memset(node->may_go, 0, sizeof(node->may_go));
         /* A pid that the driver names may be another's here; a list may have failed. */
         if (!node->judge->has_our_pids || look->sample.failures)
                 return;
         kill_shown(node, look);
         for (unsigned i = 0; i < all->places; i++) {
-                if (all->session[i].state == SESSIONS_KILLING && node->kills[i] >= KILLS_PATIENT &&
-                    !is_on_a_gpu(node, look, i))
-                        let_go(node, &all->session[i]);
+                node->may_go[i] = all->session[i].state == SESSIONS_KILLING &&
+                                  node->kills[i] >= KILLS_PATIENT && !is_on_a_gpu(node, look, i);
         }
 }

@@ -64,7 +64,7 @@ static int start(struct node *node, const struct node_options *options, struct e
         if (rc < 0)
                 return rc;
         node_adopt_room(node, &adoption);
-        node_tick(node);
+        node_tick_all(node);
         node_sweep(node);
         node_arm(node);
         return 0;

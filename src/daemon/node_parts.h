@@ -24,6 +24,7 @@ struct node {
         int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well
                                           */
         unsigned kills[SESSIONS_MOST];   /* by place: how often it was sent SIGKILL */
+        bool may_go[SESSIONS_MOST];      /* by place: as of the last whole look, failed_let_go() */
         unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
         uint64_t steps;
         node_listener *listener;
@@ -54,10 +55,18 @@ struct node {
         struct event *placing; /* at whether the database is in its place */
         bool has_leftovers;    /* folders that no session has, with somebody in them */
         unsigned look_from;    /* the place where the next look begins */
+        uint64_t turn_ns; /* node_now_ns() at which the turn of the clock began; 0: none runs */
 };
 
+/* How long the loop is about sessions that are due, or that end, before others come: after so long
+ * no further one is begun. */
+#define NODE_TURN_NS UINT64_C(10000000)
+
 /* node.c */
+/* Some of what is due, each session once at most. */
 void node_tick(struct node *node);
+/* All of it, before anybody is served. */
+void node_tick_all(struct node *node);
 void node_announce(struct node *node, const struct database_event *event);
 
 /* A JSON object, for the audit trail. */
@@ -69,8 +78,10 @@ void failed_tell(struct node *node, const struct sessions_one *session, const st
 void failed_forget(struct node *node, const struct sessions_one *session);
 /* SIGKILL was sent once more. */
 void failed_kill(struct node *node, const struct sessions_one *session);
-/* After a whole look was judged: sessions of which nothing is left but a lock go. */
+/* After a whole look was judged: sessions of which nothing is left but a lock may go. */
 void failed_look(struct node *node, const struct nvml_look *look);
+/* Whether this one goes, though its lock is held. */
+bool failed_let_go(struct node *node, const struct sessions_one *session);
 
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);

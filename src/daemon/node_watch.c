@@ -14,6 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
 #include "daemon/trim.h"
 
 #define LOOK_NS 100000000 /* at sessions that end */
@@ -54,6 +55,7 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;
         const struct sessions *all = node->sessions;
+        const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;
         unsigned from = node->look_from, seen = 0;
 
         for (unsigned i = 0; i < all->places && seen < LOOKS; i++) {
@@ -62,10 +64,11 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
 
                 if (one->state != SESSIONS_ENDING && one->state != SESSIONS_KILLING)
                         continue;
-                seen++;
+                if (seen++ && clock_machine_ns() >= until_ns)
+                        break;
                 node->look_from = (unsigned)(one - all->session) + 1;
                 memcpy(name, one->name, sizeof(name));
-                if (folder_is_live(&node->store, one, NULL) == 0)
+                if (folder_is_live(&node->store, one, NULL) == 0 || failed_let_go(node, one))
                         node_note_empty(node, name);
         }
 }

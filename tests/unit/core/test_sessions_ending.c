@@ -139,11 +139,52 @@ static void kill_is_said_again_until_nobody_is_left(void **state)
              "tick\n"
              "  yes, one: shut sigkill\n"
              "next\n"
-             "  1002\n"
+             "  1003\n"
+             "at 1003\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "next\n"
+             "  1007\n"
              "empty one\n"
              "  yes, one: remove forget tell(gone)\n"
              "next\n"
              "  nothing is due\n");
+}
+
+/* Many that cannot be ended are little work. */
+static void kill_is_said_again_ever_more_seldom_up_to_once_a_minute(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=1G end=kill\n"
+             "  yes, one: save tell(created) make(A=1G)\n"
+             "release one force\n"
+             "  yes, one: save tell(released) tell(killed) shut sigkill\n"
+             "at 1063\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "at 1065\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "at 1069\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "at 1077\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "at 1093\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "at 1125\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "next\n"
+             "  1185\n"
+             "at 1185\n"
+             "tick\n"
+             "  yes, one: shut sigkill\n"
+             "next\n"
+             "  1245\n");
 }
 
 static void a_release_without_force_kills_nobody_who_slips_in(void **state)
@@ -283,7 +324,7 @@ static void what_is_killed_is_killed_again_on_a_clock_that_went_back(void **stat
              "tick\n"
              "  yes, one: shut sigkill\n"
              "next\n"
-             "  11\n");
+             "  12\n");
 }
 
 static void a_clock_that_jumps_ahead_ends_what_is_over_on_it(void **state)
@@ -313,6 +354,7 @@ int main(void)
                 cmocka_unit_test(who_leaves_within_the_grace_period_is_not_killed),
                 cmocka_unit_test(without_grace_both_come_at_once),
                 cmocka_unit_test(kill_is_said_again_until_nobody_is_left),
+                cmocka_unit_test(kill_is_said_again_ever_more_seldom_up_to_once_a_minute),
                 cmocka_unit_test(a_release_without_force_kills_nobody_who_slips_in),
                 cmocka_unit_test(a_grace_period_is_the_policy_s_when_it_began),
                 cmocka_unit_test(an_open_session_may_be_empty),

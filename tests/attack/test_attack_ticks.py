@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many sessions of one tenant that end at one instant, or that cannot be ended: others are served all the same."""
+import signal
+import sys
+import time
+
+from daemon import wait_for
+from tenant import needs_root
+
+pytestmark = needs_root
+
+MANY = 400
+TTL_SECONDS = 20
+
+
+def start_ends(attacker, daemon, must_hold):
+    """Returns when all were made, each to live for TTL_SECONDS from the first one on at most."""
+    program = daemon.sim.build.source / "tests/attack/programs/many_ends.py"
+    words = [sys.executable, program, daemon.socket, daemon.sim.runtime, MANY, TTL_SECONDS, int(must_hold)]
+    process = attacker.start(words, preload=False)
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    return process
+
+
+def test_sessions_that_end_at_one_instant_are_ended_a_few_at_a_time(served, tenant):
+    """A request that comes at that instant is answered before most of them are gone."""
+    daemon = served()
+    program = start_ends(tenant(daemon), daemon, False)
+    connection = daemon.connection()
+    connection.request("GET", "/healthz")
+    connection.getresponse().read()
+    before = len(daemon.names())
+    daemon.process.send_signal(signal.SIGSTOP)
+    time.sleep(TTL_SECONDS + 1)
+    connection.request("GET", "/metrics")
+    daemon.process.send_signal(signal.SIGCONT)
+    text = connection.getresponse().read().decode()
+    left = int(text.split('\naliquot_sessions{state="open"} ', 1)[1].split()[0])
+    assert left > before - 4 * 64 > 0, (left, before)
+    wait_for(lambda: not daemon.names(), daemon.said)
+    program.kill()
+
+
+def test_sessions_that_cannot_be_ended_are_tried_more_and_more_seldom(served, tenant, neighbour):
+    """Nobody can be found who holds their locks, and looking takes long: there are many processes."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    crowd = attacker.start(["/bin/sh", "-c", "for i in $(seq 200); do sleep 1000 & done; echo ready; wait"],
+                           preload=False)
+    assert crowd.stdout.readline() == "ready\n"
+    program = start_ends(attacker, daemon, True)
+    wait_for(lambda: "expired by daemon" in daemon.said(), daemon.said)
+    other.create("others", "64MiB")
+    wait_for(lambda: daemon.names() == ["others"], daemon.said)
+    assert program.poll() is None
+    crowd.kill()
+    program.kill()
