@@ -246,7 +246,7 @@ int folder_remove(const struct store *store, const struct sessions_one *session,
 
         if (rc <= 0)
                 return rc;
-        rc = store_remove(store, session->name, true, err);
+        rc = store_bury(store, session->name, err);
         return rc == -ENOENT ? 0 : rc;
 }
 

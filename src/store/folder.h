@@ -16,7 +16,8 @@
 #define FOLDER_SESSIONS "sessions"
 #define FOLDER_LIMITS "limits"
 #define FOLDER_SLOTS "slots"
-#define FOLDER_OPEN ".open-" /* and random digits: see folder_is_anothers() */
+#define FOLDER_OPEN ".open-"      /* and random digits: see folder_is_anothers() */
+#define FOLDER_OVER ".open-over-" /* likewise, of a session that is over for everybody */
 
 /* Raised descriptor or negative errno; `at` as in openat(). O_NOFOLLOW and O_CLOEXEC are added. */
 int folder_open_file(int at, const char *name, int flags);
@@ -46,7 +47,8 @@ int folder_map_limits(const struct store *store, const char *name, struct store_
  * root; nothing to do for our own uid. */
 int folder_grant(int folder, uint32_t uid, struct error *err);
 
-/* ".new-", ".old-" or FOLDER_OPEN, and 16 random digits, for what is not, or no longer, a session.
+/* ".new-", ".old-", FOLDER_OPEN or FOLDER_OVER, and 16 random digits, for what is not, or no
+ * longer, a session.
  */
 int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);
 

@@ -4,7 +4,9 @@
  * written to without end and nobody would find it.
  *
  * So it stays, as sessions/.open-.../slots, until the kernel says that nobody has it open for
- * writing; whatever fails on the way is looked at again. A read lease tells: none is granted while
+ * writing; whatever fails on the way is looked at again. Who lives in one that was removed by force
+ * keeps its page; of one that is over (FOLDER_OVER) nothing is kept for anybody, and whoever still
+ * uses what it has mapped of it gets SIGBUS. A read lease tells: none is granted while
  * there is a writer. Where the kernel gives no leases it is deleted at once. It becomes ours when
  * nobody lives in it, which lets nobody open it any more.
  *
@@ -84,19 +86,21 @@ bool folder_is_anothers(int sessions, const char *name)
 bool folder_look_open(int sessions, const char *name)
 {
         scoped_fd int folder = folder_open_directory(sessions, name, false, NULL);
+        const bool is_over = strncmp(name, FOLDER_OVER, sizeof(FOLDER_OVER) - 1) == 0;
         scoped_fd int slots = -1;
         bool is_live;
 
         if (folder < 0)
                 return false;
         slots = folder_open_file(folder, FOLDER_SLOTS, O_RDONLY);
-        is_live = slots >= 0 &&
+        is_live = !is_over && slots >= 0 &&
                   liveness_probe_any(slots, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS)) > 0;
         if (!is_live)
                 take_over(folder);
         if (slots == -ENOENT || (slots >= 0 && !may_have_writer(slots)))
                 return folder_delete(sessions, name, NULL) == 0;
-        /* Who lives in it has the page mapped. */
+        /* Who lives in it has the page mapped. Where the session is over, a lock is no life: it may
+         * lie in a socket's queue, and then nobody has anything mapped. */
         return cut(folder, is_live ? (off_t)sizeof(struct slots_page) : 0);
 }
 

@@ -83,7 +83,9 @@ static void mark_removed(const struct store *store, const char *name)
         store_close(&session);
 }
 
-int store_remove(const struct store *store, const char *name, bool force, struct error *err)
+/* `open`: the stem of its name where it stays, since it is another's and may be open. */
+static int remove_as(const struct store *store, const char *name, bool force, const char *open,
+                     struct error *err)
 {
         char away[PAGE_NAME_BYTES];
         scoped_fd int sessions = -1;
@@ -105,7 +107,7 @@ int store_remove(const struct store *store, const char *name, bool force, struct
                 return fail(err, rc, "lock of %s: %m", store->path);
         }
         is_anothers = folder_is_anothers(sessions, name);
-        rc = folder_temporary_name(is_anothers ? FOLDER_OPEN : ".old-", away, err);
+        rc = folder_temporary_name(is_anothers ? open : ".old-", away, err);
         if (rc < 0)
                 return rc;
         if (force)
@@ -122,6 +124,16 @@ int store_remove(const struct store *store, const char *name, bool force, struct
                 return 0;
         }
         return folder_delete(sessions, away, err);
+}
+
+int store_remove(const struct store *store, const char *name, bool force, struct error *err)
+{
+        return remove_as(store, name, force, FOLDER_OPEN, err);
+}
+
+int store_bury(const struct store *store, const char *name, struct error *err)
+{
+        return remove_as(store, name, true, FOLDER_OVER, err);
 }
 
 int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],

@@ -147,6 +147,10 @@ int store_is_live(const struct store_session *session, struct error *err);
  * and their limits but can no longer be joined. */
 int store_remove(const struct store *store, const char *name, bool force, struct error *err);
 
+/* The same by force where nobody may use it any more: what another user still has open of it is
+ * emptied, whoever has it mapped or holds a lock on it. */
+int store_bury(const struct store *store, const char *name, struct error *err);
+
 /* Of removed sessions whose tenant still has `slots` open: takes back what was written into it, and
  * deletes it when nobody has it open any more. Whether there was anything. One thread; for root. */
 bool store_trim_open(const struct store *store);

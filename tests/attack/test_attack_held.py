@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant holds on to so that others go without: its ended session's memory, places, the audit trail's rows."""
+import os
+
 from daemon import wait_for
 from tenant import create, holding, kinds, needs_root
 
@@ -63,6 +65,23 @@ def test_mappings_that_take_long_to_read_keep_no_memory(served, tenant, neighbou
         wait_for(lambda: daemon.session("theirs") is None, daemon.said)
         assert daemon.reads() - before < 300_000  # ten whole looks at these mappings alone are 600,000
         other.create("others", "768MiB")
+
+
+def test_a_lock_in_a_sockets_queue_keeps_no_page(served, tenant):
+    """Its file stays for as long as it is open, and is empty: rounds of such sessions fill no file system."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    slots = attacker.folder("theirs") / "slots"
+    with open(slots, "r+b") as file:
+        os.posix_fallocate(file.fileno(), 0, slots.stat().st_size)
+    with holding(attacker, "keep_in_flight.py", slots) as keeper:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        left, = (daemon.sim.runtime / "sessions").glob(".open-*/slots")
+        wait_for(lambda: left.stat().st_blocks == 0 == left.stat().st_size, daemon.said)
+        assert keeper.poll() is None
+    wait_for(lambda: not left.parent.exists(), daemon.said)
 
 
 # -- Places ----------------------------------------------------------------------------------------
