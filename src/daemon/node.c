@@ -247,6 +247,7 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
                 node->kills[action->session - node->sessions->session] = 0;
                 node->oversized[action->session - node->sessions->session] = 0;
                 node->may_go[action->session - node->sessions->session] = false;
+                node->left_ns[action->session - node->sessions->session] = 0;
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
                 claims_farewell(node, action->session);
@@ -327,7 +328,7 @@ static void look_after(struct node *node, const struct sessions_one *session)
         char name[SESSIONS_NAME_BYTES];
 
         memcpy(name, session->name, sizeof(name));
-        if (folder_is_live(&node->store, session, NULL) == 0)
+        if (failed_is_over(node, session))
                 node_note_empty(node, name);
 }
 

@@ -12,19 +12,27 @@
  * holds memory of a GPU. Memory is a process's that the driver shows, which no child inherits, and
  * nobody joins a session that has ended. So when SIGKILL was sent often enough, the session goes as
  * soon as the driver shows nobody of it, and nobody of its owner's outside sessions, on its GPUs.
+ *
+ * The other way round a process can hold memory without a lock: it has unmapped `slots` and closed
+ * it. So a session without a lock goes at once where the driver shows no living process of its
+ * owner, of it or outside all sessions, with memory on its GPUs; else when that is so, or after a
+ * minute, since that process may have been outside sessions all along.
  */
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/judge_parts.h"
 #include "daemon/victim.h"
 
 #define KILLS_PATIENT 5u /* in 15 s: a driver takes its time to take a program down */
+#define OUTSIDE_PATIENT_NS (60 * NODE_SECOND_NS)
 
 static void tell_audit(struct node *node, const struct sessions_one *session, const char *why)
 {
@@ -119,6 +127,52 @@ static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, u
         return false;
 }
 
+/* Not one that has ended since the look, nor one that is reaped later. */
+static bool is_there(const struct identity *who)
+{
+        scoped_fd int held = identity_hold(who->pid);
+
+        return held >= 0 && identity_is_same(who) && identity_is_there(held);
+}
+
+static bool is_its_gpu(const struct sessions_one *session, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (memcmp(session->share[i].uuid, uuid, 16) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Whether the process at this place of the latest look holds memory that may be the session's. */
+static bool is_holding(const struct node *node, const struct nvml_look *look, unsigned at,
+                       const struct sessions_one *session)
+{
+        const struct sample_process *process = &look->sample.process[at];
+        const struct identity *who = nvml_look_who(look, process->pid);
+        const struct sessions_one *of = node_holder(node, at).session;
+
+        return process->bytes != 0 && who && who->uid == session->owner_uid &&
+               (!of || of == session) &&
+               is_its_gpu(session, look->sample.device[process->device].uuid) && is_there(who);
+}
+
+/* Who has let go of `slots` leaves the session's folder empty, not the card. Root's programs, and
+ * those of the user who serves the node, have no need of that. */
+static bool is_held_outside(const struct node *node, const struct sessions_one *session)
+{
+        const struct nvml_look *look = node_gpus(node);
+
+        if (!look || !node->judge->has_our_pids || look->sample.failures ||
+            session->owner_uid == 0 || session->owner_uid == geteuid())
+                return false;
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                if (is_holding(node, look, i, session))
+                        return true;
+        }
+        return false;
+}
+
 /* SIGKILL to the processes that the driver shows: a look through /proc may not have found them. */
 static void kill_shown(struct node *node, const struct nvml_look *look)
 {
@@ -133,7 +187,7 @@ static void kill_shown(struct node *node, const struct nvml_look *look)
 }
 
 /* Clamped first: no process that still has the session's pages mapped can charge memory there. */
-bool failed_let_go(struct node *node, const struct sessions_one *session)
+static bool let_go(struct node *node, const struct sessions_one *session)
 {
         if (!node->may_go[session - node->sessions->session] ||
             folder_limit(&node->store, session, true, NULL) < 0)
@@ -141,6 +195,26 @@ bool failed_let_go(struct node *node, const struct sessions_one *session)
         log_line(LOG_WARN,
                  "session %s: some process holds its lock and cannot be ended; the driver shows "
                  "none on its GPUs, so the session is removed",
+                 session->name);
+        return true;
+}
+
+bool failed_is_over(struct node *node, const struct sessions_one *session)
+{
+        uint64_t *since_ns = &node->left_ns[session - node->sessions->session];
+        int live = folder_is_live(&node->store, session, NULL);
+
+        if (live != 0)
+                return live > 0 && let_go(node, session);
+        if (!*since_ns)
+                *since_ns = clock_machine_ns();
+        if (!is_held_outside(node, session))
+                return true;
+        if (clock_machine_ns() - *since_ns < OUTSIDE_PATIENT_NS)
+                return false;
+        log_line(LOG_WARN,
+                 "session %s: it goes, though its owner's programs outside sessions hold "
+                 "memory on its GPUs",
                  session->name);
         return true;
 }

@@ -24,7 +24,10 @@ struct node {
         int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well
                                           */
         unsigned kills[SESSIONS_MOST];   /* by place: how often it was sent SIGKILL */
-        bool may_go[SESSIONS_MOST];      /* by place: as of the last whole look, failed_let_go() */
+        bool may_go[SESSIONS_MOST];      /* by place: as of the last whole look, for its lock alone
+                                          */
+        uint64_t left_ns[SESSIONS_MOST]; /* by place: clock_machine_ns() when it was seen to end and
+                                            without a lock; 0: not yet */
         unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
         uint64_t steps;
         node_listener *listener;
@@ -80,8 +83,9 @@ void failed_forget(struct node *node, const struct sessions_one *session);
 void failed_kill(struct node *node, const struct sessions_one *session);
 /* After a whole look was judged: sessions of which nothing is left but a lock may go. */
 void failed_look(struct node *node, const struct nvml_look *look);
-/* Whether this one goes, though its lock is held. */
-bool failed_let_go(struct node *node, const struct sessions_one *session);
+/* Whether this one, which ends, may go: nobody lives in it, or nobody who can be ended, and nobody
+ * holds what it was promised. */
+bool failed_is_over(struct node *node, const struct sessions_one *session);
 
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);

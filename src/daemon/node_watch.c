@@ -68,7 +68,7 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
                         break;
                 node->look_from = (unsigned)(one - all->session) + 1;
                 memcpy(name, one->name, sizeof(name));
-                if (folder_is_live(&node->store, one, NULL) == 0 || failed_let_go(node, one))
+                if (failed_is_over(node, one))
                         node_note_empty(node, name);
         }
 }

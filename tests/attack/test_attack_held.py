@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant holds on to so that others go without: its ended session's memory, places, the audit trail's rows."""
 import os
+import sys
 
 from daemon import wait_for
 from tenant import create, holding, kinds, needs_root
 
+MIB = 1 << 20
 pytestmark = needs_root
 
 
@@ -82,6 +84,25 @@ def test_a_lock_in_a_sockets_queue_keeps_no_page(served, tenant):
         wait_for(lambda: left.stat().st_blocks == 0 == left.stat().st_size, daemon.said)
         assert keeper.poll() is None
     wait_for(lambda: not left.parent.exists(), daemon.said)
+
+
+def test_who_leaves_its_slots_does_not_free_what_it_holds(served, tenant):
+    """No lock and no mapping is left, and the driver shows its owner's process with memory: the promise stays. When that
+    process ends, the session goes at once."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs", "700MiB")
+    program = daemon.sim.build.source / "tests/attack/programs/slip.py"
+    slipped = attacker.start([sys.executable, program, 512 * MIB], preload=True, ALIQUOT_SESSION="theirs")
+    assert slipped.stdout.readline() == "ready\n", slipped.stderr.read()
+    wait_for(lambda: slipped.pid in [one["pid"] for one in daemon.get("/v1/processes").json["processes"]], daemon.said)
+    assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+    assert daemon.post("/v1/sessions", {"name": "others", "memory": "700MiB"}).status == 409
+    slipped.stdin.write("\n")
+    slipped.stdin.flush()
+    assert slipped.wait(60) == 0
+    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+    assert "it goes, though" not in daemon.said()
 
 
 # -- Places ----------------------------------------------------------------------------------------
