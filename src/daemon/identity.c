@@ -224,46 +224,44 @@ static bool is_cut(struct maps_look *look)
         return look->is_cut;
 }
 
-/* Whether there was any. */
-static bool read_maps(FILE *file, struct maps_look *look)
+static void read_maps(FILE *file, struct maps_look *look)
 {
         scoped_free char *line = NULL;
         size_t room = 0;
-        bool has_lines = false;
 
         while (file && !is_cut(look) && getline(&line, &room, file) > 0) {
-                has_lines = true;
                 if (look->each(line, look->context))
                         break;
         }
-        return has_lines;
+}
+
+static FILE *open_if_any(uint32_t pid, const char *name)
+{
+        FILE *file = open_of(pid, name);
+        int first = file ? getc(file) : EOF;
+
+        if (first != EOF && ungetc(first, file) != EOF)
+                return file;
+        if (file)
+                fclose(file);
+        return NULL;
 }
 
 /* Where the first thread has ended, /proc/PID/maps is empty, and another thread's is not. */
-static bool read_maps_of_threads(uint32_t pid, struct maps_look *look)
+static FILE *open_maps(uint32_t pid)
 {
+        FILE *file = open_if_any(pid, "maps");
         scoped_dir DIR *tasks = NULL;
         struct dirent *entry;
         char path[64];
-        bool has_lines = false;
 
         snprintf(path, sizeof(path), "/proc/%u/task", pid);
-        tasks = opendir(path);
-        while (tasks && !has_lines && !is_cut(look) && (entry = readdir(tasks))) {
-                scoped_file FILE *file = NULL;
-
+        tasks = file ? NULL : opendir(path);
+        while (tasks && !file && (entry = readdir(tasks))) {
                 snprintf(path, sizeof(path), "task/%.16s/maps", entry->d_name);
-                file = open_of(pid, path);
-                has_lines = read_maps(file, look);
+                file = open_if_any(pid, path);
         }
-        return has_lines;
-}
-
-static bool read_maps_of(uint32_t pid, struct maps_look *look)
-{
-        scoped_file FILE *file = open_of(pid, "maps");
-
-        return read_maps(file, look) || read_maps_of_threads(pid, look);
+        return file;
 }
 
 static bool add_if_slots(char *line, void *context)
@@ -290,17 +288,17 @@ int identity_has_mapped(uint32_t pid, const struct identity_file *file, uint64_t
 {
         struct identity_file wanted = *file;
         struct maps_look look = { is_mapping_of, &wanted, until_ns, false };
+        scoped_file FILE *maps = open_maps(pid);
 
-        read_maps_of(pid, &look);
+        read_maps(maps, &look);
         if (wanted.inode == 0)
                 return 1;
         return look.is_cut ? -EAGAIN : 0;
 }
 
-bool identity_read(uint32_t pid, struct identity *ret)
+bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
 {
         struct identity identity = { .pid = pid, .start_ticks = read_start(pid) };
-        struct maps_look look = { add_if_slots, &identity, UINT64_MAX, false };
         char path[64];
         struct stat st;
 
@@ -310,9 +308,33 @@ bool identity_read(uint32_t pid, struct identity *ret)
         if (stat(path, &st) == 0)
                 identity.pid_ns = (uint64_t)st.st_ino;
         read_cgroup(pid, &identity);
-        identity.has_maps = read_maps_of(pid, &look);
+        *maps = open_maps(pid);
+        identity.has_maps = identity.is_partial = *maps != NULL;
         identity.is_exiting = is_exiting(pid);
         *ret = identity;
+        return true;
+}
+
+/* The file of mappings goes on where it was, however the mappings before that have changed. What
+ * comes of a process on its way out is no end. */
+bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns)
+{
+        struct maps_look look = { add_if_slots, identity, until_ns, false };
+
+        read_maps(maps, &look);
+        identity->is_partial = look.is_cut;
+        identity->is_exiting = is_exiting(identity->pid);
+        return !look.is_cut;
+}
+
+bool identity_read(uint32_t pid, struct identity *ret)
+{
+        scoped_file FILE *maps = NULL;
+
+        if (!identity_begin(pid, ret, &maps))
+                return false;
+        if (maps)
+                identity_go_on(ret, maps, UINT64_MAX);
         return true;
 }
 

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define IDENTITY_SLOTS 4u
 #define IDENTITY_CGROUP_BYTES 256u
@@ -33,6 +34,7 @@ struct identity {
         uint64_t start_ticks; /* field 22 of its stat */
         uint32_t uid;         /* the real one */
         bool has_maps;        /* its mappings could be read */
+        bool is_partial;      /* they are still being read: there may be other slots among them */
         bool is_exiting;      /* all of its threads: its mappings go before its GPU memory does */
         unsigned slots_count;
         struct identity_file slots[IDENTITY_SLOTS];
@@ -50,8 +52,16 @@ bool identity_is_pidfd(int held); /* one that can be waited for: it becomes read
  * to live: in between it could end, and its pid be given to another. */
 bool identity_signal(int held, uint32_t pid, int number);
 
-/* False: there is no such process (any more). */
+/* False: there is no such process (any more). How long it takes goes by what the process has
+ * mapped.
+ */
 bool identity_read(uint32_t pid, struct identity *ret);
+
+/* The same in parts: all but the mappings, and these until this thread has used so much of a
+ * processor (clock_thread_ns()). True: they are read. `*maps` is the caller's to close; NULL: there
+ * are none to be read. */
+bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps);
+bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns);
 
 /* Whether it has this very file mapped, under whatever name and among however many others: 1 or 0;
  * -EAGAIN: not found until this thread had used so much of a processor (clock_thread_ns()). */

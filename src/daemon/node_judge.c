@@ -320,7 +320,7 @@ static void see_everybody(const struct look *look)
                 const struct identity *who = nvml_look_who(look->at, process->pid);
                 bool is_first = !i || process[-1].pid != process->pid;
 
-                if (who && is_first && look->holding[i].place < 0)
+                if (who && !who->is_partial && is_first && look->holding[i].place < 0)
                         see_stranger(look, process, who);
         }
         while (from < look->order_count) {

@@ -13,21 +13,13 @@
 
 #include "common/clock.h"
 #include "common/text.h"
-#include "daemon/descriptors.h"
+#include "daemon/people.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define CARDS_EVERY 5u  /* whole looks: which cards there are seldom changes */
-#define HELD_MOST 4096u /* descriptors of processes */
-#define READ_AGAIN 256u /* one of so many identities is read again at each whole look */
+#define CARDS_EVERY 5u /* whole looks: which cards there are seldom changes */
 #define STOP_MS 1000u
 
 enum state { IDLE, ASKED, DONE, STOPPING, STOPPED };
-
-/* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
-struct held {
-        int fd; /* -1: one too many */
-        struct identity identity;
-};
 
 struct nvml_thread {
         struct nvml_thread_options options;
@@ -50,8 +42,7 @@ struct nvml_thread {
         struct sampler sampler;
         unsigned looks;
         struct cards cards;
-        unsigned held_count;
-        struct held *held; /* in the order of their pids */
+        struct people people;
 };
 
 /* -- The thread: cards ------------------------------------------------------------------------ */
@@ -119,127 +110,6 @@ static void copy_cards(const struct nvml_thread *thread, struct nvml_look *look)
         }
 }
 
-/* -- The thread: who they are ----------------------------------------------------------------- */
-
-static void drop(struct held *held)
-{
-        if (held->fd >= 0)
-                close(held->fd);
-        held->fd = -1;
-}
-
-/* Who is on the way out is nobody any more: what it held goes, but after its mappings. */
-static bool read_who(struct held *held, uint32_t pid)
-{
-        return identity_read(pid, &held->identity) && !held->identity.is_exiting &&
-               identity_is_there(held->fd);
-}
-
-/* It had its pid before the driver listed it and has it still: it is the one that was listed. */
-static bool find_out(uint32_t pid, uint64_t listed_ns, struct held *ret)
-{
-        ret->fd = identity_hold(pid);
-        if (ret->fd < 0)
-                return false;
-        if (read_who(ret, pid) && identity_was_there(&ret->identity, listed_ns))
-                return true;
-        drop(ret);
-        return false;
-}
-
-static bool must_read_again(const struct nvml_thread *thread, const struct held *held)
-{
-        if (held->fd < 0)
-                return true;
-        for (unsigned i = 0; i < thread->ask.suspect_count; i++) {
-                if (thread->ask.suspect[i] == held->identity.pid)
-                        return true;
-        }
-        return thread->ask.extent == SAMPLE_WHOLE &&
-               (held->identity.pid + thread->looks) % READ_AGAIN == 0;
-}
-
-/* Another program in the same process (exec) changes what it has mapped, not who it is. */
-static bool is_known(const struct nvml_thread *thread, struct held *held)
-{
-        if (held->fd < 0 || !identity_is_there(held->fd))
-                return false;
-        return !must_read_again(thread, held) || read_who(held, held->identity.pid);
-}
-
-static unsigned count_pids(const struct sample *sample)
-{
-        unsigned count = 0;
-
-        for (unsigned i = 0; i < sample->process_count; i++)
-                count += !i || sample->process[i].pid != sample->process[i - 1].pid;
-        return count;
-}
-
-/* Takes the former array over: both are in the order of the pids. */
-static unsigned hold_all(struct nvml_thread *thread, const struct sample *sample, struct held *ret)
-{
-        const unsigned most = descriptors_most(HELD_MOST, DESCRIPTORS_GPU_USERS);
-        unsigned at = 0, count = 0;
-
-        for (unsigned i = 0; i < sample->process_count; i++) {
-                uint32_t pid = sample->process[i].pid;
-
-                if (i && pid == sample->process[i - 1].pid)
-                        continue;
-                while (at < thread->held_count && thread->held[at].identity.pid < pid)
-                        drop(&thread->held[at++]);
-                if (at < thread->held_count && thread->held[at].identity.pid == pid) {
-                        if (is_known(thread, &thread->held[at])) {
-                                ret[count++] = thread->held[at++];
-                                if (count > most)
-                                        drop(&ret[count - 1]);
-                                continue;
-                        }
-                        drop(&thread->held[at++]);
-                }
-                if (!find_out(pid, sample->listed_ns, &ret[count]))
-                        continue;
-                if (++count > most)
-                        drop(&ret[count - 1]);
-        }
-        while (at < thread->held_count)
-                drop(&thread->held[at++]);
-        return count;
-}
-
-static bool make_room(struct nvml_look *look, unsigned room)
-{
-        struct identity *who;
-
-        if (room <= look->who_room)
-                return true;
-        who = reallocarray(look->who, room, sizeof(*who));
-        if (!who)
-                return false;
-        look->who = who;
-        look->who_room = room;
-        return true;
-}
-
-static int find_out_all(struct nvml_thread *thread, struct nvml_look *look)
-{
-        unsigned room = count_pids(&look->sample);
-        struct held *held = calloc(room + 1, sizeof(*held));
-
-        if (!held || !make_room(look, room)) {
-                free(held);
-                return -ENOMEM;
-        }
-        thread->held_count = hold_all(thread, &look->sample, held);
-        free(thread->held);
-        thread->held = held;
-        look->who_count = thread->held_count;
-        for (unsigned i = 0; i < look->who_count; i++)
-                look->who[i] = held[i].identity;
-        return 0;
-}
-
 /* -- The thread: looks ------------------------------------------------------------------------ */
 
 static void look(struct nvml_thread *thread)
@@ -256,7 +126,7 @@ static void look(struct nvml_thread *thread)
         if (rc == 0)
                 rc = sample_take(&thread->sampler, &thread->cards, ret->extent, &ret->sample);
         if (rc == 0)
-                rc = find_out_all(thread, ret);
+                rc = people_find(&thread->people, &thread->ask, thread->looks, ret);
         if (rc == -ENOMEM)
                 fail(&err, rc, "out of memory");
         copy_cards(thread, ret);
@@ -403,9 +273,7 @@ static void release_look(struct nvml_look *look)
 
 static void release(struct nvml_thread *thread)
 {
-        for (unsigned i = 0; i < thread->held_count; i++)
-                drop(&thread->held[i]);
-        free(thread->held);
+        people_release(&thread->people);
         release_look(thread->work);
         release_look(thread->latest);
         if (thread->done)

@@ -55,3 +55,31 @@ def test_sessions_that_cannot_be_ended_are_tried_more_and_more_seldom(served, te
     assert program.poll() is None
     crowd.kill()
     program.kill()
+
+
+def test_mappings_that_take_long_to_read_do_not_keep_the_daemon_from_looking(served, tenant, neighbour):
+    """Some 250 MB of them in each of six programs: each look reads a bounded part, and a neighbour's program is known by
+    the next one or two."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("theirs")
+    other.create("others", "64MiB")
+    room = daemon.sim.folder / "room"
+    room.mkdir()
+    room.chmod(0o777)
+    program = daemon.sim.build.source / "tests/attack/programs/mapped_gpu.py"
+    crowd = [attacker.start([sys.executable, program, room], preload=True, ALIQUOT_SESSION="theirs") for _ in range(6)]
+    for process in crowd:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+
+    def seen(name):
+        return [one["pid"] for one in daemon.get("/v1/processes").json["processes"] if one["session"] == name]
+
+    with other.script("others") as gpu:
+        gpu.ready()
+        before = daemon.reads()
+        wait_for(lambda: gpu.process.pid in seen("others"), daemon.said)
+        assert daemon.reads() - before < 200_000  # the mappings of the six are a million
+        for process in crowd:
+            process.kill()
+    assert "does not answer" not in daemon.said()

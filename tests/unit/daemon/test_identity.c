@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
 #include "daemon/victim.h"
 
 #include <setjmp.h>
@@ -179,6 +180,44 @@ static void a_look_through_mappings_ends_when_its_time_is_used_up(void **state)
         unlink_slots();
 }
 
+#define MANY 20000u
+
+static void map_many_and_slots(void)
+{
+        map_slots();
+        for (unsigned i = 0; i < MANY; i++) {
+                if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                         0) == MAP_FAILED)
+                        _exit(1);
+        }
+}
+
+/* Each part has its bound, and what the parts tell is what one look without a bound tells. */
+static void mappings_are_read_in_parts_that_go_on(void **state)
+{
+        pid_t pid = start(map_many_and_slots);
+        const struct identity_file file = slots_of_folder();
+        struct identity who;
+        unsigned parts = 1;
+        FILE *maps;
+
+        assert_true(identity_begin((uint32_t)pid, &who, &maps));
+        assert_true(who.is_partial && who.has_maps && maps);
+        assert_false(identity_go_on(&who, maps, 1));
+        assert_true(who.is_partial && who.slots_count == 0);
+        while (!identity_go_on(&who, maps, clock_thread_ns() + 100000)) {
+                assert_true(who.is_partial);
+                parts++;
+        }
+        assert_false(who.is_partial);
+        assert_true(parts > 1);
+        assert_int_equal(who.slots_count, 1);
+        assert_int_equal(who.slots[0].inode, file.inode);
+        fclose(maps);
+        end(pid);
+        unlink_slots();
+}
+
 static void *wait_for_ever(void *context)
 {
         for (;;)
@@ -315,6 +354,7 @@ int main(void)
                 cmocka_unit_test(other_files_are_no_slots),
                 cmocka_unit_test(slots_that_were_deleted_are_slots_still),
                 cmocka_unit_test(a_look_through_mappings_ends_when_its_time_is_used_up),
+                cmocka_unit_test(mappings_are_read_in_parts_that_go_on),
                 cmocka_unit_test(a_process_whose_first_thread_has_ended_hides_nothing),
                 cmocka_unit_test(a_process_that_has_ended_is_on_its_way_out),
                 cmocka_unit_test(who_came_after_the_look_was_not_there),
