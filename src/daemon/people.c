@@ -11,9 +11,8 @@
 #define HELD_MOST 4096u   /* descriptors of processes */
 #define READINGS_MOST 16u /* and of mappings that are read on at the next look */
 #define READ_AGAIN 256u   /* one of so many identities is read again at each whole look */
-#define SLICES_MOST                                                                   \
-        400u /* then it is taken for what was read: mappings can be added without end \
-              */
+/* Then a process is taken for what was read: mappings can be added without end. */
+#define SLICES_MOST 400u
 
 /* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
 struct held {
