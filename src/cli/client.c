@@ -164,19 +164,17 @@ static void read_time(const json_t *time, struct client_share *ret)
 }
 
 /* One that says no more than that there is any is of no known reason. */
-static void read_clamp(const json_t *device, struct client_clamp *ret)
+static void read_finding(const json_t *device, struct client_finding *ret)
 {
-        const json_t *clamp = json_object_get(device, "compute_clamp");
-        const char *why = client_text(clamp, "why");
+        const json_t *answer = json_object_get(device, "compute_report");
+        const char *why = client_text(answer, "why");
 
-        if (!json_is_true(json_object_get(device, "compute_clamped")))
+        if (!json_is_true(json_object_get(device, "compute_reported")))
                 return;
-        text_quote(why[0] ? why : "not believed", ret->why, sizeof(ret->why));
-        text_quote(client_text(clamp, "since"), ret->since, sizeof(ret->since));
-        text_quote(client_text(clamp, "until"), ret->until, sizeof(ret->until));
-        ret->times = (uint32_t)client_whole(clamp, "times");
-        ret->shown_ppm = ppm_of(clamp, "shown_percent");
-        ret->claimed_ppm = ppm_of(clamp, "claimed_percent");
+        text_quote(why[0] ? why : "for no known reason", ret->why, sizeof(ret->why));
+        text_quote(client_text(answer, "since"), ret->since, sizeof(ret->since));
+        ret->shown_ppm = ppm_of(answer, "shown_percent");
+        ret->claimed_ppm = ppm_of(answer, "claimed_percent");
 }
 
 /* Returns how many. `used` is what the daemon calls the bytes in use. */
@@ -200,8 +198,8 @@ static unsigned read_shares(const json_t *devices, const char *used,
                         share->cap_ppm = PAGE_WHOLE_PPM;
                 share->guarantee_ppm = ppm_of(device, "guarantee_percent");
                 read_time(json_object_get(device, "gpu_time"), share);
-                share->clamp = (struct client_clamp){ 0 };
-                read_clamp(device, &share->clamp);
+                share->finding = (struct client_finding){ 0 };
+                read_finding(device, &share->finding);
                 share->used_bytes = client_whole(device, used);
                 share->card_bytes = client_whole(device, "card_bytes");
                 count++;
@@ -272,9 +270,9 @@ static int list_page(const struct store *store, const struct client_listener *li
         static struct client_session session;
         json_t *one;
         size_t at;
-        int rc = client_start_call(&call, err, "/v1/sessions?limit=1000%s%s%s",
-                                   listener->is_clamped_only ? "&clamped=true" : "",
-                                   after[0] ? "&after=" : "", after);
+        int rc = client_start_call(&call, err, "/v1/sessions?limit=1000%s%s%s%s%s",
+                                   listener->only ? "&" : "", listener->only ? listener->only : "",
+                                   listener->only ? "=true" : "", after[0] ? "&after=" : "", after);
 
         if (rc == 0)
                 rc = client_perform(&call, err);

@@ -41,12 +41,10 @@ int client_find(const struct store *store, struct error *err);
  * file's mode alone. */
 int client_protection(const struct store *store, struct error *err);
 
-/* That the daemon does not believe what a session says of its time on a GPU. */
-struct client_clamp {
-        char why[CLIENT_WORD_BYTES]; /* "understated", "above-cap"; "": it does */
+/* That a session is seen to use more of a GPU's time than it says. */
+struct client_finding {
+        char why[CLIENT_WORD_BYTES]; /* "understated", "above-cap"; "": it is not */
         char since[CLIENT_WORD_BYTES];
-        char until[CLIENT_WORD_BYTES]; /* at the earliest; ISO 8601 both. "": not known */
-        uint32_t times;
         uint32_t shown_ppm, claimed_ppm; /* of the GPU, when it was found */
 };
 
@@ -60,7 +58,7 @@ struct client_share {
         /* What it had of its GPU's time since it first launched; told, and false: it never did. */
         bool has_time;
         uint64_t busy_ns, queued_ns, throttled_ns, debt_ns;
-        struct client_clamp clamp;
+        struct client_finding finding;
 };
 
 /* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
@@ -113,8 +111,8 @@ int client_show(const struct store *store, const char *name, struct client_sessi
 struct client_listener {
         int (*each)(const struct client_session *session, void *context);
         void *context;
-        long patience_ms;     /* for each answer of the daemon; 0: as for any other */
-        bool is_clamped_only; /* of those alone whose memory or time is clamped */
+        long patience_ms; /* for each answer of the daemon; 0: as for any other */
+        const char *only; /* of those alone that are "clamped", or "reported"; NULL: of all */
 };
 
 /* Tells of every session that we may see, by name. A negative answer is returned. */

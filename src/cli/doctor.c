@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "machine/cards.h"
-#include "cli/clamps.h"
+#include "cli/findings.h"
 #include "cli/client.h"
 #include "cli/inspect.h"
 #include "cli/options.h"
@@ -227,21 +227,22 @@ static void check_folder(struct visit *visit)
                            "another with ALIQUOT_RUNTIME_DIR");
 }
 
-static void report_clamped(struct report *report, const struct store *store)
+/* The sessions that are `what`, as findings_list() has them. */
+static void report_seen(struct report *report, const struct store *store, const char *what)
 {
-        struct names clamped = { 0 };
+        struct names seen = { 0 };
         char line[256];
         struct text text;
 
-        clamps_list(store, &clamped);
+        findings_list(store, what, &seen);
         text_begin(&text, line, sizeof(line));
-        for (size_t i = 0; i < clamped.count; i++)
-                text_add(&text, "%s%s", i ? ", " : "", clamped.at[i]);
-        if (clamped.count)
-                report_add(report, VERDICT_NOTE, "clamped",
+        for (size_t i = 0; i < seen.count; i++)
+                text_add(&text, "%s%s", i ? ", " : "", seen.at[i]);
+        if (seen.count)
+                report_add(report, VERDICT_NOTE, what,
                            "%zu, seen to use what is not said: %s%s; aliquot show says why",
-                           clamped.count, line, text.is_cut ? "..." : "");
-        names_free(&clamped);
+                           seen.count, line, text.is_cut ? "..." : "");
+        names_free(&seen);
 }
 
 static void report_daemon(struct report *report, const struct store *store)
@@ -259,7 +260,8 @@ static void report_daemon(struct report *report, const struct store *store)
                             "root in a container can write them"
                           : "limits go to who joins by socket as read-only files: root in a "
                             "container can write them; with CAP_SYS_ADMIN the daemon bars that");
-        report_clamped(report, store);
+        report_seen(report, store, "clamped");
+        report_seen(report, store, "reported");
 }
 
 /* Who makes and changes sessions here. */

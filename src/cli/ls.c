@@ -104,6 +104,18 @@ static void limits_json(struct json_out *out, const struct store_session *sessio
         json_out_close(out, ']');
 }
 
+/* What a daemon saw it do; null where none tells. */
+static void put_seen(struct json_out *out, const struct rank *rank, bool is_told)
+{
+        if (is_told) {
+                json_out_bool(out, "clamped", rank && rank->is_clamped);
+                json_out_bool(out, "reported", rank && rank->is_reported);
+        } else {
+                json_out_null(out, "clamped");
+                json_out_null(out, "reported");
+        }
+}
+
 static void add_good(struct listing *listing, const char *name, const struct store_session *session,
                      const struct usage *usage)
 {
@@ -121,11 +133,9 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session, rank);
                 rank_json(&listing->out, rank);
-                /* Nobody clamps what is not a daemon's. */
-                if (listing->has_ranks || session->limits->owner != PAGE_OWNER_DAEMON)
-                        json_out_bool(&listing->out, "clamped", rank && rank->is_clamped);
-                else
-                        json_out_null(&listing->out, "clamped");
+                /* Nobody looks at what is not a daemon's. */
+                put_seen(&listing->out, rank,
+                         listing->has_ranks || session->limits->owner != PAGE_OWNER_DAEMON);
                 json_out_null(&listing->out, "error");
                 json_out_close(&listing->out, '}');
                 return;
@@ -161,7 +171,7 @@ static void add_unread(struct listing *listing, const char *name, bool is_broken
                 json_out_open(&listing->out, "devices", '[');
                 json_out_close(&listing->out, ']');
                 rank_json(&listing->out, NULL);
-                json_out_null(&listing->out, "clamped");
+                put_seen(&listing->out, NULL, false);
                 json_out_text(&listing->out, "error", err->text);
                 json_out_close(&listing->out, '}');
                 return;
@@ -188,7 +198,7 @@ static void foreign_json(struct json_out *out, const struct client_session *told
         }
         json_out_close(out, ']');
         rank_json(out, rank);
-        json_out_bool(out, "clamped", rank->is_clamped);
+        put_seen(out, rank, true);
         json_out_null(out, "error");
         json_out_close(out, '}');
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/clamps.h"
+#include "cli/findings.h"
 #include "cli/presence.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -15,7 +15,9 @@
 
 struct rank rank_of(const struct client_session *session)
 {
-        struct rank rank = { .is_clamped = clamps_has_any(session), .weight = session->weight };
+        struct rank rank = { .is_clamped = session->is_clamped,
+                             .is_reported = findings_has_any(session),
+                             .weight = session->weight };
 
         /* One for all of its GPUs. */
         if (session->share_count)
@@ -112,6 +114,8 @@ const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_T
                 text_add(&text, ", gang %s", rank->gang);
         if (rank->is_clamped)
                 text_add(&text, ", clamped");
+        if (rank->is_reported)
+                text_add(&text, ", reported");
         return ret;
 }
 

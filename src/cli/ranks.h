@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a daemon says of its sessions that their pages do not: where each stands among others in GPU
- * time, and whether it is clamped. In few words for a line of `ls`, and as JSON.
+ * time, and whether it is clamped or reported. In few words for a line of `ls`, and as JSON.
  *
  *      if (ranks_list(&store, &ranks))
  *              rank = ranks_find(&ranks, "team-a");
@@ -18,7 +18,7 @@
 
 struct rank {
         char name[PAGE_NAME_BYTES];
-        bool is_clamped;
+        bool is_clamped, is_reported;
         uint32_t guarantee_ppm; /* 0: none */
         uint32_t weight;        /* 0: not told */
         char priority[CLIENT_WORD_BYTES];

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/clamps.h"
+#include "cli/findings.h"
 #include "cli/ranks.h"
 #include "cli/views.h"
 #include "common/atomic.h"
@@ -90,7 +90,7 @@ static void put_device(struct json_out *out, const struct client_share *share, b
                 json_out_u64(out, "card_bytes", share->card_bytes);
         else
                 json_out_null(out, "card_bytes");
-        clamps_json(out, share, is_told);
+        findings_json(out, share, is_told);
         json_out_close(out, '}');
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/clamps.h"
+#include "cli/findings.h"
 #include "cli/presence.h"
 #include "cli/ranks.h"
 #include "cli/remote.h"
@@ -165,7 +165,7 @@ static void print_terms(const struct client_session *terms)
         else if (terms->expires_at[0])
                 printf("ends       %s, then %s\n", terms->expires_at, terms->on_end);
         print_rank(terms);
-        clamps_print(terms);
+        findings_print(terms);
         for (unsigned i = 0; i < terms->label_count; i++) {
                 snprintf(label, sizeof(label), "%s", terms->label[i]);
                 text_hide(label);

@@ -3,7 +3,7 @@
  * The steps of the scheduler: each event finds its function, then each device decides.
  *
  * See sched.h for what they promise, sched_parts.h for which file does what, and
- * docs/scheduling.md for why.
+ * docs/compute.md for why.
  */
 #include "core/sched.h"
 
@@ -11,9 +11,9 @@
 
 #include "core/sched_parts.h"
 
-#define WAKE_FIRST_NS (50 * SCHED_US) /* until it is measured: that of a futex */
-#define NOW_MOST (SCHED_NEVER / 2)    /* 146 years; what is planned lies before SCHED_NEVER */
-#define PASSES 4                      /* of decisions in a step; what is left is for the next */
+#define GAP_OLD_NS (1 * SCHED_MS)  /* who opened so long after a drain did not wait for it */
+#define NOW_MOST (SCHED_NEVER / 2) /* 146 years; what is planned lies before SCHED_NEVER */
+#define PASSES 4                   /* of decisions in a step; what is left is for the next */
 
 /* What is longer than any lease has other reasons. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
@@ -21,7 +21,7 @@ static int64_t smoothed(int64_t old_ns, int64_t new_ns)
         return old_ns + (least_of(new_ns, SCHED_LEASE_MOST_NS) - old_ns) / 8;
 }
 
-/* -- rt comes and goes ------------------------------------------------------------------------ */
+/* -- Who sleeps, and comes back --------------------------------------------------------------- */
 
 static bool rt_wants(const struct sched *sched, unsigned device)
 {
@@ -39,12 +39,10 @@ static void rt_leaves(const struct step *step, unsigned i)
         struct sched_device *device = &step->sched->device[member->device];
         int64_t hold_ns;
 
-        if (member->terms.class != SCHED_CLASS_RT || rt_wants(step->sched, member->device))
+        if (member->terms.class != SCHED_CLASS_RT || rt_wants(step->sched, member->device) ||
+            member->gap_ns > SCHED_HOLD_MOST_NS)
                 return;
-        device->rt_idle_ns = step->now_ns;
-        if (device->rt_gap_ns > SCHED_HOLD_MOST_NS)
-                return;
-        hold_ns = least_of(2 * device->rt_gap_ns, SCHED_HOLD_MOST_NS);
+        hold_ns = least_of(2 * member->gap_ns, SCHED_HOLD_MOST_NS);
         if (device->hold_fine < hold_ns * FINE)
                 return;
         device->hold_fine -= hold_ns * FINE;
@@ -55,20 +53,30 @@ static void rt_comes(const struct step *step, unsigned i)
 {
         const struct sched_member *member = &step->sched->member[i];
         struct sched_device *device = &step->sched->device[member->device];
-        int64_t gap_ns = step->now_ns - device->rt_idle_ns;
 
-        if (member->terms.class != SCHED_CLASS_RT || device->rt_idle_ns == SCHED_NEVER)
+        if (member->terms.class != SCHED_CLASS_RT || device->hold_ns <= step->now_ns)
                 return;
-        device->rt_idle_ns = SCHED_NEVER;
-        if (device->rt_gap_ns == SCHED_NEVER)
-                device->rt_gap_ns = gap_ns;
-        else /* one long gap is not to hide many short ones */
-                device->rt_gap_ns =
-                        smoothed(device->rt_gap_ns, least_of(gap_ns, 4 * SCHED_HOLD_MOST_NS));
-        if (device->hold_ns > step->now_ns) {
-                device->hold_fine += (device->hold_ns - step->now_ns) * FINE;
-                device->hold_ns = step->now_ns;
-        }
+        device->hold_fine += (device->hold_ns - step->now_ns) * FINE;
+        device->hold_ns = step->now_ns;
+}
+
+/* One long gap is not to hide many short ones. */
+static void gap_learn(struct sched_member *member, int64_t now_ns)
+{
+        int64_t gap_ns = least_of(now_ns - member->idle_ns, SCHED_GAP_MOST_NS);
+
+        if (member->leases == 0)
+                return; /* it has not worked yet */
+        member->gap_ns = member->gap_ns == SCHED_NEVER ? gap_ns : smoothed(member->gap_ns, gap_ns);
+}
+
+int64_t sched_grace_ns(const struct sched *sched, uint16_t place)
+{
+        int64_t gap_ns = sched->member[place].gap_ns;
+
+        return gap_ns >= 2 * SCHED_GRACE_SHORT_NS && gap_ns < SCHED_GAP_MOST_NS
+                       ? SCHED_GRACE_SHORT_NS
+                       : SCHED_GRACE_NS;
 }
 
 /* -- Who comes and goes ----------------------------------------------------------------------- */
@@ -100,8 +108,8 @@ static void add(const struct step *step)
                 .terms = step->event->terms,
                 .device = (uint8_t)device,
                 .mode = SCHED_MODE_CLOSED,
-                .idle_ns = step->now_ns - SCHED_QUIET_NS,
-                .wake_ns = WAKE_FIRST_NS,
+                .idle_ns = step->now_ns - SCHED_NEIGHBOUR_NS,
+                .gap_ns = SCHED_NEVER,
                 .vtime = step->sched->device[device].vtime[step->event->terms.class],
         };
         list_add(step->sched, i);
@@ -135,7 +143,7 @@ static void change(struct step *step)
         const struct sched_member *member = &step->sched->member[i];
         const struct sched_terms *terms = &step->event->terms;
 
-        if (terms->gang != member->terms.gang || terms->is_clamped != member->terms.is_clamped)
+        if (terms->gang != member->terms.gang)
                 turn_close(step, i);
         terms_set(step, i);
 }
@@ -166,7 +174,9 @@ static void want(const struct step *step)
         /* Before it counts: it comes back behind where the others are now, not where they were. */
         account_level(step->sched, member->device);
         rt_comes(step, i);
+        gap_learn(member, step->now_ns);
         member->is_wanting = true;
+        member->is_back = !is_open(member);
         member->wait_since_ns = step->now_ns;
 }
 
@@ -177,45 +187,31 @@ static void idle(const struct step *step)
 
         if (!member->is_wanting)
                 return;
-        member->is_wanting = false;
+        member->is_wanting = member->is_back = false;
         member->idle_ns = step->now_ns;
+        drain_end(step->sched, member, step->now_ns);
         account_forget(member);
         rt_leaves(step, i);
 }
 
-static bool is_anybody_draining(const struct sched *sched, unsigned device)
-{
-        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].is_draining)
-                        return true;
-        }
-        return false;
-}
-
-/* The gap is measured where the device passed from one to the other: who begins while the other
- * still drains leaves none; who opened long after it has not made it. */
+/* The gap is measured where the device passed from one to the other: who opened long after the
+ * other had drained, or while another still does, or was at work before, has not made it. */
 static void began(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
         struct sched_device *device = &step->sched->device[member->device];
         int64_t ago_ns = least_of(most_of(step->event->ns, 0), step->now_ns - member->open_ns);
-        int64_t at_ns = step->now_ns - ago_ns, gap_ns = 0;
+        int64_t at_ns = step->now_ns - ago_ns, gap_ns = at_ns - device->drained_ns;
 
         if (!is_open(member) || member->is_begun)
                 return;
         member->is_begun = true;
-        if (!is_anybody_draining(step->sched, member->device))
-                account_refund(step->sched, member,
-                               at_ns - most_of(member->open_ns, device->drained_ns));
-        if (member->is_asleep)
-                member->wake_ns = smoothed(member->wake_ns, at_ns - member->open_ns);
+        account_refund(step->sched, member, at_ns - member->open_ns);
         member->missed_ns =
                 least_of(member->missed_ns, smoothed(member->missed_ns, at_ns - member->open_ns));
-        if (!is_anybody_draining(step->sched, member->device)) {
-                if (device->drained_ns < member->open_ns - SCHED_DRAIN_SLACK_NS)
-                        return;
-                gap_ns = most_of(at_ns - device->drained_ns, 0);
-        }
+        if (gap_ns < 0 || step->event->ns > ago_ns ||
+            device->drained_ns < member->open_ns - GAP_OLD_NS)
+                return;
         device->gap_ns = smoothed(device->gap_ns, gap_ns);
         histogram_add(&device->times.handover, gap_ns);
 }
@@ -290,15 +286,8 @@ static void take(struct step *step)
                 account_use(step, step->event->member);
                 alarm_raise(step, step->event->member);
                 break;
-        case SCHED_RESIDUAL:
-                drain_residual(step, step->event->member);
-                break;
         case SCHED_DRAINED:
-                drain_end(step, step->event->member);
-                break;
-        case SCHED_FOUND:
-                account_found(step, step->event->member);
-                alarm_raise(step, step->event->member);
+                drain_said(step, step->event->member);
                 break;
         case SCHED_TICK:
                 break;
@@ -323,8 +312,6 @@ void sched_init(struct sched *ret)
         for (unsigned d = 0; d < SCHED_DEVICES; d++) {
                 ret->device[d] = (struct sched_device){ .first = NOBODY,
                                                         .claim = NOBODY,
-                                                        .rt_idle_ns = SCHED_NEVER,
-                                                        .rt_gap_ns = SCHED_NEVER,
                                                         .due_ns = SCHED_NEVER };
         }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may use a GPU now, and until when. Decisions only; docs/scheduling.md says why.
+ * Who may use a GPU now, and until when. Decisions only; docs/compute.md says why.
  *
  *      sched_init(&sched);
  *      sched_step(&sched, &event, now, &actions);      // for every event, in order
@@ -14,20 +14,23 @@
  *      FREE      open without an end: nobody else wants the device. The member keeps its hard cap
  *                itself, from .rate_ppm and .bank_ns; told again whenever one of its words changes
  *      OPEN      open until .end_ns; also what turns FREE into a lease, and prolongs one
- *      CLOSE     closed. To be answered with RESIDUAL, if that is known: then it is done by that
- *                time; and with DRAINED where nothing is submitted any more before that
+ *      CLOSE     closed. To be answered with DRAINED, when nothing of it is in flight any more
  *      ALARM     its debt has passed SCHED_ALARM_NS, once; it is carried all the same
  *
  * A new member is closed until told otherwise. An action may be repeated; the last one holds.
  *
- * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED; where k members are on a device
- * together each gets 1/k, but where one of two drains that has said what is left of it (RESIDUAL):
- * that is its own, what follows the other's. Turns are dealt out by it. The caller sees gates open
- * and close; BEGAN, RESIDUAL and DRAINED are the member's own words, and what they are worth is
- * bounded: SCHED_REFUND_PPM, SCHED_LENDS_NS, SCHED_PATIENCE_MOST_NS.
- * *Busy*: what the member measured and USED tells; never more than the time it was on the device,
- * alone or not; of what samples say beyond that, SCHED_AHEAD_MOST_NS are kept for what it holds
- * later. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
+ * Two accounts, of two kinds of time. *Held*: from OPEN to DRAINED, by the caller's clock; where k
+ * members are on a device together each gets 1/k. Turns are dealt out by it. *Busy*: how long work
+ * of the member was in flight, which USED tells; never more than it was on the device, alone or
+ * not. Its hard cap is kept by it. Nothing that was used above a cap is ever forgiven.
+ *
+ * A drain is waited for until its deadline, SCHED_DRAIN_MOST_NS at most. Who has not drained by
+ * then is *late*: the next one opens beside it, and nobody waits for it any more until it has
+ * drained once. So work that never ends holds up nobody for longer than that.
+ *
+ * A member that comes back and outranks the holder ends the holder's turn: by the floor or a
+ * guarantee that is a whole turn behind, by class, by a guarantee, or by virtual time where it lags
+ * by more than a turn. While such a member sleeps, the holder may have little in flight.
  *
  * A gang is several members that open and close together: on different devices (one program on many
  * GPUs), or on the same one (sessions that fit beside each other). It takes its devices in their
@@ -38,7 +41,7 @@
  * there as long as nobody else is on the device.
  *
  * Time is monotonic, nanoseconds; one that goes back counts as standing still. All memory is the
- * caller's (struct sched: 156 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
+ * caller's (struct sched: 136 KiB, struct sched_actions: 40 KiB); nothing here allocates or blocks.
  * One step is a few walks over the members. One thread.
  */
 #ifndef ALIQUOT_CORE_SCHED_H
@@ -60,35 +63,44 @@
 #define SCHED_US INT64_C(1000)
 #define SCHED_MS INT64_C(1000000)
 
-/* The constants of the policy; docs/scheduling.md has the reasons. */
+/* The constants of the policy; docs/compute-reference.md has the reasons. */
 #define SCHED_LEASE_LEAST_NS (2 * SCHED_MS)
 #define SCHED_LEASE_FEW 4                  /* where more than so many want the device, */
 #define SCHED_LEASE_EACH_NS (1 * SCHED_MS) /* it is so much longer for each */
 #define SCHED_LEASE_GANG_NS (6 * SCHED_MS) /* of several devices, at least */
 #define SCHED_LEASE_MOST_NS (10 * SCHED_MS)
-#define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device */
+#define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device, */
+#define SCHED_LEASE_RT_GAPS 32           /* and at least so many hand-over gaps */
 #define SCHED_LEASE_GAPS 64              /* a lease is at least so many hand-over gaps */
-#define SCHED_TARGET_FREE_NS (20 * SCHED_MS)
+/* GPU time in flight. */
 #define SCHED_TARGET_LEASED_NS (2 * SCHED_MS)
-#define SCHED_TARGET_RT_NS (170 * SCHED_US) /* want to yield: a kernel and 200 us */
-#define SCHED_BANK_SPAN_NS (20 * SCHED_MS)  /* what a hard cap lets pile up: so much time of it */
-#define SCHED_BANK_WAIT_NS (100 * SCHED_MS) /* the same while others keep it waiting, */
-#define SCHED_BANK_LONG_NS (250 * SCHED_MS) /* and more by what their long kernels take */
+#define SCHED_TARGET_QUIET_NS (50 * SCHED_MS) /* beside sessions that only sleep */
+#define SCHED_TARGET_RT_NS (170 * SCHED_US)   /* want to yield: a kernel and 200 us */
+#define SCHED_TARGET_LEAST_NS                                                                  \
+        (200 * SCHED_US)                     /* beside one that sleeps and outranks: a quarter \
+                                              */
+#define SCHED_TARGET_MOST_NS (1 * SCHED_MS)  /* of its usual gap, from the one to the other */
+#define SCHED_GAP_MOST_NS (4 * SCHED_MS)     /* longer gaps count as so long */
+#define SCHED_NEIGHBOUR_NS (1000 * SCHED_MS) /* who wanted the device so lately is a neighbour */
+/* Idle in a turn for so long, the member rests; who usually pauses longer does so sooner. */
+#define SCHED_GRACE_NS (200 * SCHED_US)
+#define SCHED_GRACE_SHORT_NS (50 * SCHED_US)
+#define SCHED_CUT_PPM 50000u               /* of the time, at most, is lost by ending turns early */
+#define SCHED_BANK_SPAN_NS (20 * SCHED_MS) /* what a hard cap lets pile up: so much time of it */
+#define SCHED_BANK_WAIT_NS (100 * SCHED_MS)    /* the same while others keep it waiting, */
+#define SCHED_BANK_LONG_NS (250 * SCHED_MS)    /* and more by what their long kernels take */
 #define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the same of a guarantee */
 #define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* a turn that is owed is not paid for before it */
 #define SCHED_REFUND_PPM 5000u                 /* began, beside rt, up to so much of the time */
-#define SCHED_FLOOR_PPM 10000u            /* of a device, for those who would otherwise never run */
-#define SCHED_QUIET_NS (100 * SCHED_MS)   /* others idle for so long: the last one is FREE */
-#define SCHED_PATIENCE_NS (50 * SCHED_MS) /* for a drain; then the next one opens beside it */
-#define SCHED_PATIENCE_MOST_NS (250 * SCHED_MS) /* for one that says it ends by then */
-#define SCHED_LENDS_NS (4 * SCHED_MS) /* a drain is held up by slices of others, no longer */
+#define SCHED_FLOOR_PPM 10000u          /* of a device, for those who would otherwise never run */
+#define SCHED_QUIET_NS (100 * SCHED_MS) /* others idle for so long: the last one is FREE */
+#define SCHED_DRAIN_LEAST_NS (20 * SCHED_MS) /* a drain is waited for so long, */
+#define SCHED_DRAIN_LENGTHS 4                /* or for so many of its usual length, */
+#define SCHED_DRAIN_MOST_NS (250 * SCHED_MS) /* but no longer */
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
-#define SCHED_WAKE_MOST_NS (100 * SCHED_US)  /* so much earlier a gate opens, at most, ... */
-#define SCHED_WAKE_EARLY_NS (100 * SCHED_US) /* ... or by all that waking up takes but this */
-#define SCHED_LATE_MOST_NS (20 * SCHED_MS)   /* who wakes up late is expected so late, at most */
-#define SCHED_DRAIN_SLACK_NS (1 * SCHED_MS)  /* the clock ends a drain so much later, at most */
-#define SCHED_AHEAD_MOST_NS (50 * SCHED_MS)  /* of samples beyond what was held is kept */
+#define SCHED_LATE_MOST_NS (20 * SCHED_MS)  /* who wakes up late is expected so late, at most */
+#define SCHED_AHEAD_MOST_NS (20 * SCHED_MS) /* of what is told beyond the time on the device */
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
 /* In the order of rank; the numbers of sessions_one.priority. */
@@ -101,8 +113,6 @@ struct sched_terms {
         uint32_t weight;        /* 1..SCHED_WEIGHT_MOST; 100 is usual */
         uint32_t gang;          /* members with the same number are one; 0: alone */
         uint8_t class;          /* enum sched_class; for a whole gang, changed one by one */
-        bool is_clamped;        /* what it tells is not believed: never FREE, and its hard cap is
-                                   kept by held time, and by what is FOUND */
 };
 
 enum sched_mode {
@@ -126,24 +136,21 @@ struct sched_member {
         uint8_t turn;      /* enum sched_turn; of the last time it opened */
         bool is_wanting;   /* launches are blocked, submitted or to come at once */
         bool is_draining;  /* closed, and what it submitted may still run */
-        bool is_protected; /* its turn outranks rt */
+        bool is_late;      /* it has not drained by its deadline: nobody waits until it has */
+        bool is_back;      /* it slept, wants the device again, and has not had it since */
+        bool is_protected; /* nobody outranks its turn */
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
         bool is_cut;       /* its turn was taken from it: it wanted more when it closed */
-        bool is_asleep;    /* nothing of it was left when it opened: it wakes up to launch */
-        bool is_after;     /* it opened when the device was no longer at anybody else's work */
-        bool is_over;      /* its drain ended by the clock, and it has told nothing since */
-        bool is_lending;   /* draining: it has said what is left of it, and others hold it up */
         uint32_t told_rate_ppm;
         int64_t told_target_ns;
         int64_t open_ns;       /* when it last opened */
         int64_t end_ns;        /* of its lease */
         int64_t close_ns;      /* when it last closed */
-        int64_t empty_ns;      /* draining: done then, if alone; SCHED_NEVER: unknown */
-        int64_t done_ns;       /* the same, without the clock's slack */
+        int64_t drain_ns;      /* how long its drains take that end, smoothed */
         int64_t idle_ns;       /* since when it wants nothing */
+        int64_t gap_ns;        /* how long it usually wants nothing; SCHED_NEVER: unknown */
         int64_t wait_since_ns; /* it wants, and is not open */
-        int64_t wake_ns;       /* from OPEN to its first launch, smoothed; its own word */
         int64_t missed_ns; /* it missed a turn, by so much; less with each that it did not miss */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
         int64_t bank_fine;   /* what its cap lets it use; below 0: debt */
@@ -154,12 +161,8 @@ struct sched_member {
         int64_t refund_fine; /* by so much its guarantee need not pay for beginning late */
         int64_t untold_ns;   /* on the device, not yet told as busy: so much can still be */
         int64_t silent_ns;   /* on the device since anything was told */
-        int64_t late_ns;     /* untold when its drain ended by the clock, and the time since */
-        int64_t ahead_ns;    /* told by samples beyond all that: billed with what is held next */
-        int64_t shared_ns; /* on the device since it opened, beside others; less when alone again */
-        int64_t left_ns;   /* draining: that the device has still to do for it */
-        int64_t lends_ns;  /* and while others are there, so long it may wait for them */
-        uint64_t vtime;    /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
+        int64_t ahead_ns;    /* told beyond that: billed with what it is on the device next */
+        uint64_t vtime;      /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
         /* For who shows them: since it was added. */
         int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
@@ -183,11 +186,10 @@ struct sched_device {
         uint64_t vtime[3];  /* by class: of who is next; never back */
         int64_t at_ns;      /* accounts are settled until then */
         int64_t gap_ns;     /* from DRAINED to the next one's first launch, smoothed */
-        int64_t drained_ns; /* when somebody last has, as far as is known */
-        int64_t rt_idle_ns; /* since when no rt member wants it; SCHED_NEVER: one does */
-        int64_t rt_gap_ns;  /* how long that usually lasts; SCHED_NEVER: not known */
+        int64_t drained_ns; /* when somebody last has */
         int64_t hold_ns;    /* kept for rt until then */
-        int64_t hold_fine;  /* what may still be lost by that */
+        int64_t hold_fine;  /* what may still be lost by that, */
+        int64_t cut_fine;   /* and by ending turns early */
         int64_t due_ns;     /* something is to be decided then */
         struct sched_times times;
 };
@@ -203,26 +205,16 @@ struct sched {
 };
 
 enum sched_event_type {
-        SCHED_ADD,    /* .device, .terms; .member is a place that is free */
-        SCHED_CHANGE, /* .terms */
-        SCHED_REMOVE, /* it has ended, or died: nothing of it runs */
-        SCHED_WANT,   /* it has blocked launches, or began to work in FREE */
-        SCHED_RESTS,  /* nothing submitted, nothing blocked; for long enough, says who watches */
-        SCHED_BEGAN,  /* its first launch since OPEN has gone out, .ns ago */
-        SCHED_MISSED, /* it came to its gate .ns after OPEN, and found it closed again */
-        /* Before DRAINED and RESTS: after those nothing is left to be told.
-         * .ns: what it was busy since last told; .sampled_ns: of that, so much is said of what was
-         * not measured, by samples: it comes in lumps, and SCHED_AHEAD_MOST_NS of what is above the
-         * time on the device are billed with what is held later. .bank_ns: what it thinks is left
-         * of its own bank (FREE), believed if it is less than ours; SCHED_NEVER: says nothing. */
-        SCHED_USED,
-        SCHED_RESIDUAL, /* closed: what it submitted is done in .ns if nobody holds it up, it is
-                           believed; .slack_ns of that the device is no longer at it */
-        SCHED_DRAINED,  /* closed: nothing submitted runs any more */
-        /* The device shows that it was busy for .ns that nobody has told; .beyond_ns: of that, so
-         * much it did not even hold. Both are charged, up to SCHED_ALARM_NS. */
-        SCHED_FOUND,
-        SCHED_TICK, /* time has passed; also implied in every other event */
+        SCHED_ADD,     /* .device, .terms; .member is a place that is free */
+        SCHED_CHANGE,  /* .terms */
+        SCHED_REMOVE,  /* it has ended, or died: nothing of it runs */
+        SCHED_WANT,    /* it has blocked launches, or began to work in FREE */
+        SCHED_RESTS,   /* nothing submitted, nothing blocked; for long enough, says who watches */
+        SCHED_BEGAN,   /* its first launch since OPEN has gone out, .ns ago, or one before OPEN */
+        SCHED_MISSED,  /* it came to its gate .ns after OPEN, and found it closed again */
+        SCHED_USED,    /* it was busy for .ns since last told; before DRAINED and RESTS */
+        SCHED_DRAINED, /* closed: nothing of it is in flight any more */
+        SCHED_TICK,    /* time has passed; also implied in every other event */
 };
 
 struct sched_event {
@@ -230,10 +222,6 @@ struct sched_event {
         uint16_t member;
         uint8_t device;
         int64_t ns;
-        int64_t bank_ns;
-        int64_t sampled_ns;
-        int64_t beyond_ns;
-        int64_t slack_ns;
         struct sched_terms terms;
 };
 
@@ -245,7 +233,7 @@ struct sched_action {
         uint32_t rate_ppm; /* FREE; SCHED_WHOLE_PPM: no cap */
         int64_t bank_ns;   /* FREE */
         int64_t end_ns;    /* OPEN */
-        int64_t target_ns; /* FREE, OPEN: submit no more than takes so long */
+        int64_t target_ns; /* FREE, OPEN: have no more in flight than takes so long; 0: no bound */
 };
 
 struct sched_actions {
@@ -272,9 +260,8 @@ void sched_skip(struct sched *sched, int64_t now_ns);
 /* Always later than the last step; SCHED_NEVER: nothing is due. */
 int64_t sched_next_ns(const struct sched *sched);
 
-/* When a member that drains is taken for done, if nothing is told meanwhile: who is not alone is
- * held up by the others' slices. SCHED_NEVER: unknown, it is clamped, or it does not drain. */
-int64_t sched_drain_ns(const struct sched *sched, uint16_t member);
+/* How long a member of which nothing is seen is still taken for one that wants the device. */
+int64_t sched_grace_ns(const struct sched *sched, uint16_t member);
 
 /* What the member may still use under its cap, now; less than 0: debt. */
 int64_t sched_bank_ns(const struct sched *sched, uint16_t member);

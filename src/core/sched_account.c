@@ -9,7 +9,7 @@
  */
 #include "core/sched_parts.h"
 
-#define LAG_LEASES 2
+#define LAG_LEASES 4
 /* Further ahead than any kernel explains: it has not been looked at for days and has wrapped. */
 #define STALE (INT64_C(1) << 50)
 
@@ -32,7 +32,8 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 const struct sched_member *member = &sched->member[i];
 
-                if (member->is_draining && now_ns - member->close_ns > SCHED_LEASE_MOST_NS)
+                if (member->is_draining && !member->is_late &&
+                    now_ns - member->close_ns > SCHED_LEASE_MOST_NS)
                         return true;
         }
         return false;
@@ -40,8 +41,8 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
 
 /* Who does not want anything saves little. Who waits for others saves more, the longer their
  * kernels run the more, and has it until it is used up: a cap would else deliver less than it says.
- * For the same reason what was held since anything was told counts as used here: the end of a long
- * kernel tells all of it at once. */
+ * For the same reason what was held since anything was told counts as used here.
+ */
 static int64_t bank_most_fine(struct sched_member *member, int64_t ns, bool is_long)
 {
         int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BANK_SPAN_NS;
@@ -73,16 +74,26 @@ static void bank_fill(struct sched_member *member, int64_t ns, bool is_long)
                 member->saved_fine = member->bank_fine;
 }
 
-static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm)
+/* Short pauses are part of what was promised, or who pauses after each step could not have it. */
+static bool is_promised(const struct sched_member *member, int64_t now_ns)
+{
+        return member->is_wanting || (member->leases > 0 && member->gap_ns < SCHED_GAP_MOST_NS &&
+                                      now_ns - member->idle_ns < SCHED_GAP_MOST_NS);
+}
+
+static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm,
+                          int64_t now_ns)
 {
         const int64_t lease = SCHED_LEASE_MOST_NS * FINE; /* a whole turn can always be owed */
         uint32_t promised = member->terms.guarantee_ppm;
 
-        if (!member->is_wanting || !account_may(member))
+        if (!account_may(member))
                 return;
-        if (promised > 0)
+        if (promised > 0 && is_promised(member, now_ns))
                 member->owed_fine = filled(member->owed_fine, promised, ns,
                                            promised * SCHED_PROMISE_SPAN_NS + lease);
+        if (!member->is_wanting)
+                return;
         member->refund_fine =
                 filled(member->refund_fine, SCHED_REFUND_PPM, ns, SCHED_REFUND_MOST_NS * FINE);
         member->floor_fine = filled(member->floor_fine, floor_ppm, ns,
@@ -136,82 +147,6 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
                 member->vtime = vtime_ahead(before, mark) > 0 ? before : mark;
 }
 
-/* On the device, and perhaps used. Of a clamped one nothing is left to be told. */
-static void untold_add(struct sched_member *member, int64_t ns)
-{
-        if (member->terms.is_clamped) {
-                member->untold_ns = member->silent_ns = member->ahead_ns = 0;
-                return;
-        }
-        member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
-        member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
-}
-
-/* Its drain ended by the clock: it may have taken longer, or was held up by who came next. */
-static void late_add(struct sched_member *member, int64_t ns, bool is_held_up)
-{
-        int64_t lent_ns = is_held_up ? least_of(ns, member->lends_ns) : 0;
-
-        member->lends_ns -= lent_ns;
-        member->late_ns = least_of(member->late_ns + ns - lent_ns, NS_MOST);
-}
-
-/* -- Who used an overlap ---------------------------------------------------------------------- */
-
-/* A member that drains beside another one, of which it is known what it has left to do: that much
- * is its own, and for the rest of the time it waits for the other's slices. */
-struct overlap {
-        int64_t ns, on;                     /* so long, so many */
-        const struct sched_member *drainer; /* NULL: each may have used all */
-        int64_t own_ns, lent_ns;            /* its own, and the other's; of the rest nobody knows */
-};
-
-static struct overlap overlap_of(struct sched *sched, unsigned device, int64_t on, int64_t ns)
-{
-        struct overlap overlap = { .ns = ns, .on = on };
-        struct sched_member *drainer = NULL;
-        int64_t own_ns;
-
-        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                struct sched_member *member = &sched->member[i];
-
-                if (member->is_draining && !member->terms.is_clamped &&
-                    member->left_ns + member->lends_ns > 0)
-                        drainer = member;
-        }
-        if (!drainer)
-                return overlap;
-        own_ns = least_of(ns, drainer->left_ns);
-        drainer->left_ns -= own_ns;
-        if (on != 2)
-                return overlap;
-        overlap.drainer = drainer;
-        overlap.own_ns = own_ns;
-        overlap.lent_ns = least_of(ns - own_ns, drainer->lends_ns);
-        drainer->lends_ns -= overlap.lent_ns;
-        return overlap;
-}
-
-/* On the device, of the time that passed: what it may have used of it. */
-static int64_t usable_ns(const struct overlap *overlap, const struct sched_member *member)
-{
-        if (!overlap->drainer || !is_on(member))
-                return overlap->ns;
-        return overlap->ns - (member == overlap->drainer ? overlap->lent_ns : overlap->own_ns);
-}
-
-/* On the device, the `nth` there: what it held of it. */
-static int64_t held_ns(const struct overlap *overlap, const struct sched_member *member,
-                       int64_t nth)
-{
-        int64_t rest_ns = overlap->ns - overlap->own_ns - overlap->lent_ns;
-        int64_t part_ns = rest_ns / overlap->on + (nth < rest_ns % overlap->on);
-
-        if (!overlap->drainer)
-                return part_ns;
-        return part_ns + (member == overlap->drainer ? overlap->own_ns : overlap->lent_ns);
-}
-
 static void bank_take(struct sched_member *member, int64_t ns)
 {
         member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
@@ -220,13 +155,12 @@ static void bank_take(struct sched_member *member, int64_t ns)
 static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         vtime_charge(sched, member, ns);
-        if (member->terms.is_clamped)
-                bank_take(member, ns);
         /* Who rides along with the one of its gang that is owed something owes nothing for it. */
         member->owed_fine =
                 paid(member->owed_fine, ns,
                      member->turn == SCHED_TURN_OWED && member->terms.guarantee_ppm > 0);
-        member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
+        if (is_open(member) || !member->is_late) /* what runs on beside others is no turn */
+                member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
         member->held_ns += ns;
 }
 
@@ -240,17 +174,24 @@ static void wait_count(struct sched_member *member, int64_t ns)
                 member->throttled_ns += ns;
 }
 
-/* What it has told of its work since is true again. */
-static void shared_add(struct sched_member *member, int64_t ns)
+static void untold_add(struct sched_member *member, int64_t ns)
 {
-        member->shared_ns = least_of(most_of(member->shared_ns + ns, 0), SCHED_LENDS_NS);
+        member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
+        member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
+}
+
+static void budgets_fill(struct sched_device *device, int64_t ns)
+{
+        device->hold_fine =
+                least_of(device->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+        device->cut_fine =
+                least_of(device->cut_fine + SCHED_CUT_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
 }
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
 {
         struct sched_device *here = &sched->device[device];
         int64_t ns = least_of(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
-        struct overlap overlap;
         uint32_t floor_ppm;
         bool is_long;
 
@@ -259,26 +200,20 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 return;
         floor_ppm = floor_of(sched, device);
         is_long = has_long_drain(sched, device, now_ns);
-        here->hold_fine =
-                least_of(here->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+        budgets_fill(here, ns);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
                 on += is_on(&sched->member[i]);
-        overlap = overlap_of(sched, device, on, ns);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 
                 bank_fill(member, ns, is_long);
-                promises_fill(member, ns, floor_ppm);
+                promises_fill(member, ns, floor_ppm, now_ns);
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
-                        charge(sched, member, held_ns(&overlap, member, nth++));
-                if (is_on(member))
-                        shared_add(member, on > 1 ? ns : -ns);
+                        charge(sched, member, ns / on + (nth++ < ns % on));
                 /* In FREE one may work before anybody has noticed that it wants to. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
-                        untold_add(member, usable_ns(&overlap, member));
-                else if (member->is_over)
-                        late_add(member, ns, on > 0);
+                        untold_add(member, ns);
         }
 }
 
@@ -291,63 +226,30 @@ bool account_may(const struct sched_member *member)
 
 int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
 {
-        int64_t cap = member->terms.cap_ppm, wait_ns = -member->bank_fine / cap + 1;
+        int64_t wait_ns = -member->bank_fine / member->terms.cap_ppm + 1;
 
-        if (account_may(member))
-                return now_ns;
-        /* What it holds meanwhile is taken from its bank as well. */
-        if (member->terms.is_clamped && is_on(member))
-                wait_ns = most_of(wait_ns, SCHED_LEASE_RT_NS);
-        return time_after(now_ns, wait_ns);
+        return account_may(member) ? now_ns : time_after(now_ns, wait_ns);
 }
 
-static int64_t bounded(int64_t ns)
+/* Never more than it was on the device; over its turns, as it tells by samples: of one turn more
+ * than that, of another one less, or that it was less than it told before. */
+void account_use(const struct step *step, unsigned place)
 {
-        return least_of(most_of(ns, 0), NS_MOST);
-}
+        struct sched_member *member = &step->sched->member[place];
+        int64_t told_ns = most_of(least_of(step->event->ns, NS_MOST), -SCHED_AHEAD_MOST_NS) +
+                          member->ahead_ns;
+        int64_t ns = most_of(least_of(told_ns, member->untold_ns), -member->billed_ns);
 
-/* Never more than it was on the device. Who measures some of its launches for all tells in lumps:
- * what of that is beyond is billed with what it holds later. */
-static void bill(struct sched_member *member, int64_t told_ns, int64_t sampled_ns)
-{
-        int64_t due_ns = told_ns + member->ahead_ns;
-        int64_t ns = least_of(due_ns, member->late_ns + member->untold_ns);
-        int64_t beyond_ns = least_of(due_ns - ns, sampled_ns + member->ahead_ns);
-
-        member->ahead_ns = least_of(beyond_ns, SCHED_AHEAD_MOST_NS);
-        member->untold_ns -= most_of(ns - member->late_ns, 0);
-        member->late_ns = 0;
+        member->ahead_ns = least_of(most_of(told_ns - ns, 0), SCHED_AHEAD_MOST_NS);
+        member->untold_ns -= ns;
+        member->silent_ns = 0;
         member->billed_ns += ns;
         bank_take(member, ns);
 }
 
-void account_use(const struct step *step, unsigned place)
-{
-        struct sched_member *member = &step->sched->member[place];
-        int64_t said = step->event->bank_ns;
-
-        bill(member, bounded(step->event->ns), bounded(step->event->sampled_ns));
-        member->silent_ns = 0;
-        member->is_over = false;
-        if (member->mode == SCHED_MODE_FREE && said < member->bank_fine / FINE)
-                member->bank_fine =
-                        least_of(member->bank_fine, most_of(said, -SCHED_ALARM_NS) * FINE);
-}
-
 void account_forget(struct sched_member *member)
 {
-        bill(member, 0, 0);
         member->untold_ns = member->silent_ns = 0;
-        member->is_over = false;
-}
-
-void account_found(const struct step *step, unsigned place)
-{
-        struct sched_member *member = &step->sched->member[place];
-        int64_t ns = least_of(most_of(step->event->ns, 0), SCHED_ALARM_NS);
-
-        bank_take(member, ns);
-        vtime_charge(step->sched, member, least_of(most_of(step->event->beyond_ns, 0), ns));
 }
 
 /* When it began is its own word, so this has a bound over time: nobody gains much by saying that it
@@ -357,7 +259,7 @@ void account_refund(const struct sched *sched, struct sched_member *member, int6
         int64_t fine = least_of(most_of(least_of(late_ns, NS_MOST), 0) * FINE, member->refund_fine);
 
         if (member->turn != SCHED_TURN_OWED || member->terms.guarantee_ppm == 0 ||
-            member->terms.is_clamped || !turn_has_rt(sched, member->device))
+            !turn_has_rt(sched, member->device))
                 return;
         member->refund_fine -= fine;
         member->owed_fine += fine;

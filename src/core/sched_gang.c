@@ -60,12 +60,10 @@ bool unit_may(const struct sched *sched, unsigned member)
         return true;
 }
 
-static enum urgency urgency_of(const struct sched *sched, const struct sched_member *member)
+enum urgency member_urgency(const struct sched *sched, const struct sched_member *member)
 {
         int64_t turn_fine = turn_lease_ns(sched, member->device) * FINE;
 
-        if (!member->is_wanting)
-                return URGENT_NOT;
         if (member->floor_fine >= turn_fine)
                 return URGENT_FLOOR;
         return member->owed_fine >= turn_fine ? URGENT_OWED : URGENT_NOT;
@@ -77,7 +75,8 @@ enum urgency unit_urgency(const struct sched *sched, unsigned member)
         unsigned i = member;
 
         do {
-                enum urgency own = urgency_of(sched, &sched->member[i]);
+                const struct sched_member *one = &sched->member[i];
+                enum urgency own = one->is_wanting ? member_urgency(sched, one) : URGENT_NOT;
 
                 urgency = own > urgency ? own : urgency;
                 i = mate_of(sched, i);

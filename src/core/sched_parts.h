@@ -11,9 +11,9 @@
  *      sched_check.c       what makes sense at all
  *
  * A *unit* is a gang, or a member that is in none; any of its members stands for it. Each event
- * first settles every device's accounts up to now (and ends the drains that are over by the clock,
- * each at its time), then changes what it is about, then lets each device decide anew from what is;
- * so no decision is ever planned and overtaken.
+ * first settles every device's accounts up to now (and notes which drains are late), then changes
+ * what it is about, then lets each device decide anew from what is; so no decision is ever planned
+ * and overtaken.
  */
 #ifndef ALIQUOT_CORE_SCHED_PARTS_H
 #define ALIQUOT_CORE_SCHED_PARTS_H
@@ -78,7 +78,6 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
 void account_use(const struct step *step, unsigned member);
 /* Nothing is left to be told. */
 void account_forget(struct sched_member *member);
-void account_found(const struct step *step, unsigned member);
 /* Its turn began so late: beside rt what is owed to it does not pay for that, within reason. */
 void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns);
 /* The virtual times of a device: that of each class moves up to who has had least, and nobody who
@@ -93,16 +92,14 @@ int64_t account_may_ns(const struct sched_member *member, int64_t now_ns);
 
 /* Its gate has just closed. */
 void drain_begin(struct sched_member *member, int64_t now_ns);
-void drain_residual(const struct step *step, unsigned member);
-/* Nothing of it runs any more; it says so. */
-void drain_end(const struct step *step, unsigned member);
-/* The drains of a device that are over by the clock, and its accounts up to now. */
+/* Nothing of it is in flight any more; it says so, */
+void drain_said(const struct step *step, unsigned member);
+/* or it can be seen. */
+void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns);
+/* Until when others wait for it, while it drains; 0: they do not. */
+int64_t drain_deadline_ns(const struct sched_member *member);
+/* The accounts of a device up to now, and which drains are late by then. */
 void drain_settle(struct sched *sched, unsigned device, int64_t now_ns);
-/* A member opens: whether nobody else's work is left on its device. Who still drains there lends it
- * time, if it is rt. */
-bool drain_meet(const struct step *step, unsigned member);
-/* Others on the device hold it up. */
-bool drain_is_beside(const struct sched *sched, unsigned member);
 
 /* -- sched_pick.c ----------------------------------------------------------------------------- */
 
@@ -114,8 +111,10 @@ struct pick {
 };
 
 struct pick pick_next(struct step *step, unsigned device);
-/* An rt member that could open now and has not. */
-bool pick_has_rt(struct step *step, unsigned device);
+/* A member that could open now ends the turn of the holder, which it outranks. */
+bool pick_revokes(struct step *step, unsigned holder);
+/* Does `sleeper` end the turn of `holder` when it comes back? It does not want anything now. */
+bool pick_would_outrank(const struct sched *sched, unsigned sleeper, unsigned holder);
 
 /* -- sched_gang.c ----------------------------------------------------------------------------- */
 
@@ -124,6 +123,8 @@ bool unit_is_same(const struct sched *sched, unsigned a, unsigned b);
  * behind its guarantee. */
 enum urgency { URGENT_NOT, URGENT_OWED, URGENT_FLOOR };
 enum urgency unit_urgency(const struct sched *sched, unsigned member);
+/* The same of one member, whether it wants anything or not. */
+enum urgency member_urgency(const struct sched *sched, const struct sched_member *member);
 /* How far it is ahead in the order of the member's device: of several there the one that has had
  * most counts, so that together they take no more than is fair. */
 int64_t unit_ahead(const struct sched *sched, unsigned member);

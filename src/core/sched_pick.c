@@ -5,6 +5,10 @@
  * First who would starve (the floor); then whose guarantee is a whole turn behind; then by class.
  * Within a class first whose guarantee is behind at all, by how long it has waited for it; then
  * who has had least by weight. Whoever is above a hard cap is not asked, whatever it is owed.
+ *
+ * By the same order a member that comes back ends the turn of the holder; of virtual time it must
+ * lag by more than a turn. All but rt do so only as often as the device can afford: what hand-overs
+ * take of it is measured, and bounded.
  */
 #include "core/sched_parts.h"
 
@@ -105,33 +109,105 @@ static enum sched_turn turn_of(const struct rank *rank)
                                                                  : SCHED_TURN_FAIR;
 }
 
+static struct pick picked(const struct rank *rank)
+{
+        return (struct pick){ .member = rank->member,
+                              .turn = turn_of(rank),
+                              .is_urgent = rank->urgency > 0 };
+}
+
 struct pick pick_next(struct step *step, unsigned device)
 {
         unsigned claim = step->sched->device[device].claim;
         struct rank rank = { 0 }, last;
         const struct rank *after = NULL;
 
-        if (claim != NOBODY && gang_has_all(step->sched, claim))
-                return (struct pick){ .member = claim, .turn = SCHED_TURN_FAIR };
+        if (claim != NOBODY && gang_has_all(step->sched, claim)) {
+                rank = rank_of(step->sched, claim);
+                return picked(&rank);
+        }
         while (rank_best(step, device, after, &rank)) {
                 if (is_usable(step, rank.member))
-                        return (struct pick){ .member = rank.member,
-                                              .turn = turn_of(&rank),
-                                              .is_urgent = rank.urgency > 0 };
+                        return picked(&rank);
                 last = rank;
                 after = &last;
         }
         return (struct pick){ .member = NOBODY };
 }
 
-bool pick_has_rt(struct step *step, unsigned device)
+/* -- Turns that end early --------------------------------------------------------------------- */
+
+/* Behind in virtual time by more than a turn of its own. */
+static bool has_lag(const struct sched *sched, const struct rank *a, const struct rank *holder)
+{
+        const struct sched_member *member = &sched->member[a->member];
+        int64_t turn = turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MOST;
+
+        return holder->ahead - a->ahead > turn / member->terms.weight;
+}
+
+static bool is_above(const struct sched *sched, const struct rank *a, const struct rank *holder)
+{
+        if (a->urgency != holder->urgency)
+                return a->urgency > holder->urgency;
+        if (a->urgency == 0 && a->class != holder->class)
+                return a->class > holder->class;
+        if (a->owed_ns > 0 || holder->owed_ns > 0)
+                return holder->owed_ns == 0;
+        return has_lag(sched, a, holder);
+}
+
+/* There and back. */
+static bool can_afford_cut(struct sched_device *device)
+{
+        int64_t fine = 2 * device->gap_ns * FINE;
+
+        if (device->cut_fine < fine)
+                return false;
+        device->cut_fine -= fine;
+        return true;
+}
+
+/* Who waited all the time has its turn when this one ends. A gang's turn is ended by rt, or where
+ * it was decided on: elsewhere it has another rank. */
+static bool is_revoking(struct step *step, unsigned i, const struct rank *holder)
 {
         const struct sched *sched = step->sched;
+        const struct sched_member *member = &sched->member[i];
+        struct rank rank;
+
+        if (member->terms.class < SCHED_CLASS_RT &&
+            unit_decider(sched, holder->member) != member->device)
+                return false;
+        if (is_open(member) || !is_candidate(sched, i) || unit_is_same(sched, i, holder->member))
+                return false;
+        rank = rank_of(sched, i);
+        if (!member->is_back && rank.class <= holder->class)
+                return false;
+        return is_above(sched, &rank, holder) && !is_held_off(step, &rank, member->device) &&
+               is_usable(step, i);
+}
+
+bool pick_revokes(struct step *step, unsigned holder)
+{
+        const struct sched *sched = step->sched;
+        unsigned device = sched->member[holder].device;
+        const struct rank rank = rank_of(sched, holder);
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_CLASS_RT && !is_open(&sched->member[i]) &&
-                    is_candidate(sched, i) && is_usable(step, i))
+                if (is_revoking(step, i, &rank) &&
+                    (sched->member[i].terms.class == SCHED_CLASS_RT ||
+                     can_afford_cut(&step->sched->device[device])))
                         return true;
         }
         return false;
+}
+
+bool pick_would_outrank(const struct sched *sched, unsigned sleeper, unsigned holder)
+{
+        const struct rank top = rank_of(sched, holder);
+        struct rank rank = rank_of(sched, sleeper);
+
+        rank.urgency = member_urgency(sched, &sched->member[sleeper]);
+        return account_may(&sched->member[sleeper]) && is_above(sched, &rank, &top);
 }

@@ -2,15 +2,14 @@
 /*
  * Turns begin and end.
  *
- *      nobody else wants        FREE, until somebody does
- *      the lease is over        the next one is picked; if it is another, CLOSE
- *      the holder is done       the same, at once
- *      rt comes                 the same, at once, but for a turn that outranks it
+ *      nobody else wants                   FREE, until somebody does
+ *      the lease is over                   the next one is picked; if it is another, CLOSE
+ *      the holder is done                  the same, at once
+ *      one that outranks it comes back     the same, at once
  *
- * After CLOSE the next one waits until what runs is done; or until that is believed to be so near
- * that its gate is better opened now, since waking up takes as long. An rt member does not wait.
- * Nobody waits longer than SCHED_PATIENCE_NS, or until a told end by SCHED_PATIENCE_MOST_NS.
- * Whatever is told wrongly or never, the next one opens then at the latest.
+ * After CLOSE the next one waits until the last one has drained, or until the deadline of that
+ * drain: whatever is told wrongly or never, the next one opens then at the latest. An rt member
+ * that comes back does not wait.
  *
  * Who is let in wakes up late where processors are short, and could miss every turn: after one that
  * was missed, leases count from when their holder is expected to come.
@@ -53,35 +52,90 @@ bool turn_has_rt(const struct sched *sched, unsigned device)
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
         int64_t least_ns = SCHED_LEASE_LEAST_NS, wanting = 0;
+        int64_t gap_ns = sched->device[device].gap_ns;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 if (sched->member[i].terms.class == SCHED_CLASS_RT)
-                        return SCHED_LEASE_RT_NS;
+                        return least_of(most_of(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
+                                        SCHED_LEASE_LEAST_NS);
                 wanting += sched->member[i].is_wanting;
         }
         least_ns += most_of(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
-        least_ns = most_of(least_ns, SCHED_LEASE_GAPS * sched->device[device].gap_ns);
+        least_ns = most_of(least_ns, SCHED_LEASE_GAPS * gap_ns);
         return least_of(least_ns, SCHED_LEASE_MOST_NS);
 }
 
-/* Who sleeps until half of what it has in flight is done wakes up too late for the rest of it, if
- * that takes longer; then the device stands still in its turn, and rt has nothing of that. How late
- * is its own word, good for a lease beside rt at most, and for nothing where it is clamped. */
-static int64_t target_beside_rt(const struct sched_member *member)
+/* In flight beside one that sleeps and would outrank it: what that one would have to wait for. */
+static int64_t target_beside(const struct sched_member *sleeper)
 {
-        if (member->terms.is_clamped)
+        if (sleeper->terms.class == SCHED_CLASS_RT)
                 return SCHED_TARGET_RT_NS;
-        return most_of(SCHED_TARGET_RT_NS, least_of(2 * member->wake_ns, SCHED_LEASE_RT_NS));
+        return least_of(most_of(sleeper->gap_ns / 4, SCHED_TARGET_LEAST_NS), SCHED_TARGET_MOST_NS);
 }
 
-static int64_t target_of(const struct sched *sched, const struct sched_member *member)
+/* rt may come at any time; but rt that wants all the time does not come, it waits for what is owed
+ * to others. Those are expected while they come back soon or are owed something. */
+static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
 {
-        if (member->terms.class < SCHED_CLASS_RT && turn_has_rt(sched, member->device))
-                return target_beside_rt(member);
+        const struct sched_member *one = &sched->member[i], *other = &sched->member[holder];
+
+        if (unit_is_same(sched, i, holder) || is_open(one))
+                return false;
+        if (one->terms.class == SCHED_CLASS_RT)
+                return other->terms.class < SCHED_CLASS_RT &&
+                       (!one->is_wanting || one->is_back || other->turn != SCHED_TURN_OWED);
+        return !one->is_wanting && one->gap_ns < SCHED_GAP_MOST_NS &&
+               one->idle_ns > sched->now_ns - SCHED_NEIGHBOUR_NS &&
+               pick_would_outrank(sched, i, holder);
+}
+
+/* When the last of the others was seen to want the device; SCHED_NEVER: nobody else is there. */
+static int64_t others_active_ns(const struct sched *sched, unsigned holder)
+{
+        int64_t at_ns = SCHED_NEVER;
+
+        for (unsigned i = sched->device[sched->member[holder].device].first; i != NOBODY;
+             i = sched->member[i].next) {
+                const struct sched_member *other = &sched->member[i];
+                int64_t active_ns =
+                        other->is_wanting || other->is_draining ? sched->now_ns : other->idle_ns;
+
+                if (!unit_is_same(sched, i, holder))
+                        at_ns = at_ns == SCHED_NEVER ? active_ns : most_of(at_ns, active_ns);
+        }
+        return at_ns;
+}
+
+/* Nobody may come by surprise: what is queued far ahead is only stopped for a neighbour. */
+static int64_t target_free(const struct sched *sched, unsigned holder)
+{
+        int64_t active_ns = others_active_ns(sched, holder);
+
         /* A cap is overrun by what is in flight. */
-        if (member->mode == SCHED_MODE_FREE && member->terms.cap_ppm == SCHED_WHOLE_PPM)
-                return SCHED_TARGET_FREE_NS;
-        return SCHED_TARGET_LEASED_NS;
+        if (sched->member[holder].terms.cap_ppm < SCHED_WHOLE_PPM)
+                return SCHED_TARGET_LEASED_NS;
+        if (active_ns == SCHED_NEVER)
+                return 0;
+        return sched->now_ns - active_ns < SCHED_NEIGHBOUR_NS ? SCHED_TARGET_LEASED_NS
+                                                              : SCHED_TARGET_QUIET_NS;
+}
+
+/* 0 is no bound. */
+static int64_t target_of(const struct sched *sched, unsigned holder)
+{
+        const struct sched_member *member = &sched->member[holder];
+        int64_t target_ns = SCHED_TARGET_LEASED_NS;
+
+        if (member->mode == SCHED_MODE_FREE)
+                target_ns = target_free(sched, holder);
+        for (unsigned i = sched->device[member->device].first; i != NOBODY;
+             i = sched->member[i].next) {
+                int64_t beside_ns = target_beside(&sched->member[i]);
+
+                if (is_expected(sched, i, holder) && (target_ns == 0 || beside_ns < target_ns))
+                        target_ns = beside_ns;
+        }
+        return target_ns;
 }
 
 /* -- Closing ---------------------------------------------------------------------------------- */
@@ -108,36 +162,11 @@ void turn_close(struct step *step, unsigned member)
 
 /* -- Opening ---------------------------------------------------------------------------------- */
 
-/* By so much its gate opens before what runs is done. Who wakes up very late may come sooner for
- * once, which costs some time slices; always to come too late would cost more. How late is its own
- * word, so it is believed up to the shortest lease: else a gate would open beside any drain. */
-static int64_t early_ns(const struct sched *sched, const struct sched_member *next)
+/* rt that comes back is soon done, and waits for no drain; rt that never pauses does: else what
+ * others were promised would be used beside it, and half of it billed. */
+static bool is_hurried(const struct sched_member *member)
 {
-        int64_t sure_ns = least_of(next->wake_ns, SCHED_WAKE_MOST_NS);
-        int64_t most_ns = least_of(turn_lease_ns(sched, next->device), SCHED_LEASE_LEAST_NS);
-
-        if (next->terms.is_clamped)
-                return sure_ns;
-        return most_of(sure_ns, least_of(next->wake_ns - SCHED_WAKE_EARLY_NS, most_ns));
-}
-
-/* When `next` need not wait for `other` any more, which is on the device. */
-static int64_t past_ns(const struct sched *sched, unsigned place, const struct sched_member *next)
-{
-        const struct sched_member *other = &sched->member[place];
-        int64_t end_ns;
-
-        if (is_open(other))
-                return SCHED_NEVER;
-        if (!other->is_draining)
-                return 0;
-        if (next->terms.class == SCHED_CLASS_RT)
-                return 0;
-        end_ns = other->terms.is_clamped ? other->empty_ns : sched_drain_ns(sched, (uint16_t)place);
-        /* Who is not done by then is not waited for in vain either. */
-        if (end_ns > time_after(other->close_ns, SCHED_PATIENCE_MOST_NS))
-                return time_after(other->close_ns, SCHED_PATIENCE_NS);
-        return end_ns - early_ns(sched, next);
+        return member->terms.class == SCHED_CLASS_RT && member->is_back;
 }
 
 static int64_t may_open_ns(const struct sched *sched, unsigned unit)
@@ -150,8 +179,13 @@ static int64_t may_open_ns(const struct sched *sched, unsigned unit)
 
                 for (unsigned j = sched->device[one->device].first; j != NOBODY;
                      j = sched->member[j].next) {
-                        if (!unit_is_same(sched, i, j))
-                                at_ns = most_of(at_ns, past_ns(sched, j, one));
+                        if (unit_is_same(sched, i, j))
+                                continue;
+                        if (is_open(&sched->member[j]))
+                                return SCHED_NEVER;
+                        /* Who did not wait for a drain when it opened does not when it stays. */
+                        if (!is_hurried(one) && !is_open(one))
+                                at_ns = most_of(at_ns, drain_deadline_ns(&sched->member[j]));
                 }
                 i = one->mate;
         } while (i != unit);
@@ -165,21 +199,16 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
 
         if (!is_open(member)) {
                 member->open_ns = step->now_ns;
-                member->is_begun = false;
-                member->is_asleep = !member->is_draining;
-                member->is_after = drain_meet(step, i);
-                member->shared_ns = 0;
+                member->is_begun = member->is_back = false;
                 member->leases++;
                 if (member->is_wanting)
                         histogram_add(&device->times.wait[member->terms.class],
                                       step->now_ns - member->wait_since_ns);
         }
-        if (mode == SCHED_MODE_FREE)
-                member->ahead_ns = 0; /* it keeps its cap itself, by all that it measured */
         member->mode = (uint8_t)mode;
         member->is_draining = false;
         member->end_ns = end_ns;
-        member->told_target_ns = target_of(step->sched, member);
+        member->told_target_ns = target_of(step->sched, i);
         member->told_rate_ppm = member->terms.cap_ppm;
         act(step, &(struct sched_action){
                           .type = mode == SCHED_MODE_FREE ? SCHED_FREE : SCHED_OPEN,
@@ -196,22 +225,24 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
 static int64_t unit_lease_ns(const struct sched *sched, const struct pick *pick)
 {
         const struct sched_member *first = &sched->member[pick->member];
-        int64_t longest_ns = 0, missed_ns = 0;
-        bool has_rt = false, is_wide = false;
+        int64_t longest_ns = 0, missed_ns = 0, rt_ns = SCHED_NEVER;
+        bool is_wide = false;
         unsigned i = pick->member;
 
         do {
                 const struct sched_member *member = &sched->member[i];
+                int64_t lease_ns = turn_lease_ns(sched, member->device);
 
-                has_rt |= turn_has_rt(sched, member->device);
-                longest_ns = most_of(longest_ns, turn_lease_ns(sched, member->device));
+                if (turn_has_rt(sched, member->device))
+                        rt_ns = least_of(rt_ns, lease_ns);
+                longest_ns = most_of(longest_ns, lease_ns);
                 missed_ns = most_of(missed_ns, member->missed_ns);
                 is_wide |= member->device != first->device;
                 i = member->mate;
         } while (i != pick->member);
         if (is_wide && pick->turn == SCHED_TURN_FAIR && first->terms.class > SCHED_CLASS_BATCH)
                 longest_ns = most_of(longest_ns, SCHED_LEASE_GANG_NS);
-        return missed_ns + (has_rt ? SCHED_LEASE_RT_NS : longest_ns);
+        return missed_ns + (rt_ns < SCHED_NEVER ? rt_ns : longest_ns);
 }
 
 static void open_unit(struct step *step, const struct pick *pick)
@@ -232,10 +263,11 @@ static void open_unit(struct step *step, const struct pick *pick)
 
 /* -- FREE ------------------------------------------------------------------------------------- */
 
-static bool is_free_told(const struct sched *sched, const struct sched_member *member)
+static bool is_free_told(const struct sched *sched, unsigned i)
 {
-        return member->mode == SCHED_MODE_FREE &&
-               member->told_target_ns == target_of(sched, member) &&
+        const struct sched_member *member = &sched->member[i];
+
+        return member->mode == SCHED_MODE_FREE && member->told_target_ns == target_of(sched, i) &&
                member->told_rate_ppm == member->terms.cap_ppm;
 }
 
@@ -260,17 +292,13 @@ static unsigned free_candidate(const struct sched *sched, unsigned device)
         return is_only ? any : NOBODY;
 }
 
-/* One of it must not be left to itself. */
-static bool is_unit_barred(const struct sched *sched, unsigned unit)
+/* Who is FREE is told when it has no neighbour any more. */
+static void due_quiet(const struct step *step, unsigned device, unsigned unit)
 {
-        unsigned i = unit;
+        int64_t active_ns = others_active_ns(step->sched, unit);
 
-        do {
-                if (sched->member[i].terms.is_clamped)
-                        return true;
-                i = sched->member[i].mate;
-        } while (i != unit);
-        return false;
+        if (active_ns != SCHED_NEVER)
+                due_at(&step->sched->device[device], step, active_ns + SCHED_NEIGHBOUR_NS);
 }
 
 /* Nobody is in the way of one unit. */
@@ -280,14 +308,14 @@ static bool free_give(struct step *step, unsigned device)
         int64_t due_ns = SCHED_NEVER;
         unsigned unit = free_candidate(sched, device), i = unit;
 
-        if (unit == NOBODY || is_unit_barred(sched, unit))
+        if (unit == NOBODY)
                 return false;
         if (!unit_is_alone(sched, unit, step->now_ns, &due_ns)) {
                 due_at(&sched->device[device], step, due_ns);
                 return false;
         }
         do {
-                if (!is_free_told(sched, &sched->member[i])) {
+                if (!is_free_told(sched, i)) {
                         sched->member[i].turn = SCHED_TURN_FAIR;
                         sched->member[i].is_protected = false;
                         open_one(step, i, SCHED_MODE_FREE, SCHED_NEVER);
@@ -295,6 +323,7 @@ static bool free_give(struct step *step, unsigned device)
                 i = sched->member[i].mate;
         } while (i != unit);
         gang_release(sched, unit);
+        due_quiet(step, device, unit);
         return true;
 }
 
@@ -333,7 +362,7 @@ static bool is_revoked(struct step *step, unsigned holder)
         if (claim != NOBODY && member->mate == holder && claim != holder &&
             gang_has_all(sched, claim))
                 return true;
-        return member->terms.class < SCHED_CLASS_RT && pick_has_rt(step, member->device);
+        return pick_revokes(step, holder);
 }
 
 static bool is_over(struct step *step, unsigned holder)
@@ -364,22 +393,16 @@ static void due_waiting(const struct step *step, unsigned device)
         }
 }
 
-/* A drain that ends by the clock is of interest where somebody may wait for it. Who is held up has
- * a look at what was its end, too: it may be done. */
+/* Nobody need be told that a drain is late but who waits for it. */
 static void due_draining(const struct step *step, unsigned device)
 {
         struct sched_device *here = &step->sched->device[device];
-        bool is_free = holder_of(step->sched, device) == NOBODY;
 
         for (unsigned i = here->first; i != NOBODY; i = step->sched->member[i].next) {
-                bool is_beside = drain_is_beside(step->sched, i);
+                int64_t deadline_ns = drain_deadline_ns(&step->sched->member[i]);
 
-                if (!step->sched->member[i].is_draining)
-                        continue;
-                if (is_beside)
-                        due_at(here, step, step->sched->member[i].empty_ns);
-                if (is_beside || is_free)
-                        due_at(here, step, sched_drain_ns(step->sched, (uint16_t)i));
+                if (deadline_ns > 0)
+                        due_at(here, step, deadline_ns);
         }
 }
 

@@ -17,12 +17,17 @@ struct label {
         const char *key, *value;
 };
 
+/* Of those that are so, or of the others; or of all. */
+struct choice {
+        bool is_made, is_so;
+};
+
 struct filter {
         uint64_t limit;
         const char *after;
         bool has_owner;
         uint64_t owner;
-        bool has_clamped, is_clamped;
+        struct choice clamped, reported;
         unsigned label_count;
         struct label label[LABELS_MOST];
 };
@@ -36,6 +41,12 @@ static bool read_label(struct filter *filter, char *value)
         *equals = '\0';
         filter->label[filter->label_count++] = (struct label){ value, equals + 1 };
         return true;
+}
+
+static bool read_choice(struct choice *ret, const char *value)
+{
+        *ret = (struct choice){ .is_made = true, .is_so = strcmp(value, "true") == 0 };
+        return ret->is_so || strcmp(value, "false") == 0;
 }
 
 static bool read_filter(struct api_call *call, struct filter *ret)
@@ -57,9 +68,10 @@ static bool read_filter(struct api_call *call, struct filter *ret)
                         if (!api_whole(query.value, UINT32_MAX, &ret->owner))
                                 api_query_refuse(call, &query, "the number of a user");
                 } else if (strcmp(query.name, "clamped") == 0) {
-                        ret->has_clamped = true;
-                        ret->is_clamped = strcmp(query.value, "true") == 0;
-                        if (!ret->is_clamped && strcmp(query.value, "false") != 0)
+                        if (!read_choice(&ret->clamped, query.value))
+                                api_query_refuse(call, &query, "true or false");
+                } else if (strcmp(query.name, "reported") == 0) {
+                        if (!read_choice(&ret->reported, query.value))
                                 api_query_refuse(call, &query, "true or false");
                 } else if (strcmp(query.name, "label") == 0) {
                         if (!read_label(ret, (char *)(uintptr_t)query.value))
@@ -89,14 +101,14 @@ static bool has_labels(const struct sessions_one *session, const struct filter *
         return is_so;
 }
 
-/* Of its memory, or of its time on any GPU. */
-static bool is_clamped(const struct node *node, const struct sessions_one *session)
+/* On any GPU. */
+static bool is_reported(const struct node *node, const struct sessions_one *session)
 {
-        struct node_compute_clamp clamp;
-        bool is_so = node_is_clamped(node, session);
+        struct node_compute_report report;
+        bool is_so = false;
 
         for (unsigned i = 0; !is_so && i < session->share_count; i++)
-                is_so = node_compute_clamp(node, session, i, &clamp);
+                is_so = node_compute_report(node, session, i, &report);
         return is_so;
 }
 
@@ -106,8 +118,10 @@ static bool is_wanted(const struct api_call *call, const struct sessions_one *se
         return session->state != SESSIONS_FREE && api_may_see(call, session) &&
                strcmp(session->name, filter->after) > 0 &&
                (!filter->has_owner || session->owner_uid == filter->owner) &&
-               (!filter->has_clamped ||
-                is_clamped(call->api->options.node, session) == filter->is_clamped) &&
+               (!filter->clamped.is_made ||
+                node_is_clamped(call->api->options.node, session) == filter->clamped.is_so) &&
+               (!filter->reported.is_made ||
+                is_reported(call->api->options.node, session) == filter->reported.is_so) &&
                has_labels(session, filter);
 }
 

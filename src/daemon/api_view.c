@@ -99,22 +99,20 @@ static void put_gpu_time(struct json_text *out, const struct api *api,
 }
 
 /* Only while it is. */
-static void put_clamp(struct json_text *out, const struct api *api,
-                      const struct sessions_one *session, unsigned share)
+static void put_report(struct json_text *out, const struct api *api,
+                       const struct sessions_one *session, unsigned share)
 {
-        struct node_compute_clamp clamp;
-        bool is_clamped = node_compute_clamp(api->options.node, session, share, &clamp);
+        struct node_compute_report report;
+        bool is_reported = node_compute_report(api->options.node, session, share, &report);
 
-        json_text_bool(out, "compute_clamped", is_clamped);
-        if (!is_clamped)
+        json_text_bool(out, "compute_reported", is_reported);
+        if (!is_reported)
                 return;
-        json_text_open(out, "compute_clamp", '{');
-        put_time(out, "since", clamp.since_ns);
-        put_time(out, "until", clamp.until_ns);
-        json_text_string(out, "why", node_claims_why(clamp.why));
-        json_text_whole(out, "times", clamp.times);
-        json_text_decimal(out, "shown_percent", clamp.shown_tenths, 1);
-        json_text_decimal(out, "claimed_percent", clamp.claimed_tenths, 1);
+        json_text_open(out, "compute_report", '{');
+        put_time(out, "since", report.since_ns);
+        json_text_string(out, "why", node_claims_why(report.why));
+        json_text_decimal(out, "shown_percent", report.shown_tenths, 1);
+        json_text_decimal(out, "claimed_percent", report.claimed_tenths, 1);
         json_text_close(out, '}');
 }
 
@@ -158,7 +156,7 @@ static void put_share(struct json_text *out, const struct api *api,
                             : 0);
         put_percent(out, "guarantee_percent", share->guarantee_milli_percent);
         put_driver(out, node_driver_bytes(api->options.node, session, share->uuid), used_bytes);
-        put_clamp(out, api, session, at);
+        put_report(out, api, session, at);
         put_gpu_time(out, api, session, at);
         json_text_close(out, '}');
 }

@@ -68,8 +68,15 @@ void config_init(struct config *ret)
 static int set_key(struct config *config, const struct config_key *key, const char *value,
                    const char *origin, struct config_report *report)
 {
+        const char *now = config_key_now(key, value);
         char expected[EXPECTED_BYTES];
 
+        if (now) {
+                complain(report,
+                         "%s: %s.%s = %s: warning: this is a word of older versions, read as %s",
+                         origin, key->section, key->name, value, now);
+                value = now;
+        }
         if (config_key_parse(key, value, config) == 0)
                 return 0;
         return complain(report, "%s: %s.%s = %s: expected %s", origin, key->section, key->name,

@@ -12,7 +12,8 @@
  * expected. Reading goes on after one, so that all are seen at once; whoever gets a negative answer
  * throws the config away. A reload reads into a fresh config and then takes over what may change
  * while the daemon runs. Nothing is guessed: unknown keys, keys said twice and values out of range
- * are mistakes. No heap; every text is terminated.
+ * are mistakes; a word of an older version is taken, with a line that warns. No heap; every text is
+ * terminated.
  */
 #ifndef ALIQUOT_DAEMON_CONFIG_H
 #define ALIQUOT_DAEMON_CONFIG_H

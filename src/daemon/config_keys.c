@@ -114,10 +114,10 @@ const struct config_key config_keys[] = {
         KEY("watch", "tolerance", SIZE, watch.tolerance_bytes, "1GiB", 0, TI, LIVE,
             "What a process may hold of a GPU beyond its ledger: contexts, code, the driver's own"),
 
-        KEY("watch", "claims", WORD, claims.answer, "clamp", 0, 0, LIVE,
-            "What comes over a session that uses a GPU for longer than it says, or than its cap "
-            "allows; clamp: nothing it says is believed",
-            "ignore", "report", "term", "kill", "clamp"),
+        KEY("watch", "claims", WORD, claims.is_off, "report", 0, 0, LIVE,
+            "Whether a session that uses a GPU for longer than it says, or than its cap allows, is "
+            "reported",
+            "report", "off"),
         KEY("watch", "claims_tolerance", PERCENT, claims.tolerance_percent, "10%", 1, 100, LIVE,
             "Of a GPU's time: what the driver may show beyond what a session says"),
 
@@ -142,6 +142,25 @@ const struct config_key *config_key_find(const char *section, const char *name)
                 if (strcmp(config_keys[i].section, section) == 0 &&
                     strcmp(config_keys[i].name, name) == 0)
                         return &config_keys[i];
+        }
+        return NULL;
+}
+
+const char *config_key_now(const struct config_key *key, const char *word)
+{
+        static const struct {
+                const char *section, *name, *word, *now;
+        } former[] = {
+                { "watch", "claims", "clamp", "report" },
+                { "watch", "claims", "term", "report" },
+                { "watch", "claims", "kill", "report" },
+                { "watch", "claims", "ignore", "off" },
+        };
+
+        for (size_t i = 0; i < sizeof(former) / sizeof(former[0]); i++) {
+                if (strcmp(former[i].section, key->section) == 0 &&
+                    strcmp(former[i].name, key->name) == 0 && strcmp(former[i].word, word) == 0)
+                        return former[i].now;
         }
         return NULL;
 }

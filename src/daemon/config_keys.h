@@ -45,6 +45,9 @@ const struct config_key *config_key_find(const char *section, const char *name);
 /* What a value of this key looks like: "a duration such as 30s, 1s to 1h". Returns `ret`. */
 const char *config_key_expected(const struct config_key *key, char *ret, size_t bytes);
 
+/* What a word that older versions knew means now; NULL: it is none of those. */
+const char *config_key_now(const struct config_key *key, const char *word);
+
 /* Writes the field. -EINVAL, with nothing written, for what is not as expected. */
 int config_key_parse(const struct config_key *key, const char *text, struct config *config);
 

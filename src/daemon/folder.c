@@ -201,6 +201,25 @@ int folder_find(const struct store *store, const char *name, const uint8_t id[16
         return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
 }
 
+/* Pages of an older version that nobody has mapped any more: out of the way, so that new ones are
+ * made. 1: they are. */
+static int bury_older(const struct store *store, const struct store_session *joined,
+                      const char *name, struct error *err)
+{
+        int rc = page_has_turns(joined->limits->version) ? 1 : store_is_live(joined, err);
+
+        if (rc != 0)
+                return rc < 0 ? rc : 0;
+        store_shut(joined);
+        rc = store_is_live(joined, err);
+        if (rc != 0) { /* somebody came meanwhile */
+                store_release(shared_half(&joined->limits->removed), 0);
+                return rc < 0 ? rc : 0;
+        }
+        rc = store_bury(store, name, err);
+        return rc < 0 ? rc : 1;
+}
+
 int folder_limit(const struct store *store, const struct sessions_one *session, bool is_clamped,
                  struct error *err)
 {
@@ -210,6 +229,11 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
 
         if (rc < 0)
                 return rc;
+        rc = bury_older(store, &joined, session->name, err);
+        if (rc != 0) {
+                store_close(&joined);
+                return rc < 0 ? rc : fail(err, -ENOENT, "made anew");
+        }
         limits_of(session, NULL, &limits);
         for (unsigned i = 0; is_clamped && i < limits.count; i++)
                 limits.device[i].limit_bytes = SETTINGS_NOTHING_BYTES;

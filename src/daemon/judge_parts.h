@@ -22,6 +22,16 @@ struct holding {
         uint64_t ledger_bytes;
 };
 
+/* The GPU time of one share; node_claims.c alone. */
+struct seen_time {
+        uint64_t shown_ns;    /* by the driver, since we came */
+        uint64_t look_ns;     /* in this look */
+        bool is_there;        /* a process is on the GPU, in this look */
+        bool is_told;         /* that it is reported */
+        uint64_t reported_ns; /* node_now_ns() since when it is */
+        struct claim claim;
+};
+
 /* A session, by share. */
 struct seen_session {
         uint8_t id[16];
@@ -30,8 +40,7 @@ struct seen_session {
         uint64_t ceiling[SESSIONS_GPUS]; /* watch_ceiling() */
         uint64_t driver_bytes[SESSIONS_GPUS];
         struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
-        uint64_t shown_ns[SESSIONS_GPUS];       /* of GPU time by the driver, since we came */
-        uint64_t clamped_ns[SESSIONS_GPUS];     /* node_now_ns() when its claims were, last */
+        struct seen_time time[SESSIONS_GPUS];
 };
 
 /* What is known of the use of a GPU whose driver does not tell it by process. */
@@ -56,9 +65,7 @@ struct judge {
         unsigned tells;                           /* of the look that is being judged */
 
         /* node_claims.c alone. */
-        struct claims claims;
-        uint64_t claims_ns;      /* clock_now_ns() of the look before; 0: none */
-        uint64_t claims_wall_ns; /* node_now_ns() of it */
+        uint64_t claims_ns; /* clock_now_ns() of the look before; 0: none */
         struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by device */
 };
 
@@ -83,15 +90,11 @@ struct seen_session *judge_seen(struct node *node, const struct sessions_one *se
 /* node_answer.c */
 void answer_all(const struct look *look);
 void answer_errors(const struct look *look);
-const struct sessions_one *answer_session(const struct node *node, const uint8_t id[16]);
 /* What cannot be saved is done all the same, and stands in the log. */
 void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
                  const char *detail);
 /* False: enough was told in this look. */
 bool answer_may_tell(const struct look *look);
-/* To the process, or all of a session on that GPU, as of watch.h. */
-void answer_signal(const struct look *look, const struct watch_sight *sight, int number);
-const char *answer_name(enum watch_answer answer);
 
 /* node_claims.c: after all else was answered. Whole looks only. */
 void claims_look(const struct look *look);

@@ -79,21 +79,14 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 counts->forged);
         put_one(out, "aliquot_clamps_total", "counter",
                 "Times that a session was refused all new memory for that.", counts->clamps);
-        put_one(out, "aliquot_compute_forged_seen_total", "counter",
-                "Times that a session was seen to use a GPU for longer than it said, or than its "
-                "cap allows.",
-                counts->compute_forged);
-        put_one(out, "aliquot_compute_clamps_total", "counter",
-                "Times that a session was no longer believed what it says of its GPU time.",
-                counts->compute_clamps);
 }
 
-static void put_clamped(FILE *out, const struct node *node)
+static void put_reported(FILE *out, const struct node *node)
 {
-        put_one(out, "aliquot_compute_clamped", "gauge",
-                "Sessions that are not believed what they say of their time on a GPU, once for "
-                "each GPU.",
-                node_compute_clamped(node));
+        put_one(out, "aliquot_compute_reported", "gauge",
+                "Sessions that are seen to use a GPU for longer than they say, or than their cap "
+                "allows, once for each GPU.",
+                node_compute_reported(node));
 }
 
 /* As the programs of all sessions count. */
@@ -162,9 +155,6 @@ static void put_time(FILE *out, const struct api *api)
                 "Launches that waited for their session's turn or cap.", totals[SEAT_WAITS]);
         put_seconds(out, "aliquot_gate_wait_seconds_total", "For how long launches waited.",
                     totals[SEAT_WAITED_NS]);
-        put_one(out, "aliquot_gate_escapes_total", "counter",
-                "Gates that were opened since what ran waited for what stood before them.",
-                totals[SEAT_ESCAPES]);
         put_seconds(out, "aliquot_gpu_busy_seconds_total",
                     "GPU time of sessions whose time is measured.", totals[SEAT_BUSY_NS]);
 }
@@ -246,7 +236,7 @@ static void put_all(FILE *out, const struct api *api)
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
         put_counts(out, node_counts(api->options.node));
-        put_clamped(out, api->options.node);
+        put_reported(out, api->options.node);
         put_charges(out, node_counts(api->options.node));
         put_nvml(out, api->options.node);
         put_joins(out, tenants_counts(api->options.tenants));

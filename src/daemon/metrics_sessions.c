@@ -27,10 +27,7 @@ enum metric {
         THROTTLED,
         DEBT,
         LEASES,
-        UNDERSTATED,
-        ABOVE_CAP,
-        CLAMPED_SINCE,
-        CLAMPED_UNTIL,
+        REPORTED,
         PROCESSES, /* of a session; the others, of a session and a GPU */
         METRICS,
 };
@@ -70,14 +67,9 @@ static const struct {
         [DEBT] = { "aliquot_session_gpu_time_debt_seconds", "gauge",
                    "What it used above its cap and has not paid back." },
         [LEASES] = { "aliquot_session_gpu_turns_total", "counter", "Turns that it had on a GPU." },
-        [UNDERSTATED] = { "aliquot_session_gpu_time_clamped", "gauge",
-                          "Whether it is not believed what it says of its time on a GPU, and why.",
-                          ",why=\"understated\"" },
-        [ABOVE_CAP] = { "aliquot_session_gpu_time_clamped", "gauge", NULL, ",why=\"above-cap\"" },
-        [CLAMPED_SINCE] = { "aliquot_session_gpu_time_clamped_since_seconds", "gauge",
-                            "Since when that is so, since 1970." },
-        [CLAMPED_UNTIL] = { "aliquot_session_gpu_time_clamped_until_seconds", "gauge",
-                            "Until when at the earliest, since 1970." },
+        [REPORTED] = { "aliquot_session_gpu_time_reported", "gauge",
+                       "Whether the session is seen to use a GPU for longer than it says, or than "
+                       "its cap allows." },
         [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
 };
 
@@ -103,18 +95,6 @@ static void note_time(double values[PROCESSES], const struct api *api,
         values[LEASES] = (double)had.leases;
 }
 
-static void note_clamp(double values[PROCESSES], const struct api *api,
-                       const struct sessions_one *session, unsigned share)
-{
-        struct node_compute_clamp clamp;
-        bool is_clamped = node_compute_clamp(api->options.node, session, share, &clamp);
-
-        values[UNDERSTATED] = is_clamped && clamp.why == CLAIMS_UNDERSTATED;
-        values[ABOVE_CAP] = is_clamped && clamp.why == CLAIMS_ABOVE_CAP;
-        values[CLAMPED_SINCE] = is_clamped ? (double)clamp.since_ns / 1e9 : NAN;
-        values[CLAMPED_UNTIL] = is_clamped ? (double)clamp.until_ns / 1e9 : NAN;
-}
-
 /* A session's own name needs no escapes: settings_check_name(). */
 static void put_share(FILE *const out[METRICS], const struct api *api,
                       const struct sessions_one *session, const struct folder_use *use,
@@ -137,10 +117,11 @@ static void put_share(FILE *const out[METRICS], const struct api *api,
                 [DRAINED] = (double)ledger->drained,
                 [DRIVER_REFUSED] = (double)ledger->driver_refused,
         };
+        struct node_compute_report report;
         char text[UUID_TEXT_BYTES];
 
         note_time(values, api, session, share);
-        note_clamp(values, api, session, share);
+        values[REPORTED] = node_compute_report(api->options.node, session, share, &report);
         api_uuid(api, uuid, text);
         for (unsigned i = 0; i < PROCESSES; i++) {
                 if (!isnan(values[i]))

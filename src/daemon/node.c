@@ -250,7 +250,6 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
                 node->left_ns[action->session - node->sessions->session] = 0;
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
-                claims_farewell(node, action->session);
                 return folder_remove(&node->store, action->session, err);
         default:
                 tell(node, work, action);

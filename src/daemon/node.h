@@ -96,8 +96,6 @@ struct node_counts {
         uint64_t strangers;             /* processes of no session that were seen on a GPU */
         uint64_t forged;                /* processes and sessions that no ledger explained */
         uint64_t clamps;
-        uint64_t compute_forged; /* sessions that used a GPU for longer than they said, or may */
-        uint64_t compute_clamps;
         uint64_t nvml_failures;
         /* As the programs of all sessions count in their ledgers, up to a second late. */
         uint64_t refused_charges, drained_charges, driver_refused_charges, reclaimed_bytes;

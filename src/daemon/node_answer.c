@@ -22,7 +22,7 @@
 
 static const char *const answer_names[] = { "ignore", "report", "term", "kill", "clamp" };
 
-const struct sessions_one *answer_session(const struct node *node, const uint8_t id[16])
+static const struct sessions_one *session_of(const struct node *node, const uint8_t id[16])
 {
         const struct sessions *all = node->sessions;
 
@@ -68,11 +68,6 @@ static char *describe(const struct look *look, const struct watch_action *action
         return text;
 }
 
-const char *answer_name(enum watch_answer answer)
-{
-        return answer_names[answer];
-}
-
 void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
                  const char *detail)
 {
@@ -101,7 +96,7 @@ bool answer_may_tell(const struct look *look)
 static void tell_of(const struct look *look, const struct watch_action *action)
 {
         struct node *node = look->node;
-        const struct sessions_one *session = answer_session(node, action->sight.session);
+        const struct sessions_one *session = session_of(node, action->sight.session);
         bool is_stranger = action->sight.charge == WATCH_STRANGER;
         scoped_free char *detail = NULL;
 
@@ -130,7 +125,8 @@ static bool is_meant(const struct look *look, const struct watch_sight *sight, u
                       sizeof(sight->session)) == 0;
 }
 
-void answer_signal(const struct look *look, const struct watch_sight *sight, int number)
+/* To the process, or all of a session on that GPU, as of watch.h. */
+static void send_signal(const struct look *look, const struct watch_sight *sight, int number)
 {
         for (unsigned i = 0; i < look->at->sample.process_count; i++) {
                 const struct identity *who =
@@ -150,7 +146,7 @@ void answer_signal(const struct look *look, const struct watch_sight *sight, int
 static void set_clamp(const struct look *look, const struct watch_action *action)
 {
         struct node *node = look->node;
-        const struct sessions_one *session = answer_session(node, action->sight.session);
+        const struct sessions_one *session = session_of(node, action->sight.session);
         struct error err = { 0 };
         char detail[32];
 
@@ -173,9 +169,9 @@ void answer_all(const struct look *look)
                 if (action.type == WATCH_TELL)
                         tell_of(look, &action);
                 else if (action.type == WATCH_SIGTERM)
-                        answer_signal(look, &action.sight, SIGTERM);
+                        send_signal(look, &action.sight, SIGTERM);
                 else if (action.type == WATCH_SIGKILL)
-                        answer_signal(look, &action.sight, SIGKILL);
+                        send_signal(look, &action.sight, SIGKILL);
                 else
                         set_clamp(look, &action);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions claim to have used of a GPU's time, beside what the driver shows, and what comes of
- * it; decided in core/claims.h.
+ * What sessions claim to have used of a GPU's time, beside what the driver shows. Who is seen to
+ * use more than it says is reported, as core/claims.h decides; nothing else comes of it.
  *
  * What the driver shows of each process is the rule. Where it does not tell that (instances, older
  * GPUs, no permission), how busy the whole GPU is stands in for it, as long as one session has it
@@ -9,8 +9,6 @@
  * under MPS is not told apart, and not judged.
  */
 #include <jansson.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -29,7 +27,7 @@ struct shown {
         bool is_known;     /* by process, or of the whole */
         bool is_whole;     /* of the whole: only who has it alone is judged */
         bool is_shared;    /* not all who are on it are of one session */
-        int place;         /* whose they are, of those seen so far */
+        int place;         /* whose they are, of those seen so far; -1: nobody's */
         uint64_t all_ns;   /* of everybody */
         uint64_t whole_ns; /* of the whole, at least */
 };
@@ -83,6 +81,23 @@ static void read_device(const struct look *look, unsigned at, uint64_t elapsed_n
         ret->whole_ns = elapsed_ns / 100 * (unsigned)percent;
 }
 
+/* Of the process at this place in the sample, to its session. */
+static void add_to_session(const struct look *look, unsigned at)
+{
+        const struct sample_process *process = &look->at->sample.process[at];
+        const struct sessions_one *session =
+                &look->node->sessions->session[look->holding[at].place];
+        const uint8_t *uuid = look->at->sample.device[process->device].uuid;
+        struct seen_session *seen = judge_seen(look->node, session);
+
+        for (unsigned i = 0; seen && i < session->share_count; i++) {
+                if (memcmp(session->share[i].uuid, uuid, 16) != 0)
+                        continue;
+                seen->time[i].is_there = true;
+                seen->time[i].look_ns += process->busy_ns;
+        }
+}
+
 static void read_shown(const struct look *look, uint64_t elapsed_ns, struct shown *ret)
 {
         const struct sample *sample = &look->at->sample;
@@ -98,6 +113,8 @@ static void read_shown(const struct look *look, uint64_t elapsed_ns, struct show
                 shown->all_ns += sample->process[i].busy_ns;
                 if (sample->process[i].kinds & SAMPLE_MPS)
                         shown->is_known = false;
+                if (place >= 0)
+                        add_to_session(look, i);
         }
 }
 
@@ -114,93 +131,7 @@ static int device_of(const struct look *look, const uint8_t uuid[16])
         return -1;
 }
 
-/* Of the session's processes, those of order[from..end), on that GPU; false: none is there. */
-static bool sum_up(const struct look *look, unsigned from, unsigned end, int device,
-                   uint64_t *ret_ns)
-{
-        bool is_there = false;
-
-        *ret_ns = 0;
-        for (unsigned i = from; i < end; i++) {
-                const struct sample_process *process = &look->at->sample.process[look->order[i]];
-
-                if (process->device != device)
-                        continue;
-                is_there = true;
-                *ret_ns += process->busy_ns;
-        }
-        return is_there;
-}
-
-static uint32_t cap_of(const struct sessions_share *share)
-{
-        return share->compute_milli_percent ? share->compute_milli_percent * PPM_A_MILLI_PERCENT
-                                            : CLAIMS_WHOLE_PPM;
-}
-
-/* `sight` has what the driver shows. */
-static void see_share(const struct look *look, const struct sessions_one *session, unsigned at,
-                      bool is_known, struct claims_sight *sight)
-{
-        struct scheduler_claim claim;
-
-        if (!scheduler_claim(look->node->scheduler, session->id, at, &claim))
-                return;
-        memcpy(sight->session, session->id, sizeof(sight->session));
-        sight->share = (uint8_t)at;
-        sight->cap_ppm = cap_of(&session->share[at]);
-        sight->is_measured = is_known && (claim.is_watched || sight->cap_ppm < CLAIMS_WHOLE_PPM);
-        sight->is_in_flight = claim.is_in_flight;
-        sight->busy_ns = claim.busy_ns;
-        sight->held_ns = claim.held_ns;
-        sight->owed_ns = claim.owed_ns;
-        sight->is_free = claim.is_free;
-        sight->leases = claim.leases;
-        claims_see(&look->node->judge->claims, look->node->claims, sight);
-}
-
-/* Those of one session: order[from..end). */
-static void see_session(const struct look *look, unsigned from, unsigned end,
-                        const struct shown *all, uint64_t elapsed_ns)
-{
-        unsigned place = (unsigned)look->holding[look->order[from]].place;
-        const struct sessions_one *session = &look->node->sessions->session[place];
-        struct seen_session *seen = judge_seen(look->node, session);
-
-        for (unsigned i = 0; seen && i < session->share_count; i++) {
-                int device = device_of(look, session->share[i].uuid);
-                const struct shown *shown = &all[device < 0 ? 0 : device];
-                struct claims_sight sight = { .elapsed_ns = elapsed_ns };
-                uint64_t own_ns;
-
-                if (device < 0 || !sum_up(look, from, end, device, &own_ns))
-                        continue;
-                sight.shown_ns = shown->is_whole ? shown->whole_ns
-                                                 : claims_least(own_ns, shown->all_ns, elapsed_ns);
-                seen->shown_ns[i] += own_ns;
-                see_share(look, session, i,
-                          shown->is_known && (!shown->is_whole || !shown->is_shared), &sight);
-        }
-}
-
-static void see_sessions(const struct look *look, const struct shown *shown, uint64_t elapsed_ns)
-{
-        unsigned from = 0;
-
-        while (from < look->order_count) {
-                int place = look->holding[look->order[from]].place;
-                unsigned end = from;
-
-                while (end < look->order_count && look->holding[look->order[end]].place == place)
-                        end++;
-                see_session(look, from, end, shown, elapsed_ns);
-                from = end;
-        }
-}
-
-/* -- What comes of it ------------------------------------------------------------------------- */
-
-/* Of a percent. */
+/* Percent, in tenths. */
 static unsigned tenths_of(uint64_t ns, uint64_t window_ns)
 {
         uint64_t tenths = window_ns >= 1000 ? ns / (window_ns / 1000) : 0;
@@ -208,148 +139,115 @@ static unsigned tenths_of(uint64_t ns, uint64_t window_ns)
         return tenths < UINT32_MAX ? (unsigned)tenths : UINT32_MAX;
 }
 
-static const char *uuid_of(const struct look *look, const struct sessions_one *session,
-                           unsigned share, char ret[UUID_TEXT_BYTES])
-{
-        const uint8_t *uuid = session->share[share].uuid;
-        int device = device_of(look, uuid);
+/* One share of a session, and the GPU that it is of. */
+struct judged {
+        const struct sessions_one *session;
+        unsigned at;
+        struct seen_time *time;
+        int device; /* negative: it is gone */
+};
 
-        return uuid_format(uuid, device >= 0 && look->at->sample.device[device].is_instance, ret);
+/* False: there is nothing to compare. */
+static bool compare(const struct look *look, const struct judged *one, const struct shown *shown,
+                    struct claims_sight *ret)
+{
+        uint32_t milli_percent = one->session->share[one->at].compute_milli_percent;
+        struct claims_sight sight = *ret;
+        struct scheduler_claim claim;
+
+        if (!scheduler_claim(look->node->scheduler, one->session->id, one->at, &claim))
+                return false;
+        if (milli_percent)
+                sight.cap_ppm = milli_percent * PPM_A_MILLI_PERCENT;
+        sight.is_measured = shown->is_known && (!shown->is_whole || !shown->is_shared) &&
+                            (claim.is_watched || sight.cap_ppm < CLAIMS_WHOLE_PPM);
+        sight.is_free = claim.is_free;
+        sight.shown_ns =
+                shown->is_whole ? shown->whole_ns
+                                : claims_least(one->time->look_ns, shown->all_ns, sight.elapsed_ns);
+        sight.busy_ns = claim.busy_ns;
+        sight.owed_ns = claim.owed_ns;
+        sight.leases = claim.leases;
+        *ret = sight;
+        return true;
 }
 
-/* What was found, and of whom. */
-static json_t *describe(const struct look *look, const struct sessions_one *session,
-                        const struct claims_action *action)
+static void tell(const struct look *look, const struct judged *one)
 {
+        const struct claim *claim = &one->time->claim;
+        const struct sample_device *device = &look->at->sample.device[one->device];
         char uuid[UUID_TEXT_BYTES];
-
-        return json_pack(
-                "{s:s, s:I, s:s, s:f, s:f}", "uuid", uuid_of(look, session, action->share, uuid),
-                "owner", (json_int_t)session->owner_uid, "why", node_claims_why(action->why),
-                "shown_percent", tenths_of(action->shown_ns, action->window_ns) / 10.0,
-                "claimed_percent", tenths_of(action->claimed_ns, action->window_ns) / 10.0);
-}
-
-/* Takes the reference. */
-static void tell(const struct look *look, const char *type, const struct sessions_one *session,
-                 json_t *detail)
-{
+        json_t *detail = json_pack(
+                "{s:s, s:I, s:s, s:f, s:f}", "uuid",
+                uuid_format(device->uuid, device->is_instance, uuid), "owner",
+                (json_int_t)one->session->owner_uid, "why", node_claims_why(claim->why),
+                "shown_percent", tenths_of(claim->told_shown_ns, claim->told_window_ns) / 10.0,
+                "claimed_percent", tenths_of(claim->told_claimed_ns, claim->told_window_ns) / 10.0);
         scoped_free char *text = json_dumps(detail, JSON_COMPACT);
 
         json_decref(detail);
-        answer_tell(look->node, type, session, text);
+        answer_tell(look->node, "compute-reported", one->session, text);
 }
 
-static void tell_of(const struct look *look, const struct sessions_one *session,
-                    const struct claims_action *action)
+static void see(const struct look *look, const struct judged *one, const struct shown *all,
+                uint64_t elapsed_ns)
 {
-        json_t *detail;
+        struct seen_time *time = one->time;
+        /* Who is not there used nothing. */
+        struct claims_sight sight = { .is_measured = true,
+                                      .is_free = true,
+                                      .cap_ppm = CLAIMS_WHOLE_PPM,
+                                      .elapsed_ns = elapsed_ns,
+                                      .busy_ns = time->claim.busy_ns,
+                                      .leases = time->claim.leases };
+        bool is_there = time->is_there && one->device >= 0;
 
-        if (!answer_may_tell(look)) {
-                claims_untold(&look->node->judge->claims, action->session, action->share);
-                return;
+        if (is_there ? compare(look, one, &all[one->device], &sight) : time->claim.is_known) {
+                if (claims_see(&time->claim, look->node->claims, &sight))
+                        time->reported_ns = node_now_ns();
+                time->is_told &= time->claim.is_reported;
         }
-        detail = describe(look, session, action);
-        json_object_set_new(detail, "action", json_string(answer_name(action->answer)));
-        look->node->counts.compute_forged++;
-        tell(look, "compute-forged", session, detail);
-}
-
-static void begin_clamp(const struct look *look, const struct sessions_one *session,
-                        const struct claims_action *action)
-{
-        struct node *node = look->node;
-        struct seen_session *seen = judge_seen(node, session);
-        json_t *detail = describe(look, session, action);
-        struct claims_clamp clamp;
-
-        scheduler_clamp(node->scheduler, session->id, action->share, true);
-        node->counts.compute_clamps++;
-        if (seen)
-                seen->clamped_ns[action->share] = node_now_ns();
-        if (claims_clamp(&node->judge->claims, session->id, action->share, &clamp)) {
-                json_object_set_new(detail, "times", json_integer(clamp.times));
-                json_object_set_new(detail, "least_seconds",
-                                    json_integer((json_int_t)(clamp.left_ns / NODE_SECOND_NS)));
+        if (is_there && time->claim.is_reported && !time->is_told && answer_may_tell(look)) {
+                time->is_told = true;
+                tell(look, one);
         }
-        tell(look, "compute-clamped", session, detail);
+        time->shown_ns += time->look_ns;
+        time->look_ns = 0;
+        time->is_there = false;
 }
 
-static void end_clamp(const struct look *look, const struct sessions_one *session,
-                      const struct claims_action *action)
+/* NULL: it was not looked at yet. */
+static struct seen_session *seen_of(const struct node *node, const struct sessions_one *session)
 {
-        char uuid[UUID_TEXT_BYTES];
+        struct seen_session *seen = node->judge->seen[session - node->sessions->session];
 
-        scheduler_clamp(look->node->scheduler, session->id, action->share, false);
-        tell(look, "compute-unclamped", session,
-             json_pack("{s:s, s:I}", "uuid", uuid_of(look, session, action->share, uuid), "owner",
-                       (json_int_t)session->owner_uid));
-}
-
-static void send_signal(const struct look *look, const struct sessions_one *session,
-                        const struct claims_action *action)
-{
-        int device = device_of(look, session->share[action->share].uuid);
-        struct watch_sight sight = { .charge = WATCH_SESSION, .device = (uint8_t)device };
-
-        memcpy(sight.session, session->id, sizeof(sight.session));
-        if (device >= 0)
-                answer_signal(look, &sight, action->type == CLAIMS_SIGTERM ? SIGTERM : SIGKILL);
-}
-
-static void answer(const struct look *look, const struct claims_action *action)
-{
-        struct node *node = look->node;
-        const struct sessions_one *session = answer_session(node, action->session);
-
-        if (!session)
-                return;
-        if (action->type == CLAIMS_TELL)
-                tell_of(look, session, action);
-        else if (action->type == CLAIMS_CLAMP)
-                begin_clamp(look, session, action);
-        else if (action->type == CLAIMS_RELEASE)
-                end_clamp(look, session, action);
-        else if (action->type == CLAIMS_CHARGE)
-                scheduler_charge(node->scheduler, session->id, action->share, action->ns,
-                                 action->beyond_ns);
-        else
-                send_signal(look, session, action);
-}
-
-/* A pid that the driver names may be another process's here. */
-static struct claims_policy policy_of(const struct node *node)
-{
-        struct claims_policy policy = *node->claims;
-
-        policy.grace_ns = node->sessions->policy.grace_ns;
-        if (!node->judge->has_our_pids && policy.answer != WATCH_IGNORE)
-                policy.answer = WATCH_REPORT;
-        return policy;
+        return seen && session->state != SESSIONS_FREE &&
+                               memcmp(seen->id, session->id, sizeof(seen->id)) == 0
+                       ? seen
+                       : NULL;
 }
 
 void claims_look(const struct look *look)
 {
+        const struct sessions *sessions = look->node->sessions;
         struct judge *judge = look->node->judge;
-        const struct claims_policy policy = policy_of(look->node);
         uint64_t now_ns = clock_now_ns();
         uint64_t elapsed_ns = judge->claims_ns ? now_ns - judge->claims_ns : 0;
         struct shown shown[SETTINGS_GPUS];
-        struct claims_action action;
 
         judge->claims_ns = now_ns;
-        judge->claims_wall_ns = node_now_ns();
         read_shown(look, elapsed_ns, shown);
-        claims_begin(&judge->claims);
-        see_sessions(look, shown, elapsed_ns);
-        claims_end(&judge->claims, &policy, elapsed_ns);
-        while (claims_next(&judge->claims, &policy, clock_machine_ns(), &action))
-                answer(look, &action);
-}
+        for (unsigned i = 0; i < sessions->places; i++) {
+                const struct sessions_one *session = &sessions->session[i];
+                struct seen_session *seen = seen_of(look->node, session);
 
-void claims_farewell(struct node *node, const struct sessions_one *session)
-{
-        claims_forget(&node->judge->claims, session->id);
+                for (unsigned j = 0; seen && j < session->share_count; j++) {
+                        const struct judged one = { session, j, &seen->time[j],
+                                                    device_of(look, session->share[j].uuid) };
+
+                        see(look, &one, shown, elapsed_ns);
+                }
+        }
 }
 
 /* -- What others may see ---------------------------------------------------------------------- */
@@ -364,47 +262,39 @@ const char *node_claims_why(enum claims_why why)
         return why == CLAIMS_ABOVE_CAP ? "above-cap" : "understated";
 }
 
-/* NULL: it was not looked at yet. */
-static const struct seen_session *seen_of(const struct node *node,
-                                          const struct sessions_one *session)
-{
-        const struct seen_session *seen = node->judge->seen[session - node->sessions->session];
-
-        return seen && memcmp(seen->id, session->id, sizeof(seen->id)) == 0 ? seen : NULL;
-}
-
 uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share)
 {
         const struct seen_session *seen = seen_of(node, session);
 
-        return seen ? seen->shown_ns[share] : 0;
+        return seen ? seen->time[share].shown_ns : 0;
 }
 
-bool node_compute_clamp(const struct node *node, const struct sessions_one *session, unsigned share,
-                        struct node_compute_clamp *ret)
+bool node_compute_report(const struct node *node, const struct sessions_one *session,
+                         unsigned share, struct node_compute_report *ret)
 {
         const struct seen_session *seen = seen_of(node, session);
-        struct claims_clamp clamp;
+        const struct claim *claim = seen ? &seen->time[share].claim : NULL;
 
-        if (!seen || !claims_clamp(&node->judge->claims, session->id, share, &clamp))
+        if (!claim || !claim->is_reported)
                 return false;
-        *ret = (struct node_compute_clamp){
-                .since_ns = seen->clamped_ns[share],
-                .until_ns = node->judge->claims_wall_ns + clamp.left_ns,
-                .why = clamp.why,
-                .times = clamp.times,
-                .shown_tenths = tenths_of(clamp.shown_ns, clamp.window_ns),
-                .claimed_tenths = tenths_of(clamp.claimed_ns, clamp.window_ns),
+        *ret = (struct node_compute_report){
+                .since_ns = seen->time[share].reported_ns,
+                .why = claim->why,
+                .shown_tenths = tenths_of(claim->told_shown_ns, claim->told_window_ns),
+                .claimed_tenths = tenths_of(claim->told_claimed_ns, claim->told_window_ns),
         };
         return true;
 }
 
-unsigned node_compute_clamped(const struct node *node)
+unsigned node_compute_reported(const struct node *node)
 {
-        const struct claims *claims = &node->judge->claims;
+        const struct sessions *sessions = node->sessions;
+        struct node_compute_report report;
         unsigned count = 0;
 
-        for (unsigned i = 0; i < claims->places; i++)
-                count += claims->file[i].is_clamped;
+        for (unsigned i = 0; i < sessions->places; i++) {
+                for (unsigned j = 0; j < sessions->session[i].share_count; j++)
+                        count += node_compute_report(node, &sessions->session[i], j, &report);
+        }
         return count;
 }

@@ -32,19 +32,18 @@ uint64_t node_explained_bytes(const struct node *node, unsigned device);
 /* For how long a session's processes used one of its GPUs since the daemon began, by the driver. */
 uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share);
 
-/* What it claims to have used of that GPU is not believed. Times are node_now_ns(). */
-struct node_compute_clamp {
-        uint64_t since_ns, until_ns; /* when it ends at the earliest, if it is honest from now on */
+/* It was seen to use more of that GPU than it says. */
+struct node_compute_report {
+        uint64_t since_ns; /* node_now_ns() */
         enum claims_why why;
-        unsigned times; /* see core/claims.h */
         /* Of a percent, of the second in which it was found. */
         unsigned shown_tenths, claimed_tenths;
 };
 
-/* False: it is believed. */
-bool node_compute_clamp(const struct node *node, const struct sessions_one *session, unsigned share,
-                        struct node_compute_clamp *ret);
-unsigned node_compute_clamped(const struct node *node); /* how many, by session and GPU */
+/* False: it is not reported. */
+bool node_compute_report(const struct node *node, const struct sessions_one *session,
+                         unsigned share, struct node_compute_report *ret);
+unsigned node_compute_reported(const struct node *node); /* how many, by session and GPU */
 
 const char *node_claims_why(enum claims_why why); /* "understated", "above-cap" */
 

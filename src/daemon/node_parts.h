@@ -109,9 +109,6 @@ void judge_limits(struct node *node, const struct sessions_one *session, bool is
 /* node_told.c: the last look at the counters of a session whose folder goes. */
 void told_farewell(struct node *node, const struct sessions_one *session);
 
-/* node_claims.c: nothing is held against a session that goes. */
-void claims_farewell(struct node *node, const struct sessions_one *session);
-
 bool judge_is_close(const struct judge *judge);
 /* Whose identity is to be read again. */
 void judge_suspects(const struct judge *judge, struct nvml_ask *ask);

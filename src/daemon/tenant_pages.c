@@ -114,6 +114,9 @@ static int open_limits(struct tenant_listener *listener, struct error *err)
 
         if (rc < 0)
                 return rc;
+        if (pread(fd, &listener->page_version, sizeof(listener->page_version),
+                  offsetof(struct limits_page, version)) != sizeof(listener->page_version))
+                return fail(err, -EPROTO, "the limits of %s are cut short", listener->name);
         mounted = open_through_mount(fd);
         listener->is_mounted = mounted >= 0;
         listener->limits = mounted >= 0 ? mounted : steal_fd(&fd);

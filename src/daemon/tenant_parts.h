@@ -50,6 +50,7 @@ struct tenant_listener {
         uint64_t device, inode; /* of the socket's name */
         int limits;             /* what is handed out, once it was; -1 */
         bool is_mounted;        /* through a read-only mount */
+        uint32_t page_version;  /* of the pages that are handed out */
         bool is_paused;         /* out of descriptors */
         LIST_HEAD(tenant_residents, tenant_resident) residents;
 };

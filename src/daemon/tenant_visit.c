@@ -294,6 +294,7 @@ static void let_in(struct reply *reply, const struct message_asked *asked)
         tenant_peer_identify(&visit->peer); /* while it waits for the answer */
         message_write_welcome(&welcome, reply->version, listener->id, listener->name,
                               listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
+        welcome.page_version = listener->page_version;
         if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ listener->limits, slots },
                      MESSAGE_DESCRIPTORS)) {
                 if (errno == ETOOMANYREFS)

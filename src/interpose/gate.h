@@ -9,6 +9,8 @@
 #ifndef ALIQUOT_INTERPOSE_GATE_H
 #define ALIQUOT_INTERPOSE_GATE_H
 
+#include <stdbool.h>
+
 #include "interpose/bind.h"
 
 /* Returns when the caller may go on; may be called in any thread, and must not call through gate
@@ -19,12 +21,18 @@ typedef void gate_waiter(const uint32_t *word);
  * stay mapped for the life of the process. */
 void gate_use(const uint32_t *word, gate_waiter *waiter);
 
+static inline bool gate_is_shut(void)
+{
+        return __atomic_load_n(__atomic_load_n(&gate_word, __ATOMIC_RELAXED), __ATOMIC_RELAXED) !=
+               0;
+}
+
 /* Waits while the gate is shut. */
 void gate_wait(void);
 
 static inline void gate_pass(void)
 {
-        if (__builtin_expect(__atomic_load_n(gate_word, __ATOMIC_RELAXED) != 0, 0))
+        if (__builtin_expect(gate_is_shut(), 0))
                 gate_wait();
 }
 

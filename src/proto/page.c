@@ -31,8 +31,7 @@ AT(page_lease, turn, 0);
 AT(page_lease, mode, 4);
 AT(page_lease, end_ns, 8);
 AT(page_lease, target_ns, 16);
-AT(page_lease, shared_until_ns, 24);
-AT(page_lease, reserved, 32);
+AT(page_lease, reserved, 24);
 
 AT(limits_page, magic, 0);
 AT(limits_page, version, 8);
@@ -63,36 +62,35 @@ AT(page_ledger, reclaimed_bytes, 40);
 AT(page_ledger, drained, 48);
 AT(page_ledger, driver_refused, 56);
 
-AT(page_meter, bank_ns, 0);
+AT(page_meter, bucket_ns, 0);
 AT(page_meter, filled_at_ns, 8);
 AT(page_meter, busy_ns, 16);
 AT(page_meter, launches, 24);
 AT(page_meter, wanted_at_ns, 32);
 AT(page_meter, active_at_ns, 40);
-AT(page_meter, turn, 48);
-AT(page_meter, turn_bell, 56);
-AT(page_meter, window, 60);
+AT(page_meter, settled_until_ns, 48);
+AT(page_meter, drained_turn, 56);
+AT(page_meter, reserved_half, 60);
 AT(page_meter, waits, 64);
 AT(page_meter, waited_ns, 72);
-AT(page_meter, escapes, 80);
-AT(page_meter, began_at_ns, 88);
-AT(page_meter, done_at_ns, 96);
-AT(page_meter, sampled_ns, 104);
-AT(page_meter, reserved, 112);
+AT(page_meter, began_at_ns, 80);
+AT(page_meter, reserved, 88);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);
 AT(page_row, charge, 16);
 AT(page_row, committed, 32);
 AT(page_row, done, 40);
-AT(page_row, reserved, 48);
+AT(page_row, flight_begin_ns, 48);
+AT(page_row, flight_seen_ns, 56);
 
 AT(page_slot, pid_ns_inode, 0);
 AT(page_slot, start_ticks, 8);
 AT(page_slot, pid, 16);
 AT(page_slot, uid, 20);
 AT(page_slot, command, 24);
-AT(page_slot, reserved, 56);
+AT(page_slot, drained_gate, 56);
+AT(page_slot, reserved, 60);
 
 AT(slots_page, magic, 0);
 AT(slots_page, version, 8);
@@ -109,14 +107,20 @@ _Static_assert(sizeof(struct slots_page) ==
                        128 + 192 * PAGE_DEVICES + 64 * PAGE_SLOTS * (1 + PAGE_DEVICES),
                "layout is protocol");
 
-_Static_assert(PAGE_TURN_TAKEN == PAGE_SLOTS && PAGE_TURN_TIME_SHIFT == 13,
-               "a turn names any slot, then whether it is taken, then until when");
-
 static int check_head(const char *what, uint64_t found, uint64_t expected, struct error *err)
 {
         if (found != expected)
                 return fail(err, -EPROTO, "%s is %" PRIu64 " (0x%" PRIx64 "), expected %" PRIu64,
                             what, found, found, expected);
+        return 0;
+}
+
+/* Sizes and offsets of all that these versions have in common are the same. */
+static int check_version(const char *what, uint32_t found, struct error *err)
+{
+        if (found < PAGE_VERSION_OLDEST || found > PAGE_VERSION)
+                return fail(err, -EPROTO, "%s is %" PRIu32 ", expected %u to %u", what, found,
+                            PAGE_VERSION_OLDEST, PAGE_VERSION);
         return 0;
 }
 
@@ -146,7 +150,7 @@ int page_check_limits(const struct limits_page *page, uint64_t bytes, struct err
         if (rc == 0)
                 rc = check_head("limits magic", page->magic, PAGE_LIMITS_MAGIC, err);
         if (rc == 0)
-                rc = check_head("limits version", page->version, PAGE_VERSION, err);
+                rc = check_version("limits version", page->version, err);
         if (rc == 0)
                 rc = check_head("limits page size", page->page_bytes, sizeof(*page), err);
         if (rc == 0 && page->owner != PAGE_OWNER_USER && page->owner != PAGE_OWNER_DAEMON)
@@ -164,7 +168,7 @@ int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error
         if (rc == 0)
                 rc = check_head("slots magic", page->magic, PAGE_SLOTS_MAGIC, err);
         if (rc == 0)
-                rc = check_head("slots version", page->version, PAGE_VERSION, err);
+                rc = check_version("slots version", page->version, err);
         if (rc == 0)
                 rc = check_head("slot count", page->slot_count, PAGE_SLOTS, err);
         if (rc == 0)

@@ -21,7 +21,11 @@
 
 #include "common/error.h"
 
-#define PAGE_VERSION 2u
+#define PAGE_VERSION 3u
+/* A daemon also keeps sessions of this version and those between: programs that began with the
+ * library before. What has to do with memory is the same in all of them, and so is the hard cap;
+ * turns are not (page_has_turns()). */
+#define PAGE_VERSION_OLDEST 2u
 #define PAGE_DEVICES 16u /* physical GPUs or MIG instances a session can name */
 #define PAGE_SLOTS 4096u /* processes alive at once in a session; fits the tag's 12 bits */
 #define PAGE_NAME_BYTES 64u
@@ -58,14 +62,9 @@ struct page_lease {
         /* CLOCK_MONOTONIC. Of an open lease: nothing begins after it. Of a closed one, since
            when the scheduler takes it that nobody wants it: who does rings. 0: it knows. */
         uint64_t end_ns;
-        /* GPU time that may be in flight; 0: as much as one likes. Of a closed lease: not 0 when
-           nobody waits to hear that what was launched under it is done. */
+        /* GPU time that may be in flight; 0: as much as one likes. */
         uint64_t target_ns;
-        /* CLOCK_MONOTONIC: what began before may have shared the device with others' work, and is
-           believed to be longer only when several on end are; all ones: while they are there.
-           Written at any time, whatever `turn` is. */
-        uint64_t shared_until_ns;
-        uint8_t reserved[32];
+        uint8_t reserved[40];
 };
 
 #define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
@@ -109,7 +108,13 @@ struct limits_page {
         /* Not 0: the default is this many millionths of a percent of the card, rounded down to
            2 MiB, and default_limit_bytes is PAGE_UNLIMITED. Owner writes, live. */
         uint64_t default_micro_percent;
-        /* Owner writes, shims read (acquire): 0 open; else work waits on this word (futex). */
+        /*
+         * The owner writes, shims read (acquire): 0 is open. Else the session is held: no call that
+         * touches a device's memory begins, and it waits on this word (futex). The value is the
+         * hold's number, another one each time. A process answers in page_slot.drained_gate. One
+         * that does not (it is stopped, or its work waits for what does not come) is not drained:
+         * the owner takes the hold back after a time of its choice. Of a daemon's session only.
+         */
         _Alignas(64) uint32_t gate;
         /* Owner writes (release) after any change above took effect; a futex word too. */
         uint32_t epoch;
@@ -161,32 +166,26 @@ struct page_meter {
          * used, two's complement, negative while in debt; and up to when (CLOCK_MONOTONIC) it was
          * filled.
          */
-        _Alignas(64) uint64_t bank_ns;
+        _Alignas(64) uint64_t bucket_ns;
         uint64_t filled_at_ns;
-        uint64_t busy_ns;  /* GPU time measured, all together; only ever raised */
-        uint64_t launches; /* pieces of work that were counted with it; only ever raised */
+        uint64_t busy_ns;  /* GPU time billed, all together */
+        uint64_t launches; /* submissions */
         /* When somebody last stood before a closed gate, and when work was last seen in flight
            (CLOCK_MONOTONIC). They end by growing old, so nobody has to clear up after the dead. */
         uint64_t wanted_at_ns;
         uint64_t active_at_ns;
-        /* Which process of the session launches now, and until when (PAGE_TURN_...). Processes of a
-           session with a cap or a scheduler take turns by it, also a process that is alone: while
-           it is taken and its time not over, work may be in flight; else none is. */
-        uint64_t turn;
-        uint32_t turn_bell; /* futex word: raised when a turn is given up while others wait */
-        uint32_t window;    /* pieces of work that may be in flight, by the length of the last */
+        /* The flights of all processes are billed up to then (CLOCK_MONOTONIC): whoever looks moves
+           it, by an exchange. */
+        uint64_t settled_until_ns;
+        /* Even: page_lease.turn as it was when nothing of the session was in flight any more. Odd:
+           something is. */
+        uint32_t drained_turn;
+        uint32_t reserved_half;
         /* Counters, for views. Only ever raised. */
-        uint64_t waits;       /* launches that had to wait */
+        uint64_t waits;       /* submissions that had to wait */
         uint64_t waited_ns;   /* for how long, all together */
-        uint64_t escapes;     /* times that a gate was opened because what ran waited for what stood
-                                 before it */
-        uint64_t began_at_ns; /* when a turn was last taken after others had the device */
-        uint64_t done_at_ns;  /* when all that may be launched now should be done, by who has the
-                                 turn, or by any process where there are none; 0, or over: it
-                                 cannot tell */
-        uint64_t sampled_ns;  /* of busy_ns, what was not measured, but samples stand for; only ever
-                                 raised, and before busy_ns is */
-        uint64_t reserved[2];
+        uint64_t began_at_ns; /* when the first flight of a turn last began */
+        uint64_t reserved[5];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */
@@ -196,41 +195,11 @@ struct page_row {
         uint64_t charge[2];
         uint64_t committed;
         uint64_t done; /* anyone, only ever raised */
-        uint64_t reserved[2];
+        /* Since when work of the process is in flight on the device (CLOCK_MONOTONIC; 0: none is),
+           and when it was last seen to be. */
+        uint64_t flight_begin_ns;
+        uint64_t flight_seen_ns;
 };
-
-/* page_meter.turn: the highest bit is that another process wants the next one; then CLOCK_MONOTONIC
- * in us, whether it is taken, and the slot in 12 bits. */
-#define PAGE_TURN_SLOT (PAGE_TURN_TAKEN - 1)
-#define PAGE_TURN_TAKEN (UINT64_C(1) << 12)
-#define PAGE_TURN_TIME_SHIFT 13
-#define PAGE_TURN_WANTED (UINT64_C(1) << 63)
-
-static inline uint64_t page_turn_until_ns(uint64_t turn)
-{
-        return ((turn & ~PAGE_TURN_WANTED) >> PAGE_TURN_TIME_SHIFT) * 1000;
-}
-
-/* A turn that is over ends by the clock a little later than what was launched should be done; and
- * back: what is left to be done, of a turn that ends so much later. */
-#define PAGE_TURN_LATE_PARTS 8
-#define PAGE_TURN_LATE_NS UINT64_C(100000)
-
-static inline uint64_t page_turn_rest_ns(uint64_t left_ns)
-{
-        uint64_t late_ns = left_ns / PAGE_TURN_LATE_PARTS;
-
-        return left_ns + (late_ns > PAGE_TURN_LATE_NS ? late_ns : PAGE_TURN_LATE_NS);
-}
-
-static inline uint64_t page_turn_left_ns(uint64_t rest_ns)
-{
-        uint64_t late_ns = rest_ns / (PAGE_TURN_LATE_PARTS + 1);
-
-        if (late_ns < PAGE_TURN_LATE_NS)
-                late_ns = PAGE_TURN_LATE_NS;
-        return rest_ns > late_ns ? rest_ns - late_ns : 0;
-}
 
 /* What a slot's owner says of itself, for `aliquot ps` and process lists only: never trusted. */
 struct page_slot {
@@ -239,7 +208,10 @@ struct page_slot {
         uint32_t pid;                       /* in its own PID namespace */
         uint32_t uid;
         char command[32];
-        uint64_t reserved;
+        /* limits_page.gate as it was when none of the process's threads was past it and nothing
+           that touches a device's memory was in flight. 0: no hold was answered. */
+        uint32_t drained_gate;
+        uint32_t reserved;
 };
 
 struct slots_page {
@@ -289,11 +261,18 @@ _Static_assert(sizeof(struct page_row) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");
 
 /*
- * Whether a mapped file of `bytes` is a page that this build understands: magic, version, sizes,
- * terminated strings. 0, or -EPROTO with a sentence that says what was found and expected.
+ * Whether a mapped file of `bytes` is a page that this build understands: magic, version (also an
+ * older one), sizes, terminated strings. 0, or -EPROTO with a sentence that says what was found and
+ * expected.
  */
 int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err);
 int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err);
+
+/* The page's meter and lease are as declared here: what shares GPU time may be read and written. */
+static inline bool page_has_turns(uint32_t version)
+{
+        return version == PAGE_VERSION;
+}
 
 /* The cap that holds on a device of the page, one without a row too: 1..PAGE_WHOLE_PPM, which is
  * none. */

@@ -19,6 +19,7 @@
 #include "shim/lock.h"
 
 #define PAGE_BYTES 4096u
+#define WATCH_NS UINT64_C(50000000)
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS, HELPER_FAILED };
 
@@ -30,6 +31,7 @@ struct helper {
         _Atomic uint32_t is_over;   /* the program exits */
         struct lock working;
         helper_task *task;
+        const _Atomic uint32_t *_Atomic watched;
 };
 
 static union {
@@ -49,18 +51,61 @@ static void at_program_end(void)
         lock_drop(&helper.working);
 }
 
+static _Thread_local bool is_helper __attribute__((tls_model("initial-exec")));
+
+bool helper_is_this(void)
+{
+        return is_helper;
+}
+
+void helper_watch(const _Atomic uint32_t *word)
+{
+        store_release(&helper.watched, word);
+}
+
+/* What it watches was so before its task ran. */
+struct watch {
+        const _Atomic uint32_t *word[2]; /* the bell first */
+        uint32_t seen[2];
+};
+
+static struct watch watch(void)
+{
+        struct watch watch = { .word = { &helper.bell, load_acquire(&helper.watched) } };
+
+        for (unsigned i = 0; i < 2 && watch.word[i]; i++)
+                watch.seen[i] = load_acquire(watch.word[i]);
+        return watch;
+}
+
+/* A kernel that cannot wait for two words has the second one looked at. */
+static void rest(const struct watch *watch, uint64_t until_ns)
+{
+        unsigned count = watch->word[1] ? 2 : 1;
+        uint64_t look_ns;
+
+        if (count == 1) {
+                clock_wait(watch->word[0], watch->seen[0], until_ns);
+        } else if (clock_wait_any(watch->word, watch->seen, count, until_ns) == -ENOSYS) {
+                look_ns = clock_now_ns() + WATCH_NS;
+                clock_wait(watch->word[0], watch->seen[0], until_ns < look_ns ? until_ns : look_ns);
+        }
+}
+
 static void *helper_main(void *unused)
 {
+        is_helper = true;
         prctl(PR_SET_NAME, "aliquot");
+        clock_join(TIME_BACKGROUND);
         for (;;) {
-                uint32_t seen = load_acquire(&helper.bell);
+                struct watch seen = watch();
                 uint64_t next_ns;
 
                 lock_take(&helper.working);
                 next_ns = load_acquire(&helper.is_over) ? CLOCK_NEVER : helper.task(clock_now_ns());
                 lock_drop(&helper.working);
                 store_release(&helper.is_asleep, next_ns == CLOCK_NEVER);
-                clock_wait(&helper.bell, seen, next_ns);
+                rest(&seen, next_ns);
                 store_release(&helper.is_asleep, 0);
         }
         return unused;
@@ -109,6 +154,7 @@ static bool start(void)
         return is_started;
 }
 
+/* True: this thread has started it. */
 static bool start_once(helper_task *task)
 {
         static _Atomic uint32_t is_registered;
@@ -120,7 +166,7 @@ static bool start_once(helper_task *task)
                 store_relaxed(&helper.is_wiped_at_fork, 1);
         }
         if (!cas_acq_rel(&helper.state, &expected, HELPER_STARTING))
-                return expected == HELPER_RUNS;
+                return false;
         if (!swap_acq_rel(&is_registered, 1))
                 atexit(at_program_end);
         helper.task = task;
@@ -132,12 +178,15 @@ static bool start_once(helper_task *task)
 bool helper_kick(helper_task *task)
 {
         int saved = errno;
-        bool is_running = load_acquire(&helper.state) == HELPER_RUNS || start_once(task);
+        bool is_started = load_acquire(&helper.state) != HELPER_RUNS && start_once(task);
 
         errno = saved;
-        if (!is_running)
+        if (is_started) /* it begins with its task */
+                return true;
+        if (load_acquire(&helper.state) == HELPER_FAILED)
                 return false;
-        /* Rung also while it is at its task: it may have passed by what there is to do now. */
+        /* Rung also while it is being started, and while it is at its task: it may have passed by
+         * what there is to do now. */
         add_acq_rel(&helper.bell, 1);
         /* It says that it sleeps, then looks at the bell (in the kernel, behind a barrier). */
         fence_seq_cst();

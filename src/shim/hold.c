@@ -3,8 +3,21 @@
 #include "shim/hold.h"
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "interpose/gate.h"
+#include "shim/helper.h"
 #include "shim/session.h"
+
+/* An owner that died between opening the gate and waking is noticed after this long. */
+#define LOOK_AGAIN_NS UINT64_C(50000000)
+
+static void wait_for_end(const uint32_t *word)
+{
+        uint32_t seen = load_acquire(shared_half(word));
+
+        if (seen)
+                clock_wait(shared_half(word), seen, clock_now_ns() + LOOK_AGAIN_NS);
+}
 
 void hold_use(void)
 {
@@ -16,6 +29,8 @@ void hold_use(void)
         limits = session_limits();
         if (!limits)
                 return;
-        gate_use(&limits->gate, NULL);
+        gate_use(&limits->gate, wait_for_end);
+        if (limits->owner == PAGE_OWNER_DAEMON)
+                helper_watch(shared_half(&limits->gate));
         store_relaxed(&is_used, true);
 }

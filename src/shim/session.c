@@ -192,6 +192,11 @@ static int join_or_create(struct wish *wish, session_gpu_lister *lister, struct 
 
                 if (rc == 0)
                         return check_joined(wish, lister, err);
+                /* Left by another version of ours: who would make it makes it anew, unless somebody
+                 * uses it. */
+                if (rc == -EPROTO && !is_last && has_wishes() &&
+                    store_remove(&wish->store, wish->name, false, NULL) == 0)
+                        continue;
                 if (rc == -ENOENT && !is_last) {
                         rc = create(wish, lister, err);
                         /* Joined like any other, made by us or by another: read-only. */

@@ -124,6 +124,17 @@ static int check_pages(const struct store_session *session, const char *name, st
         return 0;
 }
 
+/* Who joins has its GPU time metered in the pages; who removes them need not know what is there. */
+static int check_version(const struct store_session *session, struct error *err)
+{
+        if (session->limits->version == PAGE_VERSION && session->slots->version == PAGE_VERSION)
+                return 0;
+        return fail(err, -EPROTO,
+                    "its pages are of version %u, this side's of %u: programs of another version "
+                    "of Aliquot use it; end them, or use that version",
+                    session->limits->version, PAGE_VERSION);
+}
+
 static int map_limits(int folder, struct store_session *session, struct error *err)
 {
         const struct wanted limits = { .name = FOLDER_LIMITS,
@@ -271,6 +282,12 @@ int store_join(const struct store *store, const char *name, bool writable,
 
         if (rc < 0)
                 return rc;
+        rc = check_version(&session, err);
+        if (rc < 0) {
+                store_close(&session);
+                wrap(err, "session %s in %s", name, store->path);
+                return rc;
+        }
         if (!store_is_current(&session)) {
                 store_close(&session);
                 return fail(err, -EBUSY,
@@ -319,6 +336,8 @@ int store_join_pages(int limits, int slots, const char *name, struct store_sessi
 
         if (rc == 0)
                 rc = check_pages(ret, name, err);
+        if (rc == 0)
+                rc = check_version(ret, err);
         if (rc == 0 && !store_is_current(ret))
                 rc = fail(err, -EBUSY, "session %s is being removed", name);
         if (rc < 0)

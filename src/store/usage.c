@@ -99,6 +99,7 @@ void usage_describe_self(struct page_slot *slot)
         slot->pid_ns_inode = own_namespace();
         slot->start_ticks = start_of("/proc/self/stat");
         slot->uid = getuid();
+        store_relaxed(shared_half(&slot->drained_gate), 0);
         store_release(shared_half(&slot->pid), (uint32_t)getpid());
         errno = saved;
 }

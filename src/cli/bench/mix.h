@@ -63,7 +63,7 @@ int mix_check(const struct mix *mix, uint64_t length_ns, struct error *err);
 int mix_time(const char *text, uint64_t *ret_ns, struct error *err);
 
 /* What is promised to each session at a moment, parts of the GPU (0..1): guarantees, then what is
- * left class by class, by weight and never above a cap, as docs/scheduling.md has it. One that does
+ * left class by class, by weight and never above a cap, as docs/compute.md has it. One that does
  * not want the GPU then is promised nothing. */
 void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the terms of sessions say that each is to have (docs/scheduling.md), for programs that want
+ * What the terms of sessions say that each is to have (docs/compute.md), for programs that want
  * all they can get.
  */
 #include <stdbool.h>

@@ -76,7 +76,7 @@ bool snapshot_has_time(const struct snapshot_share *share)
 bool snapshot_has_rank(const struct snapshot_session *session)
 {
         for (unsigned i = 0; i < session->share_count; i++) {
-                if (snapshot_has_time(&session->share[i]) || session->share[i].time.clamp[0])
+                if (snapshot_has_time(&session->share[i]) || session->share[i].time.finding[0])
                         return true;
         }
         return (session->weight && session->weight != SNAPSHOT_USUAL_WEIGHT) ||

@@ -47,10 +47,9 @@ struct snapshot_time {
         bool is_leased;         /* a scheduler watches */
         bool takes_turns;       /* with others, by its leases: the cap is kept there, too */
         bool is_at_work;        /* some of it ran or waited within the last second */
-        bool is_degraded;      /* others are there, and nobody leases the GPU: as good as it gets */
-        uint64_t debt_ns;      /* of its cap */
-        char clamp[24];        /* why a daemon does not believe what it says; "": it does */
-        int64_t clamp_seconds; /* for so long at least; -1: not known */
+        bool is_degraded; /* others are there, and nobody leases the GPU: as good as it gets */
+        uint64_t debt_ns; /* of its cap */
+        char finding[24]; /* why a daemon reports it; "": it does not */
         struct snapshot_ran ran;
         struct snapshot_told told;
 };
@@ -85,8 +84,9 @@ struct snapshot_session {
         /* As a daemon says; -1, false and "" where none does. */
         int64_t left_seconds; /* until its time is over; -1: it has no end */
         bool is_ending;
-        bool is_clamped; /* it was seen to use what it does not say, memory or time */
-        bool has_daemon; /* that tells of it */
+        bool is_clamped;  /* it was seen to hold memory that it does not say */
+        bool is_reported; /* it is seen to use GPU time that it does not say */
+        bool has_daemon;  /* that tells of it */
         char on_end[16];
         unsigned weight; /* 0: not known */
         char priority[16];

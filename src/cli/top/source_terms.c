@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/clamps.h"
+#include "cli/findings.h"
 #include "cli/top/source_time.h"
 #include "common/clock.h"
 #include "common/scoped.h"
@@ -144,10 +144,9 @@ static int64_t seconds_until(const char *text)
         return end > now ? end - now : 0;
 }
 
-static void add_clamp(const struct client_clamp *clamp, struct snapshot_time *ret)
+static void add_finding(const struct client_finding *finding, struct snapshot_time *ret)
 {
-        text_put(ret->clamp, sizeof(ret->clamp), NULL, "%.23s", clamp->why);
-        ret->clamp_seconds = clamp->until[0] ? seconds_until(clamp->until) : -1;
+        text_put(ret->finding, sizeof(ret->finding), NULL, "%.23s", finding->why);
 }
 
 /* Shares that are there already, with what only a daemon knows. */
@@ -162,7 +161,7 @@ static void add_times(const struct source_terms *terms, const struct client_sess
                         if (memcmp(ret->share[j].uuid, uuid, sizeof(uuid)) != 0)
                                 continue;
                         source_time_add(&told->share[i], terms->at_ns, &ret->share[j].time);
-                        add_clamp(&told->share[i].clamp, &ret->share[j].time);
+                        add_finding(&told->share[i].finding, &ret->share[j].time);
                 }
         }
 }
@@ -174,7 +173,8 @@ void source_terms_fill(const struct source_terms *terms, const struct client_ses
 
         ret->is_ending = strcmp(told->state, "open") != 0;
         ret->has_daemon = true;
-        ret->is_clamped = clamps_has_any(told);
+        ret->is_clamped = told->is_clamped;
+        ret->is_reported = findings_has_any(told);
         ret->weight = told->weight;
         text_put(ret->priority, sizeof(ret->priority), NULL, "%s", told->priority);
         text_put(ret->gang, sizeof(ret->gang), NULL, "%s", told->gang);
@@ -202,7 +202,7 @@ void source_terms_fill_figures(const struct source_terms *terms, const struct cl
                 if (!uuid_parse(of->uuid, share->uuid))
                         continue;
                 source_time_fill(of, terms->at_ns, &share->time);
-                add_clamp(&of->clamp, &share->time);
+                add_finding(&of->finding, &share->time);
                 ret->used_bytes += share->used_bytes;
                 ret->share_count++;
         }

@@ -5,7 +5,7 @@
 #include "common/clock.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* The bank's floor (shim/bank.h): a page that says more was scribbled on. */
+/* The bucket's floor (shim/time/bucket.h): a page that says more was scribbled on. */
 #define DEBT_MOST_NS (UINT64_C(1) << 43)
 
 static uint64_t word(const uint64_t *at)
@@ -19,17 +19,18 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
         return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
 }
 
-/* What is missing in the bank, which fills with the clock. A torn reading is off by one charge. */
+/* What is missing in the bucket, which fills with the clock. A torn reading is off by one charge.
+ */
 static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns)
 {
-        int64_t bank_ns = (int64_t)word(&meter->bank_ns);
+        int64_t bucket_ns = (int64_t)word(&meter->bucket_ns);
         uint64_t filled_ns = word(&meter->filled_at_ns);
         uint64_t elapsed_ns = now_ns > filled_ns ? now_ns - filled_ns : 0;
         uint64_t missing_ns, back_ns;
 
-        if (!filled_ns || bank_ns >= 0)
+        if (!filled_ns || bucket_ns >= 0)
                 return 0;
-        missing_ns = 0 - (uint64_t)bank_ns;
+        missing_ns = 0 - (uint64_t)bucket_ns;
         missing_ns = missing_ns < DEBT_MOST_NS ? missing_ns : DEBT_MOST_NS;
         back_ns = (uint64_t)((unsigned __int128)elapsed_ns * cap_ppm / PAGE_WHOLE_PPM);
         return missing_ns > back_ns ? missing_ns - back_ns : 0;

@@ -70,10 +70,11 @@ static bool has_times(const struct snapshot *now)
         return false;
 }
 
-static bool has_clamped(const struct snapshot *now)
+/* Somebody is clamped or reported. */
+static bool has_seen(const struct snapshot *now)
 {
         for (size_t i = 0; i < now->session_count; i++) {
-                if (now->session[i].is_clamped)
+                if (now->session[i].is_clamped || now->session[i].is_reported)
                         return true;
         }
         return false;
@@ -100,7 +101,7 @@ void layout_fit(struct layout *ret, const struct view_frame *frame, int width)
         }
         if (!has_ends(model->now))
                 leave_out(&ret->column[SESSIONS_LEFT]);
-        if (tells_time || has_clamped(model->now))
+        if (tells_time || has_seen(model->now))
                 ret->column[SESSIONS_STATE].least = REASON_CELLS;
         for (unsigned i = SESSIONS_SHARE; i <= SESSIONS_DEBT && !tells_time; i++)
                 leave_out(&ret->column[i]);

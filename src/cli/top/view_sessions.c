@@ -116,6 +116,8 @@ static const char *state_of(const struct model *model, size_t at)
                 return "held";
         if (session->is_clamped)
                 return "clamped";
+        if (session->is_reported)
+                return "reported";
         for (unsigned i = 0; i < session->share_count && !state[0]; i++)
                 state = time_state(&session->share[i], model_pace(model, at, i));
         return state;

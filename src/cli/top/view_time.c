@@ -130,17 +130,12 @@ static void add_reasons(struct text *text, const struct pace_figures *figures)
 }
 
 /* Of the first GPU on which it is. */
-static void add_clamp(struct text *text, const struct snapshot_session *session)
+static void add_finding(struct text *text, const struct snapshot_session *session)
 {
         for (unsigned i = 0; i < session->share_count; i++) {
-                const struct snapshot_time *time = &session->share[i].time;
-
-                if (!time->clamp[0])
+                if (!session->share[i].time.finding[0])
                         continue;
-                text_add(text, " clamped (%s)", time->clamp);
-                if (time->clamp_seconds >= 0)
-                        text_add(text, " for %llds at least", (long long)time->clamp_seconds);
-                text_add(text, ",");
+                text_add(text, " reported (%s),", session->share[i].time.finding);
                 return;
         }
 }
@@ -158,7 +153,7 @@ void time_tell(struct text *text, const struct model *model, size_t at)
                 add_promise(text, &share->time);
         if (session->has_daemon)
                 text_add(text, " weight %u, %s,", session->weight, session->priority);
-        add_clamp(text, session);
+        add_finding(text, session);
         if (share)
                 add_reasons(text,
                             &model_pace(model, at, (unsigned)(share - session->share))->figures);

@@ -14,64 +14,6 @@ void members_tell_closed(struct members *self, uint16_t at, uint64_t now_ns)
                   self->sched.member[at].is_wanting ? 0 : now_ns, 0);
 }
 
-/* Who drains beside one that opened after its work should be done need not wake us for that. */
-static void excuse_others(struct members *self, uint16_t opened)
-{
-        const struct sched *sched = &self->sched;
-
-        for (uint16_t i = sched->device[sched->member[opened].device].first; i != NO_MEMBER;
-             i = sched->member[i].next) {
-                const struct member *member = &self->member[i];
-
-                if (sched->member[i].is_draining && member->seated)
-                        seat_excuse(member->seated->seat, member->share);
-        }
-}
-
-static void share(struct members *self, uint16_t at)
-{
-        const struct member *member = &self->member[at];
-
-        self->member[at].is_shared = self->is_shared[self->sched.member[at].device] = true;
-        seat_share_until(member->seated->seat, member->share, SEAT_SHARED);
-}
-
-/* Who opens beside what still runs measures both, and so does who runs on: they are told so. */
-static void share_with_others(struct members *self, uint16_t opened, uint64_t now_ns)
-{
-        const struct sched *sched = &self->sched;
-
-        for (uint16_t i = sched->device[sched->member[opened].device].first; i != NO_MEMBER;
-             i = sched->member[i].next) {
-                const struct sched_member *core = &sched->member[i];
-
-                if (i == opened || !core->is_draining || !self->member[i].seated ||
-                    core->done_ns - (int64_t)now_ns <= SCHED_WAKE_MOST_NS)
-                        continue;
-                share(self, i);
-                share(self, opened);
-        }
-}
-
-/* Nobody drains there any more. */
-static void share_no_more(struct members *self, unsigned device, uint64_t now_ns)
-{
-        const struct sched *sched = &self->sched;
-
-        for (uint16_t i = sched->device[device].first; i != NO_MEMBER; i = sched->member[i].next) {
-                if (sched->member[i].is_draining)
-                        return;
-        }
-        for (uint16_t i = sched->device[device].first; i != NO_MEMBER; i = sched->member[i].next) {
-                struct member *member = &self->member[i];
-
-                if (member->is_shared && member->seated)
-                        seat_share_until(member->seated->seat, member->share, now_ns);
-                member->is_shared = false;
-        }
-        self->is_shared[device] = false;
-}
-
 static void carry_out(struct members *self, const struct sched_action *action, uint64_t now_ns)
 {
         struct member *member = &self->member[action->member];
@@ -92,21 +34,18 @@ static void carry_out(struct members *self, const struct sched_action *action, u
         if (mode == PAGE_MODE_CLOSED) {
                 member->missed_ns = member->is_begun ? 0 : member->leased_ns;
                 member->is_begun = false;
-                member->told_until_ns = 0;
                 member->close_ns = now_ns;
                 self->has_closed = true;
                 members_tell_closed(self, action->member, now_ns);
                 return;
         }
         member->open_ns = now_ns;
+        if (member->look_ns > now_ns + MEMBER_IDLE_NS)
+                member->look_ns = now_ns + MEMBER_IDLE_NS; /* whoever else was heard opened it */
         member->leased_ns = mode == PAGE_MODE_OPEN ? now_ns : 0;
         seat_tell(seated->seat, member->share, mode,
                   mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
                   (uint64_t)action->target_ns);
-        if (self->sched.member[action->member].is_after)
-                excuse_others(self, action->member);
-        else
-                share_with_others(self, action->member, now_ns);
 }
 
 void members_begin_watch(struct members *self, struct seated *seated, uint64_t now_ns)
@@ -121,7 +60,6 @@ void members_begin_watch(struct members *self, struct seated *seated, uint64_t n
                 if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
                         continue;
                 self->member[at].busy_ns = claim.busy_ns;
-                self->member[at].sampled_ns = claim.sampled_ns;
                 self->member[at].active_ns = now_ns;
                 self->member[at].look_ns = now_ns + MEMBER_IDLE_NS + 1;
                 seat_nudge(seated->seat, i); /* who runs without looking looks */
@@ -151,19 +89,13 @@ bool members_step(struct members *self, const struct sched_event *event, uint64_
                 return false;
         for (unsigned i = 0; i < self->actions.count; i++)
                 carry_out(self, &self->actions.action[i], now_ns);
-        for (unsigned d = 0; d < self->device_count; d++) {
-                if (self->is_shared[d])
-                        share_no_more(self, d, now_ns);
-        }
         return true;
 }
 
 void members_tell(struct members *self, uint16_t member, enum sched_event_type type, int64_t ns,
                   uint64_t now_ns)
 {
-        const struct sched_event event = {
-                .type = type, .member = member, .ns = ns, .bank_ns = SCHED_NEVER
-        };
+        const struct sched_event event = { .type = type, .member = member, .ns = ns };
 
         members_step(self, &event, now_ns);
 }

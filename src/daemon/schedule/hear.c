@@ -3,8 +3,8 @@
  * What sessions say, told to the core.
  *
  * A look at a member reads its claim once, and tells in this order: what it used, that it began,
- * that it drains or has drained, that it wants or rests. Nobody need ring for what can be told at
- * any later look: when it began is in the claim, and drains that were announced end by the clock.
+ * that it has drained, that it wants or rests. Nobody need ring for what can be told at any later
+ * look: when it began is in the claim. Whose gate is closed rings when it has drained.
  */
 #include "daemon/schedule/members.h"
 
@@ -19,8 +19,11 @@
  * stands there does, and nobody wakes up to see it. */
 #define BEGIN_NS UINT64_C(1000000)
 #define STANDS_NS UINT64_C(15000000)
-/* Turns end by the clock so much later than what was launched, or more. */
-#define TURN_SPARE_NS UINT64_C(2500000)
+/* Work that is in flight was seen so lately, or is taken for over; and is looked at so often. */
+#define SILENT_NS UINT64_C(20000000)
+#define LOOK_AGAIN_NS UINT64_C(1000000)
+/* The same of one that has not rested of late: it rings when it does. */
+#define LOOK_LATE_NS UINT64_C(4000000)
 /* Of one claim; what is above that is no measurement. */
 #define MOST_NS UINT64_C(10000000000)
 /* A member that wanted nothing for so long is none any more. */
@@ -31,28 +34,26 @@ int64_t members_measured(uint64_t ns)
         return (int64_t)(ns < MOST_NS ? ns : MOST_NS);
 }
 
-static uint64_t raised_by(uint64_t to_ns, uint64_t from_ns)
+/* It may be less than before: what was told last was told by a sample. */
+static int64_t raised_by(uint64_t to_ns, uint64_t from_ns)
 {
-        return to_ns > from_ns ? to_ns - from_ns : 0;
+        return to_ns >= from_ns ? members_measured(to_ns - from_ns)
+                                : -members_measured(from_ns - to_ns);
 }
 
+/* Who was at work since the last look may have been until now. */
 static void note_use(struct members *self, uint16_t at, const struct seat_claim *claim,
                      uint64_t now_ns)
 {
         struct member *member = &self->member[at];
-        uint64_t busy_ns = raised_by(claim->busy_ns, member->busy_ns);
-        uint64_t sampled_ns = raised_by(claim->sampled_ns, member->sampled_ns);
-        struct sched_event event = { .type = SCHED_USED, .member = at, .bank_ns = SCHED_NEVER };
+        int64_t busy_ns = raised_by(claim->busy_ns, member->busy_ns);
 
         member->busy_ns = claim->busy_ns;
         if (!busy_ns)
                 return;
-        /* It is raised first: what is above is of what comes next. */
-        sampled_ns = sampled_ns < busy_ns ? sampled_ns : busy_ns;
-        member->sampled_ns += sampled_ns;
-        event.ns = members_measured(busy_ns);
-        event.sampled_ns = members_measured(sampled_ns);
-        members_step(self, &event, now_ns);
+        if (busy_ns > 0)
+                member->active_ns = now_ns;
+        members_tell(self, at, SCHED_USED, busy_ns, now_ns);
 }
 
 static bool is_open(const struct sched_member *core)
@@ -99,18 +100,17 @@ static void note_want(struct members *self, uint16_t at, const struct seat_claim
         const struct sched_member *core = &self->sched.member[at];
         struct member *member = &self->member[at];
         uint64_t until_ns = wanting_until_ns(self, at, claim, running_until_ns);
+        uint64_t grace_ns = (uint64_t)sched_grace_ns(&self->sched, at);
         bool wants = until_ns > now_ns;
 
         if (wants)
                 member->active_ns = now_ns;
-        member->look_ns = wants ? until_ns : member->active_ns + MEMBER_IDLE_NS + 1;
-        if (core->is_draining && core->terms.is_clamped && running_until_ns > now_ns)
-                member->look_ns = running_until_ns;
-        else if (is_open(core) && !member->is_begun && core->terms.gang == 0)
+        member->look_ns = wants ? until_ns : member->active_ns + grace_ns + 1;
+        if (is_open(core) && !member->is_begun && core->terms.gang == 0)
                 member->look_ns = later(member->look_ns, claim->wanted_ns + STANDS_NS);
         if (wants && !core->is_wanting)
                 note(self, at, SCHED_WANT, now_ns);
-        else if (core->is_wanting && now_ns - member->active_ns > MEMBER_IDLE_NS)
+        else if (core->is_wanting && now_ns - member->active_ns > grace_ns)
                 note(self, at, SCHED_RESTS, now_ns);
         if (!core->is_wanting)
                 member->look_ns =
@@ -127,10 +127,10 @@ static void note_begin(struct members *self, uint16_t at, const struct seat_clai
 
         if (!is_open(core))
                 return;
-        self->member[at].is_begun |= has_begun || claim->running_until_ns > now_ns;
+        self->member[at].is_begun |= has_begun || claim->is_in_flight;
         if (self->member[at].is_begun)
                 self->member[at].misses = 0;
-        if (has_begun && !core->is_begun)
+        if ((has_begun || claim->is_in_flight) && !core->is_begun)
                 members_tell(self, at, SCHED_BEGAN, (int64_t)(now_ns - claim->began_ns), now_ns);
 }
 
@@ -152,63 +152,24 @@ static void note_missed(struct members *self, uint16_t at, const struct seat_cla
                              now_ns);
 }
 
-/* Until when a member that was seen to use what it did not hold is taken for running after its gate
- * was closed, whatever it says: what it may have in flight takes so long. 0: it is believed. */
-static uint64_t doubted_until_ns(const struct members *self, uint16_t at, uint64_t now_ns)
-{
-        const struct sched_member *core = &self->sched.member[at];
-        uint64_t until_ns = (uint64_t)core->close_ns + SCHED_TARGET_LEASED_NS;
-
-        return core->terms.is_clamped && self->member[at].is_doubted && until_ns > now_ns ? until_ns
-                                                                                          : 0;
-}
-
-/* Until when it runs, by its own word: that of the turn, once it was shortened for good; before,
- * who has the turn has said when it should be done. */
-static uint64_t done_until_ns(const struct seat_claim *claim, uint64_t close_ns)
-{
-        uint64_t until_ns = claim->running_until_ns;
-
-        if (claim->done_ns <= close_ns || claim->done_ns > until_ns ||
-            until_ns - claim->done_ns < TURN_SPARE_NS)
-                return until_ns;
-        return close_ns + page_turn_rest_ns(claim->done_ns - close_ns);
-}
-
-/* Done, or done by then: what that means beside others is the core's. Who is not believed has no
- * say in how long it is waited for. */
+/* Nothing of it is in flight any more, by its own word. Who says so too early overlaps with others.
+ */
 static void note_drain(struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
-        bool is_clamped = self->sched.member[at].terms.is_clamped;
-        uint64_t until_ns = done_until_ns(claim, self->member[at].close_ns);
-        uint64_t rest_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-        const struct sched_event residual = { .type = SCHED_RESIDUAL,
-                                              .member = at,
-                                              .ns = (int64_t)rest_ns,
-                                              .slack_ns = (int64_t)(rest_ns -
-                                                                    page_turn_left_ns(rest_ns)) };
-
-        if (!until_ns || (is_clamped && !rest_ns)) {
-                if (!doubted_until_ns(self, at, now_ns))
-                        members_tell(self, at, SCHED_DRAINED, 0, now_ns);
-        } else if (!is_clamped && until_ns != self->member[at].told_until_ns) {
-                self->member[at].told_until_ns = until_ns;
-                members_step(self, &residual, now_ns);
-        }
+        if (!claim->is_in_flight)
+                members_tell(self, at, SCHED_DRAINED, 0, now_ns);
 }
 
 /* 0: it does not run. */
 static uint64_t running_until_ns(const struct members *self, uint16_t at,
                                  const struct seat_claim *claim, uint64_t now_ns)
 {
-        int64_t drain_ns = sched_drain_ns(&self->sched, at);
+        bool has_rested = now_ns - self->member[at].rested_ns < LOOK_LATE_NS;
 
-        if (drain_ns != SCHED_NEVER)
-                return (uint64_t)drain_ns;
-        if (self->sched.member[at].is_draining)
-                return later(claim->running_until_ns, doubted_until_ns(self, at, now_ns));
-        return claim->running_until_ns > now_ns ? claim->running_until_ns : 0;
+        if (!claim->is_in_flight || now_ns - claim->active_ns > SILENT_NS)
+                return 0;
+        return now_ns + (has_rested ? LOOK_AGAIN_NS : LOOK_LATE_NS);
 }
 
 /* False: its page is gone. */
@@ -219,10 +180,12 @@ static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
 
         if (!seat_read(member->seated->seat, member->share, now_ns, &claim))
                 return false;
+        if (!claim.is_in_flight)
+                member->rested_ns = now_ns;
         note_use(self, at, &claim, now_ns);
         note_begin(self, at, &claim, now_ns);
         note_missed(self, at, &claim, now_ns);
-        if (self->sched.member[at].is_draining)
+        if (self->sched.member[at].is_draining || self->sched.member[at].is_late)
                 note_drain(self, at, &claim, now_ns);
         note_want(self, at, &claim, running_until_ns(self, at, &claim, now_ns), now_ns);
         return true;

@@ -44,7 +44,6 @@ static struct sched_terms terms_of(const struct seated *seated, unsigned share)
         struct sched_terms terms = seated->seat->share[share].terms;
 
         terms.gang = seated->gang;
-        terms.is_clamped = seated->is_clamped[share];
         return terms;
 }
 
@@ -63,12 +62,10 @@ void members_add(struct members *self, struct seated *seated, unsigned share,
         self->member[at] = (struct member){ .seated = seated,
                                             .share = share,
                                             .busy_ns = claim->busy_ns,
-                                            .sampled_ns = claim->sampled_ns,
                                             .active_ns = now_ns,
                                             .look_ns = CLOCK_NEVER };
         seated->member[share] = at;
         seat_tell(seated->seat, share, PAGE_MODE_CLOSED, 0, 0);
-        seat_share_until(seated->seat, share, 0);
         if (members_step(self, &event, now_ns))
                 return;
         log_line(LOG_WARN, "session %s gets no turns: its %s makes no sense beside the others'",
@@ -84,7 +81,6 @@ static void remove_member(struct members *self, struct seated *seated, unsigned 
 
         if (at == NO_MEMBER)
                 return;
-        seat_share_until(seated->seat, share, 0);
         members_tell(self, at, SCHED_REMOVE, 0, now_ns);
         seated->member[share] = NO_MEMBER;
         self->member[at].seated = NULL;
@@ -147,7 +143,7 @@ void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns
 static bool has_terms(const struct sched_terms *terms)
 {
         return terms->cap_ppm < SCHED_WHOLE_PPM || terms->guarantee_ppm > 0 ||
-               terms->class != SCHED_CLASS_NORMAL || terms->is_clamped;
+               terms->class != SCHED_CLASS_NORMAL;
 }
 
 static bool is_alone(const struct members *self, uint16_t at)
@@ -314,29 +310,6 @@ void members_change(struct members *self, struct seated *seated, const struct se
         }
         for (unsigned i = 0; i < seated->seat->share_count; i++)
                 tell_terms(self, seated, i, now_ns);
-}
-
-void members_clamp(struct members *self, struct seated *seated, unsigned share, bool is_clamped,
-                   uint64_t now_ns)
-{
-        seated->is_clamped[share] = is_clamped;
-        if (seated->member[share] != NO_MEMBER)
-                self->member[seated->member[share]].is_doubted = false;
-        tell_terms(self, seated, share, now_ns);
-}
-
-void members_found(struct members *self, const struct seated *seated, unsigned share, uint64_t ns,
-                   uint64_t beyond_ns, uint64_t now_ns)
-{
-        const struct sched_event event = { .type = SCHED_FOUND,
-                                           .member = seated->member[share],
-                                           .ns = members_measured(ns),
-                                           .beyond_ns = members_measured(beyond_ns) };
-
-        if (event.member == NO_MEMBER)
-                return;
-        self->member[event.member].is_doubted |= beyond_ns > 0;
-        members_step(self, &event, now_ns);
 }
 
 void members_seat(struct members *self, struct seat *take_seat)

@@ -20,8 +20,9 @@
 #include "daemon/schedule/seat.h"
 
 #define NO_MEMBER SCHED_MEMBERS
-/* A member whose gate is open and of which nothing is seen for so long rests. */
+/* A member whose gate is open and of which nothing is seen for so long rests (sched_grace_ns()). */
 #define MEMBER_IDLE_NS UINT64_C(200000)
+_Static_assert(MEMBER_IDLE_NS == SCHED_GRACE_NS, "the core knows who may rest sooner");
 
 /* A session that is there. */
 struct seated {
@@ -30,8 +31,7 @@ struct seated {
         uint32_t gang;     /* the core's number of it; 0: none */
         bool is_watched;   /* its page says that it has a scheduler */
         uint64_t beat_ns;
-        uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
-        bool is_clamped[SESSIONS_GPUS]; /* what it says of that GPU is not believed */
+        uint16_t member[SESSIONS_GPUS];                 /* NO_MEMBER: none */
         uint64_t counted[SESSIONS_GPUS][SEAT_COUNTERS]; /* what is in the totals of it */
 };
 
@@ -39,19 +39,16 @@ struct seated {
 struct member {
         struct seated *seated;
         unsigned share;
-        uint64_t busy_ns;       /* as last read */
-        uint64_t sampled_ns;    /* of that */
-        uint64_t open_ns;       /* when its gate was last opened, */
-        uint64_t close_ns;      /* and closed */
-        uint64_t leased_ns;     /* when it last got the lease that it has; 0: it has none to miss */
-        uint64_t active_ns;     /* when it last ran or wanted */
-        uint64_t look_ns;       /* what it said holds until then, if it says nothing new */
-        uint64_t told_until_ns; /* since its gate closed: when its turn ends; 0: not told */
-        uint64_t missed_ns;     /* its gate was opened then, and closed before it began; 0: not */
-        uint32_t misses;        /* turns on end that were over before it began */
-        bool is_begun;          /* since its gate opened */
-        bool is_shared;         /* its work is on the device beside others' */
-        bool is_doubted;        /* clamped, and seen to use what it did not hold */
+        uint64_t busy_ns;   /* as last read */
+        uint64_t open_ns;   /* when its gate was last opened, */
+        uint64_t close_ns;  /* and closed */
+        uint64_t leased_ns; /* when it last got the lease that it has; 0: it has none to miss */
+        uint64_t active_ns; /* when it last ran or wanted */
+        uint64_t rested_ns; /* when it was last seen to have nothing in flight */
+        uint64_t look_ns;   /* what it said holds until then, if it says nothing new */
+        uint64_t missed_ns; /* its gate was opened then, and closed before it began; 0: not */
+        uint32_t misses;    /* turns on end that were over before it began */
+        bool is_begun;      /* since its gate opened */
 };
 
 /* All sessions, and those of them that have launched. */
@@ -65,7 +62,6 @@ struct members {
         bool has_closed;  /* some gate, since this was cleared: its session may have more to say */
         unsigned device_count;
         uint8_t device[SCHED_DEVICES][16];
-        bool is_shared[SCHED_DEVICES];  /* a member of it is */
         uint32_t gangs;                 /* the last number that was given to one */
         uint64_t totals[SEAT_COUNTERS]; /* also of sessions that are gone */
         struct sched sched;
@@ -99,15 +95,6 @@ void members_change(struct members *self, struct seated *seated, const struct se
                     const char *gang, uint64_t now_ns);
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
 struct seated *members_find(struct members *self, const uint8_t id[16]);
-
-/* Believes nothing that it says of the GPU from now on, or all again. */
-void members_clamp(struct members *self, struct seated *seated, unsigned share, bool is_clamped,
-                   uint64_t now_ns);
-
-/* The driver shows that it used so much more than it told, and of that so much more than it held.
- * Nothing where it is no member. */
-void members_found(struct members *self, const struct seated *seated, unsigned share, uint64_t ns,
-                   uint64_t beyond_ns, uint64_t now_ns);
 
 /* Brings the totals up to date. */
 void members_count(struct members *self);

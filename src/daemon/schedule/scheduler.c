@@ -63,7 +63,7 @@ static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, u
         return due_ns > now_ns + late_ns ? due_ns - late_ns : due_ns;
 }
 
-/* Whose gate was closed is heard once more: it may have said by now when it will be done. */
+/* Whose gate was closed is heard once more: it may have had nothing in flight. */
 static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_busy)
 {
         struct members *members = &self->members;
@@ -298,7 +298,7 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
                 uint16_t at = seated->member[share];
 
                 *ret = (struct scheduler_claim){ .is_watched = seated->is_watched,
-                                                 .is_in_flight = claim.has_turn,
+                                                 .is_in_flight = claim.is_in_flight,
                                                  .busy_ns = claim.busy_ns,
                                                  .owed_ns = debt(claim.bank_ns),
                                                  .is_free = true };
@@ -312,29 +312,4 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
         }
         pthread_mutex_unlock(&self->lock);
         return is_there;
-}
-
-void scheduler_clamp(struct scheduler *self, const uint8_t id[16], unsigned share, bool is_clamped)
-{
-        struct seated *seated;
-
-        pthread_mutex_lock(&self->lock);
-        seated = members_find(&self->members, id);
-        if (seated && share < seated->seat->share_count)
-                members_clamp(&self->members, seated, share, is_clamped, clock_now_ns());
-        pthread_mutex_unlock(&self->lock);
-        bells_ring(&self->bell);
-}
-
-void scheduler_charge(struct scheduler *self, const uint8_t id[16], unsigned share, uint64_t ns,
-                      uint64_t beyond_ns)
-{
-        const struct seated *seated;
-
-        pthread_mutex_lock(&self->lock);
-        seated = members_find(&self->members, id);
-        if (seated && share < seated->seat->share_count)
-                members_found(&self->members, seated, share, ns, beyond_ns, clock_now_ns());
-        pthread_mutex_unlock(&self->lock);
-        bells_ring(&self->bell);
 }

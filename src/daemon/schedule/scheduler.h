@@ -85,12 +85,4 @@ struct scheduler_claim {
 bool scheduler_claim(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
                      struct scheduler_claim *ret);
 
-/* What it claims of a GPU is not believed from now on, or is again. Without leases, nothing. */
-void scheduler_clamp(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
-                     bool is_clamped);
-
-/* As members_found(). */
-void scheduler_charge(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
-                      uint64_t ns, uint64_t beyond_ns);
-
 #endif

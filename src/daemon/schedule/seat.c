@@ -82,6 +82,14 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
 
         if (rc < 0)
                 return rc;
+        if (!page_has_turns(joined.limits->version)) {
+                rc = fail(err, -EPROTO,
+                          "its programs began with another version of Aliquot (pages of version "
+                          "%u, not %u), and take no turns until all of them have ended",
+                          joined.limits->version, PAGE_VERSION);
+                store_close(&joined);
+                return rc;
+        }
         seat = calloc(1, sizeof(*seat));
         if (!seat) {
                 store_close(&joined);
@@ -116,23 +124,18 @@ void seat_close(struct seat *seat)
 bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct seat_claim *ret)
 {
         const struct page_meter *meter = &seat->slots->meter[share];
-        uint64_t turn = load_acquire(shared_word(&meter->turn));
         uint64_t wanted_ns = load_acquire(shared_word(&meter->wanted_at_ns));
         uint64_t active_ns = load_acquire(shared_word(&meter->active_at_ns));
         uint64_t began_ns = load_acquire(shared_word(&meter->began_at_ns));
 
         *ret = (struct seat_claim){
                 .busy_ns = load_acquire(shared_word(&meter->busy_ns)),
-                .sampled_ns = load_relaxed(shared_word(&meter->sampled_ns)),
                 .wanted_ns = wanted_ns < now_ns ? wanted_ns : now_ns,
                 .active_ns = active_ns < now_ns ? active_ns : now_ns,
                 .began_ns = began_ns < now_ns ? began_ns : now_ns,
-                .has_turn = turn & PAGE_TURN_TAKEN,
-                .done_ns = load_acquire(shared_word(&meter->done_at_ns)),
-                .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bank_ns)),
+                .is_in_flight = load_acquire(shared_half(&meter->drained_turn)) & 1,
+                .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bucket_ns)),
         };
-        if (turn & PAGE_TURN_TAKEN)
-                ret->running_until_ns = page_turn_until_ns(turn);
         return load_relaxed(shared_word(&seat->slots->magic)) == PAGE_SLOTS_MAGIC;
 }
 
@@ -143,7 +146,6 @@ void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNT
                 [SEAT_BUSY_NS] = &meter->busy_ns,
                 [SEAT_WAITS] = &meter->waits,
                 [SEAT_WAITED_NS] = &meter->waited_ns,
-                [SEAT_ESCAPES] = &meter->escapes,
         };
 
         for (unsigned i = 0; i < SEAT_COUNTERS; i++)
@@ -171,16 +173,6 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         /* Who waits for a gate that is closed waits on, unless it is to ring. */
         if (mode != PAGE_MODE_CLOSED || end_ns)
                 clock_wake(turn, UINT32_MAX);
-}
-
-void seat_share_until(struct seat *seat, unsigned share, uint64_t until_ns)
-{
-        store_release(shared_word(&seat->limits->device[share].lease.shared_until_ns), until_ns);
-}
-
-void seat_excuse(struct seat *seat, unsigned share)
-{
-        store_release(shared_word(&seat->limits->device[share].lease.target_ns), 1);
 }
 
 void seat_nudge(struct seat *seat, unsigned share)

@@ -5,7 +5,7 @@
  * `limits` is the daemon's to write: the lease. Of `slots` the part before the slots is mapped, for
  * reading; it is the tenant's, may be anything, and may go (guard.h). What it claims is bounded at
  * each reading. A false one costs its own session turns; others it can keep waiting for
- * SCHED_PATIENCE_MOST_NS at the end of a turn, and that is charged to its own session.
+ * SCHED_DRAIN_MOST_NS at the end of a turn, and that is charged to its own session.
  *
  * Times are nanoseconds of clock_now_ns(). A seat is one thread's at a time: the scheduler's lock
  * (scheduler.c) is held for all but seat_open(), and seat_close() of a seat nobody else has.
@@ -48,17 +48,12 @@ void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIO
 
 /* What the session's processes say of a GPU. */
 struct seat_claim {
-        uint64_t busy_ns;    /* measured, ever since */
-        uint64_t sampled_ns; /* of that, what samples stand for */
+        uint64_t busy_ns; /* billed, ever since */
         /* When somebody last stood before the gate, and when work was last in flight; never in the
            future. */
         uint64_t wanted_ns, active_ns;
         uint64_t began_ns; /* when it last began after others had the device; never in the future */
-        /* Until then some process has the session's turn, and work may be in flight; perhaps over.
-           0: none. */
-        uint64_t running_until_ns;
-        uint64_t done_ns; /* what was launched should be done then; 0, or over: unknown */
-        bool has_turn;    /* or had one that ended by the clock: what it launched may still run */
+        bool is_in_flight; /* it has not said that nothing is */
         /* What its own bucket still allows, as of when it was last filled; below 0: debt. */
         int64_t bank_ns;
 };
@@ -71,7 +66,6 @@ enum seat_counter {
         SEAT_BUSY_NS, /* GPU time, where it is measured */
         SEAT_WAITS,   /* launches that waited, and for how long */
         SEAT_WAITED_NS,
-        SEAT_ESCAPES, /* gates that were opened for what waited behind them */
         SEAT_COUNTERS,
 };
 
@@ -82,16 +76,9 @@ void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNT
 const uint32_t *seat_bell(const struct seat *seat);
 
 /* Writes the lease of a GPU and wakes who waits for it: not for one that stays closed. `target_ns`
- * may be in flight; 0: as much as is usual. */
+ * may be in flight; 0: no bound. */
 void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,
                uint64_t target_ns);
-
-/* What began until then may have shared the GPU with others' work; SEAT_SHARED: it does now. */
-#define SEAT_SHARED UINT64_MAX
-void seat_share_until(struct seat *seat, unsigned share, uint64_t until_ns);
-
-/* Of a closed one: nobody waits to hear that its work is done. */
-void seat_excuse(struct seat *seat, unsigned share);
 
 /* The same lease again, so that who runs without looking at it looks. */
 void seat_nudge(struct seat *seat, unsigned share);

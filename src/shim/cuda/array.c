@@ -9,6 +9,7 @@
  * array goes back. Arrays without memory of their own (sparse, or mapped later) hold the blocks
  * that are mapped into them.
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
@@ -84,6 +85,7 @@ static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, 
 #define MAKES_ARRAY(symbol, description, measure)                                            \
         CUresult hook_##symbol(CUarray *ret, const description *shape)                       \
         {                                                                                    \
+                ACCESS;                                                                      \
                 struct place place = place_here();                                           \
                 struct charge charge;                                                        \
                 CUresult rc = reserve_at(&charge, place, ret && shape ? measure(shape) : 0); \
@@ -102,6 +104,7 @@ MAKES_ARRAY(cuArray3DCreate_v2, CUDA_ARRAY3D_DESCRIPTOR, measure_array)
 CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                                      unsigned int levels)
 {
+        ACCESS;
         struct place place = place_here();
         CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
         struct charge charge;
@@ -129,6 +132,7 @@ static CUresult settle_destroy(struct charge *taken, CUresult rc, uint64_t key)
 
 CUresult hook_cuArrayDestroy(CUarray array)
 {
+        ACCESS;
         struct charge taken;
 
         charge_take(&taken, SPACE_ARRAY, key_of(array));
@@ -137,6 +141,7 @@ CUresult hook_cuArrayDestroy(CUarray array)
 
 CUresult hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
+        ACCESS;
         struct charge taken;
 
         charge_take(&taken, SPACE_ARRAY, key_of(array));

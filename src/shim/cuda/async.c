@@ -6,6 +6,7 @@
  * everything but the call itself. In a stream that is being captured an allocation is a node, and
  * is charged with its graph (graph.c).
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
@@ -39,6 +40,7 @@ static CUstream per_thread(CUstream stream)
 
 CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
+        ACCESS;
         struct growth_request request = { .stream = legacy(stream), .bytes = ret ? bytes : 0 };
 
         return grow(ret, &request, real.cuMemAllocAsync(ret, bytes, stream));
@@ -46,6 +48,7 @@ CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 
 CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
+        ACCESS;
         struct growth_request request = { .stream = per_thread(stream), .bytes = ret ? bytes : 0 };
 
         return grow(ret, &request, real.cuMemAllocAsync_ptsz(ret, bytes, stream));
@@ -54,6 +57,7 @@ CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stre
 CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
                                       CUstream stream)
 {
+        ACCESS;
         struct growth_request request = { .pool = pool,
                                           .stream = legacy(stream),
                                           .bytes = ret && pool ? bytes : 0 };
@@ -64,6 +68,7 @@ CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPo
 CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
                                            CUstream stream)
 {
+        ACCESS;
         struct growth_request request = { .pool = pool,
                                           .stream = per_thread(stream),
                                           .bytes = ret && pool ? bytes : 0 };
@@ -106,6 +111,7 @@ static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)
 {
         struct freeing freeing = { .stream = stream };
 
+        access_in(stream);
         pool_freeing(stream);
         charge_take(&freeing.taken, SPACE_POINTER, address);
         freeing.import = import_take(SPACE_IMPORT, address);
@@ -130,6 +136,7 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
 
 CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
+        ACCESS;
         struct freeing freeing = freeing_begin(address, legacy(stream));
 
         return freeing_end(&freeing, real.cuMemFreeAsync(address, stream), address);
@@ -137,6 +144,7 @@ CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 
 CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
+        ACCESS;
         struct freeing freeing = freeing_begin(address, per_thread(stream));
 
         return freeing_end(&freeing, real.cuMemFreeAsync_ptsz(address, stream), address);
@@ -154,6 +162,7 @@ static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 
 CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
+        ACCESS;
         CUdevice device = -1;
         bool is_ours =
                 ret && props && front_is_on() && site_of(&props->location, &device) == SITE_CARD;
@@ -178,11 +187,13 @@ CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 
 CUresult hook_cuMemPoolDestroy(CUmemoryPool pool)
 {
+        ACCESS;
         return pool_end(pool);
 }
 
 CUresult hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
+        ACCESS;
         CUresult rc = real.cuMemPoolTrimTo(pool, keep);
         struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
 

@@ -11,19 +11,18 @@
  * driver serialises them too), and its word afterwards counts: active and not charged is
  * charged, charged and not active is given back.
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
 
 #include "common/atomic.h"
-#include "shim/cost.h"
-#include "shim/cuda/ask.h"
 #include "shim/cuda/context_size.h"
 #include "shim/cuda/graph_mark.h"
 #include "shim/cuda/hooks.h"
-#include "shim/cuda/lane.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/recorded.h"
 #include "shim/cuda/state.h"
+#include "shim/cuda/time.h"
 
 /* A context that is being made. */
 struct making {
@@ -65,6 +64,7 @@ static CUresult making_end(struct making *making, CUresult rc, CUcontext context
 #define MAKES_CONTEXT(symbol, params, ...)                                                    \
         CUresult hook_##symbol params                                                         \
         {                                                                                     \
+                ACCESS;                                                                       \
                 struct making making;                                                         \
                 CUresult rc = making_begin(&making, device, ret);                             \
                                                                                               \
@@ -88,6 +88,7 @@ MAKES_CONTEXT(cuVDPAUCtxCreate_v2,
 CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int count,
                              unsigned int flags, CUdevice device)
 {
+        ACCESS;
         struct making making;
         CUresult rc = making_begin(&making, device, ret);
 
@@ -100,6 +101,7 @@ CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int co
 CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
                              CUdevice device)
 {
+        ACCESS;
         struct making making;
         CUresult rc = making_begin(&making, device, ret);
 
@@ -115,17 +117,7 @@ static void owner_gone(uint32_t owner)
         marks_owner_gone(owner);
         import_owner_gone(owner);
         recorded_owner_gone(owner);
-        cost_forget();
         charge_drop_owner(owner);
-}
-
-/* Asks whether markers were passed, which a capture of another thread forbids. */
-static void leave_lanes(CUcontext context)
-{
-        struct relaxed was = relax();
-
-        lanes_forget(context);
-        unrelax(was);
 }
 
 /* A context that is being destroyed, under marks_lock: found by nobody from begin on. */
@@ -139,7 +131,7 @@ static struct ending ending_begin(CUcontext context)
 {
         struct ending ending = { .context = context, .place = place_forget(context) };
 
-        leave_lanes(context);
+        time_forget_context(context);
         charge_take(&ending.charge, SPACE_CONTEXT, key_of(context));
         return ending;
 }
@@ -156,6 +148,7 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
 #define ENDS_CONTEXT(symbol)                                    \
         CUresult hook_##symbol(CUcontext context)               \
         {                                                       \
+                ACCESS;                                         \
                 struct ending ending;                           \
                 CUresult rc;                                    \
                                                                 \
@@ -172,6 +165,7 @@ ENDS_CONTEXT(cuCtxDestroy_v2)
 /* One user less; the last one ends it, which the driver tells by not knowing it any more. */
 CUresult hook_cuCtxDetach(CUcontext context)
 {
+        ACCESS;
         CUresult alive = CUDA_SUCCESS;
         unsigned version;
         CUresult rc;
@@ -296,6 +290,7 @@ static CUresult retain(CUcontext *ret, struct place place)
 
 CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
+        ACCESS;
         struct place place = place_of_device(device);
         void *turn;
         CUresult rc;
@@ -310,12 +305,12 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return rc;
 }
 
-/* Whether this call is the last is the driver's to say: a context that stays gets its lanes anew.
+/* Whether this call is the last is the driver's to say: a context that stays gets its streams anew.
  */
-static void primary_lanes_forget(struct place place)
+static void primary_time_forget(struct place place)
 {
         if (state.primary[place.device])
-                leave_lanes((CUcontext)(uintptr_t)state.primary[place.device]);
+                time_forget_context((CUcontext)(uintptr_t)state.primary[place.device]);
 }
 
 static void primary_less(struct place place, CUresult rc)
@@ -329,13 +324,14 @@ static void primary_less(struct place place, CUresult rc)
 #define PRIMARY_LESS(symbol)                                  \
         CUresult hook_##symbol(CUdevice device)               \
         {                                                     \
+                ACCESS;                                       \
                 struct place place = place_of_device(device); \
                 CUresult rc;                                  \
                                                               \
                 if (place.row < 0)                            \
                         return real.symbol(device);           \
                 lock_take(&state.primary_lock);               \
-                primary_lanes_forget(place);                  \
+                primary_time_forget(place);                   \
                 lock_take(&state.marks_lock);                 \
                 rc = real.symbol(device);                     \
                 primary_less(place, rc);                      \
@@ -353,6 +349,7 @@ PRIMARY_LESS(cuDevicePrimaryCtxReset_v2)
 CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,
                                unsigned int flags)
 {
+        ACCESS;
         struct place place = place_of_device(device);
         struct charge charge;
         CUresult rc = reserve_at(&charge, place, ret ? context_bytes(place) : 0);
@@ -366,6 +363,7 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
 
 CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
 {
+        ACCESS;
         struct charge taken;
 
         charge_take(&taken, SPACE_CONTEXT, key_of(context));

@@ -3,36 +3,39 @@
  * Fills: they are work of the device's processors like a launch.
  */
 #include "shim/cuda/hooks.h"
-#include "shim/cuda/launch.h"
+#include "shim/cuda/submit.h"
 #include "shim/cuda/real.h"
 
-#define FILL(symbol, way, address, value, size) \
-        LAUNCH_HOOK(symbol, way, (address at, value what, size count), (at, what, count))
-#define FILL_ASYNC(symbol, way, value)                                                        \
-        LAUNCH_HOOK(symbol, way, (CUdeviceptr at, value what, size_t count, CUstream stream), \
-                    (at, what, count, stream))
-#define FILL_ROWS(symbol, way, address, value, size)                                            \
-        LAUNCH_HOOK(symbol, way, (address at, size pitch, value what, size width, size height), \
-                    (at, pitch, what, width, height))
-#define FILL_ROWS_ASYNC(symbol, way, value)                                                 \
-        LAUNCH_HOOK(symbol, way,                                                            \
-                    (CUdeviceptr at, size_t pitch, value what, size_t width, size_t height, \
-                     CUstream stream),                                                      \
-                    (at, pitch, what, width, height, stream))
+#define FILL(symbol, way, address, value, size)                                                    \
+        SUBMITS(symbol, way_with(way, sizeof(value), count), (address at, value what, size count), \
+                (at, what, count))
+#define FILL_ASYNC(symbol, way, value)                                       \
+        SUBMITS(symbol, way_with(way, sizeof(value), count),                 \
+                (CUdeviceptr at, value what, size_t count, CUstream stream), \
+                (at, what, count, stream))
+#define FILL_ROWS(symbol, way, address, value, size)                           \
+        SUBMITS(symbol, way_with(way, sizeof(value), (uint64_t)width *height), \
+                (address at, size pitch, value what, size width, size height), \
+                (at, pitch, what, width, height))
+#define FILL_ROWS_ASYNC(symbol, way, value)                                             \
+        SUBMITS(symbol, way_with(way, sizeof(value), (uint64_t)width *height),          \
+                (CUdeviceptr at, size_t pitch, value what, size_t width, size_t height, \
+                 CUstream stream),                                                      \
+                (at, pitch, what, width, height, stream))
 
 /* All entry points of one width. */
-#define FILLS(bits, value)                                                                         \
-        FILL(cuMemsetD##bits, way_of(NULL, NULL), CUdeviceptr_v1, value, unsigned)                 \
-        FILL(cuMemsetD##bits##_v2, way_of(NULL, NULL), CUdeviceptr, value, size_t)                 \
-        FILL(cuMemsetD##bits##_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, value, size_t) \
-        FILL_ASYNC(cuMemsetD##bits##Async, way_of(stream, NULL), value)                            \
-        FILL_ASYNC(cuMemsetD##bits##Async_ptsz, way_of_per_thread(stream, NULL), value)            \
-        FILL_ROWS(cuMemsetD2D##bits, way_of(NULL, NULL), CUdeviceptr_v1, value, unsigned)          \
-        FILL_ROWS(cuMemsetD2D##bits##_v2, way_of(NULL, NULL), CUdeviceptr, value, size_t)          \
-        FILL_ROWS(cuMemsetD2D##bits##_v2_ptds, way_of_per_thread(NULL, NULL), CUdeviceptr, value,  \
-                  size_t)                                                                          \
-        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async, way_of(stream, NULL), value)                     \
-        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async_ptsz, way_of_per_thread(stream, NULL), value)
+#define FILLS(bits, value)                                                                   \
+        FILL(cuMemsetD##bits, way_of(NULL), CUdeviceptr_v1, value, unsigned)                 \
+        FILL(cuMemsetD##bits##_v2, way_of(NULL), CUdeviceptr, value, size_t)                 \
+        FILL(cuMemsetD##bits##_v2_ptds, way_of_per_thread(NULL), CUdeviceptr, value, size_t) \
+        FILL_ASYNC(cuMemsetD##bits##Async, way_of(stream), value)                            \
+        FILL_ASYNC(cuMemsetD##bits##Async_ptsz, way_of_per_thread(stream), value)            \
+        FILL_ROWS(cuMemsetD2D##bits, way_of(NULL), CUdeviceptr_v1, value, unsigned)          \
+        FILL_ROWS(cuMemsetD2D##bits##_v2, way_of(NULL), CUdeviceptr, value, size_t)          \
+        FILL_ROWS(cuMemsetD2D##bits##_v2_ptds, way_of_per_thread(NULL), CUdeviceptr, value,  \
+                  size_t)                                                                    \
+        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async, way_of(stream), value)                     \
+        FILL_ROWS_ASYNC(cuMemsetD2D##bits##Async_ptsz, way_of_per_thread(stream), value)
 
 FILLS(8, unsigned char)
 FILLS(16, unsigned short)

@@ -5,6 +5,7 @@
  * The need of an executable graph is found when it is instantiated, and noted by card; what a
  * launch or an upload of it costs is in graph_launch.h. A graph without memory nodes is not noted.
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/graph.h"
 
 #include "shim/cuda/front.h"
@@ -12,7 +13,7 @@
 #include "shim/cuda/graph_mark.h"
 #include "shim/cuda/graph_need.h"
 #include "shim/cuda/hooks.h"
-#include "shim/cuda/launch.h"
+#include "shim/cuda/submit.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
@@ -70,6 +71,7 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
                                  char *log, size_t log_bytes)
 {
+        ACCESS;
         return instantiated(real.cuGraphInstantiate(ret, graph, error_node, log, log_bytes), ret,
                             graph);
 }
@@ -77,12 +79,14 @@ CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *e
 CUresult hook_cuGraphInstantiate_v2(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
                                     char *log, size_t log_bytes)
 {
+        ACCESS;
         return instantiated(real.cuGraphInstantiate_v2(ret, graph, error_node, log, log_bytes), ret,
                             graph);
 }
 
 CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
 {
+        ACCESS;
         return instantiated(real.cuGraphInstantiateWithFlags(ret, graph, flags), ret, graph);
 }
 
@@ -191,6 +195,7 @@ static CUstream per_thread(CUstream stream)
 CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+        ACCESS;
         struct upload upload;
         CUresult rc = upload_reserve(&upload, graph, params);
 
@@ -203,6 +208,7 @@ CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
                                                 CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+        ACCESS;
         struct upload upload;
         CUresult rc = upload_reserve(&upload, graph, params);
 
@@ -214,8 +220,12 @@ CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
 
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
+        ACCESS;
         struct launch launch;
-        CUresult rc = upload_begin(&launch, exec, legacy(stream));
+        CUresult rc;
+
+        access_in(legacy(stream));
+        rc = upload_begin(&launch, exec, legacy(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -224,8 +234,12 @@ CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 
 CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
+        ACCESS;
         struct launch launch;
-        CUresult rc = upload_begin(&launch, exec, per_thread(stream));
+        CUresult rc;
+
+        access_in(per_thread(stream));
+        rc = upload_begin(&launch, exec, per_thread(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -234,28 +248,26 @@ CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 
 CUresult hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-        struct passage passage;
         struct launch launch;
         CUresult rc;
 
-        passage_begin_graph(&passage, exec, legacy(stream));
+        submission_begin(way_with(way_of(stream), (uintptr_t)exec, 0));
         rc = launch_begin(&launch, exec, legacy(stream));
         if (rc == CUDA_SUCCESS)
                 rc = launch_end(&launch, real.cuGraphLaunch(exec, stream));
-        return passage_end(&passage, rc);
+        return submission_end(rc);
 }
 
 CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 {
-        struct passage passage;
         struct launch launch;
         CUresult rc;
 
-        passage_begin_graph(&passage, exec, per_thread(stream));
+        submission_begin(way_with(way_of_per_thread(stream), (uintptr_t)exec, 0));
         rc = launch_begin(&launch, exec, per_thread(stream));
         if (rc == CUDA_SUCCESS)
                 rc = launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
-        return passage_end(&passage, rc);
+        return submission_end(rc);
 }
 
 /* Under graphs_lock: the parts and their mark get another key. Returns how many parts there are. */
@@ -299,6 +311,7 @@ static void end_parts(uint64_t key, uint32_t count)
  * at once. */
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
 {
+        ACCESS;
         uint64_t gone;
         uint32_t count;
         CUresult rc;

@@ -7,6 +7,7 @@
  * it is charged at all. External memory (Vulkan, OpenGL, other descriptors) is as large as the
  * program says when it imports it, and is charged to the current device.
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/ask.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
@@ -76,6 +77,7 @@ static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct node *announ
 
 CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
+        ACCESS;
         uint64_t name = name_of(&handle);
         struct node *announced = import_announce(name);
 
@@ -84,6 +86,7 @@ CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsign
 
 CUresult hook_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
+        ACCESS;
         uint64_t name = name_of(&handle);
         struct node *announced = import_announce(name);
 
@@ -103,6 +106,7 @@ static CUresult settle_close(struct node *import, CUresult rc, enum charge_space
 
 CUresult hook_cuIpcCloseMemHandle(CUdeviceptr address)
 {
+        ACCESS;
         struct node *import = import_take(SPACE_IMPORT, address);
 
         return settle_close(import, real.cuIpcCloseMemHandle(address), SPACE_IMPORT, address);
@@ -121,6 +125,7 @@ CUresult hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr ad
 CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
                                      CUmemPoolPtrExportData *data)
 {
+        ACCESS;
         uint64_t name = data ? import_name_bytes(data, sizeof(*data)) : 0;
         struct node *announced = import_announce(name);
         CUresult rc = real.cuMemPoolImportPointer(ret, pool, data);
@@ -137,6 +142,7 @@ CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
 CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
                                      const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
+        ACCESS;
         struct node *import = NULL;
         uint64_t name = 0;
         CUresult rc = CUDA_SUCCESS;
@@ -159,6 +165,7 @@ CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
 
 CUresult hook_cuDestroyExternalMemory(CUexternalMemory memory)
 {
+        ACCESS;
         struct node *import = import_take(SPACE_HANDLE, key_of(memory));
 
         return settle_close(import, real.cuDestroyExternalMemory(memory), SPACE_HANDLE,

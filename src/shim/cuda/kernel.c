@@ -3,7 +3,7 @@
  * The launches of kernels.
  */
 #include "shim/cuda/hooks.h"
-#include "shim/cuda/launch.h"
+#include "shim/cuda/submit.h"
 #include "shim/cuda/real.h"
 
 #define TOGETHER 64u
@@ -25,44 +25,56 @@
         (const CUlaunchConfig *config, CUfunction function, void **params, void **extra)
 #define EX_ARGUMENTS (config, function, params, extra)
 
+/* A kernel takes about as long as it did with a grid of that size. */
+static inline struct way way_of_grid(struct way way, CUfunction function, uint64_t blocks)
+{
+        return way_with(way, (uintptr_t)function, blocks);
+}
+
+static inline uint64_t blocks_of(const CUlaunchConfig *config)
+{
+        return config ? (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ : 0;
+}
+
+#define BLOCKS ((uint64_t)grid_x * grid_y * grid_z)
+
 static inline CUstream stream_of(const CUlaunchConfig *config)
 {
         return config ? config->hStream : NULL;
 }
 
-LAUNCH_HOOK(cuLaunchKernel, way_of(stream, function), GRID_PARAMETERS, GRID_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchKernel_ptsz, way_of_per_thread(stream, function), GRID_PARAMETERS,
-            GRID_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchKernelEx, way_of(stream_of(config), function), EX_PARAMETERS, EX_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchKernelEx_ptsz, way_of_per_thread(stream_of(config), function), EX_PARAMETERS,
-            EX_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchCooperativeKernel, way_of(stream, function), COOPERATIVE_PARAMETERS,
-            COOPERATIVE_ARGUMENTS)
-LAUNCH_HOOK(cuLaunchCooperativeKernel_ptsz, way_of_per_thread(stream, function),
-            COOPERATIVE_PARAMETERS, COOPERATIVE_ARGUMENTS)
-LAUNCH_HOOK(cuLaunch, way_of(NULL, function), (CUfunction function), (function))
-LAUNCH_HOOK(cuLaunchGrid, way_of(NULL, function), (CUfunction function, int width, int height),
-            (function, width, height))
-LAUNCH_HOOK(cuLaunchGridAsync, way_of(stream, function),
-            (CUfunction function, int width, int height, CUstream stream),
-            (function, width, height, stream))
+SUBMITS(cuLaunchKernel, way_of_grid(way_of(stream), function, BLOCKS), GRID_PARAMETERS,
+        GRID_ARGUMENTS)
+SUBMITS(cuLaunchKernel_ptsz, way_of_grid(way_of_per_thread(stream), function, BLOCKS),
+        GRID_PARAMETERS, GRID_ARGUMENTS)
+SUBMITS(cuLaunchKernelEx, way_of_grid(way_of(stream_of(config)), function, blocks_of(config)),
+        EX_PARAMETERS, EX_ARGUMENTS)
+SUBMITS(cuLaunchKernelEx_ptsz,
+        way_of_grid(way_of_per_thread(stream_of(config)), function, blocks_of(config)),
+        EX_PARAMETERS, EX_ARGUMENTS)
+SUBMITS(cuLaunchCooperativeKernel, way_of_grid(way_of(stream), function, BLOCKS),
+        COOPERATIVE_PARAMETERS, COOPERATIVE_ARGUMENTS)
+SUBMITS(cuLaunchCooperativeKernel_ptsz, way_of_grid(way_of_per_thread(stream), function, BLOCKS),
+        COOPERATIVE_PARAMETERS, COOPERATIVE_ARGUMENTS)
+SUBMITS(cuLaunch, way_of_grid(way_of(NULL), function, 1), (CUfunction function), (function))
+SUBMITS(cuLaunchGrid, way_of_grid(way_of(NULL), function, (uint64_t)width *(unsigned)height),
+        (CUfunction function, int width, int height), (function, width, height))
+SUBMITS(cuLaunchGridAsync, way_of_grid(way_of(stream), function, (uint64_t)width *(unsigned)height),
+        (CUfunction function, int width, int height, CUstream stream),
+        (function, width, height, stream))
 
 /* Every device's gate must be open: the parts wait for each other. */
 CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned count,
                                                    unsigned flags)
 {
-        struct passage passage[TOGETHER];
         unsigned known = !list ? 0 : count < TOGETHER ? count : TOGETHER;
         CUresult rc;
 
-        for (unsigned i = 0; i < known; i++) {
-                struct way way = way_of(list[i].hStream, list[i].function);
-
-                way.key = KEY_NEVER;
-                passage_begin(&passage[i], &way);
-        }
+        for (unsigned i = 0; i < known; i++)
+                submission_begin(
+                        way_of_grid(way_of(list[i].hStream), list[i].function, list[i].gridDimX));
         rc = real.cuLaunchCooperativeKernelMultiDevice(list, count, flags);
-        for (unsigned i = known; i > 0; i--)
-                passage_end(&passage[i - 1], rc);
+        for (unsigned i = 0; i < known; i++)
+                submission_end(rc);
         return rc;
 }

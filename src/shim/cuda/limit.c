@@ -7,6 +7,7 @@
  * charged, and goes with the context. The other limits (stack, printf) take little, or depend on
  * the kernels that run: they are overhead, see docs/memory.md.
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
@@ -44,6 +45,7 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
 
 CUresult hook_cuCtxSetLimit(CUlimit limit, size_t value)
 {
+        ACCESS;
         CUcontext context = NULL;
         CUresult rc;
 

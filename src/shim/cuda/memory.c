@@ -8,6 +8,7 @@
  * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
  */
 #include "common/sums.h"
+#include "shim/cuda/access.h"
 #include "shim/cuda/ask.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
@@ -18,6 +19,7 @@
 
 CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
@@ -29,6 +31,7 @@ CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 
 CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
@@ -40,6 +43,7 @@ CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 
 CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
@@ -72,6 +76,7 @@ static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_
 CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
                               unsigned int height, unsigned int element)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
 
@@ -86,6 +91,7 @@ CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsi
 CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
                                  unsigned int element)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
 
@@ -121,6 +127,7 @@ static CUresult settle_known(struct charge *taken, CUresult rc, CUdeviceptr addr
 
 CUresult hook_cuMemFree(CUdeviceptr_v1 address)
 {
+        ACCESS;
         struct charge taken;
         struct node *import;
 
@@ -132,6 +139,7 @@ CUresult hook_cuMemFree(CUdeviceptr_v1 address)
 
 CUresult hook_cuMemFree_v2(CUdeviceptr address)
 {
+        ACCESS;
         struct charge taken;
         struct node *import;
 

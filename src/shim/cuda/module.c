@@ -7,6 +7,7 @@
  * unloaded or its context goes. A library belongs to no context and is charged once, to the device
  * that is current when it is loaded.
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include "common/sums.h"
-#include "shim/cost.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/measure_elf.h"
@@ -68,6 +68,7 @@ static uint64_t image_bytes(const void *image)
 
 CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, front_is_on() ? file_bytes(path) : 0);
 
@@ -79,6 +80,7 @@ CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 
 CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, image_bytes(image));
 
@@ -91,6 +93,7 @@ CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
 CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
                                  CUjit_option *options, void **values)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, image_bytes(image));
 
@@ -102,6 +105,7 @@ CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int 
 
 CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve(&charge, image_bytes(image));
 
@@ -113,9 +117,9 @@ CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 
 CUresult hook_cuModuleUnload(CUmodule module)
 {
+        ACCESS;
         struct charge taken;
 
-        cost_forget();
         charge_take(&taken, SPACE_MODULE, key_of(module));
         return settle_free(&taken, real.cuModuleUnload(module), SPACE_MODULE, key_of(module));
 }
@@ -136,6 +140,7 @@ CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option 
                                 void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                 void **values, unsigned int count)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve_library(&charge, image_bytes(image));
 
@@ -151,6 +156,7 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
                                     void **jit_values, unsigned int jit_count,
                                     CUlibraryOption *options, void **values, unsigned int count)
 {
+        ACCESS;
         struct charge charge;
         CUresult rc = reserve_library(&charge, front_is_on() ? file_bytes(path) : 0);
 
@@ -164,9 +170,9 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
 
 CUresult hook_cuLibraryUnload(CUlibrary library)
 {
+        ACCESS;
         struct charge taken;
 
-        cost_forget();
         charge_take(&taken, SPACE_MODULE, key_of(library));
         return settle_free(&taken, real.cuLibraryUnload(library), SPACE_MODULE, key_of(library));
 }

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/recorded.h"
 
-#include "shim/credit.h"
-#include "shim/cuda/burst.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
+#include "shim/cuda/time.h"
 
 /* 0: the driver does not say, or nobody asks. */
 static uint64_t id_of(CUstream stream)
 {
         unsigned long long id = 0;
 
-        credit_stop(&credit_here);
+        gate_return_credit();
         if (!front_is_on() || real.cuStreamGetId(stream, &id) != CUDA_SUCCESS)
                 return 0;
         return id;
@@ -146,8 +145,8 @@ CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
                 uint64_t id = load_relaxed(&state.recorded_count) ? id_of(stream) : 0; \
                 CUresult rc;                                                           \
                                                                                        \
-                burst_end();                                                           \
-                lanes_leave_stream(stream);                                            \
+                gate_return_credit();                                                  \
+                time_forget_stream(stream);                                            \
                 rc = real.symbol(stream);                                              \
                 while (rc == CUDA_SUCCESS && take(id))                                 \
                         ;                                                              \

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/cuda.h"
 #include "common/atomic.h"
 #include "shim/cuda/table.h"
 #include "shim/lock.h"
@@ -25,6 +26,7 @@
 #define STATE_METERS 1024u
 #define STATE_MARKS 4096u
 #define STATE_RECORDED 256u
+#define STATE_EVENTS 1024u
 #define MANY_STREAMS UINT64_MAX
 #define METER_ENDED 1u
 #define METER_BURYING 2u
@@ -103,6 +105,12 @@ struct recorded {
         uint32_t owner; /* its context; 0 = unknown */
 };
 
+/* An event of ours that waits to be used again: time.c. */
+struct resting {
+        uint64_t context; /* 0 = free */
+        CUevent event;
+};
+
 struct state {
         _Atomic uint32_t is_wiped_at_fork;
 
@@ -135,6 +143,11 @@ struct state {
         uint32_t marks_high;         /* guarded by graphs_lock, as the marks are */
         _Atomic uint32_t marks_gone; /* those of destroyed graphs */
         struct mark marks[STATE_MARKS];
+
+        struct lock events_lock;
+        struct resting events[STATE_EVENTS];
+
+        _Atomic uint32_t captures; /* streams that are being captured */
 
         struct lock recorded_lock;
         struct recorded recorded[STATE_RECORDED]; /* a stream twice if begun twice */

@@ -15,6 +15,7 @@
  * device (the location's id, which the driver has checked by then: a bad one is the driver's to
  * refuse).
  */
+#include "shim/cuda/access.h"
 #include "shim/cuda/vmm.h"
 
 #include "shim/cuda/front.h"
@@ -102,6 +103,7 @@ static struct place place_of_location(const CUmemLocation *location)
 CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                           const CUmemAllocationProp *prop, unsigned long long flags)
 {
+        ACCESS;
         struct node *allocation;
         struct charge charge;
         CUresult rc;
@@ -151,6 +153,7 @@ static void let_go(struct node *allocation, int more_handles)
 /* The count falls first: once the driver said yes, the value may come again for another one. */
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
+        ACCESS;
         struct node *allocation;
         CUresult rc;
 
@@ -171,6 +174,7 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 /* The handle that a mapping was made with comes back: one more of the same allocation. */
 CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
 {
+        ACCESS;
         CUresult rc = real.cuMemRetainAllocationHandle(ret, address);
         struct node *mapping, *allocation;
 
@@ -268,6 +272,7 @@ static CUresult charge_late_import(struct node *allocation, CUmemGenericAllocati
 CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                        CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
+        ACCESS;
         struct node *mapping, *allocation;
         CUresult rc;
 
@@ -323,6 +328,7 @@ static void mappings_settle(struct node *list, CUresult rc)
 
 CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
+        ACCESS;
         struct node *list;
         CUresult rc;
 
@@ -358,6 +364,7 @@ static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
 
 CUresult hook_cuMemMapArrayAsync(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
 {
+        ACCESS;
         CUresult rc = real.cuMemMapArrayAsync(maps, count, stream);
 
         if (rc == CUDA_SUCCESS && front_is_on())
@@ -367,6 +374,7 @@ CUresult hook_cuMemMapArrayAsync(CUarrayMapInfo *maps, unsigned int count, CUstr
 
 CUresult hook_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
 {
+        ACCESS;
         CUresult rc = real.cuMemMapArrayAsync_ptsz(maps, count, stream);
 
         if (rc == CUDA_SUCCESS && front_is_on())
@@ -465,6 +473,7 @@ static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name
 CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *shareable,
                                              CUmemAllocationHandleType type)
 {
+        ACCESS;
         CUmemGenericAllocationHandle handle = 0;
         struct node *announced;
         uint64_t name;

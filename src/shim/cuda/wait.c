@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a stream wait for somebody: events, words in memory, semaphores of other APIs,
- * functions on the host. No work of the device, and the time for which it stands in a stream is
- * nobody's.
+ * What makes a stream wait for somebody: words in memory, semaphores of other APIs, functions on
+ * the host. What stands behind it is not in flight until that is over.
  */
+#include "shim/cuda/wait.h"
+
 #include "shim/cuda/hooks.h"
-#include "shim/cuda/pause.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/submit.h"
+#include "shim/time/time.h"
 
 #define LEGACY (stream ? stream : CU_STREAM_LEGACY)
 #define PER_THREAD (stream ? stream : CU_STREAM_PER_THREAD)
 
-#define WAIT(symbol, in, parameters, arguments)                  \
-        CUresult hook_##symbol parameters                        \
-        {                                                        \
-                struct pause pause;                              \
-                                                                 \
-                pause_begin(&pause, (in), LANE_WAITS);           \
-                return pause_end(&pause, real.symbol arguments); \
+struct time_stream *wait_begin(CUstream stream)
+{
+        struct time_stream *of = credit_is_free(&credit_here) ? NULL : submission_stream(stream);
+
+        if (of)
+                stream_park_begin(of);
+        return of;
+}
+
+CUresult wait_end(struct time_stream *stream, CUresult rc)
+{
+        if (stream)
+                stream_park_end(stream, rc == CUDA_SUCCESS);
+        return rc;
+}
+
+#define WAIT(symbol, in, parameters, arguments)             \
+        CUresult hook_##symbol parameters                   \
+        {                                                   \
+                struct time_stream *of = wait_begin(in);    \
+                                                            \
+                return wait_end(of, real.symbol arguments); \
         }
 #define WAIT_VALUE(symbol, in, word)                                                        \
         WAIT(symbol, in, (CUstream stream, CUdeviceptr at, word value, unsigned int flags), \
@@ -34,10 +51,6 @@
               CUstream stream),                                                          \
              (list, parameters, count, stream))
 
-WAIT(cuStreamWaitEvent, LEGACY, (CUstream stream, CUevent event, unsigned int flags),
-     (stream, event, flags))
-WAIT(cuStreamWaitEvent_ptsz, PER_THREAD, (CUstream stream, CUevent event, unsigned int flags),
-     (stream, event, flags))
 WAIT_VALUE(cuStreamWaitValue32, LEGACY, cuuint32_t)
 WAIT_VALUE(cuStreamWaitValue32_ptsz, PER_THREAD, cuuint32_t)
 WAIT_VALUE(cuStreamWaitValue32_v2, LEGACY, cuuint32_t)

@@ -99,6 +99,62 @@ static void guaranteed(void)
                100 * world_share(run(&spec, LONG), 0, 0, LONG), "%", 59, true);
 }
 
+/* -- A server that pauses after each step, beside a job that wants all ------------------------ */
+
+#define STEP (2300 * US)
+
+/* What it was promised or what it offers alone, whichever is less: by how much it got less. */
+static double server_lacks(const struct world_spec *spec, double percent, double *ret_together)
+{
+        struct world_spec alone = *spec;
+        double offers, got, together;
+        const struct world *world;
+
+        alone.count = 1;
+        offers = 100 * world_share(run(&alone, LONG), 0, 0, LONG);
+        world = run(spec, LONG);
+        got = 100 * world_share(world, 0, 0, LONG);
+        together = got + 100 * world_share(world, 1, 0, LONG);
+        *ret_together = -greater(-*ret_together, -together);
+        return (percent < offers ? percent : offers) - got;
+}
+
+/* Steps of 23 kernels; of the last pauses each is of another length. */
+static void server_beside_batch(const char *promised, struct sched_terms terms, double percent,
+                                double reach)
+{
+        static const int64_t pauses[][2] = { { 250, 0 }, { 300, 0 }, { 500, 0 }, { 200, 600 } };
+        double most = -100, together = 100;
+        char what[96];
+
+        for (unsigned n = 0; n < 4 * 2 * 2; n++) {
+                struct world_spec spec = { .seed = n, .wake_ns = wakes[n / 8], .count = 2 };
+
+                spec.program[0] = (struct program_spec){ .terms = terms,
+                                                         .pattern = PATTERN_SYNC,
+                                                         .kernel_ns = STEP / 23,
+                                                         .burst = 23,
+                                                         .think_ns = pauses[n % 4][0] * US,
+                                                         .think_more_ns = pauses[n % 4][1] * US,
+                                                         .stop_ns = NEVER };
+                spec.program[1] = busy(&loads[n / 4 % 2], terms_of(100, 100, SCHED_CLASS_NORMAL));
+                most = greater(most, server_lacks(&spec, percent, &together));
+        }
+        snprintf(what, sizeof(what), "steps of 2.3 ms with pauses, %s, beside a busy one: lacks",
+                 promised);
+        figure(what, most, "points", reach, false);
+        figure("the same: together", together, "%", 90, true);
+}
+
+static void servers(void)
+{
+        struct sched_terms guaranteed = terms_of(100, 100, SCHED_CLASS_NORMAL);
+
+        guaranteed.guarantee_ppm = 600000;
+        server_beside_batch("guarantee 60", guaranteed, 60, 2);
+        server_beside_batch("weight 300", terms_of(100, 300, SCHED_CLASS_NORMAL), 75, 6);
+}
+
 void figures_pairs(void)
 {
         pair_of(30, 70);
@@ -108,4 +164,5 @@ void figures_pairs(void)
         four_weighted();
         two_busy();
         guaranteed();
+        servers();
 }

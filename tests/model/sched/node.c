@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define GRACE (200 * US) /* with nothing to do for so long, a program is idle */
+#define LOOK (1 * MS) /* work in flight is looked at so often */
 
 /* -- Chance ----------------------------------------------------------------------------------- */
 
@@ -42,9 +42,9 @@ static void carry_out(struct world *world)
                 world->alarms += action->type == SCHED_ALARM;
                 program_told(world, action->member, action);
                 if (action->type == SCHED_CLOSE) {
-                        program->is_draining = program->is_to_answer = true;
+                        program->is_draining = true;
                 } else if (action->type != SCHED_ALARM) {
-                        program->is_draining = program->is_to_answer = false;
+                        program->is_draining = false;
                         program->drained_at = NEVER;
                 }
         }
@@ -59,9 +59,7 @@ static void step(struct world *world, const struct sched_event *event)
 
 static void tell(struct world *world, enum sched_event_type type, unsigned i, int64_t ns)
 {
-        const struct sched_event event = {
-                .type = type, .member = (uint16_t)i, .ns = ns, .bank_ns = NEVER
-        };
+        const struct sched_event event = { .type = type, .member = (uint16_t)i, .ns = ns };
 
         step(world, &event);
 }
@@ -73,19 +71,13 @@ static void tell_drained(struct world *world, unsigned i)
         tell(world, SCHED_DRAINED, i, 0);
 }
 
-/* The answers to CLOSE, which may make it say more. */
+/* Who had nothing in flight when it was closed; what comes of that may close others. */
 static void answer(struct world *world)
 {
         for (unsigned i = 0; i < world->spec.count; i++) {
-                int64_t residual = program_residual(world, i);
-
-                if (!world->program[i].is_to_answer)
+                if (!world->program[i].is_draining || world->gpu.channel[i].count > 0)
                         continue;
-                world->program[i].is_to_answer = false;
-                if (world->gpu.channel[i].count == 0)
-                        tell_drained(world, i);
-                else if (residual != NEVER)
-                        tell(world, SCHED_RESIDUAL, i, residual);
+                tell_drained(world, i);
                 i = UINT32_MAX; /* from the first again */
         }
 }
@@ -94,17 +86,13 @@ static void tell_used(struct world *world)
 {
         for (unsigned i = 0; i < world->spec.count; i++) {
                 struct program *program = &world->program[i];
-                struct sched_event event = { .type = SCHED_USED,
-                                             .member = (uint16_t)i,
-                                             .ns = program->busy_ns - program->told_ns,
-                                             .bank_ns = NEVER };
+                int64_t ns;
 
-                if (event.ns == 0)
-                        continue;
-                if (program->is_free)
-                        event.bank_ns = program_bank(world, i) / 1000000;
+                program_settle(world, i);
+                ns = program->busy_ns - program->told_ns;
                 program->told_ns = program->busy_ns;
-                step(world, &event);
+                if (ns > 0)
+                        tell(world, SCHED_USED, i, ns);
         }
 }
 
@@ -127,7 +115,7 @@ static void look(struct world *world, unsigned i)
         if (wants)
                 program->idle_at = NEVER;
         else if (program->is_wanting_told && program->idle_at == NEVER)
-                program->idle_at = world->now + GRACE;
+                program->idle_at = world->now + sched_grace_ns(&world->sched, (uint16_t)i);
         if (program->is_draining && world->gpu.channel[i].count == 0 &&
             program->drained_at == NEVER)
                 program->drained_at = world->now + world_wake(world);
@@ -137,6 +125,8 @@ static void notice(struct world *world, unsigned i)
 {
         struct program *program = &world->program[i];
 
+        if (program->flight_ns != NEVER && program->flight_ns + LOOK <= world->now)
+                tell_all(world, SCHED_TICK, i);
         if (program->began_at <= world->now) {
                 program->began_at = NEVER;
                 tell_all(world, SCHED_BEGAN, i);
@@ -185,6 +175,8 @@ static int64_t next_of(const struct world *world)
                 next = earlier(next, earlier(program->next_ns, program->began_at));
                 next = earlier(next, earlier(program->want_at, program->idle_at));
                 next = earlier(next, program->drained_at);
+                if (program->flight_ns != NEVER)
+                        next = earlier(next, program->flight_ns + LOOK);
         }
         return next;
 }

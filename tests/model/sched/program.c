@@ -47,6 +47,13 @@ static int64_t arrival_gap(struct world *world, const struct program_spec *spec)
         return (int64_t)(-log(1 - world_chance(world)) * (double)spec->think_ns) + US;
 }
 
+static int64_t pause_ns(struct world *world, const struct program_spec *spec)
+{
+        if (spec->think_more_ns == 0)
+                return spec->think_ns;
+        return spec->think_ns + (int64_t)(world_chance(world) * (double)spec->think_more_ns);
+}
+
 /* -- What it measures ------------------------------------------------------------------------- */
 
 static int64_t submitted(const struct world *world, unsigned i, int64_t kernel)
@@ -61,25 +68,17 @@ static int64_t submitted(const struct world *world, unsigned i, int64_t kernel)
         return (channel->count - 1) * kernel + (head > 0 ? head : 0);
 }
 
-/* Where kernels differ, nothing is said: who opens too early shares the device for a time slice,
- * which is worse than a wake-up too late. */
-int64_t program_residual(const struct world *world, unsigned i)
-{
-        const struct program *program = &world->program[i];
-        int64_t spread = 2 * program->deviation_ns * pending(world, i);
-
-        return spread > SCHED_WAKE_MOST_NS ? NEVER : submitted(world, i, program->mean_ns) + spread;
-}
-
 /* Cautious: it may be one of the long ones. */
 static int64_t over_target(const struct world *world, unsigned i)
 {
         const struct program *program = &world->program[i];
 
+        if (program->target_ns == 0)
+                return 0;
         return submitted(world, i, program->mean_ns + program->deviation_ns) - program->target_ns;
 }
 
-int64_t program_bank(struct world *world, unsigned i)
+static int64_t program_bank(struct world *world, unsigned i)
 {
         struct program *program = &world->program[i];
         int64_t most = program->rate_ppm * SCHED_BANK_SPAN_NS;
@@ -130,9 +129,9 @@ static void after_launch(struct world *world, unsigned i)
         struct program *program = &world->program[i];
 
         block(program, HOST_BUSY, world->now + LAUNCH);
-        if (program->spec.pattern == PATTERN_SYNC)
-                block(program, HOST_SYNC, NEVER);
-        else if (program->spec.pattern == PATTERN_REQUEST && --program->left == 0)
+        if (program->left == 0)
+                program->left = program->spec.burst ? program->spec.burst : 1;
+        if (program->spec.pattern != PATTERN_STREAM && --program->left == 0)
                 block(program, HOST_SYNC, NEVER);
 }
 
@@ -143,6 +142,8 @@ static void launch(struct world *world, unsigned i)
         if (!may_launch(world, i))
                 return;
         gpu_push(&world->gpu, i, kernel_ns(world, &program->spec), world->now);
+        if (program->flight_ns == NEVER)
+                program->flight_ns = world->now;
         program->yield_left += !program->yield_is_closed;
         if (program->is_first)
                 program->began_at = world->now + world_wake(world);
@@ -184,6 +185,7 @@ void program_start(struct world *world, unsigned i)
         program->mean_ns = program->spec.kernel_ns;
         program->host = program->spec.pattern == PATTERN_REQUEST ? HOST_SLEEP : HOST_BUSY;
         program->next_ns = program->spec.start_ns;
+        program->flight_ns = NEVER;
         program->want_at = program->idle_at = program->began_at = program->drained_at = NEVER;
         program->yield_from = NEVER;
 }
@@ -222,19 +224,19 @@ static void learn(struct program *program, int64_t ns)
         program->mean_ns += (ns - program->mean_ns) / 16;
 }
 
-static void measure(struct world *world, unsigned i, int64_t start)
+void program_settle(struct world *world, unsigned i)
 {
         struct program *program = &world->program[i];
-        int64_t from = start > program->mark_ns ? start : program->mark_ns;
-        int64_t ns = world->now - from;
+        int64_t ns = world->now - program->flight_ns;
 
-        program->mark_ns = world->now;
+        if (program->flight_ns == NEVER)
+                return;
+        program->flight_ns = pending(world, i) > 0 ? world->now : NEVER;
         program->busy_ns += ns;
-        learn(program, ns);
-        if (is_capped(program)) {
-                program_bank(world, i);
-                program->bank_fine -= ns * FINE;
-        }
+        if (!is_capped(program))
+                return;
+        program_bank(world, i);
+        program->bank_fine -= ns * FINE;
 }
 
 /* What it launched after its gate was closed is not in the way; what it launched before is. */
@@ -254,7 +256,8 @@ void program_ended(struct world *world, unsigned i, int64_t start)
 {
         struct program *program = &world->program[i];
 
-        measure(world, i, start);
+        program_settle(world, i);
+        learn(program, world->now - start);
         yield_end(world, i);
         if (program->host == HOST_WINDOW)
                 program->next_ns = world->now + SPIN;
@@ -265,7 +268,7 @@ void program_ended(struct world *world, unsigned i, int64_t start)
         if (program->spec.pattern == PATTERN_REQUEST)
                 request_end(world, i);
         else
-                block(program, HOST_BUSY, world->now + SYNC + program->spec.think_ns);
+                block(program, HOST_BUSY, world->now + SYNC + pause_ns(world, &program->spec));
 }
 
 static void gate_opens(struct world *world, unsigned i)

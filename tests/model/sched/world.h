@@ -8,8 +8,7 @@
  *      node.c      what carries out the scheduler's actions and tells it what it sees
  *
  * Everything is an int64 of nanoseconds from 0 on; the same seed gives the same run to the last
- * one. Times that a member tells are the claims it would really make: its mean of kernel lengths is
- * learned, its busy time ends at the last kernel that is done. Not modelled: copies, several
+ * one. A program is busy while something of it is in flight. Not modelled: copies, several
  * streams, kernels of two programs at the same time, clocks that change, errors of the anchors.
  */
 #ifndef ALIQUOT_TEST_SCHED_WORLD_H
@@ -40,7 +39,7 @@ enum kernels {
 
 enum pattern {
         PATTERN_STREAM,  /* one launch after the other */
-        PATTERN_SYNC,    /* launch, wait for it, think, again */
+        PATTERN_SYNC,    /* launch some kernels, wait for them, think, again */
         PATTERN_REQUEST, /* now and then some kernels; how long until they are done is recorded */
 };
 
@@ -48,9 +47,10 @@ struct program_spec {
         struct sched_terms terms;
         enum kernels kernels;
         enum pattern pattern;
-        int64_t kernel_ns; /* on average */
-        int64_t think_ns;  /* SYNC; REQUEST: from one arrival to the next, on average */
-        unsigned burst;    /* REQUEST: kernels */
+        int64_t kernel_ns;     /* on average */
+        int64_t think_ns;      /* SYNC; REQUEST: from one arrival to the next, on average */
+        int64_t think_more_ns; /* SYNC: at most, by lot */
+        unsigned burst;        /* REQUEST, SYNC: kernels; 0 is 1 */
         int64_t start_ns, stop_ns;
 };
 
@@ -96,7 +96,7 @@ struct program {
         struct program_spec spec;
         enum host host;
         int64_t next_ns;
-        unsigned left; /* of the request */
+        unsigned left; /* of the request, or the step */
         int64_t arrival_ns;
         /* As told through its page. */
         bool is_open, is_free;
@@ -104,11 +104,11 @@ struct program {
         int64_t rate_ppm, bank_fine, bank_ns; /* of the bucket in FREE; settled at bank_ns */
         /* What it measures. */
         int64_t mean_ns, deviation_ns; /* of its kernels */
-        int64_t mark_ns;               /* when the last one ended */
+        int64_t flight_ns;             /* since when something is in flight; NEVER: nothing is */
         int64_t busy_ns;
         /* What was seen of it, and when it will be told. */
         int64_t told_ns;
-        bool is_wanting_told, is_first, is_draining, is_to_answer;
+        bool is_wanting_told, is_first, is_draining;
         int64_t want_at, idle_at, began_at, drained_at;
         /* Results. */
         int64_t latency[LATENCIES];
@@ -128,9 +128,8 @@ void program_ended(struct world *world, unsigned i, int64_t start_ns);
 void program_told(struct world *world, unsigned i, const struct sched_action *action);
 /* It has something submitted, or blocked for another reason than its own cap. */
 bool program_wants(const struct world *world, unsigned i);
-/* For so long what it has submitted will run, by its own means; NEVER: it cannot tell. */
-int64_t program_residual(const struct world *world, unsigned i);
-int64_t program_bank(struct world *world, unsigned i);
+/* The flight of the program is accounted for until now. */
+void program_settle(struct world *world, unsigned i);
 
 /* -- node.c ----------------------------------------------------------------------------------- */
 

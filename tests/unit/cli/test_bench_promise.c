@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the terms promise, by the rules of docs/scheduling.md.
+ * What the terms promise, by the rules of docs/compute.md.
  */
 #include <math.h>
 #include <string.h>

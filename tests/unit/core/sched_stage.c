@@ -40,7 +40,10 @@ static void say_target(int64_t usual_ns, int64_t target_ns)
         if (target_ns == usual_ns)
                 return;
         say(" (");
-        say_time(target_ns);
+        if (target_ns == 0)
+                say("any");
+        else
+                say_time(target_ns);
         say(" in flight)");
 }
 
@@ -60,8 +63,7 @@ static void say_action(const struct sched_action *action)
                 say(" at %u %% with ", action->rate_ppm / 10000);
                 say_time(action->bank_ns);
         }
-        say_target(action->rate_ppm < SCHED_WHOLE_PPM ? SCHED_TARGET_LEASED_NS
-                                                      : SCHED_TARGET_FREE_NS,
+        say_target(action->rate_ppm < SCHED_WHOLE_PPM ? SCHED_TARGET_LEASED_NS : 0,
                    action->target_ns);
 }
 
@@ -139,8 +141,6 @@ static bool read_term(const char *word, struct sched_terms *terms)
                 terms->class = SCHED_CLASS_BATCH;
         else if (strcmp(word, "normal") == 0)
                 terms->class = SCHED_CLASS_NORMAL;
-        else if (strcmp(word, "clamped") == 0)
-                terms->is_clamped = true;
         else
                 return false;
         return true;
@@ -154,7 +154,6 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
         bool is_known = event->type == SCHED_CHANGE;
 
         event->terms = is_known ? stage.sched.member[event->member].terms : usual;
-        event->terms.is_clamped = false;
         for (unsigned i = 2; i < line->count; i++) {
                 const char *rest;
 
@@ -167,27 +166,17 @@ static void read_terms(const struct story_line *line, struct sched_event *event)
 
 static bool read_event(const struct story_line *line, struct sched_event *event)
 {
-        static const char *const words[] = { "add",      "change",  "remove", "want",
-                                             "idle",     "began",   "missed", "used",
-                                             "residual", "drained", "found",  "tick" };
+        static const char *const words[] = { "add",   "change", "remove", "want",    "idle",
+                                             "began", "missed", "used",   "drained", "tick" };
 
         for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 if (strcmp(line->word[0], words[i]) != 0)
                         continue;
-                *event = (struct sched_event){ .type = i, .bank_ns = SCHED_NEVER };
+                *event = (struct sched_event){ .type = i };
                 event->member = (uint16_t)(line->word[1][0] - 'a');
-                if (event->type == SCHED_USED || event->type == SCHED_RESIDUAL ||
-                    event->type == SCHED_FOUND || event->type == SCHED_BEGAN ||
+                if (event->type == SCHED_USED || event->type == SCHED_BEGAN ||
                     event->type == SCHED_MISSED)
                         event->ns = time_of(line->word[2]);
-                if (event->type == SCHED_RESIDUAL && line->word[3][0])
-                        event->slack_ns = time_of(line->word[3]);
-                if (event->type == SCHED_FOUND && line->word[3][0])
-                        event->beyond_ns = time_of(line->word[3]);
-                else if (strcmp(line->word[3], "sampled") == 0)
-                        event->sampled_ns = event->ns;
-                else if (line->word[3][0])
-                        event->bank_ns = time_of(line->word[3]);
                 if (event->type == SCHED_ADD || event->type == SCHED_CHANGE)
                         read_terms(line, event);
                 return true;

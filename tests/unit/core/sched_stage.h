@@ -9,13 +9,13 @@
  *      to 4ms                          time passes: TICK whenever something is due
  *        2ms: close a, open b until 4ms
  *
- * Events: add and change (on=1 cap=30 owed=20 weight=200 batch rt gang=1 clamped), remove, want,
- * idle, began, used a 1500us [sampled], residual a 300us [100us slack], drained, found a 30ms [10ms
- * beyond what it held], tick. Besides: `prompt a`: from now on DRAINED follows each CLOSE of it at
- * once; `next`: when something is due; `show a`: its accounts; `skip 1000ms`: the same as `to`, but
- * what comes is not in the text; `away 1000ms`: nobody looks until then, which is known afterwards.
- * What is in flight is said where it is not the 2 ms of a lease or the 20 ms of FREE. Each story
- * begins at 0 with nothing.
+ * Events: add and change (on=1 cap=30 owed=20 weight=200 batch rt gang=1), remove, want,
+ * idle, began, used a 1500us, drained, tick. Besides:
+ * `prompt a`: from now on DRAINED follows each CLOSE of it at once; `next`: when something is due;
+ * `show a`: its accounts; `skip 1000ms`: the same as `to`, but what comes is not in the text; `away
+ * 1000ms`: nobody looks until then, which is known afterwards.
+ * What may be in flight is said where it is not the 2 ms of a lease, or any time in FREE. Each
+ * story begins at 0 with nothing.
  */
 #ifndef ALIQUOT_TEST_SCHED_STAGE_H
 #define ALIQUOT_TEST_SCHED_STAGE_H

@@ -1,118 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is found to use a GPU for longer than it says, and after how many windows.
- * A trace is so many looks, one a second, at a session that uses and claims so many percent.
+ * Who is found to use a GPU for longer than it says, after how many windows, and for how long that
+ * is reported. A trace is so many looks, one a second, at a session that uses and claims so many
+ * percent.
  */
-#include "claims_stage.h"
+#include "core/claims.h"
 
-static void who_claims_what_it_uses_is_never_accused(void **state)
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define SECOND UINT64_C(1000000000)
+#define PERCENT (SECOND / 100)
+#define NEVER 1000u
+
+static struct claim claim;
+static struct claims_policy policy;
+static struct claims_sight sight; /* as last seen */
+
+static int begin_anew(void **state)
 {
-        assert_int_equal(look_until(CLAIMS_TELL, 50, 50), NEVER);
-        assert_int_equal(look_until(CLAIMS_TELL, 30, 45), NEVER);
-        assert_int_equal(look_until(CLAIMS_TELL, 0, 0), NEVER);
-        assert_int_equal(look_until(CLAIMS_TELL, 60, 50), NEVER); /* the tolerance */
+        memset(&claim, 0, sizeof(claim));
+        policy = (struct claims_policy){ .tolerance_percent = 10 };
+        sight = (struct claims_sight){
+                .is_measured = true, .is_free = true, .cap_ppm = 500000, .elapsed_ns = SECOND
+        };
+        claims_see(&claim, &policy, &sight);
+        return 0;
 }
 
-static void who_claims_nothing_is_told_of_in_a_few_seconds(void **state)
+/* True: it is reported from now on. */
+static bool look(unsigned shown, unsigned claimed)
 {
-        look(0, 0);
-        assert_in_range(look_until(CLAIMS_TELL, 50, 0), 3, 4);
-        assert_int_equal(action[0].answer, WATCH_CLAMP);
-        assert_int_equal(action[0].shown_ns, 50 * PERCENT);
-        assert_int_equal(action[0].claimed_ns, 0);
-        assert_true(did(CLAIMS_CLAMP) && did(CLAIMS_CHARGE));
-        assert_true(is_clamped_on(0));
-        assert_false(is_clamped_on(1));
+        sight.shown_ns = shown * PERCENT;
+        sight.busy_ns += claimed * PERCENT;
+        return claims_see(&claim, &policy, &sight);
 }
 
-static void two_windows_convict_nobody(void **state)
+/* At which look it is reported, or NEVER. */
+static unsigned look_until_reported(unsigned shown, unsigned claimed)
 {
-        look(0, 0);
-        for (unsigned i = 0; i < 100; i++) {
-                look(i % 6 < 2 ? 70 : 50, i % 6 < 2 ? 0 : 50);
-                assert_int_equal(actions, 0);
+        for (unsigned i = 1; i < NEVER; i++) {
+                if (look(shown, claimed))
+                        return i;
         }
+        return NEVER;
 }
 
-static void who_claims_half_takes_longer(void **state)
+/* After how many looks at one that claims what it uses it is no longer reported. */
+static unsigned look_until_believed(void)
 {
-        look(0, 0);
-        assert_in_range(look_until(CLAIMS_TELL, 50, 25), 4, 8);
+        unsigned looks = 0;
+
+        for (; claim.is_reported && looks < NEVER; looks++)
+                look(50, 50);
+        return looks;
+}
+
+/* -- Who is reported -------------------------------------------------------------------------- */
+
+static void who_claims_what_it_uses_is_never_reported(void **state)
+{
+        assert_int_equal(look_until_reported(50, 50), NEVER);
+        assert_int_equal(look_until_reported(30, 45), NEVER);
+        assert_int_equal(look_until_reported(0, 0), NEVER);
+        assert_int_equal(look_until_reported(60, 50), NEVER); /* the tolerance */
+}
+
+static void who_claims_nothing_is_reported_in_ten_seconds(void **state)
+{
+        assert_in_range(look_until_reported(50, 0), 8, 10);
+        assert_true(claim.is_reported);
+        assert_int_equal(claim.why, CLAIMS_UNDERSTATED);
+        assert_int_equal(claim.told_window_ns, SECOND);
+        assert_int_equal(claim.told_shown_ns, 50 * PERCENT);
+        assert_int_equal(claim.told_claimed_ns, 0);
+}
+
+static void who_claims_half_is_reported_too(void **state)
+{
+        assert_in_range(look_until_reported(50, 25), 8, 14);
 }
 
 /* The meter is honest and the bucket is not: it has the GPU for longer than its cap. */
-static void who_is_above_its_cap_and_owes_nothing_is_told_of(void **state)
+static void who_is_above_its_cap_and_owes_nothing_is_reported(void **state)
 {
-        look(0, 0);
-        assert_in_range(look_until(CLAIMS_TELL, 100, 100), 3, 5);
+        assert_in_range(look_until_reported(100, 100), 8, 11);
+        assert_int_equal(claim.why, CLAIMS_ABOVE_CAP);
 }
 
 /* Leases are the scheduler's to give, and its bucket is another one. */
 static void who_has_leases_is_not_asked_for_its_own_bucket(void **state)
 {
-        look(0, 0);
         sight.is_free = false;
-        assert_int_equal(look_until(CLAIMS_TELL, 100, 100), NEVER);
+        assert_int_equal(look_until_reported(100, 100), NEVER);
         sight.is_free = true;
-        for (unsigned i = 0; i < 20; i++) {
+        for (unsigned i = 0; i < 30; i++) {
                 sight.leases++;
-                look(100, 100);
-                assert_int_equal(actions, 0);
+                assert_false(look(100, 100));
         }
-        assert_in_range(look_until(CLAIMS_TELL, 100, 100), 3, 5);
+        assert_in_range(look_until_reported(100, 100), 8, 11);
 }
 
-/* A kernel of some seconds is measured when it is over, and then owed. */
-static void who_owes_what_is_above_its_cap_is_not_accused(void **state)
+/* A kernel of some seconds, and the pause in which it is paid for. */
+static void who_owes_what_is_above_its_cap_is_not_reported(void **state)
 {
         for (unsigned round = 0; round < 50; round++) {
-                sight.is_in_flight = true;
-                for (unsigned i = 0; i < 4; i++)
-                        look(100, 0);
-                sight.busy_ns += 4 * SECOND;
-                for (unsigned i = 0; i < 4; i++) {
-                        sight.is_in_flight = false;
-                        sight.owed_ns = (4 - i) * SECOND / 2;
-                        look(0, 0);
-                        assert_int_equal(actions, 0);
+                for (unsigned i = 1; i <= 20; i++) {
+                        sight.owed_ns = i * SECOND / 2;
+                        assert_false(look(100, 100));
+                }
+                for (unsigned i = 20; i > 0; i--) {
+                        sight.owed_ns = i * SECOND / 2;
+                        assert_false(look(0, 0));
                 }
         }
 }
 
 /* It never stops to pay: what is above comes to more than it says it owes, and to more than anybody
  * is believed. */
-static void who_says_for_ever_that_it_owes_is_told_of(void **state)
+static void who_says_for_ever_that_it_owes_is_reported(void **state)
 {
-        look(0, 0);
         sight.owed_ns = 10 * SECOND;
-        assert_in_range(look_until(CLAIMS_TELL, 100, 100), 25, 35);
+        assert_in_range(look_until_reported(100, 100), 30, 40);
         begin_anew(state);
-        look(0, 0);
         sight.owed_ns = UINT64_MAX;
-        assert_in_range(look_until(CLAIMS_TELL, 100, 100), 150, 160);
+        assert_in_range(look_until_reported(100, 100), 150, 170);
 }
 
-static void what_is_in_flight_is_waited_for_so_long_and_no_longer(void **state)
+static void a_meter_that_goes_back_claims_nothing(void **state)
 {
-        look(0, 0);
-        sight.is_in_flight = true;
-        assert_in_range(look_until(CLAIMS_TELL, 100, 0), 7, 9);
+        unsigned looks = 0;
+
+        for (; !claim.is_reported && looks < NEVER; looks++) {
+                sight.busy_ns = (NEVER - looks) * SECOND;
+                look(45, 0);
+        }
+        assert_in_range(looks, 8, 20);
+}
+
+static void lying_every_second_second_is_seen(void **state)
+{
+        unsigned looks = 0;
+
+        for (; !claim.is_reported && looks < NEVER; looks++)
+                look(50, looks % 2 ? 50 : 0);
+        assert_in_range(looks, 16, 60);
+}
+
+/* Nothing is shown of it meanwhile, and the meter stands still. */
+static void programs_that_come_and_go_have_one_account(void **state)
+{
+        unsigned looks = 0;
+
+        for (; !claim.is_reported && looks < NEVER; looks++)
+                look(looks % 3 == 2 ? 0 : 50, 0);
+        assert_in_range(looks, 8, 40);
+}
+
+/* -- What is no evidence ---------------------------------------------------------------------- */
+
+/* A program that is stopped with work in flight tells of it when it goes on. */
+static void seven_windows_report_nobody(void **state)
+{
+        for (unsigned i = 0; i < 50; i++) {
+                for (unsigned j = 0; j < 7; j++)
+                        assert_false(look(50, 0));
+                assert_false(look(50, 400));
+                for (unsigned j = 0; j < 14; j++)
+                        assert_false(look(50, 50));
+        }
 }
 
 /* Claims come before the driver's word, or after it. */
 static void bursts_are_not_accused_at_any_phase(void **state)
 {
         for (unsigned round = 0; round < 200; round++) {
-                unsigned pause = round % 5;
-
                 look(0, 90);
                 look(90, 0);
                 look(0, 0);
-                for (unsigned i = 0; i < pause; i++)
+                for (unsigned i = 0; i < round % 5; i++)
                         look(0, 0);
                 look(45, 0);
                 look(0, 45);
-                assert_int_equal(actions, 0);
+                assert_int_equal(claim.score, 0);
         }
 }
 
@@ -121,75 +195,25 @@ static void what_is_shown_a_window_late_is_no_lie(void **state)
         for (unsigned round = 0; round < 200; round++) {
                 look(0, 90);
                 look(90, 0);
-                assert_int_equal(actions, 0);
+                assert_int_equal(claim.score, 0);
         }
 }
 
-static void a_meter_that_goes_back_claims_nothing(void **state)
+static void who_is_not_measured_is_not_reported(void **state)
 {
-        unsigned looks = 0;
-
-        look(0, 0);
-        for (actions = 0; !did(CLAIMS_TELL) && looks < NEVER; looks++) {
-                sight.busy_ns = (NEVER - looks) * SECOND;
-                look(45, 0);
-        }
-        assert_in_range(looks, 3, 20);
-}
-
-static void lying_every_second_second_does_not_pay_for_long(void **state)
-{
-        unsigned looks = 0;
-
-        look(0, 0);
-        for (actions = 0; !did(CLAIMS_TELL) && looks < NEVER; looks++)
-                look(50, looks % 2 ? 50 : 0);
-        assert_in_range(looks, 6, 30);
-}
-
-/* Without a cap, and alone, nothing was measured; and what is queued runs on. */
-static void what_was_queued_unmeasured_is_no_lie(void **state)
-{
-        sight.cap_ppm = CLAIMS_WHOLE_PPM;
         sight.is_measured = false;
-        for (unsigned i = 0; i < 10; i++)
-                look(100, 0);
+        assert_int_equal(look_until_reported(100, 0), NEVER);
         sight.is_measured = true;
-        for (unsigned i = 0; i < 20; i++) {
-                look(50, 0);
-                assert_int_equal(actions, 0);
-        }
-        look(50, 50);
-        assert_int_equal(look_until(CLAIMS_TELL, 50, 50), NEVER);
-        sight.is_measured = false;
-        look(100, 0);
-        sight.is_measured = true;
-        for (unsigned i = 0; i < 20; i++) {
-                look(50, 0);
-                assert_int_equal(actions, 0);
-        }
-        look(50, 50);
-        assert_in_range(look_until(CLAIMS_TELL, 50, 0), 3, 6);
+        assert_in_range(look_until_reported(100, 0), 8, 9);
 }
 
-static void who_never_claims_anything_has_half_a_minute(void **state)
+static void it_may_be_off(void **state)
 {
-        sight.cap_ppm = CLAIMS_WHOLE_PPM;
-        assert_in_range(look_until(CLAIMS_TELL, 50, 0), 30, 36);
-}
-
-static void programs_that_come_and_go_have_one_account(void **state)
-{
-        unsigned looks = 0;
-
-        look(0, 0);
-        for (actions = 0; !did(CLAIMS_TELL) && looks < NEVER; looks++) {
-                if (looks % 3 == 2)
-                        look_at(false);
-                else
-                        look(50, 0);
-        }
-        assert_in_range(looks, 3, 20);
+        look_until_reported(50, 0);
+        policy.is_off = true;
+        look(50, 0);
+        assert_false(claim.is_reported);
+        assert_int_equal(look_until_reported(50, 0), NEVER);
 }
 
 /* Each looks busy while the other one has its slice: together more than there is. */
@@ -201,26 +225,63 @@ static void what_others_may_have_used_is_not_held_against_anybody(void **state)
         assert_int_equal(claims_least(0, UINT64_MAX, 100), 0);
 }
 
+/* -- For how long ----------------------------------------------------------------------------- */
+
+static void it_is_told_once_and_ends_after_sixteen_honest_windows(void **state)
+{
+        look_until_reported(50, 0);
+        assert_int_equal(look_until_reported(50, 0), NEVER);
+        assert_int_equal(look_until_believed(), CLAIMS_SCORE_MOST);
+        assert_int_equal(look_until_reported(50, 50), NEVER);
+        assert_in_range(look_until_reported(50, 0), 8, 10);
+}
+
+/* What it lied about until then is not counted again. */
+static void who_is_believed_again_begins_anew(void **state)
+{
+        for (unsigned i = 0; i < 300; i++)
+                look(50, 0);
+        look_until_believed();
+        for (unsigned i = 0; i < 100; i++)
+                look(i % 2 ? 65 : 45, 50);
+        assert_false(claim.is_reported);
+}
+
+/* The driver may fail to tell now and then. */
+static void one_look_that_tells_nothing_ends_no_report(void **state)
+{
+        look_until_reported(50, 0);
+        for (unsigned i = 0; i < 100; i++) {
+                sight.is_measured = i % 10 != 0;
+                assert_false(look(50, 0));
+                assert_true(claim.is_reported);
+        }
+}
+
+#define STORY(name) cmocka_unit_test_setup(name, begin_anew)
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                STORY(who_claims_what_it_uses_is_never_accused),
-                STORY(who_claims_nothing_is_told_of_in_a_few_seconds),
-                STORY(two_windows_convict_nobody),
-                STORY(who_claims_half_takes_longer),
-                STORY(who_is_above_its_cap_and_owes_nothing_is_told_of),
+                STORY(who_claims_what_it_uses_is_never_reported),
+                STORY(who_claims_nothing_is_reported_in_ten_seconds),
+                STORY(who_claims_half_is_reported_too),
+                STORY(who_is_above_its_cap_and_owes_nothing_is_reported),
                 STORY(who_has_leases_is_not_asked_for_its_own_bucket),
-                STORY(who_owes_what_is_above_its_cap_is_not_accused),
-                STORY(who_says_for_ever_that_it_owes_is_told_of),
-                STORY(what_is_in_flight_is_waited_for_so_long_and_no_longer),
+                STORY(who_owes_what_is_above_its_cap_is_not_reported),
+                STORY(who_says_for_ever_that_it_owes_is_reported),
+                STORY(a_meter_that_goes_back_claims_nothing),
+                STORY(lying_every_second_second_is_seen),
+                STORY(programs_that_come_and_go_have_one_account),
+                STORY(seven_windows_report_nobody),
                 STORY(bursts_are_not_accused_at_any_phase),
                 STORY(what_is_shown_a_window_late_is_no_lie),
-                STORY(a_meter_that_goes_back_claims_nothing),
-                STORY(lying_every_second_second_does_not_pay_for_long),
-                STORY(what_was_queued_unmeasured_is_no_lie),
-                STORY(who_never_claims_anything_has_half_a_minute),
-                STORY(programs_that_come_and_go_have_one_account),
+                STORY(who_is_not_measured_is_not_reported),
+                STORY(it_may_be_off),
                 STORY(what_others_may_have_used_is_not_held_against_anybody),
+                STORY(it_is_told_once_and_ends_after_sixteen_honest_windows),
+                STORY(who_is_believed_again_begins_anew),
+                STORY(one_look_that_tells_nothing_ends_no_report),
         };
 
         return cmocka_run_group_tests_name("claims", tests, NULL, NULL);

@@ -1,174 +1,153 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of what was launched in a turn, piece by piece: the stories of whole turns are in
- * test_sched_*.c, and do not show each of these.
+ * What was launched in a turn comes to its end after it: for how long that is waited for, and who
+ * pays where it is not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
-#include "core/sched_parts.h"
+#include "sched_stage.h"
 
-#define US SCHED_US
-#define MS SCHED_MS
-#define NOW (1000 * MS)
-
-static struct sched sched;
-static struct sched_member *const one = &sched.member[0], *const two = &sched.member[1];
-
-/* Two members of one device, both closed for long. */
-static int begin(void **state)
+/* Two want the device, and a has it until 2 ms. */
+static void play_two(const char *story)
 {
-        sched_init(&sched);
-        sched.device[0].first = 0;
-        sched.device[0].at_ns = NOW;
-        for (uint16_t i = 0; i < 2; i++)
-                sched.member[i] = (struct sched_member){
-                        .terms = { .cap_ppm = SCHED_WHOLE_PPM,
-                                   .weight = 100,
-                                   .class = SCHED_CLASS_NORMAL },
-                        .mode = SCHED_MODE_CLOSED,
-                        .next = i ? NOBODY : 1,
-                        .mate = i,
-                };
-        return 0;
+        char text[4096];
+        int length = snprintf(text, sizeof(text),
+                              "prompt b\n"
+                              "add a\n"
+                              "  free a\n"
+                              "add b\n"
+                              "want a\n"
+                              "  free a (50ms in flight)\n"
+                              "want b\n"
+                              "  open a until 2ms\n"
+                              "to 2ms\n"
+                              "  2ms: close a\n"
+                              "%s",
+                              story);
+
+        assert_in_range(length, 1, sizeof(text) - 1);
+        play_sched(text);
 }
 
-static void tell(unsigned place, int64_t ns, int64_t slack_ns)
+static void the_next_one_opens_when_the_last_one_has_drained(void **state)
 {
-        const struct sched_event event = {
-                .type = SCHED_RESIDUAL, .member = (uint16_t)place, .ns = ns, .slack_ns = slack_ns
-        };
-        const struct step step = { .sched = &sched, .event = &event, .now_ns = NOW };
-
-        drain_residual(&step, place);
+        play_two("to 5ms\n"
+                 "drained a\n"
+                 "  open b until 7ms\n"
+                 "show a\n"
+                 "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
 }
 
-static void whose_turn_was_taken_drains_until_it_says_more(void **state)
+/* From then on each of the two holds half. */
+static void who_does_not_drain_is_waited_for_20_ms(void **state)
 {
-        one->is_wanting = one->is_lending = true;
-        one->lends_ns = MS;
-        drain_begin(one, NOW);
-        assert_true(one->is_draining && one->is_cut && !one->is_lending);
-        assert_int_equal(one->close_ns, NOW);
-        assert_int_equal(one->wait_since_ns, NOW);
-        assert_int_equal(one->left_ns, SCHED_WAKE_MOST_NS);
-        assert_int_equal(one->lends_ns, 0);
-        assert_int_equal(one->empty_ns, SCHED_NEVER);
-        assert_int_equal(one->done_ns, SCHED_NEVER);
+        play_two("next\n"
+                 "  22ms\n"
+                 "to 23ms\n"
+                 "  22ms: open b until 24ms\n"
+                 "used a 23ms\n"
+                 "used b 1ms\n"
+                 "show a\n"
+                 "  held 22500us, billed 23ms, bank 0, waited 21ms, throttled 0, overran 0\n"
+                 "show b\n"
+                 "  held 500us, billed 1ms, bank 22ms, waited 22ms, throttled 0, overran 0\n"
+                 "drained a\n"
+                 "to 24ms\n"
+                 "  24ms: open b until 26ms\n"
+                 "show b\n"
+                 "  held 1500us, billed 1ms, bank 23ms, waited 22ms, throttled 0, overran 0\n");
 }
 
-static void who_wanted_nothing_more_is_done_and_was_not_cut_short(void **state)
+/* Also when its next turn is over: a kernel that never ends costs the others one deadline. */
+static void nobody_waits_for_who_is_late_until_it_has_drained(void **state)
 {
-        drain_begin(one, NOW);
-        assert_true(one->is_draining && !one->is_cut);
-        assert_int_equal(one->empty_ns, NOW);
-        assert_int_equal(one->done_ns, NOW);
-        assert_int_equal(sched_drain_ns(&sched, 0), NOW);
+        play_two("skip 23ms\n"
+                 "idle b\n"
+                 "  close b, open a until 25ms\n"
+                 "to 24ms\n"
+                 "want b\n"
+                 "  close a, open b until 26ms\n"
+                 "idle b\n"
+                 "  close b, open a until 26ms (250us in flight)\n"
+                 "drained a\n"
+                 "to 25ms\n"
+                 "want b\n"
+                 "  close a\n"
+                 "next\n"
+                 "  45ms\n");
 }
 
-/* For as long as it was beside others, and no longer than anybody lends. */
-static void who_was_beside_others_is_done_so_much_later(void **state)
+/* The lengths of the drains that ended, by the clock of who schedules; at most 250 ms. */
+static void who_drains_long_is_waited_for_longer(void **state)
 {
-        drain_begin(one, NOW);
-        one->shared_ns = 2 * SCHED_WAKE_MOST_NS;
-        assert_int_equal(sched_drain_ns(&sched, 0), NOW);
-        one->shared_ns = 1 * MS;
-        assert_int_equal(sched_drain_ns(&sched, 0), NOW + 1 * MS);
-        one->shared_ns = 100 * MS;
-        assert_int_equal(sched_drain_ns(&sched, 0), NOW + SCHED_LENDS_NS);
+        play_two("to 22ms\n"
+                 "  22ms: open b until 24ms\n"
+                 "drained a\n"
+                 "to 24ms\n"
+                 "  24ms: open b until 26ms\n"
+                 "skip 45ms\n"
+                 "to 86ms\n"
+                 "  46ms: close a\n"
+                 "  86ms: open b until 88ms\n");
 }
 
-static void what_is_told_of_the_rest_is_believed_within_bounds(void **state)
+/* Nothing of it can be seen: it has died, or was stopped. */
+static void who_rests_has_drained(void **state)
 {
-        one->is_wanting = true;
-        drain_begin(one, NOW);
-        tell(0, 3 * MS, 1 * MS);
-        assert_int_equal(one->empty_ns, NOW + 3 * MS);
-        assert_int_equal(one->done_ns, NOW + 2 * MS);
-        tell(0, -5, 0);
-        assert_int_equal(one->empty_ns, NOW);
-        assert_int_equal(one->done_ns, NOW);
-        tell(0, SCHED_LENDS_NS, 0);
-        assert_int_equal(one->empty_ns, NOW + SCHED_LENDS_NS);
-        assert_int_equal(one->done_ns, SCHED_NEVER); /* nothing is known of it */
+        play_two("to 10ms\n"
+                 "idle a\n"
+                 "  open b until 12ms\n"
+                 "show a\n"
+                 "  held 10ms, billed 0, bank 10ms, waited 8ms, throttled 0, overran 8ms\n");
 }
 
-/* Who said again and again how much is left could lend its time for ever. */
-static void time_is_lent_once_a_turn(void **state)
+/* It would be waited for the longer, the longer it hangs. */
+static void a_drain_that_never_ends_teaches_nothing(void **state)
 {
-        one->is_wanting = true;
-        drain_begin(one, NOW);
-        one->shared_ns = 1 * MS;
-        tell(0, 2 * MS, 0);
-        assert_true(one->is_lending);
-        assert_int_equal(one->left_ns, 2 * MS);
-        assert_int_equal(one->lends_ns, SCHED_LENDS_NS);
-        one->left_ns = 500 * US;
-        tell(0, 3 * MS, 0);
-        assert_int_equal(one->left_ns, 500 * US);
+        play_two("skip 299ms\n"
+                 "idle a\n"
+                 "idle b\n"
+                 "  close b\n"
+                 "want a\n"
+                 "  open a until 301ms\n"
+                 "want b\n"
+                 "  close a\n"
+                 "next\n"
+                 "  319ms\n");
 }
 
-/* By what it told, not by when somebody looks; but not before its gate closed. */
-static void a_device_was_drained_when_the_work_was_done(void **state)
+/* It opened beside the drain, and goes on beside it. */
+static void rt_that_did_not_wait_for_a_drain_is_not_stopped_by_it(void **state)
 {
-        const struct step step = { .sched = &sched, .now_ns = NOW };
-
-        drain_begin(one, NOW - 5 * MS);
-        one->done_ns = NOW - 2 * MS;
-        drain_end(&step, 0);
-        assert_int_equal(sched.device[0].drained_ns, NOW - 2 * MS);
-        assert_int_equal(one->overrun_ns, 5 * MS);
-        drain_begin(one, NOW - 1 * MS);
-        one->done_ns = NOW - 4 * MS;
-        drain_end(&step, 0);
-        assert_int_equal(sched.device[0].drained_ns, NOW - 1 * MS);
-}
-
-static void only_a_turn_that_was_cut_short_counts_as_given_up(void **state)
-{
-        const struct step step = { .sched = &sched, .now_ns = NOW };
-
-        drain_begin(one, NOW - MS);
-        drain_end(&step, 0);
-        assert_int_equal(sched.device[0].times.yield.sum_ns, 0);
-        one->is_wanting = true;
-        drain_begin(one, NOW - MS);
-        drain_end(&step, 0);
-        assert_int_equal(sched.device[0].times.yield.sum_ns, MS);
-}
-
-/* Each at its own time, whatever their places. */
-static void of_several_drains_that_are_over_the_first_ends_first(void **state)
-{
-        for (unsigned first = 0; first < 2; first++) {
-                begin(state);
-                drain_begin(one, NOW);
-                drain_begin(two, NOW);
-                sched.member[first].empty_ns = NOW + 2 * MS;
-                sched.member[!first].empty_ns = NOW + 5 * MS;
-                drain_settle(&sched, 0, NOW + 100 * MS);
-                assert_false(one->is_draining || two->is_draining);
-                assert_int_equal(sched.member[first].overrun_ns, 2 * MS + SCHED_LENDS_NS);
-                /* The other is alone from then on. */
-                assert_in_range(sched.member[!first].overrun_ns, 5 * MS, 5 * MS + SCHED_LENDS_NS);
-                assert_true(sched.member[!first].overrun_ns >= sched.member[first].overrun_ns);
-        }
+        play_sched("prompt b\n"
+                   "add a batch\n"
+                   "  free a\n"
+                   "add b rt\n"
+                   "want a\n"
+                   "  free a (170us in flight)\n"
+                   "want b\n"
+                   "  close a, open b until 1ms\n"
+                   "to 3ms\n"
+                   "  1ms: open b until 2ms\n"
+                   "  2ms: open b until 3ms\n"
+                   "  3ms: open b until 4ms\n");
 }
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_setup(name, begin)
         const struct CMUnitTest tests[] = {
-                STORY(whose_turn_was_taken_drains_until_it_says_more),
-                STORY(who_wanted_nothing_more_is_done_and_was_not_cut_short),
-                STORY(who_was_beside_others_is_done_so_much_later),
-                STORY(what_is_told_of_the_rest_is_believed_within_bounds),
-                STORY(time_is_lent_once_a_turn),
-                STORY(a_device_was_drained_when_the_work_was_done),
-                STORY(only_a_turn_that_was_cut_short_counts_as_given_up),
-                STORY(of_several_drains_that_are_over_the_first_ends_first),
+                cmocka_unit_test(the_next_one_opens_when_the_last_one_has_drained),
+                cmocka_unit_test(who_does_not_drain_is_waited_for_20_ms),
+                cmocka_unit_test(nobody_waits_for_who_is_late_until_it_has_drained),
+                cmocka_unit_test(who_drains_long_is_waited_for_longer),
+                cmocka_unit_test(who_rests_has_drained),
+                cmocka_unit_test(a_drain_that_never_ends_teaches_nothing),
+                cmocka_unit_test(rt_that_did_not_wait_for_a_drain_is_not_stopped_by_it),
         };
 
         return cmocka_run_group_tests_name("sched drain", tests, NULL, NULL);

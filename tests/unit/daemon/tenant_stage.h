@@ -97,11 +97,16 @@ static inline void want(const struct tenant *tenant)
         ring(tenant);
 }
 
-/* A program of it has the session's turn until then. */
-static inline void take_turn(const struct tenant *tenant, uint64_t until_ns)
+/* Work of it is in flight, and was seen to be at `now_ns`; or nothing is any more. */
+static inline void fly(const struct tenant *tenant, uint64_t now_ns)
 {
-        store_release(shared_word(&tenant->pages.slots->meter[0].turn),
-                      PAGE_TURN_TAKEN | until_ns / 1000 << PAGE_TURN_TIME_SHIFT);
+        store_release(shared_word(&tenant->pages.slots->meter[0].active_at_ns), now_ns);
+        store_release(shared_half(&tenant->pages.slots->meter[0].drained_turn), 1);
+}
+
+static inline void land(const struct tenant *tenant)
+{
+        store_release(shared_half(&tenant->pages.slots->meter[0].drained_turn), 0);
 }
 
 #endif

@@ -80,7 +80,7 @@ static void test_values_of_every_type_arrive(void **state)
                     "choice = least-loaded\nttl = 2h\nttl_most = 1d\non_end = kill\ngrace = none\n"
                     "sessions_per_owner = 4\n"
                     "[watch]\nstrangers = kill\nmanaged_cgroups = /kubepods.slice, /gpu/jobs\n"
-                    "forged = report\ntolerance = 512MiB\nclaims = report\n"
+                    "forged = report\ntolerance = 512MiB\nclaims = off\n"
                     "claims_tolerance = 25%\n"
                     "[metrics]\nsessions = yes\n[audit]\nkeep_days = 7\nkeep_rows = 0\n");
         assert_string_equal(config.runtime_dir, "/run/x");
@@ -103,7 +103,7 @@ static void test_values_of_every_type_arrive(void **state)
         assert_int_equal(config.watch.strangers, WATCH_KILL);
         assert_int_equal(config.watch.forged, WATCH_REPORT);
         assert_int_equal(config.watch.tolerance_bytes, 512 << 20);
-        assert_int_equal(config.claims.answer, WATCH_REPORT);
+        assert_true(config.claims.is_off);
         assert_int_equal(config.claims.tolerance_percent, 25);
         assert_string_equal(config.managed_cgroups, "/kubepods.slice, /gpu/jobs");
         assert_true(config.has_session_metrics);
@@ -146,6 +146,33 @@ static void test_a_bad_value_is_named_with_its_place_and_what_was_expected(void 
         expect_refused("[http]\naddress = localhost\n",
                        "a.conf:2: http.address = localhost: expected " ADDRESS_EXPECTED
                        ", or nothing");
+}
+
+static void test_a_word_of_an_older_version_is_read_with_one_warning(void **state)
+{
+        static const struct {
+                const char *word, *now;
+        } former[] = {
+                { "clamp", "report" },
+                { "kill", "report" },
+                { "term", "report" },
+                { "ignore", "off" },
+        };
+        char text[64], line[128];
+
+        for (size_t i = 0; i < sizeof(former) / sizeof(former[0]); i++) {
+                snprintf(text, sizeof(text), "[watch]\nclaims = %s\n", former[i].word);
+                snprintf(line, sizeof(line),
+                         "a.conf:2: watch.claims = %s: warning: this is a word of older versions, "
+                         "read as %s\n",
+                         former[i].word, former[i].now);
+                assert_int_equal(read_text(text), 0);
+                assert_int_equal(config_check(&config, &report), 0);
+                assert_string_equal(report.text, line);
+                assert_int_equal(config.claims.is_off, strcmp(former[i].now, "off") == 0);
+        }
+        read_text("[watch]\nforged = clamp\n");
+        assert_string_equal(report.text, "");
 }
 
 static void test_what_is_not_a_known_key_is_refused_with_those_there_are(void **state)
@@ -430,6 +457,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(test_every_default_is_a_value_that_the_key_takes_and_gives_back),
                 cmocka_unit_test(test_values_of_every_type_arrive),
                 cmocka_unit_test(test_a_bad_value_is_named_with_its_place_and_what_was_expected),
+                cmocka_unit_test(test_a_word_of_an_older_version_is_read_with_one_warning),
                 cmocka_unit_test(test_what_is_not_a_known_key_is_refused_with_those_there_are),
                 cmocka_unit_test(test_all_mistakes_are_told_at_once),
                 cmocka_unit_test(test_more_mistakes_than_fit_end_with_a_whole_line),

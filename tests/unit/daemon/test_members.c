@@ -88,34 +88,59 @@ static void a_want_that_was_answered_is_none(void **state)
         }
         store_release(shared_word(&pair.one.pages.slots->meter[0].wanted_at_ns), pair.now_ns);
         hear(&pair, false);
+        hear(&pair, true); /* nothing of it is in flight */
         assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
         pair_leave(&pair);
 }
 
-/* Its gate opens before it is heard that the one before is done: by so much as its launch comes
- * after an opening. */
-static void who_says_when_it_will_be_done_is_followed_in_time(void **state)
+/* A millisecond later; the second stands before its gate. */
+static void pass_ms(struct pair *pair)
+{
+        pair->now_ns += MS;
+        store_release(shared_word(&pair->two.pages.slots->meter[0].wanted_at_ns), pair->now_ns);
+        hear(pair, false);
+        hear(pair, true);
+        members_tick(pair->members, pair->now_ns);
+}
+
+static void keep_flying(struct pair *pair, const struct tenant *tenant, unsigned ms)
+{
+        for (unsigned i = 0; i < ms; i++) {
+                fly(tenant, pair->now_ns + MS);
+                pass_ms(pair);
+        }
+}
+
+/* A kernel that never ends, in a process that lives: the other waits for 20 ms. */
+static void who_flies_on_when_its_turn_is_over_holds_nobody_up(void **state)
 {
         struct pair pair;
-        uint64_t done_ns;
 
         pair_up(&pair, SCHED_CLASS_NORMAL);
-        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
-        pair.members->sched.member[1].wake_ns = 80000;
-        pair.now_ns = (pair.now_ns + MS) / 1000 * 1000;
-        done_ns = pair.now_ns + 10 * MS;
-        take_turn(&pair.one, done_ns);
-        hear(&pair, false);
-        pair.now_ns = done_ns - 5 * MS; /* the lease is over */
-        members_tick(pair.members, pair.now_ns);
+        keep_flying(&pair, &pair.one, 5);
         assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
-        hear(&pair, false);
-        pair.now_ns = done_ns - 100000;
-        members_tick(pair.members, pair.now_ns);
         assert_int_equal(mode_of(&pair.two), PAGE_MODE_CLOSED);
-        pair.now_ns = done_ns - 70000;
-        members_tick(pair.members, pair.now_ns);
+        keep_flying(&pair, &pair.one, 25);
         assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        assert_true(pair.members->sched.member[0].is_late);
+        land(&pair.one);
+        hear(&pair, false);
+        assert_false(pair.members->sched.member[0].is_late);
+        pair_leave(&pair);
+}
+
+/* Its page says for ever that something is in flight; that it was seen so grows old. */
+static void who_was_killed_in_flight_is_not_on_the_device_for_long(void **state)
+{
+        struct pair pair;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        keep_flying(&pair, &pair.one, 5);
+        for (unsigned i = 0; i < 25; i++)
+                pass_ms(&pair);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        assert_false(pair.members->sched.member[0].is_draining);
+        assert_false(pair.members->sched.member[0].is_wanting);
         pair_leave(&pair);
 }
 
@@ -170,71 +195,6 @@ static void no_two_gangs_have_one_number(void **state)
         pair_leave(&pair);
 }
 
-/* It is let in by the clock, so who was before it need not wake us for being done; and nobody is
- * listened to who waits for its turn. */
-static void who_said_when_it_will_be_done_need_not_say_it_again(void **state)
-{
-        struct pair pair;
-        struct seated *seated;
-        uint64_t done_ns;
-
-        pair_up(&pair, SCHED_CLASS_NORMAL);
-        seated = pair.members->seated;
-        assert_true(members_may_ring(pair.members, &seated[0]));
-        assert_false(members_may_ring(pair.members, &seated[1]));
-        pair.now_ns += 4 * MS; /* the lease is over */
-        done_ns = (pair.now_ns + 2 * MS) / 1000 * 1000;
-        take_turn(&pair.one, done_ns);
-        hear(&pair, false);
-        members_tick(pair.members, pair.now_ns);
-        hear(&pair, false);
-        assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
-        assert_int_equal(lease_of(&pair.one)->target_ns, 0);
-        pair.now_ns = done_ns - 1000;
-        members_tick(pair.members, pair.now_ns);
-        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
-        assert_int_equal(lease_of(&pair.one)->target_ns, 1);
-        pair.now_ns = done_ns + MS; /* nobody has looked at it since */
-        members_tick(pair.members, pair.now_ns);
-        assert_false(pair.members->sched.member[0].is_draining);
-        assert_false(members_may_ring(pair.members, &seated[0]));
-        pair_leave(&pair);
-}
-
-/* rt opens beside what still runs, of which it is known at once how long it does: and both hear
- * until when what they measure holds the other's work. */
-static void who_opens_beside_others_is_told_until_when_they_were_there(void **state)
-{
-        struct pair pair;
-        struct page_meter *meter;
-        uint64_t done_ns;
-
-        pair_up(&pair, SCHED_CLASS_RT);
-        meter = &pair.two.pages.slots->meter[0];
-        pair.now_ns += 2 * MS; /* it does not begin */
-        hear(&pair, false);
-        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
-        assert_int_equal(lease_of(&pair.two)->shared_until_ns, 0);
-        done_ns = pair.now_ns + MS;
-        take_turn(&pair.two, done_ns + 9 * MS);
-        store_release(shared_word(&meter->done_at_ns), done_ns);
-        hear(&pair, true);
-        pair.now_ns += MS / 2;
-        store_release(shared_word(&pair.one.pages.slots->meter[0].wanted_at_ns), pair.now_ns);
-        hear(&pair, false);
-        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
-        hear(&pair, true);
-        assert_int_equal(pair.members->sched.member[1].done_ns, done_ns);
-        assert_int_equal(lease_of(&pair.one)->shared_until_ns, SEAT_SHARED);
-        assert_int_equal(lease_of(&pair.two)->shared_until_ns, SEAT_SHARED);
-        pair.now_ns += MS;
-        store_release(shared_word(&meter->turn), 0);
-        hear(&pair, true);
-        assert_int_equal(lease_of(&pair.one)->shared_until_ns, pair.now_ns);
-        assert_int_equal(lease_of(&pair.two)->shared_until_ns, pair.now_ns);
-        pair_leave(&pair);
-}
-
 /* Not for what waking up takes anywhere, and not once it has woken up in time. */
 static void who_wakes_up_late_goes_to_sleep_for_less(void **state)
 {
@@ -280,49 +240,6 @@ static void the_time_that_it_was_away_is_nobodys(void **state)
         pair_leave(&pair);
 }
 
-/* The program: `sampled_ns` is raised first. */
-static void use(struct pair *pair, uint64_t sampled_ns, uint64_t busy_ns)
-{
-        struct page_meter *meter = &pair->one.pages.slots->meter[0];
-
-        add_relaxed(shared_word(&meter->sampled_ns), sampled_ns);
-        add_acq_rel(shared_word(&meter->busy_ns), busy_ns);
-}
-
-/* Of what is beyond its turn, what samples stand for is kept, in whatever looks it is seen. */
-static void samples_that_are_seen_before_what_they_tell_of_are_not_forgotten(void **state)
-{
-        struct pair pair;
-        const struct sched_member *core;
-
-        pair_up(&pair, SCHED_CLASS_NORMAL);
-        core = &pair.members->sched.member[0];
-        assert_int_equal(mode_of(&pair.one), PAGE_MODE_OPEN);
-        use(&pair, 5 * MS, MS);
-        hear(&pair, false);
-        assert_int_equal(core->ahead_ns, MS);
-        use(&pair, 0, 4 * MS);
-        hear(&pair, false);
-        assert_int_equal(core->ahead_ns, 5 * MS);
-        use(&pair, 0, MS);
-        hear(&pair, false);
-        assert_int_equal(core->ahead_ns, 5 * MS);
-        pair_leave(&pair);
-}
-
-static void samples_from_before_it_was_watched_tell_of_nothing_later(void **state)
-{
-        struct pair pair;
-
-        pair_up(&pair, SCHED_CLASS_NORMAL);
-        use(&pair, 1000 * MS, 1000 * MS);
-        members_begin_watch(pair.members, &pair.members->seated[0], pair.now_ns);
-        use(&pair, 0, 10 * MS);
-        hear(&pair, false);
-        assert_int_equal(pair.members->sched.member[0].ahead_ns, 0);
-        pair_leave(&pair);
-}
-
 static int set_up(void **state)
 {
         return make_folder("members");
@@ -333,15 +250,12 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
                 cmocka_unit_test(a_want_that_was_answered_is_none),
-                cmocka_unit_test(who_says_when_it_will_be_done_is_followed_in_time),
+                cmocka_unit_test(who_flies_on_when_its_turn_is_over_holds_nobody_up),
+                cmocka_unit_test(who_was_killed_in_flight_is_not_on_the_device_for_long),
                 cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
                 cmocka_unit_test(no_two_gangs_have_one_number),
-                cmocka_unit_test(who_said_when_it_will_be_done_need_not_say_it_again),
-                cmocka_unit_test(who_opens_beside_others_is_told_until_when_they_were_there),
                 cmocka_unit_test(who_wakes_up_late_goes_to_sleep_for_less),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
-                cmocka_unit_test(samples_that_are_seen_before_what_they_tell_of_are_not_forgotten),
-                cmocka_unit_test(samples_from_before_it_was_watched_tell_of_nothing_later),
         };
 
         return cmocka_run_group_tests_name("members", tests, set_up, drop_folder);

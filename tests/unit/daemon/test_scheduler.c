@@ -46,13 +46,13 @@ static void live(const struct tenant *tenant, struct life *life)
         uint64_t now_ns = clock_now_ns();
 
         if (is_open && is_watched(tenant)) {
-                take_turn(tenant, now_ns + 50 * MS);
+                fly(tenant, now_ns);
                 add_relaxed(shared_word(&meter->busy_ns), 10000);
                 life->turns += !life->is_running;
                 life->is_running = true;
                 life->looks++;
         } else if (life->is_running) {
-                store_release(shared_word(&meter->turn), 0);
+                land(tenant);
                 life->is_running = false;
                 want(tenant);
         } else if (now_ns - load_relaxed(shared_word(&meter->wanted_at_ns)) > 5 * MS) {
@@ -151,7 +151,7 @@ static void a_holder_that_never_lets_go_is_passed_over(void **state)
         admit(&one, "one", 0);
         admit(&two, "two", 0);
         want(&one);
-        store_release(shared_word(&one.pages.slots->meter[0].turn), UINT64_MAX);
+        fly(&one, UINT64_MAX);
         want(&two);
         while (second.looks < 1000) {
                 live(&two, &second);
@@ -213,32 +213,21 @@ static void terms_change_live(void **state)
         leave(&one);
 }
 
-/* It is alone and would be FREE; clamped it has leases, and what is found closes its gate. */
-static void who_is_not_believed_has_leases_and_pays(void **state)
+static void what_a_session_says_of_its_time_can_be_read(void **state)
 {
         struct scheduler_claim claim;
         struct tenant one;
 
         admit(&one, "one", 50000);
         store_relaxed(shared_word(&one.pages.slots->meter[0].busy_ns), 7);
-        store_relaxed(shared_word(&one.pages.slots->meter[0].bank_ns), (uint64_t)-9);
+        store_relaxed(shared_word(&one.pages.slots->meter[0].bucket_ns), (uint64_t)-9);
         want(&one);
         wait_until(mode_of(&one) == PAGE_MODE_FREE && is_watched(&one));
         assert_true(scheduler_claim(scheduler, one.session.id, 0, &claim));
         assert_true(claim.is_watched && claim.is_free);
         assert_int_equal(claim.busy_ns, 7);
         assert_int_equal(claim.owed_ns, 9);
-        scheduler_charge(scheduler, one.session.id, 0, 2000 * MS, 0);
-        scheduler_clamp(scheduler, one.session.id, 0, true);
-        assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
-        assert_true(scheduler_claim(scheduler, one.session.id, 0, &claim));
-        assert_false(claim.is_free);
-        /* Other terms do not get it out. */
-        assert_int_equal(scheduler_put(scheduler, &one.session, NULL), 0);
-        assert_int_equal(mode_of(&one), PAGE_MODE_CLOSED);
-        scheduler_clamp(scheduler, one.session.id, 0, false);
-        wait_until(mode_of(&one) == PAGE_MODE_FREE);
-        scheduler_clamp(scheduler, one.session.id, 1, true); /* has none */
+        assert_false(scheduler_claim(scheduler, one.session.id, 1, &claim)); /* has none */
         leave(&one);
         assert_false(scheduler_claim(scheduler, one.session.id, 0, &claim));
 }
@@ -288,7 +277,7 @@ int main(void)
                 cmocka_unit_test(a_holder_that_never_lets_go_is_passed_over),
                 cmocka_unit_test(a_session_that_spoils_its_pages_harms_itself),
                 cmocka_unit_test(terms_change_live),
-                cmocka_unit_test(who_is_not_believed_has_leases_and_pays),
+                cmocka_unit_test(what_a_session_says_of_its_time_can_be_read),
                 cmocka_unit_test(what_programs_count_is_summed_up),
         };
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,10 +76,24 @@ static void another_magic_is_refused(void **state)
 
 static void another_version_is_refused(void **state)
 {
+        char newer[32], older[32];
+
         limits.version = PAGE_VERSION + 1;
-        slots.version = PAGE_VERSION - 1;
-        expect_limits_refused("version is 3");
-        expect_slots_refused("version is 1");
+        slots.version = PAGE_VERSION_OLDEST - 1;
+        snprintf(newer, sizeof(newer), "version is %u", PAGE_VERSION + 1);
+        snprintf(older, sizeof(older), "version is %u", PAGE_VERSION_OLDEST - 1);
+        expect_limits_refused(newer);
+        expect_slots_refused(older);
+}
+
+static void an_older_version_is_read_but_has_no_turns(void **state)
+{
+        for (uint32_t version = PAGE_VERSION_OLDEST; version <= PAGE_VERSION; version++) {
+                limits.version = slots.version = version;
+                assert_int_equal(page_check_limits(&limits, sizeof(limits), &err), 0);
+                assert_int_equal(page_check_slots(&slots, sizeof(slots), &err), 0);
+                assert_int_equal(page_has_turns(version), version == PAGE_VERSION);
+        }
 }
 
 static void sizes_that_the_page_says_of_itself_must_match(void **state)
@@ -156,6 +171,8 @@ int main(void)
                 cmocka_unit_test_setup(a_longer_file_is_refused, good_pages),
                 cmocka_unit_test_setup(another_magic_is_refused, good_pages),
                 cmocka_unit_test_setup(another_version_is_refused, good_pages),
+                cmocka_unit_test_setup(an_older_version_is_read_but_has_no_turns, good_pages),
+                cmocka_unit_test_setup(an_older_version_is_read_but_has_no_turns, good_pages),
                 cmocka_unit_test_setup(sizes_that_the_page_says_of_itself_must_match, good_pages),
                 cmocka_unit_test_setup(more_slots_than_there_are_are_refused, good_pages),
                 cmocka_unit_test_setup(an_owner_that_nobody_is_is_refused, good_pages),

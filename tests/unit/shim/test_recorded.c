@@ -3,13 +3,13 @@
  * Streams that record into a command list of a graphics interface: which ones do, whatever the
  * driver answers, and however their handles come and go. The driver is played here.
  */
-#include "shim/credit.h"
-#include "shim/cuda/burst.h"
+#include "shim/time/credit.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/recorded.h"
 #include "shim/cuda/state.h"
+#include "shim/cuda/time.h"
 #include "shim/session.h"
 
 #include <setjmp.h>
@@ -25,14 +25,14 @@ static unsigned long long id_offset; /* a handle that comes again is another str
 
 static CUstream left;
 
-void lanes_leave_stream(CUstream stream)
+void time_forget_stream(CUstream stream)
 {
         left = stream;
 }
 
-void burst_close(struct credit *credit)
+void gate_return_credit(void)
 {
-        (void)credit;
+        credit_here.left = 0;
 }
 
 static CUresult get_id(CUstream stream, unsigned long long *ret)

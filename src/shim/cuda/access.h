@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that touch a device's memory and are no submissions: copies over a link, migrations, words
+ * written by a stream, and whatever gives memory or takes it. They are nobody's GPU time, and wait
+ * only while the session is held (limits_page.gate).
+ *
+ *      access_begin();                         // waits here while the session is held
+ *      return access_end(real.cuMemAlloc_v2(...));
+ *
+ * or ACCESS, first in a hook of many returns. Calls may be one within another: the outer one waits.
+ * A call that leaves something to a stream says to which, so that the hold's answer (hold.h) waits
+ * for it.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_ACCESS_H
+#define ALIQUOT_SHIM_CUDA_ACCESS_H
+
+#include "abi/cuda.h"
+#include "interpose/gate.h"
+#include "shim/cuda/submit.h"
+#include "shim/time/credit.h"
+
+/* On the way, but the thread is new, or the gate is shut. */
+void access_wait(void);
+
+/* What it leaves to the stream may be in flight when the call has returned. */
+void access_leave_to(CUstream stream);
+
+static inline void access_begin(void)
+{
+        credit_enter(&credit_here);
+        if (__builtin_expect(!credit_here.number || gate_is_shut(), 0))
+                access_wait();
+}
+
+static inline CUresult access_end(CUresult rc)
+{
+        credit_leave(&credit_here);
+        return rc;
+}
+
+static inline void access_end_here(const int *unused)
+{
+        (void)unused;
+        credit_leave(&credit_here);
+}
+
+#define ACCESS                                                                       \
+        const int access_ends __attribute__((unused, cleanup(access_end_here))) = 0; \
+                                                                                     \
+        access_begin()
+
+/* The call, which began, is in `stream`. */
+static inline void access_in(CUstream stream)
+{
+        if (!credit_is_free(&credit_here))
+                access_leave_to(stream);
+}
+
+#define ACCESSES(symbol, way, parameters, arguments)      \
+        CUresult hook_##symbol parameters                 \
+        {                                                 \
+                access_begin();                           \
+                access_in((way).stream);                  \
+                return access_end(real.symbol arguments); \
+        }
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Submissions: the calls that give a device's processors work (shim/time/time.h).
+ *
+ *      submission_begin(way);                  // waits here while the gate is shut
+ *      return submission_end(real.cuLaunchKernel(...));
+ *
+ * In a stream that is being captured nothing is asked, waited for or recorded. The driver's answers
+ * are the program's; what of ours fails is told to nobody.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_SUBMIT_H
+#define ALIQUOT_SHIM_CUDA_SUBMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "shim/cuda/front.h"
+#include "shim/time/credit.h"
+#include "shim/time/window.h"
+
+/* Where work goes. */
+struct way {
+        CUstream stream; /* with the default stream spelt out */
+        uint64_t key;    /* as credits have it */
+        uint32_t hint;   /* what takes about as long (window.h) */
+};
+
+/* The entry points' two families: what stream 0 is. */
+static inline struct way way_of(CUstream stream)
+{
+        return (struct way){ stream ? stream : CU_STREAM_LEGACY, key_of(stream), 0 };
+}
+
+static inline struct way way_of_per_thread(CUstream stream)
+{
+        CUstream spelt = stream ? stream : CU_STREAM_PER_THREAD;
+
+        return (struct way){ spelt, key_of(spelt), 0 };
+}
+
+/* Of submissions that are alike in `what`, those of about this size. */
+static inline struct way way_with(struct way way, uint64_t what, uint64_t size)
+{
+        way.hint = window_hint(what, size);
+        return way;
+}
+
+/* Waits until the thread may submit. False: it may, and nothing is metered. */
+bool submission_wait(const struct way *way);
+
+/* The stream as it is metered, with the default one spelt out; NULL: it is not, or is captured. */
+struct time_stream *submission_stream(CUstream stream);
+
+static inline void submission_begin(struct way way)
+{
+        credit_enter(&credit_here);
+        while (__builtin_expect(!credit_spend(&credit_here, way.key, way.hint), 0)) {
+                if (!submission_wait(&way))
+                        break;
+        }
+}
+
+/* `rc` is the driver's answer, and what is returned. */
+static inline CUresult submission_end(CUresult rc)
+{
+        credit_leave(&credit_here);
+        return rc;
+}
+
+/* The hook of a submission: `way` is an expression of its parameters, cheap, and without effect. */
+#define SUBMITS(symbol, way, parameters, arguments)           \
+        CUresult hook_##symbol parameters                     \
+        {                                                     \
+                submission_begin(way);                        \
+                return submission_end(real.symbol arguments); \
+        }
+
+#endif

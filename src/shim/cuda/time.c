@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h.
+ *
+ * Events are made without time stamps, and kept for the next marker of their context. A thread of
+ * the program's has the stream's context made current for a call where it is not; the helper leaves
+ * it so, since it has no context of its own.
+ */
+#include "shim/cuda/time.h"
+
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "shim/cuda/capture.h"
+#include "shim/cuda/front.h"
+#include "shim/cuda/real.h"
+#include "shim/cuda/state.h"
+#include "shim/helper.h"
+
+/* -- Keys ------------------------------------------------------------------------------------- */
+
+/* Handles are addresses, of which the lowest bits are 0. */
+uint64_t time_key(CUstream stream, CUcontext context)
+{
+        if (stream == CU_STREAM_LEGACY)
+                return key_of(context) | 1;
+        if (stream == CU_STREAM_PER_THREAD)
+                return (key_of(context) * UINT64_C(0x9e3779b97f4a7c15) ^ stream_key(stream)) | 3;
+        return key_of(stream);
+}
+
+static CUstream handle_of(const struct time_stream *stream)
+{
+        return (CUstream)(uintptr_t)stream->handle;
+}
+
+/* -- Contexts --------------------------------------------------------------------------------- */
+
+/* The calling thread's, as far as it was asked: the helper's own, any other's for one look. */
+static _Thread_local uint64_t current;
+static _Thread_local bool is_current_known;
+static _Thread_local uint32_t deaths_seen;
+
+/* Contexts that were destroyed: they are current nowhere any more, and their address is used again.
+ */
+static _Atomic uint32_t deaths;
+
+static uint64_t current_here(void)
+{
+        uint32_t deaths_now = load_acquire(&deaths);
+        CUcontext context = NULL;
+
+        if (!is_current_known || deaths_seen != deaths_now) {
+                deaths_seen = deaths_now;
+                real.cuCtxGetCurrent(&context);
+                current = key_of(context);
+                is_current_known = true;
+        }
+        return current;
+}
+
+/* True: it is to be left again. */
+static bool enter(const struct time_stream *stream)
+{
+        CUcontext context = (CUcontext)(uintptr_t)stream->context;
+
+        if (!context || current_here() == stream->context)
+                return false;
+        if (helper_is_this()) {
+                if (real.cuCtxSetCurrent(context) == CUDA_SUCCESS)
+                        current = stream->context;
+                return false;
+        }
+        return real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+}
+
+static void leave(bool is_entered)
+{
+        CUcontext popped;
+
+        if (is_entered)
+                real.cuCtxPopCurrent_v2(&popped);
+}
+
+/* The helper is relaxed for good, and its context is known. */
+static void relax_thread(bool is_relaxed)
+{
+        static _Thread_local struct relaxed was;
+        static _Thread_local bool is_for_good;
+
+        if (helper_is_this()) {
+                if (!is_for_good)
+                        relax();
+                is_for_good = true;
+                return;
+        }
+        if (!is_relaxed) {
+                unrelax(was);
+                was.is_relaxed = false;
+                return;
+        }
+        if (captures_are_open())
+                was = relax();
+        is_current_known = false;
+}
+
+/* -- Events ----------------------------------------------------------------------------------- */
+
+/* Under the lock: one of the context that is at rest; with 0, a free place. */
+static struct resting *find(uint64_t context)
+{
+        for (unsigned i = 0; i < STATE_EVENTS; i++) {
+                if (state.events[i].context == context)
+                        return &state.events[i];
+        }
+        return NULL;
+}
+
+static CUevent take_event(uint64_t context)
+{
+        struct resting *resting;
+        CUevent event = NULL;
+
+        lock_take(&state.events_lock);
+        resting = find(context);
+        if (resting) {
+                event = resting->event;
+                *resting = (struct resting){ 0 };
+        }
+        lock_drop(&state.events_lock);
+        return event;
+}
+
+static void *record(struct time_stream *stream)
+{
+        CUevent event = take_event(stream->context);
+        struct relaxed was;
+        bool is_entered;
+
+        if (event && real.cuEventRecord(event, handle_of(stream)) == CUDA_SUCCESS)
+                return event;
+        if (event)
+                real.cuEventDestroy_v2(event);
+        was = relax();
+        is_current_known = false;
+        is_entered = enter(stream);
+        if (real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+                event = NULL;
+        if (event && real.cuEventRecord(event, handle_of(stream)) != CUDA_SUCCESS) {
+                real.cuEventDestroy_v2(event);
+                event = NULL;
+        }
+        leave(is_entered);
+        unrelax(was);
+        return event;
+}
+
+static void drop(struct time_stream *stream, void *marker)
+{
+        struct resting *place;
+
+        lock_take(&state.events_lock);
+        place = find(0);
+        if (place)
+                *place = (struct resting){ stream->context, marker };
+        lock_drop(&state.events_lock);
+        if (!place)
+                real.cuEventDestroy_v2(marker);
+}
+
+void time_forget_stream(CUstream stream)
+{
+        struct time_stream *of = stream ? stream_find(key_of(stream)) : NULL;
+
+        if (of)
+                stream_forget(of);
+}
+
+void time_forget_context(CUcontext context)
+{
+        streams_forget(key_of(context));
+        add_acq_rel(&deaths, 1);
+        for (;;) {
+                CUevent event = take_event(key_of(context));
+
+                if (!event)
+                        return;
+                real.cuEventDestroy_v2(event);
+        }
+}
+
+/* -- Questions -------------------------------------------------------------------------------- */
+
+/* Another thread's default stream, which only that thread can name; and the old default stream
+ * while there are captures, in which it is, as it were. */
+static bool is_unseen(struct time_stream *stream)
+{
+        if (handle_of(stream) == CU_STREAM_LEGACY)
+                return captures_are_open();
+        return handle_of(stream) == CU_STREAM_PER_THREAD &&
+               load_relaxed(&stream->key) !=
+                       time_key(CU_STREAM_PER_THREAD, (CUcontext)(uintptr_t)stream->context);
+}
+
+static bool is_empty(struct time_stream *stream)
+{
+        bool is_entered;
+        CUresult rc;
+
+        if (captures_are_open() && may_be_capturing(handle_of(stream)))
+                return false;
+        is_entered = enter(stream);
+        rc = real.cuStreamQuery(handle_of(stream));
+        leave(is_entered);
+        return rc != CUDA_ERROR_NOT_READY;
+}
+
+/* Of an event that cannot be asked the stream tells. No context is asked for: NVIDIA's list of the
+ * errors of cuEventQuery has no CUDA_ERROR_INVALID_CONTEXT. */
+static bool is_passed(struct time_stream *stream, void *marker)
+{
+        CUresult rc;
+
+        if (helper_is_this())
+                enter(stream);
+        rc = real.cuEventQuery(marker);
+        if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_READY)
+                return rc == CUDA_SUCCESS;
+        return is_unseen(stream) || is_empty(stream);
+}
+
+static bool is_capturing(struct time_stream *stream)
+{
+        return may_be_capturing(handle_of(stream));
+}
+
+const struct time_driver cuda_time = {
+        .record = record,
+        .is_passed = is_passed,
+        .is_unseen = is_unseen,
+        .is_empty = is_empty,
+        .is_capturing = is_capturing,
+        .drop = drop,
+        .relax = relax_thread,
+};

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See account.h.
+ */
+#include "shim/time/account.h"
+
+#include <limits.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "shim/time/bucket.h"
+
+/* A lease that is written right now is read again; the writer may have died at it. */
+#define LEASE_LOOKS 64u
+/* Each lost exchange is another process's look. */
+#define SETTLE_TRIES 10000u
+/* No look is so late: what is beyond was written by nobody. */
+#define SETTLE_MOST_NS UINT64_C(10000000000)
+/* The gate opens when the bucket holds this, or is full. */
+#define OPENING_NS INT64_C(2000000)
+/* Of drained_turn: odd. */
+#define IN_FLIGHT 1u
+/* The scheduler looks by itself at who had something in flight; who comes after a pause rings. */
+#define WANT_PAUSE_NS UINT64_C(200000000)
+/* active_at_ns is raised so often, and silence for so long is a pause. */
+#define ACTIVE_STEP_NS UINT64_C(500000)
+#define ACTIVE_PAUSE_NS UINT64_C(5000000)
+/* Of flights that end in an open lease the scheduler hears so often. */
+#define DRAINED_STEP_NS UINT64_C(500000)
+
+/* Was it within `within_ns` of now? Times ahead of us are a neighbour's now. */
+static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
+{
+        return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
+}
+
+/* -- What holds ------------------------------------------------------------------------------- */
+
+/* False: it is being written. */
+static bool read_lease(const struct page_lease *lease, struct terms *ret)
+{
+        for (unsigned i = 0; i < LEASE_LOOKS; i++) {
+                uint32_t turn = load_acquire(shared_half(&lease->turn));
+                struct terms terms = *ret;
+
+                terms.turn = turn;
+                terms.mode = load_acquire(shared_half(&lease->mode));
+                terms.end_ns = load_acquire(shared_word(&lease->end_ns));
+                terms.target_ns = load_acquire(shared_word(&lease->target_ns));
+                if (!(turn & 1) && load_acquire(shared_half(&lease->turn)) == turn) {
+                        *ret = terms;
+                        return true;
+                }
+        }
+        return false;
+}
+
+struct terms account_terms(const struct account *account, uint64_t now_ns)
+{
+        const struct page_lease *lease = &account->device->lease;
+        uint64_t spoke_ns = load_acquire(shared_word(&account->limits->scheduler_at_ns));
+        struct terms terms = {
+                .cap_ppm = page_cap_ppm(account->limits, account->device),
+                .is_watched = is_recent(spoke_ns, PAGE_SCHEDULER_SILENT_NS, now_ns),
+                .is_daemons = account->limits->owner == PAGE_OWNER_DAEMON,
+                .turn = load_acquire(shared_half(&lease->turn)),
+        };
+
+        if (terms.is_watched && !read_lease(lease, &terms))
+                terms.mode = PAGE_MODE_CLOSED;
+        if (!terms.is_watched || terms.mode > PAGE_MODE_CLOSED) {
+                terms.mode = PAGE_MODE_FREE;
+                terms.target_ns = 0;
+        }
+        return terms;
+}
+
+/* -- Ringing ---------------------------------------------------------------------------------- */
+
+static void ring(const struct account *account)
+{
+        add_acq_rel(shared_half(&account->slots->bell), 1);
+        clock_wake(shared_half(&account->slots->bell), INT_MAX);
+}
+
+static bool is_in_flight(const struct account *account)
+{
+        return account->row && load_relaxed(shared_word(&account->row->flight_begin_ns)) != 0;
+}
+
+/* Who wants something after a pause rings, and whoever does while the scheduler takes it that
+ * nobody does: until it says otherwise, so nothing is lost between the two. So does who comes when
+ * its lease has just ended, and has nothing in flight whose end would ring. */
+void account_want(const struct account *account, const struct terms *terms, uint64_t now_ns)
+{
+        _Atomic uint64_t *wanted = shared_word(&account->meter->wanted_at_ns);
+        uint64_t before_ns = load_relaxed(wanted);
+        bool is_noted = terms->mode == PAGE_MODE_CLOSED && terms->end_ns;
+        bool is_over = terms->mode == PAGE_MODE_OPEN && before_ns < terms->end_ns &&
+                       !is_in_flight(account);
+        bool is_new = is_noted || is_over || !is_recent(before_ns, WANT_PAUSE_NS, now_ns);
+
+        store_release(wanted, now_ns);
+        if (is_new)
+                ring(account);
+}
+
+static void note_active(const struct account *account, uint64_t now_ns)
+{
+        _Atomic uint64_t *active = shared_word(&account->meter->active_at_ns);
+        uint64_t at_ns = load_relaxed(active);
+
+        if (is_recent(at_ns, ACTIVE_STEP_NS, now_ns))
+                return;
+        store_release(active, now_ns);
+        if (!is_recent(at_ns, ACTIVE_PAUSE_NS, now_ns))
+                ring(account);
+}
+
+/* -- Flights ---------------------------------------------------------------------------------- */
+
+static const struct page_row *row_of(const struct account *account, uint32_t slot)
+{
+        return &account->slots->row[slot][account->at];
+}
+
+static uint32_t slots_high(const struct account *account)
+{
+        uint32_t high = load_acquire(shared_half(&account->slots->slots_high));
+
+        return high < PAGE_SLOTS ? high : PAGE_SLOTS;
+}
+
+/* 0: nothing of it is in flight, or it was not heard of for long. */
+static uint64_t flies_since_ns(const struct page_row *row, uint64_t now_ns)
+{
+        uint64_t begin_ns = load_acquire(shared_word(&row->flight_begin_ns));
+
+        if (!begin_ns || begin_ns > now_ns ||
+            !is_recent(load_acquire(shared_word(&row->flight_seen_ns)), ACCOUNT_SILENT_NS, now_ns))
+                return 0;
+        return begin_ns;
+}
+
+/* Since when work of the session is in flight: of this process since `begin_ns`. */
+static uint64_t earliest_ns(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
+{
+        uint32_t high = slots_high(account);
+        uint64_t first_ns = begin_ns;
+
+        for (uint32_t slot = 0; slot < high; slot++) {
+                uint64_t since_ns = flies_since_ns(row_of(account, slot), now_ns);
+
+                if (since_ns && since_ns < first_ns)
+                        first_ns = since_ns;
+        }
+        return first_ns;
+}
+
+static bool others_fly(const struct account *account, uint64_t now_ns)
+{
+        uint32_t high = slots_high(account);
+
+        for (uint32_t slot = 0; slot < high; slot++) {
+                const struct page_row *row = row_of(account, slot);
+
+                if (row != account->row && flies_since_ns(row, now_ns))
+                        return true;
+        }
+        return false;
+}
+
+static void bill(const struct account *account, int64_t ns, uint64_t now_ns)
+{
+        uint32_t cap_ppm = page_cap_ppm(account->limits, account->device);
+
+        if (!ns)
+                return;
+        add_acq_rel(shared_word(&account->meter->busy_ns), (uint64_t)ns);
+        if (cap_ppm != PAGE_WHOLE_PPM)
+                bucket_charge(account->meter, cap_ppm, now_ns, ns);
+}
+
+/* True: nothing was in flight in this turn before. */
+static bool fly_in_turn(const struct account *account)
+{
+        _Atomic uint32_t *drained = shared_half(&account->meter->drained_turn);
+        uint32_t turn = load_acquire(shared_half(&account->device->lease.turn)) & ~IN_FLIGHT;
+        uint32_t was = load_relaxed(drained);
+
+        store_release(drained, turn | IN_FLIGHT);
+        return (was & ~IN_FLIGHT) != turn;
+}
+
+void account_begin(const struct account *account, uint64_t now_ns)
+{
+        if (account->row) {
+                store_release(shared_word(&account->row->flight_seen_ns), now_ns);
+                store_release(shared_word(&account->row->flight_begin_ns), now_ns);
+        }
+        if (fly_in_turn(account))
+                store_release(shared_word(&account->meter->began_at_ns), now_ns);
+        note_active(account, now_ns);
+}
+
+/* Others have settled it up to then. What is so far ahead of the clock nobody wrote who read it. */
+static bool is_settled(uint64_t until_ns, uint64_t now_ns)
+{
+        return until_ns >= now_ns &&
+               (until_ns - now_ns < ACCOUNT_SILENT_NS || until_ns <= clock_now_ns());
+}
+
+void account_settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
+{
+        _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
+        uint64_t until_ns = load_acquire(settled), first_ns;
+
+        if (account->row)
+                store_release(shared_word(&account->row->flight_seen_ns), now_ns);
+        note_active(account, now_ns);
+        if (!(load_relaxed(shared_half(&account->meter->drained_turn)) & IN_FLIGHT))
+                fly_in_turn(account);
+        first_ns = earliest_ns(account, begin_ns, now_ns);
+        for (unsigned i = 0; i < SETTLE_TRIES && !is_settled(until_ns, now_ns); i++) {
+                bool is_first = until_ns > now_ns || first_ns > until_ns;
+                uint64_t from_ns = is_first ? first_ns : until_ns;
+
+                if (from_ns > now_ns)
+                        from_ns = now_ns;
+                if (now_ns - from_ns > SETTLE_MOST_NS)
+                        from_ns = now_ns - SETTLE_MOST_NS;
+                if (cas_acq_rel(settled, &until_ns, now_ns)) {
+                        bill(account, (int64_t)(now_ns - from_ns), now_ns);
+                        return;
+                }
+        }
+}
+
+/* Somebody waits for it where the lease is closed. Where it is open the next turn may begin, unless
+ * flights are short and follow each other: the scheduler looks at those. */
+static void tell_drained(const struct account *account, uint64_t now_ns)
+{
+        static _Atomic uint64_t told_ns;
+        uint32_t mode;
+
+        fence_seq_cst();
+        mode = load_acquire(shared_half(&account->device->lease.mode));
+        if (mode == PAGE_MODE_CLOSED ||
+            (mode == PAGE_MODE_OPEN &&
+             !is_recent(load_relaxed(&told_ns), DRAINED_STEP_NS, now_ns))) {
+                store_relaxed(&told_ns, now_ns);
+                ring(account);
+        }
+}
+
+void account_end(const struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns)
+{
+        if (account->row)
+                store_release(shared_word(&account->row->flight_begin_ns), 0);
+        if (others_fly(account, now_ns))
+                return;
+        bill(account, rest_ns, now_ns);
+        store_release(shared_half(&account->meter->drained_turn), turn & ~IN_FLIGHT);
+        tell_drained(account, now_ns);
+}
+
+/* -- The cap ---------------------------------------------------------------------------------- */
+
+int64_t account_level_ns(const struct account *account, const struct terms *terms, uint64_t now_ns)
+{
+        return bucket_level_ns(account->meter, terms->cap_ppm, now_ns);
+}
+
+int64_t account_opening_ns(const struct terms *terms)
+{
+        int64_t top_ns = bucket_top_ns(terms->cap_ppm);
+
+        return top_ns < OPENING_NS ? top_ns : OPENING_NS;
+}
+
+uint64_t account_due_ns(const struct account *account, const struct terms *terms, uint64_t now_ns)
+{
+        bucket_charge(account->meter, terms->cap_ppm, now_ns, 0);
+        return bucket_due_ns(account_level_ns(account, terms, now_ns), account_opening_ns(terms),
+                             terms->cap_ppm, now_ns);
+}
+
+uint64_t account_dry_ns(const struct account *account, const struct terms *terms, uint64_t begin_ns,
+                        uint64_t now_ns)
+{
+        uint64_t settled_ns = load_acquire(shared_word(&account->meter->settled_until_ns));
+        uint64_t from_ns = settled_ns > begin_ns ? settled_ns : begin_ns;
+        int64_t left_ns = account_level_ns(account, terms, now_ns);
+
+        if (from_ns < now_ns)
+                left_ns -= (int64_t)(now_ns - from_ns);
+        if (left_ns <= 0)
+                return now_ns;
+        return now_ns + 1 + (uint64_t)left_ns * PAGE_WHOLE_PPM / (PAGE_WHOLE_PPM - terms->cap_ppm);
+}
+
+/* -- For views -------------------------------------------------------------------------------- */
+
+void account_count(const struct account *account, int64_t submissions)
+{
+        add_relaxed(shared_word(&account->meter->launches), (uint64_t)submissions);
+}
+
+void account_note_wait(const struct account *account, uint64_t waited_ns)
+{
+        add_relaxed(shared_word(&account->meter->waits), 1);
+        add_relaxed(shared_word(&account->meter->waited_ns), waited_ns);
+}

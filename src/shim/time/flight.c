@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/time/flight.h"
+
+/* A flight is looked at less often from this age on, where flights usually are as old, */
+#define OLD_NS UINT64_C(2000000)
+/* and where so many were ended by waits. */
+#define WAITED_MANY 16u
+#define WAITED_MOST (8 * WAITED_MANY)
+#define USUAL_PARTS 8u
+
+static uint64_t scrambled(uint64_t x)
+{
+        x += UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+        return x ^ x >> 31;
+}
+
+static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
+{
+        bool is_old = flight->begin_ns && slot_ns > flight->begin_ns + OLD_NS;
+
+        if (slot_ns % FLIGHT_LONG_SLOT_NS == 0 &&
+            (is_old || flight->usual_ns >= OLD_NS || flight->waited >= WAITED_MANY))
+                return FLIGHT_LONG_SLOT_NS;
+        return FLIGHT_SLOT_NS;
+}
+
+/* The slots are laid by the clock, not by the flight. */
+static void take_slot(struct flight *flight, uint64_t slot_ns)
+{
+        flight->slot_ns = slot_ns;
+        flight->length_ns = slot_length_ns(flight, slot_ns);
+        flight->look_ns = slot_ns + scrambled(flight->seed ^ slot_ns) % flight->length_ns;
+}
+
+uint64_t flight_look_ns(struct flight *flight, uint64_t now_ns)
+{
+        bool is_in_slot = flight->slot_ns <= now_ns && now_ns - flight->slot_ns < flight->length_ns;
+
+        if (!is_in_slot && flight->look_ns <= now_ns)
+                take_slot(flight, now_ns - now_ns % FLIGHT_SLOT_NS);
+        if (flight->look_ns <= now_ns)
+                take_slot(flight, flight->slot_ns + flight->length_ns);
+        return flight->look_ns;
+}
+
+void flight_begin(struct flight *flight, uint64_t now_ns)
+{
+        flight->begin_ns = flight->busy_ns = now_ns;
+        flight->first_ns = flight->slots_ns = 0;
+        flight_look_ns(flight, now_ns);
+        flight->first_until_ns = flight->slot_ns + flight->length_ns;
+        if (flight->slot_ns > now_ns)
+                flight->first_until_ns = flight->slot_ns;
+}
+
+void flight_seen(struct flight *flight, uint64_t now_ns)
+{
+        flight->busy_ns = now_ns > flight->busy_ns ? now_ns : flight->busy_ns;
+        while (flight->look_ns <= now_ns) {
+                if (flight->slot_ns < flight->first_until_ns)
+                        flight->first_ns = flight->length_ns;
+                else
+                        flight->slots_ns += flight->length_ns;
+                take_slot(flight, flight->slot_ns + flight->length_ns);
+        }
+}
+
+static void end(struct flight *flight, uint64_t end_ns)
+{
+        flight->usual_ns -= flight->usual_ns / USUAL_PARTS;
+        flight->usual_ns += (end_ns - flight->begin_ns) / USUAL_PARTS;
+        flight->begin_ns = 0;
+        flight->ended_ns = end_ns;
+}
+
+void flight_end_at(struct flight *flight, uint64_t end_ns)
+{
+        end(flight, end_ns);
+        flight->busy_ns = end_ns;
+        if (flight->waited < WAITED_MOST)
+                flight->waited++;
+}
+
+int64_t flight_end(struct flight *flight, uint64_t now_ns)
+{
+        uint64_t first_ns = flight->busy_ns >= flight->first_until_ns
+                                    ? flight->first_until_ns - flight->begin_ns
+                                    : flight->first_ns;
+        int64_t rest_ns =
+                (int64_t)(first_ns + flight->slots_ns - (flight->busy_ns - flight->begin_ns));
+
+        end(flight, now_ns);
+        flight->waited /= 2;
+        return rest_ns;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h: when a thread may submit, and how it waits.
+ *
+ * In this order: the lease (the scheduler of the node says whose turn it is), the bucket (a cap
+ * whose bucket ran dry stays shut until it has filled to a few milliseconds), the window (so much
+ * may be in flight, where a neighbour waits or there is a cap). A shut gate never opens
+ * because time passed: what it waits for is a word of the scheduler, the clock of the bucket, or
+ * the driver's word that something is done.
+ */
+#include <limits.h>
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "interpose/gate.h"
+#include "shim/time/bucket.h"
+#include "shim/time/credit.h"
+#include "shim/time/fence.h"
+#include "shim/time/time.h"
+
+/* Who stands before a closed gate says so again, or the scheduler forgets it. */
+#define LEASE_WAIT_NS UINT64_C(10000000)
+#define LEASE_LOOK_NS UINT64_C(50000)
+#define BUCKET_LOOK_NS UINT64_C(5000000)
+#define WINDOW_WAIT_NS UINT64_C(1000000)
+/* What is in flight when the bucket runs dry is debt: no more than half of what it holds. */
+#define PARTS_OF_BUCKET (UINT64_C(2) * WINDOW_ROUNDS)
+
+/* A smaller cap has less in flight, so that it waits no longer for the debt to be paid. */
+#define SMALL_CAP_PPM (PAGE_WHOLE_PPM / 4)
+
+static const _Atomic uint64_t no_gate;
+static const _Atomic uint32_t no_turn;
+
+/* -- Credit ----------------------------------------------------------------------------------- */
+
+static const _Atomic uint64_t *gate_of(const struct limits_page *limits)
+{
+        _Static_assert(offsetof(struct limits_page, gate) % 8 == 0 &&
+                               offsetof(struct limits_page, epoch) ==
+                                       offsetof(struct limits_page, gate) + 4,
+                       "read as one");
+        return (const _Atomic uint64_t *)(const void *)&limits->gate;
+}
+
+/* As it is to be while the gate is open. */
+static uint64_t gate_seen(const struct limits_page *limits)
+{
+        union {
+                uint32_t half[2];
+                uint64_t word;
+        } seen = { .half = { 0, load_acquire(shared_half(&limits->epoch)) } };
+
+        return seen.word;
+}
+
+/* What is not used may be used again. */
+void gate_return_credit(void)
+{
+        struct credit *credit = &credit_here;
+        struct time_stream *stream = credit->of;
+        uint32_t unspent = credit->left > 0 ? (uint32_t)credit->left : 0;
+
+        if (!stream) {
+                credit->left = credit->is_any ? credit->left : 0;
+                return;
+        }
+        credit->left = 0;
+        credit->of = NULL;
+        credit->home = NULL;
+        account_count(&stream->device->account, credit->spent);
+        if (!unspent || credit->is_unbounded)
+                return;
+        lock_take(&stream->device->lock);
+        window_give_back(&stream->device->window, unspent);
+        lock_drop(&stream->device->lock);
+}
+
+/* To another stream of the same device, which has work already: no clock, no lock, no call of the
+ * driver. Who looks meanwhile takes the stream for empty only if this thread is out (look.c). */
+bool gate_switch(uint64_t key)
+{
+        struct credit *credit = &credit_here;
+        struct time_stream *stream = key == credit->home_key ? credit->home : stream_find(key);
+        uint32_t user;
+
+        if (!stream || !credit->of || key == credit->stream ||
+            stream->device != credit->of->device || !credit_holds(credit) ||
+            load_relaxed(&stream->work) != STREAM_BUSY || load_relaxed(&stream->is_captured))
+                return false;
+        user = load_relaxed(&stream->user);
+        if (user != credit->number && user != STREAM_MANY)
+                return false;
+        credit->stream = key;
+        credit->context = stream == credit->home ? credit->home_context : 0;
+        credit->of = stream;
+        return true;
+}
+
+void gate_leave_open_for_ever(void)
+{
+        struct credit *credit = &credit_here;
+
+        credit->left = INT32_MAX;
+        credit->is_any = UINT64_MAX;
+        credit->gate = &no_gate;
+        credit->turn = credit->epoch = &no_turn;
+        credit->gate_seen = credit->turn_seen = credit->epoch_seen = 0;
+        credit->of = NULL;
+}
+
+/* Nor has a device that is yet to come. */
+static bool has_no_cap(const struct limits_page *limits)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (page_cap_ppm(limits, &limits->device[i]) != PAGE_WHOLE_PPM)
+                        return false;
+        }
+        return true;
+}
+
+/* A scheduler that comes, for whichever device, changes its time. */
+void gate_leave_open(const struct account *account, uint64_t key, uint64_t context)
+{
+        struct credit *credit = &credit_here;
+
+        credit->left = INT32_MAX;
+        credit->stream = key;
+        credit->is_any = has_no_cap(account->limits) ? UINT64_MAX : 0;
+        credit->gate = gate_of(account->limits);
+        credit->gate_seen = gate_seen(account->limits);
+        credit->turn = (const _Atomic uint32_t *)(const void *)&account->limits->scheduler_at_ns;
+        credit->turn_seen = load_acquire(credit->turn);
+        credit->epoch = &no_turn;
+        credit->epoch_seen = 0;
+        credit->of = NULL;
+        credit->context = context;
+}
+
+/* -- What to wait for ------------------------------------------------------------------------- */
+
+struct waiting {
+        const _Atomic uint32_t *word; /* NULL: nothing, the gate is open */
+        uint32_t seen;
+        uint64_t until_ns;
+        uint64_t look_ns; /* what is in flight is looked at then */
+};
+
+static struct waiting wait_for(const uint32_t *word, uint64_t until_ns, uint64_t look_ns)
+{
+        return (struct waiting){ .word = shared_half(word),
+                                 .seen = load_acquire(shared_half(word)),
+                                 .until_ns = until_ns,
+                                 .look_ns = look_ns };
+}
+
+/* While work is in flight the next session waits for this thread's word that none is. */
+static struct waiting wait_for_lease(struct time_device *device, const struct terms *terms,
+                                     uint64_t now_ns)
+{
+        const struct account *account = &device->account;
+        struct waiting waiting = wait_for(&account->device->lease.turn, now_ns + LEASE_WAIT_NS,
+                                          load_relaxed(&device->looked_ns) + LEASE_LOOK_NS);
+
+        store_relaxed(&device->shut_ns, now_ns);
+        waiting.seen = terms->turn;
+        if (terms->turn & 1)
+                waiting.until_ns = now_ns + LEASE_LOOK_NS;
+        account_want(account, terms, now_ns);
+        return waiting;
+}
+
+/* True: nothing is submitted until the bucket has filled. */
+static bool is_dry(struct time_device *device, const struct terms *terms, uint64_t now_ns)
+{
+        int64_t level_ns;
+
+        if (!terms_keep_cap(terms)) {
+                store_relaxed(&device->is_filling, 0);
+                return false;
+        }
+        level_ns = account_level_ns(&device->account, terms, now_ns);
+        if (level_ns <= 0)
+                store_relaxed(&device->is_filling, 1);
+        else if (level_ns >= account_opening_ns(terms))
+                store_relaxed(&device->is_filling, 0);
+        return load_relaxed(&device->is_filling) != 0;
+}
+
+static struct waiting wait_for_bucket(const struct account *account, const struct terms *terms,
+                                      uint64_t now_ns)
+{
+        uint64_t due_ns = account_due_ns(account, terms, now_ns);
+        uint64_t until_ns = now_ns + BUCKET_LOOK_NS;
+
+        return wait_for(&account->limits->epoch, due_ns < until_ns ? due_ns : until_ns,
+                        CLOCK_NEVER);
+}
+
+static struct waiting wait_for_window(struct time_device *device, const struct window_wish *wish)
+{
+        uint64_t due_ns, room_ns, until_ns = wish->now_ns + WINDOW_WAIT_NS;
+
+        lock_take(&device->lock);
+        due_ns = window_due_ns(&device->window, load_relaxed(&device->looked_ns));
+        room_ns = window_room_ns(&device->window, wish);
+        lock_drop(&device->lock);
+        if (room_ns > wish->now_ns && room_ns < until_ns)
+                until_ns = room_ns;
+        return wait_for(&device->account.limits->epoch, until_ns, due_ns);
+}
+
+/* Beside others what is in flight is less. */
+static uint64_t round_target_ns(const struct account *account, const struct terms *terms,
+                                uint64_t now_ns)
+{
+        uint64_t target_ns = terms->is_watched ? WINDOW_SHARED_NS : WINDOW_TARGET_NS;
+
+        if (terms_keep_cap(terms)) {
+                int64_t level_ns = account_level_ns(account, terms, now_ns);
+
+                if (terms->cap_ppm < SMALL_CAP_PPM)
+                        target_ns = target_ns * terms->cap_ppm / SMALL_CAP_PPM;
+                if (level_ns > (int64_t)(target_ns * PARTS_OF_BUCKET))
+                        target_ns = (uint64_t)level_ns / PARTS_OF_BUCKET;
+        }
+        if (terms->target_ns && terms->target_ns / WINDOW_ROUNDS < target_ns)
+                target_ns = terms->target_ns / WINDOW_ROUNDS;
+        return target_ns ? target_ns : 1;
+}
+
+/* A session that is alone and has no cap is never stopped for what it has in flight. */
+static bool is_bounded(const struct terms *terms)
+{
+        return terms->mode == PAGE_MODE_OPEN || terms->target_ns || terms_keep_cap(terms);
+}
+
+/* -- The gate --------------------------------------------------------------------------------- */
+
+struct asking {
+        struct time_stream *stream;
+        const struct gate_ask *for_what;
+        uint64_t gate_seen;
+        uint32_t epoch_seen;
+};
+
+static void grant(const struct asking *asking, const struct terms *terms, uint32_t units)
+{
+        struct time_device *device = asking->stream->device;
+        struct credit *credit = &credit_here;
+
+        credit->left = (int32_t)units;
+        credit->spent = 0;
+        credit->stream = asking->for_what->key;
+        credit->is_any = 0;
+        credit->is_unbounded = units == INT32_MAX;
+        credit->gate = gate_of(device->account.limits);
+        credit->gate_seen = asking->gate_seen;
+        credit->turn = shared_half(&device->account.device->lease.turn);
+        credit->turn_seen = terms->turn;
+        credit->epoch = &device->epoch;
+        credit->epoch_seen = asking->epoch_seen;
+        credit->of = asking->stream;
+        credit->context = asking->for_what->context;
+        if (credit->context) {
+                credit->home = asking->stream;
+                credit->home_key = credit->stream;
+                credit->home_context = credit->context;
+        }
+        stream_use(asking->stream, clock_now_ns());
+}
+
+/* So much of the round that is being filled; 0: it is full, and is to have its markers, if it is
+ * due. */
+static uint32_t take_share(struct time_device *device, const struct window_wish *wish,
+                           bool *ret_is_due)
+{
+        uint32_t units;
+
+        lock_take(&device->lock);
+        units = window_take(&device->window, wish);
+        *ret_is_due = window_is_due(&device->window);
+        lock_drop(&device->lock);
+        return units;
+}
+
+/* Open, but for what is in flight. */
+static struct waiting pass_window(const struct asking *asking, const struct terms *terms,
+                                  uint64_t now_ns)
+{
+        struct time_device *device = asking->stream->device;
+        struct window_wish wish = { .hint = asking->for_what->hint, .now_ns = now_ns };
+        uint32_t units;
+        bool is_due;
+
+        if (!is_bounded(terms)) {
+                grant(asking, terms, INT32_MAX);
+                return (struct waiting){ 0 };
+        }
+        wish.target_ns = round_target_ns(&device->account, terms, now_ns);
+        units = take_share(device, &wish, &is_due);
+        if (!units && is_due) {
+                device_mark(device, asking->stream);
+                units = take_share(device, &wish, &is_due);
+        }
+        if (!units)
+                return wait_for_window(device, &wish);
+        grant(asking, terms, units);
+        return (struct waiting){ 0 };
+}
+
+/* What is in flight may wait for what stands here: one submission is let through. */
+static bool is_let_out(const struct asking *asking, uint64_t began_ns)
+{
+        struct time_device *device = asking->stream->device;
+        uint64_t now_ns = clock_now_ns();
+        struct terms terms = account_terms(&device->account, now_ns);
+        struct window_wish wish = { .hint = asking->for_what->hint, .now_ns = now_ns };
+        uint32_t units = 0;
+
+        if (!terms_are_open(&terms, now_ns))
+                return false;
+        lock_take(&device->lock);
+        if (device->flight.begin_ns && stuck_for_long(&device->stuck, began_ns, now_ns)) {
+                units = window_take_beyond(&device->window, &wish);
+                device->let_into = asking->stream;
+        }
+        lock_drop(&device->lock);
+        if (units)
+                grant(asking, &terms, units);
+        return units != 0;
+}
+
+/* What it submitted before counts as submitted, whatever the words are now. */
+static struct waiting ask(const struct asking *asking)
+{
+        struct time_device *device = asking->stream->device;
+        uint64_t now_ns = clock_now_ns();
+        struct terms terms = account_terms(&device->account, now_ns);
+
+        if (!terms_are_metered(&terms)) {
+                gate_leave_open(&device->account, asking->for_what->key, asking->for_what->context);
+                return (struct waiting){ 0 };
+        }
+        if (!terms_are_open(&terms, now_ns))
+                return wait_for_lease(device, &terms, now_ns);
+        if (is_dry(device, &terms, now_ns))
+                return wait_for_bucket(&device->account, &terms, now_ns);
+        return pass_window(asking, &terms, now_ns);
+}
+
+/* When what is in flight is to be looked at, for the account or for what is waited for. */
+static uint64_t look_at_ns(struct time_device *device, const struct waiting *waiting)
+{
+        uint64_t look_ns;
+
+        lock_take(&device->lock);
+        look_ns = device_look_ns(device, clock_now_ns());
+        if (look_ns != CLOCK_NEVER && waiting->look_ns < look_ns)
+                look_ns = waiting->look_ns;
+        lock_drop(&device->lock);
+        return look_ns;
+}
+
+/* Who stands here looks: no other thread can ask about streams of its own. */
+static void stand(struct time_device *device, const struct waiting *waiting)
+{
+        uint64_t look_ns = look_at_ns(device, waiting);
+
+        if (look_ns <= clock_now_ns())
+                device_look(device, look_ns);
+        else
+                clock_wait(waiting->word, waiting->seen,
+                           look_ns < waiting->until_ns ? look_ns : waiting->until_ns);
+}
+
+static bool is_let_through(struct asking *asking, struct waiting *ret)
+{
+        struct time_device *device = asking->stream->device;
+
+        gate_pass();
+        asking->gate_seen = gate_seen(device->account.limits);
+        asking->epoch_seen = load_acquire(&device->epoch);
+        *ret = ask(asking);
+        return !ret->word;
+}
+
+bool gate_wait_turn(struct time_stream *stream, const struct gate_ask *ask)
+{
+        struct time_device *device = stream->device;
+        struct asking asking = { .stream = stream, .for_what = ask };
+        struct waiting waiting;
+        uint64_t began_ns;
+
+        gate_return_credit();
+        if (!threads_join())
+                return false;
+        if (is_let_through(&asking, &waiting))
+                return true;
+        began_ns = clock_now_ns();
+        add_relaxed(&device->standing, 1);
+        while (!is_let_out(&asking, began_ns)) {
+                stand(device, &waiting);
+                if (is_let_through(&asking, &waiting))
+                        break;
+        }
+        add_relaxed(&device->standing, -1u);
+        account_note_wait(&device->account, clock_now_ns() - began_ns);
+        return true;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h: what is in flight, by the driver's word.
+ */
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "shim/time/fence.h"
+#include "shim/time/time.h"
+
+#define UNSEEN_LEAST_NS UINT64_C(100000)
+#define UNSEEN_MOST_NS (UINT64_C(2) * WINDOW_TARGET_NS)
+#define MARKERS_BEHIND_WAITS 3u
+
+/* -- Markers ---------------------------------------------------------------------------------- */
+
+/* The marker was not passed yet, and may be: behind what waits for somebody it stands for nothing.
+ */
+static bool is_to_come(struct time_device *device, struct time_marker *marker)
+{
+        if (!marker->marker)
+                return false;
+        if (!device->driver->is_passed(marker->stream, marker->marker) &&
+            !stream_is_parked(marker->stream))
+                return true;
+        device->driver->drop(marker->stream, marker->marker);
+        marker->marker = NULL;
+        store_relaxed(&marker->stream->used_ns, clock_now_ns());
+        lock_take(&device->lock);
+        marker->stream->markers--;
+        lock_drop(&device->lock);
+        return false;
+}
+
+/* The rounds of the window, the oldest first, are this looker's while it holds `looking`: others
+ * add to them at their end. They were last looked at at `seen_ns`. True: some marker is still to
+ * come. */
+static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
+{
+        uint32_t first, count, passed = 0;
+        bool is_pending = false, is_unmarked = false;
+
+        lock_take(&device->lock);
+        first = device->window.first;
+        count = device->window.count;
+        lock_drop(&device->lock);
+        while (passed < count && !is_pending && !is_unmarked) {
+                struct time_marker *marker = device->marker[(first + passed) % WINDOW_ROUNDS];
+
+                is_unmarked = device->is_unmarked[(first + passed) % WINDOW_ROUNDS];
+                for (unsigned i = 0; i < TIME_ROUND_MARKERS && !is_pending; i++)
+                        is_pending = is_to_come(device, &marker[i]);
+                passed += !is_pending && !is_unmarked;
+        }
+        if (passed) {
+                struct window_looks looks = { .seen_ns = seen_ns,
+                                              .now_ns = clock_now_ns(),
+                                              .shut_ns = load_relaxed(&device->shut_ns) };
+
+                if (!load_relaxed(&device->standing))
+                        looks.seen_ns = looks.now_ns;
+                lock_take(&device->lock);
+                window_pass(&device->window, passed, &looks);
+                stuck_not(&device->stuck, clock_now_ns());
+                lock_drop(&device->lock);
+        }
+        return is_pending;
+}
+
+/* Under the device's lock: the streams that get one, `stream` first. */
+static unsigned choose(struct time_device *device, struct time_stream *stream,
+                       struct time_stream *ret[TIME_ROUND_MARKERS])
+{
+        unsigned count = 0;
+
+        ret[count++] = stream;
+        for (uint32_t i = 0; i < device->busy_count && count < TIME_ROUND_MARKERS; i++) {
+                struct time_stream *other = device->busy[i];
+
+                if (other != stream && !other->markers && !load_relaxed(&other->is_captured) &&
+                    !load_relaxed(&other->is_gone) && !device->driver->is_unseen(other))
+                        ret[count++] = other;
+        }
+        return count;
+}
+
+/* Under the stream's lock. Behind what waits for somebody a marker takes a place of the stream's: a
+ * few at most come there, and the rounds behind them are over with theirs. */
+static bool has_room_for_marker(struct time_device *device, const struct time_stream *stream)
+{
+        bool has_room;
+
+        lock_take(&device->lock);
+        has_room = !stream->parks || stream->markers < MARKERS_BEHIND_WAITS;
+        lock_drop(&device->lock);
+        return has_room;
+}
+
+/* In a stream that waits for somebody one stands for nothing. False: one was to be placed, and
+ * could not. */
+static bool place(struct time_device *device, struct time_marker *ret, struct time_stream *stream)
+{
+        bool is_parked = stream_is_parked(stream), is_meant;
+
+        *ret = (struct time_marker){ .stream = stream };
+        lock_take(&stream->lock);
+        is_meant = !is_parked && !load_relaxed(&stream->is_captured) &&
+                   !load_relaxed(&stream->is_gone) && has_room_for_marker(device, stream);
+        if (is_meant)
+                ret->marker = device->driver->record(stream);
+        lock_drop(&stream->lock);
+        return !is_meant || ret->marker;
+}
+
+/* Under the device's lock: the round's markers from now on; those that are returned ended with
+ * their flight. */
+static void change_markers(struct time_device *device, uint32_t at,
+                           struct time_marker marker[TIME_ROUND_MARKERS])
+{
+        for (unsigned i = 0; i < TIME_ROUND_MARKERS; i++) {
+                struct time_marker old = device->marker[at][i];
+
+                if (old.marker)
+                        old.stream->markers--;
+                if (marker[i].marker)
+                        marker[i].stream->markers++;
+                device->marker[at][i] = marker[i];
+                marker[i] = old;
+        }
+}
+
+void device_mark(struct time_device *device, struct time_stream *stream)
+{
+        struct time_marker marker[TIME_ROUND_MARKERS] = { 0 };
+        struct time_stream *chosen[TIME_ROUND_MARKERS];
+        bool is_unmarked = false;
+        unsigned count, at;
+
+        lock_take(&device->looking);
+        lock_take(&device->lock);
+        count = window_is_due(&device->window) ? choose(device, stream, chosen) : 0;
+        lock_drop(&device->lock);
+        for (unsigned i = 0; i < count; i++)
+                is_unmarked |= !place(device, &marker[i], chosen[i]);
+        for (unsigned i = 0; i < count; i++)
+                is_unmarked &= !marker[i].marker;
+        lock_take(&device->lock);
+        if (count) {
+                at = window_close(&device->window);
+                device->is_unmarked[at] = is_unmarked;
+                change_markers(device, at, marker);
+        }
+        lock_drop(&device->lock);
+        for (unsigned i = 0; count && i < TIME_ROUND_MARKERS; i++) {
+                if (marker[i].marker)
+                        device->driver->drop(marker[i].stream, marker[i].marker);
+        }
+        lock_drop(&device->looking);
+}
+
+/* -- Streams ---------------------------------------------------------------------------------- */
+
+/* What cannot be asked about is taken to be done so long after it was last submitted to, its
+ * markers passed: behind those is no more than a round. */
+static bool is_over_by_now(struct time_device *device, struct time_stream *stream)
+{
+        uint64_t round_ns;
+        bool is_marked;
+
+        lock_take(&device->lock);
+        round_ns = device->window.took_ns;
+        is_marked = stream->markers != 0;
+        lock_drop(&device->lock);
+        if (!round_ns || round_ns > UNSEEN_MOST_NS)
+                round_ns = UNSEEN_MOST_NS;
+        if (round_ns < UNSEEN_LEAST_NS)
+                round_ns = UNSEEN_LEAST_NS;
+        return !is_marked && clock_now_ns() > load_relaxed(&stream->used_ns) + round_ns;
+}
+
+/* Nothing of it is left. One whose work is recorded is not asked, as that would end the recording:
+ * it is taken for busy while it is. */
+static bool is_empty(struct time_device *device, struct time_stream *stream)
+{
+        bool is_empty;
+
+        if (load_acquire(&stream->is_gone))
+                return !stream->end_marker || device->driver->is_passed(stream, stream->end_marker);
+        if (device->driver->is_unseen(stream))
+                return is_over_by_now(device, stream);
+        lock_take(&stream->lock);
+        is_empty = !load_relaxed(&stream->is_captured) && device->driver->is_empty(stream);
+        lock_drop(&stream->lock);
+        return is_empty;
+}
+
+/* The streams with work, the ones found busy last first. */
+static unsigned streams_of(struct time_device *device, struct time_stream *ret[TIME_LOOK_STREAMS])
+{
+        unsigned count;
+
+        lock_take(&device->lock);
+        for (count = 0; count < device->busy_count && count < TIME_LOOK_STREAMS; count++)
+                ret[count] = device->busy[device->busy_count - 1 - count];
+        lock_drop(&device->lock);
+        return count;
+}
+
+/* What a look finds. */
+struct found {
+        struct time_stream *stream[TIME_LOOK_STREAMS]; /* seem to be empty */
+        unsigned empty;
+        unsigned parked;
+        bool is_busy;
+};
+
+/* The first one that is busy ends it. */
+static void find(struct time_device *device, struct found *ret)
+{
+        struct time_stream *stream[TIME_LOOK_STREAMS];
+        unsigned count = streams_of(device, stream);
+
+        ret->empty = ret->parked = 0;
+        ret->is_busy = false;
+        for (unsigned i = 0; i < count && !ret->is_busy; i++) {
+                if (stream_is_parked(stream[i]))
+                        ret->parked++;
+                else if (is_empty(device, stream[i]))
+                        ret->stream[ret->empty++] = stream[i];
+                else
+                        ret->is_busy = true;
+        }
+}
+
+static bool are_empty(struct time_device *device, const struct found *found)
+{
+        unsigned i = 0;
+
+        while (i < found->empty && is_empty(device, found->stream[i]))
+                i++;
+        return i == found->empty;
+}
+
+/* They seemed empty. True: they are, and were asked for. */
+static bool ask_again(struct time_device *device, const struct found *found)
+{
+        bool is_sure;
+
+        for (unsigned i = 0; i < found->empty; i++) {
+                uint32_t busy = STREAM_BUSY;
+
+                cas_acq_rel(&found->stream[i]->work, &busy, STREAM_ASKED);
+        }
+        add_acq_rel(&device->epoch, 1);
+        fence_all();
+        is_sure = threads_are_out() && are_empty(device, found);
+        for (unsigned i = 0; i < found->empty && !is_sure; i++) {
+                uint32_t asked = STREAM_ASKED;
+
+                cas_acq_rel(&found->stream[i]->work, &asked, STREAM_BUSY);
+        }
+        return is_sure;
+}
+
+static void note_busy(struct time_device *device, uint64_t now_ns)
+{
+        struct terms terms = account_terms(&device->account, now_ns);
+
+        lock_take(&device->lock);
+        if (!device->flight.begin_ns && device->busy_count) {
+                flight_begin(&device->flight, now_ns);
+                account_begin(&device->account, now_ns);
+        } else if (device->flight.begin_ns < now_ns) {
+                account_settle(&device->account, device->flight.begin_ns, now_ns);
+                flight_seen(&device->flight, now_ns);
+        }
+        lock_drop(&device->lock);
+        if (terms_keep_cap(&terms) && account_level_ns(&device->account, &terms, now_ns) <= 0 &&
+            !swap_acq_rel(&device->is_filling, 1))
+                add_acq_rel(&device->epoch, 1);
+}
+
+/* False: the flight goes on, since a thread has submitted to one of them since. */
+static bool note_empty(struct time_device *device, const struct found *found)
+{
+        bool is_over;
+
+        lock_take(&device->lock);
+        device_empty(device, &(struct emptied){ .stream = found->stream,
+                                                .count = found->empty,
+                                                .parked = found->parked });
+        is_over = !device->flight.begin_ns;
+        lock_drop(&device->lock);
+        return is_over;
+}
+
+/* While what is in flight goes on: what was let through because nothing ended is over. */
+static void look_at_let_out(struct time_device *device)
+{
+        struct time_stream *stream;
+
+        lock_take(&device->lock);
+        stream = stuck_is_open(&device->stuck) ? device->let_into : NULL;
+        lock_drop(&device->lock);
+        if (!stream || stream_is_parked(stream) || !is_empty(device, stream))
+                return;
+        lock_take(&device->lock);
+        stuck_ran(&device->stuck, clock_now_ns());
+        lock_drop(&device->lock);
+}
+
+/* Nothing is in flight. */
+static bool finds_nothing(struct time_device *device)
+{
+        struct found found;
+
+        find(device, &found);
+        return !found.is_busy && (!found.empty || ask_again(device, &found)) &&
+               note_empty(device, &found);
+}
+
+static void look(struct time_device *device)
+{
+        uint64_t now_ns = clock_now_ns(), seen_ns = load_relaxed(&device->looked_ns);
+
+        store_relaxed(&device->looked_ns, now_ns);
+        if (!look_at_markers(device, seen_ns) && finds_nothing(device))
+                return;
+        note_busy(device, now_ns);
+        look_at_let_out(device);
+}
+
+/* Streams that wait for somebody have work, too, which begins at any time. */
+uint64_t device_look_ns(struct time_device *device, uint64_t now_ns)
+{
+        struct flight *flight = &device->flight;
+
+        if (!device->busy_count)
+                return CLOCK_NEVER;
+        if (!flight->begin_ns && flight->look_ns <= load_relaxed(&device->looked_ns))
+                return flight_look_ns(flight, now_ns);
+        return flight->look_ns;
+}
+
+void device_look(struct time_device *device, uint64_t due_ns)
+{
+        lock_take(&device->looking);
+        if (load_relaxed(&device->looked_ns) < due_ns) {
+                device->driver->relax(true);
+                look(device);
+                device->driver->relax(false);
+        }
+        lock_drop(&device->looking);
+}

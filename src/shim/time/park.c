@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h: what a stream waits for is somebody else's time.
+ *
+ * An event before the wait and one behind it: between the two the stream does nothing. More waits
+ * in a stream at a time than there is room for are taken for one that is as long as all of them.
+ */
+#include <stddef.h>
+
+#include "shim/time/time.h"
+
+/* -- Which streams of a device wait ------------------------------------------------------------ */
+
+static void list(struct time_stream *stream)
+{
+        struct time_device *device = stream->device;
+        uint32_t count;
+
+        lock_take(&device->lock);
+        count = load_relaxed(&device->waiting_count);
+        if (count < TIME_WAITING) {
+                device->waiting[count] = stream;
+                store_relaxed(&device->waiting_count, count + 1);
+        }
+        lock_drop(&device->lock);
+}
+
+static void unlist(struct time_stream *stream)
+{
+        struct time_device *device = stream->device;
+        uint32_t count;
+
+        lock_take(&device->lock);
+        count = load_relaxed(&device->waiting_count);
+        for (uint32_t i = 0; i < count; i++) {
+                if (device->waiting[i] == stream) {
+                        device->waiting[i] = device->waiting[--count];
+                        store_relaxed(&device->waiting_count, count);
+                }
+        }
+        lock_drop(&device->lock);
+}
+
+/* The streams of its context that what it holds may be ordered behind. */
+static unsigned waiting_before(struct time_stream *stream, struct time_stream *ret[TIME_WAITING])
+{
+        enum stream_order other =
+                stream->order == STREAM_DEFAULT ? STREAM_BLOCKING : STREAM_DEFAULT;
+        struct time_device *device = stream->device;
+        unsigned count = 0;
+
+        lock_take(&device->lock);
+        for (uint32_t i = 0; i < load_relaxed(&device->waiting_count); i++) {
+                if (device->waiting[i]->order == other &&
+                    device->waiting[i]->context == stream->context)
+                        ret[count++] = device->waiting[i];
+        }
+        lock_drop(&device->lock);
+        return count;
+}
+
+/* -- A stream's own waits ---------------------------------------------------------------------- */
+
+static void drop(struct time_stream *stream, void **marker)
+{
+        if (*marker)
+                stream->device->driver->drop(stream, *marker);
+        *marker = NULL;
+}
+
+/* Under the stream's lock, as what follows. */
+static void put(struct time_stream *stream, void *before)
+{
+        if (stream->parks == TIME_PARKS) {
+                drop(stream, &before);
+                return;
+        }
+        stream->park[stream->parks++] = (struct park){ before, NULL };
+        if (stream->parks == 1)
+                list(stream);
+}
+
+static void take_off(struct time_stream *stream, uint32_t at)
+{
+        drop(stream, &stream->park[at].before);
+        drop(stream, &stream->park[at].behind);
+        stream->parks--;
+        for (uint32_t i = at; i < stream->parks; i++)
+                stream->park[i] = stream->park[i + 1];
+        if (!stream->parks)
+                unlist(stream);
+}
+
+void stream_park_begin(struct time_stream *stream)
+{
+        lock_take(&stream->lock);
+        if (!load_relaxed(&stream->is_captured))
+                put(stream, stream->device->driver->record(stream));
+        lock_drop(&stream->lock);
+}
+
+/* Without an event behind it nobody would see its end: then it was none. Nor is one that made the
+ * stream a part of a capture. */
+void stream_park_end(struct time_stream *stream, bool is_there)
+{
+        lock_take(&stream->lock);
+        if (stream->parks) {
+                struct park *park = &stream->park[stream->parks - 1];
+
+                drop(stream, &park->behind);
+                if (is_there && !load_relaxed(&stream->is_captured))
+                        park->behind = stream->device->driver->record(stream);
+                if (!park->behind)
+                        take_off(stream, stream->parks - 1);
+        }
+        lock_drop(&stream->lock);
+}
+
+void stream_park_forget(struct time_stream *stream)
+{
+        lock_take(&stream->lock);
+        while (stream->parks)
+                take_off(stream, stream->parks - 1);
+        lock_drop(&stream->lock);
+}
+
+static bool is_passed(struct time_stream *stream, void **marker)
+{
+        if (*marker && !stream->device->driver->is_passed(stream, *marker))
+                return false;
+        drop(stream, marker);
+        return true;
+}
+
+static bool look(struct time_stream *stream)
+{
+        while (stream->parks) {
+                struct park *park = &stream->park[0];
+
+                if (!park->behind || !is_passed(stream, &park->before))
+                        return false;
+                if (!is_passed(stream, &park->behind))
+                        return true;
+                take_off(stream, 0);
+        }
+        return false;
+}
+
+static bool waits_itself(struct time_stream *stream)
+{
+        bool is_parked;
+
+        lock_take(&stream->lock);
+        is_parked = look(stream);
+        lock_drop(&stream->lock);
+        return is_parked;
+}
+
+/* The wait of one of the two is reached when all that the other one held before is done. */
+bool stream_is_parked(struct time_stream *stream)
+{
+        struct time_stream *other[TIME_WAITING];
+        unsigned count;
+
+        if (!load_relaxed(&stream->device->waiting_count))
+                return false;
+        if (waits_itself(stream))
+                return true;
+        count = stream->order != STREAM_UNORDERED ? waiting_before(stream, other) : 0;
+        for (unsigned i = 0; i < count; i++) {
+                if (waits_itself(other[i]))
+                        return true;
+        }
+        return false;
+}
+
+bool streams_wait(void)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (load_relaxed(&device_at(i)->waiting_count))
+                        return true;
+        }
+        return false;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h: the devices and streams of this process.
+ *
+ * Streams lie in an open-addressed table. Readers take no lock: a place keeps its stream until that
+ * is destroyed, and a program that uses a destroyed stream has no right to anything. Places are
+ * given and taken under streams.lock.
+ */
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "common/clock.h"
+#include "shim/attach.h"
+#include "shim/session.h"
+#include "shim/time/credit.h"
+#include "shim/time/time.h"
+
+#define PAGE_BYTES 4096u
+/* A place whose stream is gone: a search goes on behind it. */
+#define KEY_GONE UINT64_MAX
+/* A wait of the program's that took so long blocked: what it waited for ended as it did. */
+#define BLOCKED_NS UINT64_C(10000)
+
+struct streams {
+        _Atomic uint32_t is_wiped_at_fork;
+        struct lock lock;
+        struct time_device device[PAGE_DEVICES];
+        struct time_stream stream[TIME_STREAMS];
+};
+
+/* Whole pages of its own, so that the kernel can wipe them in a child. */
+static union {
+        struct streams parts;
+        unsigned char pages[(sizeof(struct streams) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES];
+} store __attribute__((aligned(PAGE_BYTES)));
+
+extern struct streams streams __attribute__((alias("store")));
+
+/* -- Devices ---------------------------------------------------------------------------------- */
+
+static void device_fill(struct time_device *device, int row, const struct time_driver *driver)
+{
+        struct process *process = process_attached();
+        uint32_t slot = process ? load_acquire(&process->slot_plus_one) : 0;
+        struct slots_page *slots = session_slots();
+
+        device->account = (struct account){
+                .limits = session_limits(),
+                .device = &session_limits()->device[row],
+                .slots = slots,
+                .meter = &slots->meter[row],
+                .row = slot ? &slots->row[slot - 1][row] : NULL,
+                .at = (unsigned)row,
+        };
+        device->driver = driver;
+        device->flight.seed = session_limits()->session_id[0];
+        store_release(&device->is_ready, 1);
+}
+
+struct time_device *device_of(int row, const struct time_driver *driver)
+{
+        struct time_device *device;
+
+        if (row < 0 || row >= (int)PAGE_DEVICES || !session_limits())
+                return NULL;
+        if (!load_relaxed(&streams.is_wiped_at_fork)) {
+                madvise(&store, sizeof(store), MADV_WIPEONFORK);
+                store_relaxed(&streams.is_wiped_at_fork, 1);
+        }
+        device = &streams.device[row];
+        if (load_acquire(&device->is_ready))
+                return device;
+        lock_take(&streams.lock);
+        if (!load_acquire(&device->is_ready))
+                device_fill(device, row, driver);
+        lock_drop(&streams.lock);
+        return device;
+}
+
+struct time_device *device_at(unsigned index)
+{
+        if (index >= PAGE_DEVICES)
+                return NULL;
+        return &streams.device[index];
+}
+
+/* -- The table -------------------------------------------------------------------------------- */
+
+static uint32_t place_of_key(uint64_t key)
+{
+        return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) % TIME_STREAMS;
+}
+
+struct time_stream *stream_find(uint64_t key)
+{
+        uint32_t first = place_of_key(key);
+
+        for (uint32_t i = 0; i < TIME_STREAMS; i++) {
+                struct time_stream *stream = &streams.stream[(first + i) % TIME_STREAMS];
+                uint64_t found = load_acquire(&stream->key);
+
+                if (found == key)
+                        return stream;
+                if (!found)
+                        return NULL;
+        }
+        return NULL;
+}
+
+/* Under the lock: a place that is free, or whose stream is gone; else one without work, whose
+ * stream may come again. */
+static struct time_stream *find_room(uint64_t key)
+{
+        uint32_t first = place_of_key(key);
+        struct time_stream *idle = NULL;
+
+        for (uint32_t i = 0; i < TIME_STREAMS; i++) {
+                struct time_stream *stream = &streams.stream[(first + i) % TIME_STREAMS];
+                uint64_t found = load_relaxed(&stream->key);
+
+                if (load_relaxed(&stream->is_touched))
+                        continue;
+                if (!found || (found == KEY_GONE && load_acquire(&stream->work) == STREAM_EMPTY))
+                        return stream;
+                if (!idle && load_acquire(&stream->work) == STREAM_EMPTY &&
+                    !load_relaxed(&stream->user) && !load_relaxed(&stream->is_captured))
+                        idle = stream;
+        }
+        return idle;
+}
+
+struct time_stream *stream_make(const struct stream_name *name, struct time_device *device)
+{
+        struct time_stream *stream;
+
+        lock_take(&streams.lock);
+        stream = stream_find(name->key);
+        if (!stream) {
+                stream = find_room(name->key);
+                if (stream) {
+                        stream_park_forget(stream);
+                        stream->handle = name->handle;
+                        stream->context = name->context;
+                        stream->order = name->order;
+                        stream->device = device;
+                        stream->markers = 0;
+                        stream->end_marker = NULL;
+                        store_relaxed(&stream->is_captured, 0);
+                        store_relaxed(&stream->is_gone, 0);
+                        store_relaxed(&stream->user, 0);
+                        store_release(&stream->key, name->key);
+                }
+        }
+        lock_drop(&streams.lock);
+        return stream;
+}
+
+void streams_each(uint64_t context, void (*each)(struct time_stream *stream, void *data),
+                  void *data)
+{
+        for (uint32_t i = 0; i < TIME_STREAMS; i++) {
+                struct time_stream *stream = &streams.stream[i];
+                uint64_t key = load_acquire(&stream->key);
+
+                if (key && key != KEY_GONE && (context == UINT64_MAX || stream->context == context))
+                        each(stream, data);
+        }
+}
+
+/* -- Work ------------------------------------------------------------------------------------- */
+
+/* Under the device's lock. */
+static void make_busy(struct time_stream *stream, uint64_t now_ns)
+{
+        struct time_device *device = stream->device;
+
+        store_release(&stream->work, STREAM_BUSY);
+        stream->place = device->busy_count;
+        device->busy[device->busy_count++] = stream;
+        if (!device->flight.begin_ns) {
+                flight_begin(&device->flight, now_ns);
+                account_begin(&device->account, now_ns);
+        }
+}
+
+/* The order of the two is what stream_told() rests on. */
+void stream_use(struct time_stream *stream, uint64_t now_ns)
+{
+        uint32_t number = credit_here.number, user = load_relaxed(&stream->user);
+        uint32_t asked = STREAM_ASKED;
+
+        store_relaxed(&stream->used_ns, now_ns);
+        if (user != number && user != STREAM_MANY)
+                store_relaxed(&stream->user, user ? STREAM_MANY : number);
+        fence_seq_cst();
+        if (load_acquire(&stream->work) == STREAM_BUSY ||
+            cas_acq_rel(&stream->work, &asked, STREAM_BUSY))
+                return;
+        lock_take(&stream->device->lock);
+        if (load_acquire(&stream->work) == STREAM_EMPTY)
+                make_busy(stream, now_ns);
+        else
+                store_release(&stream->work, STREAM_BUSY);
+        lock_drop(&stream->device->lock);
+        tend_soon();
+}
+
+/* Under the device's lock. */
+static void take_off(struct time_device *device, struct time_stream *stream)
+{
+        struct time_stream *last = device->busy[device->busy_count - 1];
+
+        device->busy[stream->place] = last;
+        last->place = stream->place;
+        device->busy_count--;
+        store_relaxed(&stream->user, 0);
+}
+
+void device_empty(struct time_device *device, const struct emptied *emptied)
+{
+        uint64_t now_ns = clock_now_ns();
+        int64_t rest_ns = 0;
+        struct terms terms;
+
+        for (unsigned i = 0; i < emptied->count; i++) {
+                uint32_t asked = STREAM_ASKED;
+
+                if (cas_acq_rel(&emptied->stream[i]->work, &asked, STREAM_EMPTY))
+                        take_off(device, emptied->stream[i]);
+        }
+        if (device->busy_count > emptied->parked || !device->flight.begin_ns)
+                return;
+        if (emptied->end_ns) {
+                account_settle(&device->account, device->flight.begin_ns, emptied->end_ns);
+                flight_end_at(&device->flight, emptied->end_ns);
+        } else {
+                rest_ns = flight_end(&device->flight, now_ns);
+        }
+        window_clear(&device->window);
+        stuck_not(&device->stuck, now_ns);
+        terms = account_terms(&device->account, now_ns);
+        account_end(&device->account, rest_ns, terms.turn, now_ns);
+}
+
+/* Whose stream it is ended its own credit for it; another thread that comes now writes `user`, then
+ * reads `work`, as this one writes `work`, then reads `user`: one of them sees the other. */
+static bool is_mine_alone(struct time_stream *stream)
+{
+        uint32_t busy = STREAM_BUSY;
+
+        if (load_relaxed(&stream->user) != credit_here.number ||
+            !cas_acq_rel(&stream->work, &busy, STREAM_ASKED))
+                return false;
+        fence_seq_cst();
+        if (load_relaxed(&stream->user) == credit_here.number)
+                return true;
+        busy = STREAM_ASKED;
+        cas_acq_rel(&stream->work, &busy, STREAM_BUSY);
+        return false;
+}
+
+/* 0: it returned at once, so what it waited for may have ended at any time before. */
+static uint64_t blocked_until_ns(uint64_t began_ns, uint64_t now_ns)
+{
+        return now_ns - began_ns >= BLOCKED_NS ? now_ns : 0;
+}
+
+void stream_told(struct time_stream *stream, uint64_t began_ns)
+{
+        struct time_device *device = stream->device;
+        uint64_t now_ns = clock_now_ns();
+
+        gate_return_credit();
+        if (!is_mine_alone(stream))
+                return;
+        lock_take(&device->lock);
+        device_empty(device, &(struct emptied){ .stream = &stream,
+                                                .count = 1,
+                                                .end_ns = blocked_until_ns(began_ns, now_ns) });
+        lock_drop(&device->lock);
+}
+
+struct telling {
+        uint64_t context;
+        uint64_t began_ns;
+};
+
+/* The list changes as streams are taken off it, from its end. */
+static void tell_device(struct time_device *device, const struct telling *telling)
+{
+        struct time_stream *stream[TIME_LOOK_STREAMS];
+        unsigned count = 0, mine = 0;
+        uint64_t now_ns = clock_now_ns();
+
+        lock_take(&device->lock);
+        while (count < device->busy_count && count < TIME_LOOK_STREAMS) {
+                stream[count] = device->busy[count];
+                count++;
+        }
+        for (unsigned i = 0; i < count; i++) {
+                if (stream[i]->context == telling->context && is_mine_alone(stream[i]))
+                        stream[mine++] = stream[i];
+        }
+        device_empty(device,
+                     &(struct emptied){ .stream = stream,
+                                        .count = mine,
+                                        .end_ns = blocked_until_ns(telling->began_ns, now_ns) });
+        lock_drop(&device->lock);
+}
+
+void streams_told(uint64_t context, uint64_t began_ns)
+{
+        struct telling telling = { context, began_ns };
+
+        gate_return_credit();
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct time_device *device = device_at(i);
+
+                if (load_acquire(&device->is_ready))
+                        tell_device(device, &telling);
+        }
+}
+
+/* -- The end of a stream ---------------------------------------------------------------------- */
+
+/* Its key means nothing from here on: every credit for it ends first. */
+static void forget(struct time_stream *stream, void *end_marker)
+{
+        add_acq_rel(&stream->device->epoch, 1);
+        lock_take(&streams.lock);
+        stream->end_marker = end_marker;
+        store_release(&stream->is_gone, 1);
+        store_release(&stream->key, KEY_GONE);
+        lock_drop(&streams.lock);
+}
+
+void stream_forget(struct time_stream *stream)
+{
+        bool is_busy;
+
+        /* A copy that is still in flight counts from here on like a submission. */
+        if (swap_acq_rel(&stream->is_touched, 0))
+                stream_use(stream, clock_now_ns());
+        is_busy =
+                load_acquire(&stream->work) != STREAM_EMPTY && !load_relaxed(&stream->is_captured);
+        forget(stream, is_busy ? stream->device->driver->record(stream) : NULL);
+}
+
+static void forget_with_context(struct time_stream *stream, void *unused)
+{
+        (void)unused;
+        store_relaxed(&stream->is_touched, 0);
+        stream_park_forget(stream);
+        forget(stream, NULL);
+}
+
+void streams_forget(uint64_t context)
+{
+        streams_each(context, forget_with_context, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/time/stuck.h"
+
+#define PATIENCE_FIRST_NS UINT64_C(50000000)
+#define PATIENCE_LEAST_NS UINT64_C(20000000)
+#define PATIENCE_MOST_NS UINT64_C(60000000000)
+/* What ends so soon after a submission was let through waited for that; or it was chance. */
+#define HELPED_NS UINT64_C(3000000)
+/* More than a stream takes are never let through together. */
+#define BATCH_MOST 512u
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+static uint64_t patience_of(const struct stuck *stuck)
+{
+        return stuck->patience_ns ? stuck->patience_ns : PATIENCE_FIRST_NS;
+}
+
+/* From one to two times as long. */
+static uint64_t drawn_ns(const struct stuck *stuck)
+{
+        uint64_t patience_ns = patience_of(stuck);
+        uint64_t x = (stuck->draws + stuck->ended_ns) * UINT64_C(0x9e3779b97f4a7c15);
+
+        return patience_ns + (x ^ x >> 32) * UINT64_C(0xd1b54a32d192ed03) % patience_ns;
+}
+
+/* Patience was doubled when they were let through. That is undone; and if they helped again, it is
+ * halved. */
+static void note_helped(struct stuck *stuck)
+{
+        stuck->patience_ns =
+                later(patience_of(stuck) / (stuck->has_helped ? 4 : 2), PATIENCE_LEAST_NS);
+        stuck->has_helped = true;
+}
+
+void stuck_not(struct stuck *stuck, uint64_t now_ns)
+{
+        if (stuck->let_out_ns && now_ns - stuck->let_out_ns < HELPED_NS) {
+                note_helped(stuck);
+        } else if (stuck->let_out_ns && !stuck->has_run) {
+                stuck->batch = 0;
+                stuck->has_helped = false;
+        }
+        stuck->let_out_ns = 0;
+        stuck->more = 0;
+        stuck->ended_ns = now_ns;
+}
+
+/* What is in flight is billed all the same: it may take as long as was waited for it. */
+void stuck_ran(struct stuck *stuck, uint64_t now_ns)
+{
+        if (now_ns - stuck->let_out_ns >= patience_of(stuck) / 2)
+                return;
+        stuck->patience_ns = later(patience_of(stuck) / 2, PATIENCE_LEAST_NS);
+        stuck->has_run = true;
+}
+
+/* A batch grows while it runs, and shrinks to one when it does not. */
+static void begin_batch(struct stuck *stuck, uint64_t now_ns)
+{
+        uint64_t patience_ns = patience_of(stuck) * 2;
+        bool is_first = !stuck->let_out_ns;
+
+        if (is_first && stuck->batch)
+                stuck->more = stuck->batch;
+        else if (stuck->has_run)
+                stuck->more = stuck->batch < BATCH_MOST ? stuck->batch * 2 : BATCH_MOST;
+        else
+                stuck->more = 1;
+        stuck->batch = stuck->more;
+        stuck->patience_ns = patience_ns < PATIENCE_MOST_NS ? patience_ns : PATIENCE_MOST_NS;
+        stuck->let_out_ns = now_ns;
+        stuck->has_run = false;
+        stuck->draws++;
+}
+
+bool stuck_for_long(struct stuck *stuck, uint64_t began_ns, uint64_t now_ns)
+{
+        if (!stuck->more) {
+                uint64_t since_ns = later(later(began_ns, stuck->ended_ns), stuck->let_out_ns);
+
+                if (now_ns < since_ns || now_ns - since_ns < drawn_ns(stuck))
+                        return false;
+                begin_batch(stuck, now_ns);
+        }
+        stuck->more--;
+        return true;
+}

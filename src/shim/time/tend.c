@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h: the helper looks at flights while the program is elsewhere.
+ */
+#include "common/clock.h"
+#include "shim/helper.h"
+#include "shim/time/time.h"
+
+/* So long after a flight the next one is awaited: it begins without waking the helper up. */
+#define LINGER_NS UINT64_C(5000000)
+/* So often where another session waits. */
+#define AWAITED_NS UINT64_C(50000)
+/* A thread of the program that stands at the gate looks; unless it is held up for so long. */
+#define HELD_UP_NS (2 * FLIGHT_SLOT_NS)
+
+/* Its lease is over: another session waits to hear that nothing of it is in flight. */
+static bool is_awaited(const struct terms *terms, uint64_t now_ns)
+{
+        return !terms_are_open(terms, now_ns);
+}
+
+/* The gate shuts when the bucket runs dry, not at the next look of the account: a flight that ended
+ * because it was looked at would make that look count for more than the others. */
+static uint64_t dry_ns(const struct time_device *device, const struct terms *terms, uint64_t now_ns)
+{
+        if (!terms_keep_cap(terms) || load_relaxed(&device->is_filling))
+                return CLOCK_NEVER;
+        return account_dry_ns(&device->account, terms, device->flight.begin_ns, now_ns);
+}
+
+/* Under the device's lock, while work is in flight. */
+static uint64_t look_in_flight_ns(struct time_device *device, uint64_t now_ns)
+{
+        struct terms terms = account_terms(&device->account, now_ns);
+        uint64_t look_ns = device_look_ns(device, now_ns);
+        uint64_t empty_ns = dry_ns(device, &terms, now_ns);
+
+        if (is_awaited(&terms, now_ns))
+                look_ns = load_relaxed(&device->looked_ns) + AWAITED_NS;
+        if (load_relaxed(&device->standing))
+                look_ns += HELD_UP_NS;
+        return look_ns < empty_ns ? look_ns : empty_ns;
+}
+
+/* When it is to be looked at; CLOCK_NEVER: nothing is in flight or waits for somebody, nor was of
+ * late. */
+static uint64_t look_ns(struct time_device *device, uint64_t now_ns)
+{
+        struct flight *flight = &device->flight;
+        uint64_t ns = CLOCK_NEVER;
+
+        lock_take(&device->lock);
+        if (flight->begin_ns)
+                ns = look_in_flight_ns(device, now_ns);
+        else if (device->busy_count)
+                ns = device_look_ns(device, now_ns);
+        else if (flight->ended_ns && now_ns < flight->ended_ns + LINGER_NS)
+                ns = flight_look_ns(flight, now_ns);
+        lock_drop(&device->lock);
+        return ns;
+}
+
+static uint64_t tend(struct time_device *device, uint64_t now_ns)
+{
+        uint64_t due_ns = look_ns(device, now_ns);
+
+        if (due_ns > now_ns)
+                return due_ns;
+        device_look(device, due_ns);
+        return look_ns(device, clock_now_ns());
+}
+
+static uint64_t tend_all(uint64_t now_ns)
+{
+        uint64_t next_ns = drain_tend(now_ns);
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct time_device *device = device_at(i);
+                uint64_t due_ns =
+                        load_acquire(&device->is_ready) ? tend(device, now_ns) : CLOCK_NEVER;
+
+                next_ns = due_ns < next_ns ? due_ns : next_ns;
+        }
+        return next_ns;
+}
+
+void tend_soon(void)
+{
+        helper_kick(tend_all);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPU time of this process: which streams have work in flight, and when a thread may submit more.
+ *
+ * A *submission* is a call that gives a device's processors work: kernel, graph, fill, copy within
+ * the device. The process is in *flight* from a submission until all streams that were submitted to
+ * are known to be empty; that is what a session is billed (account.h). Nothing is asked of a
+ * kernel: neither how long it takes nor when it ran.
+ *
+ * When a flight ends is known, cheapest first: by what the program itself waits for (streams_told);
+ * by markers, events behind some submissions (window.h); by looks at streams whose marker has not
+ * told (flight.h). A look that finds a stream empty believes it only if no thread could submit
+ * meanwhile: it raises the device's epoch, which ends every credit, has all threads see that
+ * (fence.h), and asks once more.
+ *
+ *      streams.c       streams of this process, and which of them have work
+ *      park.c          streams that wait for somebody
+ *      look.c          looks, markers, the end of a flight
+ *      stuck.c         what is in flight waits for what is not let in
+ *      gate.c          waits for the lease, the bucket and the window; gives credit
+ *      drain.c         answers a hold of the session
+ *      tend.c          what the helper does between the program's calls
+ *
+ * Nothing here knows CUDA: a front end supplies struct time_driver. Any thread; wiped in a forked
+ * child. No lock is held across a call of the driver but a stream's own.
+ */
+#ifndef ALIQUOT_SHIM_TIME_TIME_H
+#define ALIQUOT_SHIM_TIME_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/page.h"
+#include "shim/lock.h"
+#include "shim/time/account.h"
+#include "shim/time/flight.h"
+#include "shim/time/stuck.h"
+#include "shim/time/window.h"
+
+#define TIME_STREAMS 4096u
+/* Looked at together; beyond that some of them are found busy or empty one look later. */
+#define TIME_LOOK_STREAMS 256u
+/* Markers of one round: in the stream that fills it, and in others. */
+#define TIME_ROUND_MARKERS 4u
+
+enum stream_work {
+        STREAM_EMPTY,
+        STREAM_BUSY,
+        STREAM_ASKED, /* a look asks whether it is empty; a submission makes it busy again */
+};
+
+/* More than one thread has, or had, credit for the stream. */
+#define STREAM_MANY UINT32_MAX
+
+/* What makes a stream wait for somebody: untimed events before and behind it. */
+struct park {
+        void *before; /* NULL: passed */
+        void *behind;
+};
+
+#define TIME_PARKS 8u
+/* Streams of a device that wait for somebody: of more than these, what is ordered behind one is
+ * taken for in flight. */
+#define TIME_WAITING 16u
+
+/* A stream's part in the order of its context's default stream. */
+enum stream_order {
+        STREAM_UNORDERED,
+        STREAM_DEFAULT, /* what it does begins when all blocking ones are done, and they wait for it
+                         */
+        STREAM_BLOCKING,
+};
+
+/* As the front end names it. */
+struct stream_name {
+        uint64_t key; /* never 0 */
+        uint64_t handle;
+        uint64_t context;
+        enum stream_order order;
+};
+
+/* A stream of this process. Its place is used again when the stream was destroyed. */
+struct time_stream {
+        _Atomic uint64_t key; /* 0: free. Written last (release) */
+        uint64_t handle;      /* the front end's */
+        uint64_t context;
+        enum stream_order order;
+        struct time_device *device;
+        _Atomic uint64_t used_ns;     /* credit for it was last given, or a marker passed */
+        _Atomic uint32_t work;        /* enum stream_work */
+        _Atomic uint32_t user;        /* number of the one thread that has credit; STREAM_MANY */
+        _Atomic uint32_t is_captured; /* by our own hooks: into a graph */
+        _Atomic uint32_t is_gone;     /* destroyed: nothing is asked of it */
+        _Atomic uint32_t is_touched;  /* what is nobody's GPU time may be in flight in it */
+        void *end_marker; /* behind the last of its work, when it is gone; NULL: it had none */
+        struct lock lock; /* held across begin and end of captures, and across what we ask of it */
+        struct park park[TIME_PARKS]; /* the oldest first; under that lock */
+        uint32_t parks;
+        uint32_t place;   /* in the device's list of busy ones */
+        uint32_t markers; /* to come in it; under the device's lock */
+};
+
+/* The driver, as far as time needs it. Each may be called in any thread that is between
+ * relax(true) and relax(false), but for record(), which needs neither. */
+struct time_driver {
+        /* An event behind all that the stream holds now; NULL: none could be had. */
+        void *(*record)(struct time_stream *stream);
+        /* A stream or context that is gone has nothing in flight. */
+        bool (*is_passed)(struct time_stream *stream, void *marker);
+        /* This thread can neither ask about it now nor put anything in it, unless it is about to
+         * submit to it. */
+        bool (*is_unseen)(struct time_stream *stream);
+        /* Not of one that is captured, or unseen. */
+        bool (*is_empty)(struct time_stream *stream);
+        /* Is its work recorded into a graph? True also where the driver does not say. */
+        bool (*is_capturing)(struct time_stream *stream);
+        /* The marker is to be used again. */
+        void (*drop)(struct time_stream *stream, void *marker);
+        /* From now on (until false) calls of this thread disturb no capture of another one. */
+        void (*relax)(bool is_relaxed);
+};
+
+struct time_marker {
+        struct time_stream *stream;
+        void *marker; /* NULL: passed */
+};
+
+/* A device of the session. */
+struct time_device {
+        struct account account;
+        const struct time_driver *driver;
+        _Atomic uint32_t is_ready; /* the above are filled in (release) */
+        _Atomic uint32_t epoch;    /* raised: no credit of this device is good any more */
+        _Atomic uint32_t
+                is_filling; /* the bucket ran dry: nothing is submitted until it has filled */
+        _Atomic uint64_t looked_ns; /* the last look began */
+        _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
+        _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
+        struct lock looking;        /* held by who looks, also across calls of the driver */
+
+        struct lock lock; /* guards what follows; never held across a call of the driver */
+        struct flight flight;
+        struct window window;
+        struct stuck stuck;
+        struct time_stream *let_into; /* by it, last; while stuck_is_open() */
+        struct time_marker marker[WINDOW_ROUNDS][TIME_ROUND_MARKERS];
+        bool is_unmarked[WINDOW_ROUNDS]; /* there was no event to be had: over with the flight */
+        uint32_t busy_count;
+        struct time_stream *busy[TIME_STREAMS];
+        _Atomic uint32_t waiting_count;            /* written under that lock */
+        struct time_stream *waiting[TIME_WAITING]; /* have something to wait for */
+};
+
+/* -- streams.c -------------------------------------------------------------------------------- */
+
+/* The device of a page's row, attached; NULL when the session has gone. */
+struct time_device *device_of(int row, const struct time_driver *driver);
+
+/* Of those that are ready, for the helper: NULL ends. */
+struct time_device *device_at(unsigned index);
+
+/* The stream with that key (never 0), as the front end makes it out; NULL: not known yet. No lock.
+ */
+struct time_stream *stream_find(uint64_t key);
+
+/* The same, made if need be. NULL: every place is taken by a stream with work. */
+struct time_stream *stream_make(const struct stream_name *name, struct time_device *device);
+
+/* This thread is about to submit to it: it has work from now on. */
+void stream_use(struct time_stream *stream, uint64_t now_ns);
+
+/* The stream is about to be destroyed: what it still runs counts until it is done. */
+void stream_forget(struct time_stream *stream);
+/* So is the context, with all that runs in it. */
+void streams_forget(uint64_t context);
+
+/* Calls `each` for all streams of the context; UINT64_MAX: of all. */
+void streams_each(uint64_t context, void (*each)(struct time_stream *stream, void *data),
+                  void *data);
+
+/*
+ * The program waited, from `began_ns` until now, and the driver said that all that had been
+ * submitted to the stream, or to all streams of the context, by then is done. Streams that only
+ * this thread submits to are empty.
+ */
+void stream_told(struct time_stream *stream, uint64_t began_ns);
+void streams_told(uint64_t context, uint64_t began_ns);
+
+/* -- park.c ----------------------------------------------------------------------------------- */
+
+/* Something that waits for somebody is about to be put in the stream, and was put there. What
+ * stands behind it is not in flight until that is over. */
+void stream_park_begin(struct time_stream *stream);
+void stream_park_end(struct time_stream *stream, bool is_there);
+
+/* The stream has come to such a wait, and no further; or what it holds is ordered behind a stream
+ * that has. */
+bool stream_is_parked(struct time_stream *stream);
+
+/* Some do, on whatever device: so may what waits for an event of theirs. */
+bool streams_wait(void);
+
+/* The stream is another one from now on, or its context goes. */
+void stream_park_forget(struct time_stream *stream);
+
+/* -- look.c ----------------------------------------------------------------------------------- */
+
+/* What is in flight, now; nothing if somebody has looked since `due_ns`. */
+void device_look(struct time_device *device, uint64_t due_ns);
+
+/* Under the device's lock: when that is due for the account; CLOCK_NEVER: no stream has work. */
+uint64_t device_look_ns(struct time_device *device, uint64_t now_ns);
+
+/* Places markers behind what was submitted until now: a round is full. */
+void device_mark(struct time_device *device, struct time_stream *stream);
+
+/* Under the device's lock: the streams were found empty, and `parked` others wait for somebody.
+ * `end_ns`: when a wait of the program ended at it; 0: nobody knows when they were. */
+struct emptied {
+        struct time_stream *const *stream;
+        unsigned count;
+        unsigned parked;
+        uint64_t end_ns;
+};
+
+void device_empty(struct time_device *device, const struct emptied *emptied);
+
+/* -- gate.c ----------------------------------------------------------------------------------- */
+
+struct gate_ask {
+        uint64_t key;     /* how the program names the stream, ... */
+        uint64_t context; /* ... which is that one in this context; 0: in any */
+        uint32_t hint;    /* of the submission */
+};
+
+/* Waits until this thread may submit to the stream, and gives it credit for that (credit.h). False:
+ * it may have none, and submits unmetered. */
+bool gate_wait_turn(struct time_stream *stream, const struct gate_ask *ask);
+
+/* The credit that this thread has is for the stream that it names so from now on. False: it is not,
+ * and the thread asks at the gate. Between credit_enter() and credit_leave(). */
+bool gate_switch(uint64_t key);
+
+/* Credit without end, for what is not metered: until the limits change, or a scheduler comes. */
+void gate_leave_open(const struct account *account, uint64_t key, uint64_t context);
+void gate_leave_open_for_ever(void);
+
+/* This thread's credit ends: what it did not use is the window's again. */
+void gate_return_credit(void);
+
+/* -- drain.c ---------------------------------------------------------------------------------- */
+
+/* A call that is about to be made leaves something to the stream which touches a device's memory,
+ * and is no submission. */
+void stream_touch(struct time_stream *stream);
+
+/* While the session is held (limits_page.gate): says that this process is drained, once it is. The
+ * helper calls. When it is to look again. */
+uint64_t drain_tend(uint64_t now_ns);
+
+/* -- tend.c ----------------------------------------------------------------------------------- */
+
+/* A flight began: the helper is to look at it. */
+void tend_soon(void);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/time/window.h"
+
+/* A round that takes longer than expected is looked at again after so long, or so much of that. */
+#define AGAIN_NS UINT64_C(50000)
+#define AGAIN_PARTS 8u
+/* Given out at a time, so that threads share a round. */
+#define SHARES_OF_ROUND 4u
+/* A weight changes by so much at a time; more after a round of one submission. */
+#define CHANGE_MOST 2u
+#define CHANGE_ALONE 16u
+
+_Atomic uint16_t window_weights[WINDOW_HINTS];
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+void window_clear(struct window *window)
+{
+        window->first = window->count = 0;
+        window->left = 0;
+        window->filling = (struct window_round){ 0 };
+        window->passed_ns = 0;
+}
+
+/* -- Filling a round -------------------------------------------------------------------------- */
+
+static uint32_t weight_of(uint32_t hint)
+{
+        return (uint32_t)most(window_weight(hint), 1);
+}
+
+static void sample(struct window_round *round, uint32_t hint)
+{
+        for (uint32_t i = 0; i < round->samples; i++) {
+                if (round->sample[i].hint == hint)
+                        return;
+        }
+        if (round->samples < WINDOW_SAMPLES)
+                round->sample[round->samples++] =
+                        (struct window_sample){ (uint16_t)hint, (uint16_t)weight_of(hint) };
+}
+
+static uint32_t give(struct window *window, const struct window_wish *wish, uint32_t units)
+{
+        if (!window->filling.units)
+                window->filling.begin_ns = wish->now_ns;
+        window->left -= (uint32_t)least(units, window->left);
+        window->filling.units += units;
+        sample(&window->filling, wish->hint);
+        return units;
+}
+
+static uint64_t in_flight(const struct window *window)
+{
+        uint64_t units = window->filling.units;
+
+        for (uint32_t i = 0; i < window->count; i++)
+                units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
+        return units;
+}
+
+static uint64_t runs_since_ns(const struct window *window)
+{
+        return most(window->passed_ns, window->round[window->first].begin_ns);
+}
+
+/* Of the oldest round, by its weights: the device is to have the next submission before it is done
+ * with this one, also where one takes longer than all that may be in flight. */
+static uint64_t done(const struct window *window, uint64_t now_ns)
+{
+        uint64_t since_ns = runs_since_ns(window);
+
+        if (!window->count || now_ns < since_ns)
+                return 0;
+        return least((now_ns - since_ns) / WINDOW_UNIT_NS, window->round[window->first].units);
+}
+
+static uint32_t round_budget(const struct window_wish *wish)
+{
+        return (uint32_t)least(most(wish->target_ns / WINDOW_UNIT_NS, 1), INT32_MAX);
+}
+
+uint64_t window_room_ns(const struct window *window, const struct window_wish *wish)
+{
+        uint64_t room = (uint64_t)round_budget(wish) * WINDOW_ROUNDS, units = in_flight(window);
+
+        if (!window->count || units < room || units - room >= window->round[window->first].units)
+                return UINT64_MAX;
+        return runs_since_ns(window) + (units - room + 1) * WINDOW_UNIT_NS;
+}
+
+uint32_t window_take(struct window *window, const struct window_wish *wish)
+{
+        uint32_t weight = weight_of(wish->hint), budget = round_budget(wish);
+
+        if (in_flight(window) - done(window, wish->now_ns) >= (uint64_t)budget * WINDOW_ROUNDS) {
+                window->left = 0;
+                return 0;
+        }
+        if (!window->filling.units)
+                window->left = (uint32_t)most(budget, weight);
+        if (window->left < weight) {
+                window->left = 0;
+                return 0;
+        }
+        return give(window, wish,
+                    (uint32_t)least(window->left, most(weight, budget / SHARES_OF_ROUND)));
+}
+
+void window_give_back(struct window *window, uint32_t units)
+{
+        uint32_t back = (uint32_t)least(units, window->filling.units);
+
+        window->filling.units -= back;
+        window->left += back;
+}
+
+uint32_t window_take_beyond(struct window *window, const struct window_wish *wish)
+{
+        return give(window, wish, weight_of(wish->hint));
+}
+
+uint32_t window_close(struct window *window)
+{
+        uint32_t at = (window->first + window->count) % WINDOW_ROUNDS;
+
+        window->round[at] = window->filling;
+        window->count++;
+        window->left = 0;
+        window->filling = (struct window_round){ 0 };
+        return at;
+}
+
+/* -- The end of rounds ------------------------------------------------------------------------ */
+
+/* So many units took so many in truth. */
+struct change {
+        uint64_t units;
+        uint64_t took;
+};
+
+/* By what it weighed then: rounds that are in flight together tell the same change. */
+static void weigh(const struct window_sample *sample, const struct change *change)
+{
+        uint64_t weight = sample->weight * change->took / most(change->units, 1);
+
+        weight = most(least(weight, WINDOW_WEIGHT_MOST), 1);
+        store_relaxed(&window_weights[sample->hint], (uint16_t)(weight + 1));
+}
+
+static bool is_of_one(const struct window_round *round)
+{
+        return round->samples == 1 && round->units == round->sample[0].weight;
+}
+
+/* When the oldest rounds ended, between two looks: as expected, if that may be. Nothing in flight
+ * means that the device waited: they ended sooner. */
+static uint64_t ended_ns(const struct window *window, uint32_t passed,
+                         const struct window_looks *looks)
+{
+        uint64_t begin_ns = least(runs_since_ns(window), looks->now_ns);
+        uint64_t seen_ns = most(least(looks->seen_ns, looks->now_ns), begin_ns);
+
+        for (uint32_t i = 0; i < passed; i++)
+                begin_ns +=
+                        window->round[(window->first + i) % WINDOW_ROUNDS].units * WINDOW_UNIT_NS;
+        if (passed == window->count)
+                begin_ns = (seen_ns + looks->now_ns) / 2;
+        return most(least(begin_ns, looks->now_ns), seen_ns);
+}
+
+/* Several rounds that were over at one look are one measurement: when the first of them ended
+ * nobody saw. It includes what the program did between submissions, where the device waited for it.
+ */
+void window_pass(struct window *window, uint32_t passed, const struct window_looks *looks)
+{
+        const struct window_round *oldest = &window->round[window->first];
+        struct change change = { 0 };
+        uint64_t end_ns, took_ns, bound;
+        bool is_own;
+
+        if (!passed || passed > window->count)
+                return;
+        is_own = oldest->begin_ns >= looks->shut_ns;
+        end_ns = ended_ns(window, passed, looks);
+        took_ns = end_ns - least(runs_since_ns(window), end_ns);
+        change.took = took_ns / WINDOW_UNIT_NS;
+        bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MOST;
+        for (uint32_t i = 0; i < passed; i++)
+                change.units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
+        /* Nothing was left in flight: they were over sooner, or seen late. */
+        if (passed == window->count)
+                change.took = least(change.took, change.units);
+        change.took = most(least(change.took, change.units * bound), change.units / bound);
+        if (is_own)
+                window->took_ns = took_ns / passed;
+        window->passed_ns = end_ns;
+        for (uint32_t i = 0; i < passed; i++) {
+                const struct window_round *round = &window->round[window->first];
+
+                for (uint32_t at = 0; at < round->samples && is_own; at++)
+                        weigh(&round->sample[at], &change);
+                window->first = (window->first + 1) % WINDOW_ROUNDS;
+                window->count--;
+        }
+}
+
+uint64_t window_due_ns(const struct window *window, uint64_t looked_ns)
+{
+        uint64_t begin_ns, due_ns, again_ns;
+
+        if (!window->count)
+                return looked_ns + AGAIN_NS;
+        begin_ns = runs_since_ns(window);
+        due_ns = begin_ns + window->took_ns * ((window->count + 1) / 2);
+        due_ns -= least(most(AGAIN_NS, window->took_ns / AGAIN_PARTS), due_ns - begin_ns);
+        again_ns = looked_ns > begin_ns ? (looked_ns - begin_ns) / AGAIN_PARTS : 0;
+        return most(due_ns, looked_ns + most(again_ns, AGAIN_NS));
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flights are billed without bias: what is billed over many comes to what they took, whatever their
+ * lengths and pauses are, and a flight that a wait ended is billed to the nanosecond.
+ */
+#include "shim/time/flight.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+/* One flight that nobody waits for: looks are on time. Returns what it is billed. */
+static int64_t fly(struct flight *flight, uint64_t begin_ns, uint64_t length_ns)
+{
+        uint64_t end_ns = begin_ns + length_ns;
+        int64_t exact_ns;
+
+        flight_begin(flight, begin_ns);
+        while (flight->look_ns < end_ns)
+                flight_seen(flight, flight->look_ns);
+        exact_ns = (int64_t)(flight->busy_ns - begin_ns);
+        return exact_ns + flight_end(flight, flight->look_ns);
+}
+
+static void assert_unbiased(uint64_t length_ns, uint64_t pause_ns)
+{
+        struct flight flight = { .seed = length_ns * 31 + pause_ns };
+        int64_t billed_ns = 0;
+        uint64_t now_ns = 5 * MS, count = 100000;
+
+        for (uint64_t i = 0; i < count; i++) {
+                billed_ns += fly(&flight, now_ns, length_ns);
+                now_ns += length_ns + pause_ns;
+        }
+        assert_in_range(billed_ns, count * length_ns * 97 / 100, count * length_ns * 103 / 100);
+}
+
+static void what_is_billed_comes_to_what_it_took(void **state)
+{
+        assert_unbiased(190 * US, 810 * US);
+        assert_unbiased(20 * US, 180 * US);
+        assert_unbiased(50 * US, 51 * US);
+        assert_unbiased(1 * MS, 1 * MS);
+        assert_unbiased(3 * MS + 7, 333 * US);
+        assert_unbiased(200 * US, 800 * US);
+}
+
+static void a_flight_that_a_wait_ended_is_billed_exactly(void **state)
+{
+        struct flight flight = { .seed = 1 };
+
+        flight_begin(&flight, 7 * MS + 3);
+        while (flight.look_ns < 9 * MS)
+                flight_seen(&flight, flight.look_ns);
+        flight_end_at(&flight, 9 * MS + 11);
+        assert_int_equal(flight.busy_ns, 9 * MS + 11);
+        assert_int_equal(flight.begin_ns, 0);
+}
+
+/* It is in flight all along, so a late look loses nothing. */
+static void a_look_that_is_late_counts_every_slot_until_then(void **state)
+{
+        struct flight flight = { .seed = 2 };
+
+        flight_begin(&flight, 10 * MS);
+        flight_seen(&flight, 60 * MS);
+        assert_true(flight.look_ns > 60 * MS && flight.look_ns <= 62 * MS);
+        assert_in_range(50 * MS + (uint64_t)flight_end(&flight, 61 * MS), 48 * MS, 52 * MS);
+}
+
+static void looks_are_rare_where_a_flight_lasts_or_waits_end_it(void **state)
+{
+        struct flight flight = { .seed = 3 };
+        unsigned looks = 0;
+
+        flight_begin(&flight, 10 * MS);
+        for (; flight.look_ns < 110 * MS; looks++)
+                flight_seen(&flight, flight.look_ns);
+        assert_in_range(looks, 75, 95);
+        for (unsigned i = 0; i < 20; i++) {
+                flight_end_at(&flight, 200 * MS + i);
+                flight_begin(&flight, 200 * MS + i);
+        }
+        flight_end_at(&flight, 205 * MS);
+        flight_look_ns(&flight, 206 * MS);
+        flight_look_ns(&flight, 206 * MS + 250 * US);
+        flight_look_ns(&flight, 207 * MS);
+        assert_int_equal(flight.length_ns, FLIGHT_LONG_SLOT_NS);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_is_billed_comes_to_what_it_took),
+                cmocka_unit_test(a_flight_that_a_wait_ended_is_billed_exactly),
+                cmocka_unit_test(a_look_that_is_late_counts_every_slot_until_then),
+                cmocka_unit_test(looks_are_rare_where_a_flight_lasts_or_waits_end_it),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
