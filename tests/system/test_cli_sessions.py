@@ -41,11 +41,11 @@ SESSION = {
     "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
     "priority": NONE, "gang": NONE, "weight": NONE, "clamped": NONE,
     "devices": [{"uuid": str, "memory_bytes": (int, NONE), "used_bytes": int, "card_bytes": int,
-                 "compute_percent": (int, float, NONE), "guarantee_percent": NONE, "compute_clamped": NONE}],
+                 "compute_percent": (int, float, NONE), "guarantee_percent": NONE, "compute_reported": NONE}],
     "processes": int,
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
-          "created_as": (str, NONE), "clamped": (bool, NONE), "error": (str, NONE),
+          "created_as": (str, NONE), "clamped": (bool, NONE), "reported": (bool, NONE), "error": (str, NONE),
           "priority": NONE, "gang": NONE, "weight": NONE,  # a daemon's
           "devices": [{"uuid": str, "memory_bytes": (int, NONE), "compute_percent": (int, float, NONE), "guarantee_percent": NONE}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,

@@ -71,41 +71,57 @@ def wants(ns, seconds, begin=0, kind="kernel"):
     return {"kind": kind, "ns": ns, "seconds": seconds, "from": begin}
 
 
-def assert_share(told, share, begin, end):
+def assert_share(told, share, begin, end, length=200 * MS):
     """Soon after the one, and until the other."""
-    shares = told.shares(begin + SOON, end, 200 * MS)
+    shares = told.shares(begin + SOON, end, length)
     assert shares and all(abs(one - share) < 2 * POINT for one in shares), (share, shares)
+
+
+def queued(ns):
+    """How long the work takes that a stream holds at most: a session that is alone and has no cap fills it."""
+    return 1024 * ns
 
 
 @pytest.mark.parametrize("ns", (200 * US, 2 * MS))
 @pytest.mark.parametrize("newcomer, share", (({"guarantee": 80}, 0.8), ({"weight": 300}, 0.75)))
-def test_a_newcomer_has_its_share_soon_and_who_stays_has_it_all_again(node, ns, newcomer, share):
-    """The first one was alone and without a cap: what it has queued is a few milliseconds."""
-    first, second = node(({}, newcomer), (wants(ns, 2.5), wants(ns, 1, 600)))
+def test_a_newcomer_has_half_while_what_was_queued_runs_and_its_share_then(node, ns, newcomer, share):
+    """The first one was alone and without a cap: all that its stream holds runs beside the newcomer, at half the
+    speed. What the newcomer had less than its share in that time it has more thereafter, which takes as long again."""
+    settled, begin = 4 * queued(ns), 600 + queued(ns) // MS
+    come = settled / 1e9 + 2
+    first, second = node(({}, newcomer), (wants(ns, begin / 1e3 + come + 1), wants(ns, come, begin)))
     assert first.share(first.from_ns + 100 * MS, second.from_ns) > 0.985
-    assert_share(second, share, second.from_ns, second.to_ns)
-    assert_share(first, 1 - share, second.from_ns, second.to_ns)
+    at_first = second.shares(second.from_ns + SOON, second.from_ns + settled, 200 * MS)
+    assert min(at_first) > 0.5 - 2 * POINT, at_first
+    assert_share(second, share, second.from_ns + settled, second.to_ns, 500 * MS)
+    assert_share(first, 1 - share, second.from_ns + settled, second.to_ns, 500 * MS)
     assert_share(first, 1, second.to_ns, first.to_ns)
 
 
-def test_a_newcomer_waits_for_a_long_kernel_or_two(node):
-    """Of 20 ms each; the queue of a stream would hold 1024 of them."""
-    first, second = node(({}, {"guarantee": 80}), (wants(20 * MS, 3), wants(20 * MS, 1, 600)))
+def test_a_newcomer_waits_for_no_queue_of_long_kernels(node):
+    """Of 20 ms each, 20 s of them: it waits for the drain timeout, which is 20 ms for who never had a turn."""
+    loads = wants(20 * MS, 3), wants(20 * MS, 1, 600)
+    first, second = node(({}, {"guarantee": 80}), [{**load, "settle": 0} for load in loads])
     assert first.share(first.from_ns + 100 * MS, second.from_ns) > 0.985
     assert second.busy_at(second.from_ns + 50 * MS) > 0
-    assert first.busy_at(second.from_ns + 50 * MS) - first.busy_at(second.from_ns) <= 40 * MS
+    assert_share(second, 0.5, second.from_ns, second.to_ns, 400 * MS)
 
 
 @pytest.mark.parametrize("ns", (200 * US, 2 * MS))
-def test_a_cap_that_is_set_holds_soon(node, ns):
-    """Of a session that was alone without one, by the daemon's API."""
-    told, (before, after) = node(({},), (wants(ns, 2.5),), (1000, "s0", {"compute": 20}))
+def test_a_cap_that_is_set_holds_once_what_was_queued_is_paid_for(node, ns):
+    """Of a session that was alone without one, by the daemon's API. What its stream holds runs all the same, is debt,
+    and is paid at the rate of the cap; nothing else runs meanwhile."""
+    paid = queued(ns) * 5
+    told, (before, after) = node(({},), (wants(ns, paid / 1e9 + 4),), (1000, "s0", {"compute": 20}))
     assert_share(told, 1, told.from_ns + 100 * MS, before)
-    assert_share(told, 0.2, after, told.to_ns)
+    assert told.share(after + queued(ns), after + paid) < 0.2
+    assert abs(told.share(after, after + paid + SOON) - 0.2) < 3 * POINT
+    assert_share(told, 0.2, after + paid, told.to_ns, 1000 * MS)
 
 
 def test_a_cap_that_is_set_beside_another_session_holds_soon(node):
-    first, second, (before, after) = node(({}, {}), [wants(200 * US, 2.5)] * 2, (1000, "s0", {"compute": 20}))
-    assert_share(first, 0.5, first.from_ns + 100 * MS, before)
-    assert_share(first, 0.2, after, first.to_ns)
-    assert_share(second, 0.8, after, first.to_ns)
+    """Over a second: the bucket holds what the cap gives in 100 ms."""
+    first, second, (before, after) = node(({}, {}), [wants(200 * US, 5)] * 2, (2000, "s0", {"compute": 20}))
+    assert_share(first, 0.5, first.from_ns + 800 * MS, before, 500 * MS)
+    assert_share(first, 0.2, after, first.to_ns, 1000 * MS)
+    assert_share(second, 0.8, after, first.to_ns, 1000 * MS)

@@ -4,16 +4,18 @@
 The real daemon, library and programs in the simulator's virtual time; the judge is its engine time. The
 simulated driver tells what each process used in whole percents, of steps of 50 ms.
 """
+import contextlib
 import datetime
-import signal
+import itertools
+import sqlite3
 
 import pytest
 
 from company import MS, POINT, US, Company
-from daemon import wait_for
+from daemon import Daemon, wait_for
 
 HANG_SECONDS = 120
-SETTLED = 15  # seconds until a liar was seen, has paid what it owed, and goes by its cap
+FOUND = 14  # seconds until a liar is reported, with some to spare
 
 
 def slots(company, session):
@@ -36,50 +38,36 @@ def events(company, *sessions):
     return None
 
 
-def kinds(found):
-    return [event["type"].removeprefix("compute-") for event in found]
+def reports(found):
+    """Each of them: whose, and why."""
+    assert {event["type"] for event in found} <= {"compute-reported"}, found
+    return [(event["session"], event["detail"]["why"]) for event in found]
 
 
 def instant(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-def clamps(company):
-    return company.daemon.metrics()["aliquot_compute_clamps_total"]
+def is_reported(company, session):
+    return company.daemon.session(session)["devices"][0]["compute_reported"]
 
 
 # -- Liars -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("lie, share", (("meter", 0.68), ("all", 0.64)))
-def test_a_liar_s_neighbour_gets_its_share_again(sim, lie, share):
-    """With "all" it also says that nothing is in flight: its neighbour is let in too early, and pays for the overlap."""
-    seconds = SETTLED + 5
-    company = Company(sim, [{"compute": 30}, {"compute": 70}])
-    company.load(0, kind="kernel", ns=200 * US, seconds=seconds, slots=slots(company, "s0"), lie=lie)
-    company.load(1, kind="kernel", ns=200 * US, seconds=seconds)
-    seen = company.observe(seconds)
-    assert seen.share("s0", 0.5, 2) > 0.4 and seen.share("s1", 0.5, 2) < 0.6, seen.share("s1", 0.5, 2)
-    assert seen.share("s0", SETTLED, seconds - 0.1) < 0.3 + POINT
-    assert seen.share("s1", SETTLED, seconds - 0.1) > share
-    # What it had beyond its cap, it has paid back.
-    assert seen.share("s0", 0.1, seconds - 0.1) < 0.3 + POINT
-    device, = company.daemon.session("s0")["devices"]
-    assert device["compute_clamped"] and not company.daemon.session("s1")["devices"][0]["compute_clamped"], device
-    found = events(company, "s0")
-    assert kinds(found)[:2] == ["forged", "clamped"] and {event["session"] for event in found} == {"s0"}, found
+@pytest.mark.parametrize("lie, least", (("meter", 0.48), ("all", 0.2)))
+def test_a_liar_is_reported_and_its_neighbour_keeps_its_share(sim, lie, least):
+    """Of the turns, which go by the daemon's own clock. With "all" it also says that nothing is in flight, so that its work
+    runs into the other's turns, where the card shares itself out."""
+    company = Company(sim, [{}, {}])
+    company.load(0, kind="kernel", ns=200 * US, seconds=FOUND, slots=slots(company, "s0"), lie=lie)
+    company.load(1, kind="kernel", ns=200 * US, seconds=FOUND)
+    seen = company.observe(FOUND)
+    assert seen.share("s1", 1, FOUND - 0.1) > least, seen.share("s1", 1, FOUND - 0.1)
+    assert is_reported(company, "s0") and not is_reported(company, "s1")
+    found = events(company, "s0", "s1")
+    assert reports(found) == [("s0", "understated")], found
     detail = found[0]["detail"]
-    assert detail["action"] == "clamp" and detail["shown_percent"] > 40 and detail["claimed_percent"] < 1, detail
-
-
-def test_who_fills_its_own_bucket_is_above_its_cap_and_owes_nothing(sim):
-    """Alone, it keeps its cap by itself; its meter is honest."""
-    seconds = SETTLED + 5
-    company = Company(sim, [{"compute": 30}])
-    company.load(0, kind="kernel", ns=200 * US, seconds=seconds, slots=slots(company, "s0"), lie="bank")
-    seen = company.observe(seconds)
-    assert seen.share("s0", 0.5, 2) > 0.9
-    assert min(seen.windows("s0", 5, seconds, 3)) < 0.3 + POINT  # until ten seconds were honest
-    assert kinds(events(company, "s0"))[:2] == ["forged", "clamped"]
+    assert detail["shown_percent"] > 25 and detail["claimed_percent"] < 1, detail
 
 
 def start_around(company, at, **arguments):
@@ -91,68 +79,39 @@ def start_around(company, at, **arguments):
     return process
 
 
-def test_who_goes_around_the_library_is_told_of_or_stopped(sim):
-    company = Company(sim, [{"compute": 30}, {"compute": 70}], config="[watch]\nclaims = kill\n")
-    seconds = SETTLED + 5
-    process = start_around(company, 0, kind="kernel", ns=200 * US, seconds=2 * seconds)
-    company.load(1, kind="kernel", ns=200 * US, seconds=seconds)
-    seen = company.observe(seconds)
-    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
-    assert seen.share("s0", 0.5, 2) > 0.45 and seen.share("s0", SETTLED, seconds - 0.1) == 0
-    assert seen.share("s1", SETTLED, seconds - 0.1) > 0.68
-    found = events(company, "s0", "s1")
-    assert kinds(found) == ["forged"] and found[0]["detail"]["action"] == "kill", found
+def test_programs_past_the_library_are_told_of(sim):
+    company = Company(sim, [{"compute": 30}, {"compute": 70}])
+    start_around(company, 0, kind="kernel", ns=200 * US, seconds=FOUND)
+    company.load(1, kind="kernel", ns=200 * US, seconds=FOUND)
+    company.observe(FOUND)
+    assert reports(events(company, "s0", "s1")) == [("s0", "understated")]
 
 
 @pytest.mark.parametrize("lie, why", (("meter", "understated"), ("bank", "above-cap")))
-def test_who_is_clamped_is_told_since_when_why_and_until_when(sim, lie, why):
-    """By the API and by the metrics; what has ended is told by the events."""
+def test_who_is_reported_is_told_since_when_and_why(sim, lie, why):
+    """Alone, it keeps its cap by itself. By the API and by the metrics, while that is so."""
     company = Company(sim, [{"compute": 30}], config="[metrics]\nsessions = yes\n")
-    company.load(0, kind="kernel", ns=200 * US, seconds=90, slots=slots(company, "s0"), lie=lie)
-    observer = company.sim.start([sim.build.program("compute/observe"), "every=10000", "seconds=90"])
-    seen = []
-
-    def is_clamped():
-        """In the one and in the other; who keeps its cap again is not so for ever."""
-        seen[:] = [company.daemon.session("s0")["devices"][0], company.daemon.metrics()]
-        return seen[0]["compute_clamped"] and seen[1]["aliquot_compute_clamped"]
-    wait_for(is_clamped)
-    listed = company.daemon.get("/v1/sessions?clamped=true").json["sessions"]
-    assert [session["name"] for session in listed] == ["s0"], listed
+    company.load(0, kind="kernel", ns=200 * US, seconds=60, slots=slots(company, "s0"), lie=lie)
+    observer = company.sim.start([sim.build.program("compute/observe"), "every=10000", "seconds=60"])
+    wait_for(lambda: is_reported(company, "s0"))
+    device, metrics = company.daemon.session("s0")["devices"][0], company.daemon.metrics()
+    listed = {what: company.daemon.get(f"/v1/sessions?reported={what}").json["sessions"] for what in ("true", "false")}
+    assert [session["name"] for session in listed["true"]] == ["s0"] and not listed["false"], listed
     observer.kill()
-    device, metrics = seen
-    clamp = device["compute_clamp"]
-    assert clamp["why"] == why and clamp["times"] >= 1, device
-    assert instant(clamp["until"]) > instant(clamp["since"]), clamp
-    assert clamp["shown_percent"] > 25 and (clamp["claimed_percent"] < 1) == (lie == "meter"), clamp
-    one = f'session="s0",gpu="{device["uuid"]}"'
-    for reason in ("understated", "above-cap"):
-        assert metrics[f'aliquot_session_gpu_time_clamped{{{one},why="{reason}"}}'] == (reason == why)
-    since, until = (metrics[f"aliquot_session_gpu_time_clamped_{end}_seconds{{{one}}}"] for end in ("since", "until"))
-    assert until > since > 1.7e9
-
-
-def test_who_lies_again_is_clamped_for_twice_as_long(sim):
-    """Two lies with an honest time between them."""
-    company = Company(sim, [{"compute": 40}], programs=3)
-    company.load(0, kind="kernel", ns=200 * US, seconds=10, slots=slots(company, "s0"), lie="all")
-    company.load(0, kind="kernel", ns=200 * US, seconds=38, **{"from": 11000})
-    company.load(0, kind="kernel", ns=200 * US, seconds=10, slots=slots(company, "s0"), lie="all", **{"from": 50000})
-    company.observe(61)
-    found = events(company, "s0")
-    assert kinds(found) == ["forged", "clamped", "unclamped", "forged", "clamped"], found
-    assert [(event["detail"]["times"], event["detail"]["least_seconds"]) for event in found
-            if event["type"] == "compute-clamped"] == [(1, 10), (2, 20)]
-    assert {event["detail"].get("why", "understated") for event in found} == {"understated"}
+    report = device["compute_report"]
+    assert report["why"] == why and instant(report["since"]) > 1.7e9, device
+    assert report["shown_percent"] > 25 and (report["claimed_percent"] < 1) == (lie == "meter"), report
+    assert metrics["aliquot_compute_reported"] == 1
+    assert metrics[f'aliquot_session_gpu_time_reported{{session="s0",gpu="{device["uuid"]}"}}'] == 1
 
 
 def test_who_is_honest_again_is_believed_again(sim):
     company = Company(sim, [{"compute": 40}], programs=2)
-    company.load(0, kind="kernel", ns=200 * US, seconds=6, slots=slots(company, "s0"), lie="all")
-    company.load(0, kind="kernel", ns=200 * US, seconds=32, **{"from": 7000})
-    seen = company.observe(38)
-    assert seen.share("s0", 25, 37) < 0.4 + POINT
-    assert kinds(events(company, "s0")) == ["forged", "clamped", "unclamped"]
+    company.load(0, kind="kernel", ns=200 * US, seconds=FOUND, slots=slots(company, "s0"), lie="all")
+    company.load(0, kind="kernel", ns=200 * US, seconds=24, **{"from": (FOUND + 1) * 1000})
+    company.observe(FOUND + 25)
+    assert not is_reported(company, "s0")
+    assert reports(events(company, "s0")) == [("s0", "understated")]
 
 
 # -- Honest ones -----------------------------------------------------------------------------------
@@ -197,9 +156,9 @@ NOT_SUPPORTED, NO_PERMISSION = 3, 4
 def test_a_driver_that_does_not_tell_accuses_nobody(sim, code):
     """Not even a liar, as long as two have the GPU."""
     company = Company(sim, [{"compute": 30}, {"compute": 70}], fail=f"nvmlDeviceGetProcessUtilization:1:{code}:1000000")
-    company.load(0, kind="kernel", ns=200 * US, seconds=10, slots=slots(company, "s0"), lie="meter")
-    company.load(1, kind="kernel", ns=200 * US, seconds=10)
-    company.observe(10)
+    company.load(0, kind="kernel", ns=200 * US, seconds=FOUND, slots=slots(company, "s0"), lie="meter")
+    company.load(1, kind="kernel", ns=200 * US, seconds=FOUND)
+    company.observe(FOUND)
     assert company.daemon.said().count("does not tell who keeps it busy") == 1, company.daemon.said()
     assert events(company, "s0", "s1") == []
 
@@ -208,7 +167,7 @@ def test_alone_on_such_a_gpu_a_liar_is_seen_by_the_whole(sim):
     company = Company(sim, [{"compute": 80}], fail=f"nvmlDeviceGetProcessUtilization:1:{NOT_SUPPORTED}:1000000")
     company.load(0, kind="kernel", ns=200 * US, seconds=30, slots=slots(company, "s0"), lie="meter")
     company.observe(30)
-    assert kinds(events(company, "s0"))[:2] == ["forged", "clamped"]
+    assert reports(events(company, "s0")) == [("s0", "understated")]
 
 
 def test_a_daemon_that_comes_anew_finds_the_liar_again_and_nobody_else(sim):
@@ -216,15 +175,42 @@ def test_a_daemon_that_comes_anew_finds_the_liar_again_and_nobody_else(sim):
     company.load(0, kind="kernel", ns=200 * US, seconds=60, slots=slots(company, "s0"), lie="meter")
     company.load(1, kind="kernel", ns=200 * US, seconds=60)
     observer = company.sim.start([sim.build.program("compute/observe"), "every=10000", "seconds=60"])
-    wait_for(lambda: clamps(company) == 1)
+    wait_for(lambda: is_reported(company, "s0"))
     company.daemon.kill().start()
-    wait_for(lambda: clamps(company) == 1)
-    assert [company.daemon.session(name)["devices"][0]["compute_clamped"] for name in ("s0", "s1")] == [True, False]
+    wait_for(lambda: is_reported(company, "s0"))
+    assert not is_reported(company, "s1")
     observer.communicate(timeout=HANG_SECONDS)
 
 
-def test_it_may_be_nobody_s_business(sim):
-    company = Company(sim, [{"compute": 30}], config="[watch]\nclaims = ignore\n")
-    company.load(0, kind="kernel", ns=200 * US, seconds=8, slots=slots(company, "s0"), lie="all")
-    company.observe(8)
+def test_it_may_be_off(sim):
+    company = Company(sim, [{"compute": 30}], config="[watch]\nclaims = off\n")
+    company.load(0, kind="kernel", ns=200 * US, seconds=FOUND, slots=slots(company, "s0"), lie="all")
+    company.observe(FOUND)
     assert events(company, "s0") == []
+
+
+@pytest.mark.parametrize("word", ("clamp", "kill"))
+def test_what_older_versions_did_is_a_report_with_one_warning(sim, word):
+    """The program runs to its end."""
+    company = Company(sim, [{"compute": 30}], config=f"[watch]\nclaims = {word}\n")
+    company.load(0, kind="kernel", ns=200 * US, seconds=FOUND, slots=slots(company, "s0"), lie="meter")
+    company.observe(FOUND)
+    assert company.told()["busy_ns"] > 0
+    assert company.daemon.said().count(f"watch.claims = {word}: warning") == 1, company.daemon.said()
+    assert reports(events(company, "s0")) == [("s0", "understated")]
+
+
+def test_what_older_versions_wrote_into_the_trail_is_still_told(sim):
+    daemon = Daemon(sim).start()
+    daemon.create("s", "64MiB")
+    daemon.stop()
+    file, = daemon.state.glob("*.db")
+    old = ["compute-forged", "compute-clamped", "compute-unclamped"]
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
+        for kind in old:
+            database.execute("INSERT INTO event (time_ns, type, session, session_id, who, detail) "
+                             "VALUES (1, ?, 's', zeroblob(16), 'daemon', ?)",
+                             (kind, '{"why":"understated","times":1}'))
+    daemon.start()
+    told = (event["type"] for event in daemon.events() if event["type"].startswith("compute-"))
+    assert list(itertools.islice(told, len(old))) == old

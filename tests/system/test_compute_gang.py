@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who waits for one another has turns together: a session on several GPUs, and sessions of one owner that say the
-same gang (docs/scheduling.md).
+same gang (docs/compute.md).
 
 The real daemon, library and programs in the simulator's virtual time.
 """
@@ -82,16 +82,22 @@ def test_sessions_that_wait_for_each_other_take_their_steps_in_turns_together(si
         assert abs(share - 0.5) < 2 * POINTS, shares
 
 
+def test_a_gang_takes_its_steps_beside_two_on_each(sim):
+    steps, shares, _ = Ranks(sim, 2 * BOTH, GANG).play()
+    assert steps > 0.28 * ALONE, (steps, shares)
+
+
 def test_without_a_gang_they_take_few(sim):
-    """The other half of the story: what the gang is for."""
-    steps, shares, _ = Ranks(sim, BOTH).play()
-    assert steps < 0.15 * ALONE, (steps, shares)
+    """The other half of the story: what the gang is for. Beside one on each they often have their turns together by
+    themselves, as each outranks its neighbour when it comes back."""
+    steps, shares, _ = Ranks(sim, 2 * BOTH).play()
+    assert steps < 0.26 * ALONE, (steps, shares)
 
 
 @pytest.mark.parametrize("other", ("rank", "RANKS"))
 def test_another_name_is_another_gang(sim, other):
-    steps, shares, _ = Ranks(sim, BOTH, ({"gang": "ranks"}, {"gang": other})).play()
-    assert steps < 0.15 * ALONE, (steps, shares)
+    steps, shares, _ = Ranks(sim, 2 * BOTH, ({"gang": "ranks"}, {"gang": other})).play()
+    assert steps < 0.26 * ALONE, (steps, shares)
 
 
 def test_a_gang_has_what_is_fair_where_most_want(sim):
@@ -125,12 +131,12 @@ def test_on_one_gpu_they_have_one_turn(sim):
 
 
 def test_they_come_together_and_part_while_they_work(sim):
-    company = Ranks(sim, BOTH, seconds=6)
+    company = Ranks(sim, 2 * BOTH, seconds=6)
     _, _, seen = company.play(*(patch(at, f"s{rank}", gang=gang) for at, gang in ((2000, "ranks"), (4000, None))
                                 for rank in (0, 1)))
     apart, together, again = (seen.share("s0", at + 0.3, at + 1.9) for at in (0, 2, 4))
-    assert together > 0.45 and apart < 0.15 and again < 0.15, (apart, together, again)
-    assert abs(seen.share("s2", 2.3, 3.9) - 0.5) < 2 * POINTS
+    assert together > 0.28 and max(apart, again) < 0.26, (apart, together, again)
+    assert abs(seen.share("s2", 2.3, 3.9) - 1 / 3) < 2 * POINTS
 
 
 def test_who_is_left_of_a_gang_goes_on(sim):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cap holds for streams in which short and longer work is mixed at random (docs/compute.md): launches that go unmeasured
-are charged what others took, which such a mix makes as wrong as it can be.
+"""A cap holds for streams in which short and longer work is mixed at random (docs/compute.md): weights, which shape the
+in-flight window, are then as wrong as they can be; the bill does not depend on them.
 
-In the simulator's virtual time; the judge is the simulator's own engine. What is launched before the helper's thread has looked
-differs from run to run, so a mix is exact to a fiftieth only; where each launch is waited for it is as exact as a random sample."""
+In the simulator's virtual time; the judge is the simulator's own engine."""
 import pytest
 
 from alone import load_alone
@@ -35,7 +34,6 @@ def assert_at_the_cap(got, percent):
 @pytest.mark.parametrize("percent", CAPS)
 @pytest.mark.parametrize("ns, of, mix_ns", ((20 * US, 50, 800 * US), (5 * US, 100, 900 * US), (5 * US, 400, 900 * US)))
 def test_a_cap_holds_where_few_kernels_are_much_longer_than_the_others(load, percent, ns, of, mix_ns):
-    """Each of them is short enough to go unmeasured."""
     assert_at_the_cap(load("kernel", percent, 10, ns=ns, mix="kernel", of=of, mix_ns=mix_ns), percent)
 
 
@@ -54,7 +52,6 @@ def test_a_batch_is_no_measure_of_what_is_launched_beside_it(load, percent):
 
 @pytest.mark.parametrize("percent", (30, 70))
 def test_a_cap_holds_where_each_launch_is_waited_for(load, percent):
-    """Few of them are measured, and stand for the others."""
     got = load("sync", percent, 8, ns=20 * US, mix="sync", of=50, mix_ns=800 * US)
     assert abs(got["share"] / (percent / 100) - 1) < SAMPLED, got
 
@@ -62,7 +59,7 @@ def test_a_cap_holds_where_each_launch_is_waited_for(load, percent):
 @pytest.mark.parametrize("at", (0, 7, 19))
 @pytest.mark.parametrize("mix_ns", (100 * US, 900 * US, 5 * MS))
 def test_a_cap_holds_whichever_of_a_step_s_kernels_is_the_long_one(load, at, mix_ns):
-    """Twenty, then it waits for them; the last one is followed by no launch that could measure it."""
+    """Twenty, then it waits for them."""
     assert_at_the_cap(load("step", 30, 3, ns=20 * US, mix="step", mix_ns=mix_ns, of=20, at=at), 30)
 
 
@@ -77,7 +74,6 @@ def test_a_cap_holds_where_steps_mix_short_and_long_at_random(load, percent):
 
 
 def test_a_cap_holds_under_a_lease(sim):
-    """The passages are few then; what is under way at each is measured all the same."""
     company = Company(sim, [{"compute": 30}, {}])
     company.load(0, kind="kernel", ns=20 * US, mix="kernel", of=50, mix_ns=800 * US, seconds=6)
     company.load(1, kind="kernel", ns=200 * US, seconds=6)
@@ -87,8 +83,7 @@ def test_a_cap_holds_under_a_lease(sim):
 
 @pytest.mark.parametrize("ns, of, mix_ns", ((20 * US, 50, 800 * US), (5 * US, 400, 900 * US)))
 def test_a_cap_holds_under_a_lease_where_each_launch_is_waited_for(sim, ns, of, mix_ns):
-    """One that is measured tells of more than its turn had time for: what is beyond is kept for the turns to come. And the
-    long ones, which turns often end in, are not taken for average."""
+    """A long one may outlast its turn: what it took is kept for the turns to come."""
     company = Company(sim, [{"compute": 30}, {"compute": 70}])
     company.load(0, kind="sync", ns=ns, mix="sync", of=of, mix_ns=mix_ns, seconds=6)
     company.load(1, kind="kernel", ns=200 * US, seconds=6)

@@ -43,8 +43,8 @@ class Scene(Company):
         seen = self.observe(1)
         return seen.share("s0", 0.3, 1), seen.share("s1", 0.3, 1)
 
-    def check(self, step, seconds=1):
-        """Within so many seconds."""
+    def check(self, step, seconds=3):
+        """Within so many seconds: a session may have saved a fifth of a second for the next one."""
         for _ in range(seconds):
             mine, other = self.watch()
             if abs(mine - CAP) < BOUND and abs(other - (1 - CAP)) < BOUND:
@@ -135,7 +135,7 @@ def test_a_scheduler_that_is_stopped_at_any_step_is_not_waited_for(scene):
         mine, other = scene.watch()
         assert mine < CAP + BOUND and mine + other > 0.9, (step, mine, other)
         scene.daemon.process.send_signal(signal.SIGCONT)
-        scene.check(step, seconds=2)
+        scene.check(step)
 
 
 def test_a_scheduler_that_is_killed_at_any_step_is_followed_by_another(scene):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever has the GPU and is stopped, or dies, holds its neighbours up once and little (docs/scheduling.md).
+"""Whoever has the GPU and is stopped, or dies, holds its neighbours up once and little (docs/compute.md).
 
 The real daemon, library and programs in the simulator's virtual time. Turns are some milliseconds long: the
 moments lie in different parts of them, of either session's.

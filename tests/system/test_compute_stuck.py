@@ -18,9 +18,7 @@ def stuck(sim, build):
         result = sim.run([build.program("compute/stuck"), str(percent * PERCENT), kernels, scene],
                          preload=True, ALIQUOT_MEMORY="512MiB")
         assert result.rc == 0, result
-        done, escapes = result.stdout.split()
-        assert done == "done"
-        return int(escapes)
+        assert result.stdout == "done\n"
     return play
 
 
@@ -34,16 +32,17 @@ def test_what_runs_may_wait_for_what_is_to_come(stuck, scene, percent):
 
 
 @pytest.mark.parametrize("percent", (20, 90))
-@pytest.mark.parametrize("wait", ("word", "event", "function", "kernel"))
+@pytest.mark.parametrize("wait", ("word", "event", "function"))
 def test_nearly_all_that_a_stream_takes_may_stand_behind_a_wait(stuck, wait, percent):
     """All but a few of the 1024 that a driver takes at a time, behind one that their own thread ends after them."""
     stuck(f"full-{wait}", percent)
 
 
-def test_a_window_that_does_not_move_is_opened(stuck):
-    """40 launches of a kernel of which nothing is known stand behind a word that is written after them; two may be in
-    flight."""
-    assert stuck("fresh", 20) > 0
+@pytest.mark.parametrize("percent", (20, 90))
+def test_a_few_launches_may_stand_behind_a_kernel_that_spins_for_the_host(stuck, percent):
+    """It computes, so it is billed, and what stands behind it is let through by ones, ever more slowly: not as many
+    as the stream takes."""
+    stuck("few-kernel", percent)
 
 
 @pytest.fixture
@@ -66,12 +65,21 @@ def test_what_stands_behind_a_wait_is_in_nobody_s_way(waits, how, most_ms):
     assert got["longest_ns"] < most_ms * MS, got
 
 
-@pytest.mark.parametrize("scene", ("thread", "elsewhere", "beneath", "above"))
+def assert_billed_for_its_work(got):
+    """Few flights, whose ends are sampled; a wait that counted would be ten times as much."""
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.25, got
+
+
+@pytest.mark.parametrize("scene", ("thread", "elsewhere"))
 def test_what_a_stream_waits_for_is_nobody_s_time(waits, scene):
-    """Whoever puts the wait there, wherever that thread launches next, and where only the default stream's order makes it
-    one: 100 ms a round, in which the device stands still."""
-    got = waits(scene, 5, 2, compute=50)
-    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.05, got
+    """Whoever puts the wait there, wherever that thread launches next: 100 ms a round, in which the device stands still."""
+    assert_billed_for_its_work(waits(scene, 5, 2, compute=50))
+
+
+@pytest.mark.parametrize("scene", ("beneath", "above"))
+def test_what_a_stream_waits_for_in_the_default_stream_s_order_is_nobody_s_time(waits, scene):
+    """The wait stands in one of the two, the launches in the other."""
+    assert_billed_for_its_work(waits(scene, 5, 2, compute=50))
 
 
 def test_behind_a_wait_there_may_be_as_much_as_it_lasts(waits):
@@ -86,8 +94,8 @@ def test_no_wait_is_a_way_past_the_cap(waits, percent, launches, least):
     """Launches behind a word which the host writes when they are there, again and again: what was launched is paid
     for, and no more. Also where that is nearly all that the stream takes."""
     got = waits("hoard", 40, launches, compute=percent)
-    assert percent / 100 * least < got["share"] < percent / 100 + 0.005, got
-    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.02, got
+    assert percent / 100 * least < got["share"] < percent / 100 + 0.02, got  # what was saved at the start is a point
+    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.03, got
 
 
 @pytest.mark.parametrize("launches", (1, 5, 20, 60))

@@ -78,7 +78,7 @@ def test_other_media_types_are_refused(bad_input):
 
 @pytest.mark.parametrize("query, field", [
     ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"), ("after=.", "after"), ("owner=me", "owner"),
-    ("label=x", "label"), ("clamped=1", "clamped"), ("colour=1", "colour"), ("limit=%zz", "query")])
+    ("label=x", "label"), ("clamped=1", "clamped"), ("reported=1", "reported"), ("colour=1", "colour"), ("limit=%zz", "query")])
 def test_a_bad_parameter_is_named(bad_input, query, field):
     answer = bad_input.get(f"/v1/sessions?{query}")
     assert answer.status == 400 and answer.json["field"] == field, answer

@@ -72,13 +72,8 @@ static void tell(struct limits_page *limits, uint32_t mode, uint64_t end_ns)
 /* Nothing that was launched under its lease runs any more. */
 static void wait_for_drain(const struct session *session)
 {
-        uint64_t now_ns = clock_now_ns(), turn;
-
-        do {
-                turn = load_acquire(shared_word(&session->slots->meter[0].turn));
+        while (load_acquire(shared_half(&session->slots->meter[0].drained_turn)) & 1)
                 clock_sleep_ns(LOOK_NS);
-                now_ns = clock_now_ns();
-        } while (turn & PAGE_TURN_TAKEN && page_turn_until_ns(turn) > now_ns);
 }
 
 static void give_turn(struct session *session)

@@ -35,7 +35,7 @@ void lie_tell(void)
         if (is_meter)
                 store_relaxed(shared_word(&meter->busy_ns), 0);
         if (is_bank)
-                store_relaxed(shared_word(&meter->bank_ns), PLENTY_NS);
+                store_relaxed(shared_word(&meter->bucket_ns), PLENTY_NS);
         if (is_meter && is_bank)
-                store_relaxed(shared_word(&meter->turn), 0);
+                store_relaxed(shared_half(&meter->drained_turn), 0);
 }

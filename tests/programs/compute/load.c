@@ -14,10 +14,13 @@
  * device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
- * simulator's own engine; `own` is this process's part of the first; `billed_ns` by the session's
- * meter, `busy_ns` by the engine, both since the beginning; `launches`, `waits`, `escapes`. The
- * share counts from `settle` ms after the start (100). With `samples`: what it had of the engine by
- * then, each so many ms, as pairs of ns, and when it launched first and last (`from_ns`, `to_ns`).
+ * simulator's own engine; `own` is this process's part of the first, `in_flight` the part of that
+ * time in which it had work in flight (with flights=on), and `launches_a_second` are of that time,
+ * too; `billed_ns` by the session's meter, `busy_ns` by the engine, `flight_ns` in flight, all
+ * since the beginning; `launches`, `waits`. The share counts from `settle` ms after the start
+ * (100). A window ends at a launch, so it may be longer: `windows_ns` are their lengths. With
+ * `samples`: what it had of the engine by then, each so many ms, as pairs of ns, and when it
+ * launched first and last (`from_ns`, `to_ns`).
  *
  * With `mix` one launch of N, drawn at random but each time alike, or with `at` the M-th of each N
  * (from 0), is of that kind instead: a
@@ -217,62 +220,114 @@ static void print_samples(uint64_t begin_ns)
 
 /* -- What it got ------------------------------------------------------------------------------ */
 
-static void print(uint64_t begin_ns, const double *window, unsigned windows, double share,
-                  double own)
+struct moment {
+        uint64_t at_ns, all_ns, own_ns, flight_ns, launches;
+};
+
+static struct {
+        uint64_t begin_ns;      /* of its work */
+        struct moment from, to; /* what counts */
+        struct moment last;     /* window's end */
+        unsigned windows;
+        struct {
+                double share;
+                uint64_t ns;
+        } window[WINDOWS];
+} got;
+
+static struct moment moment_now(void)
+{
+        return (struct moment){ .at_ns = watch_now_ns(),
+                                .all_ns = watch_busy_all(&uuid),
+                                .own_ns = watch_busy(&uuid),
+                                .flight_ns = watch_flight(&uuid),
+                                .launches = working.launches };
+}
+
+static double part(uint64_t count, uint64_t of)
+{
+        return (double)count / (double)of;
+}
+
+/* It ends at a launch, or later than one. */
+static void take_window(void)
+{
+        uint64_t length_ns;
+
+        got.to = moment_now();
+        if (!got.from.at_ns)
+                got.from = got.last = got.to;
+        length_ns = got.to.at_ns - got.last.at_ns;
+        if (length_ns < WINDOW_NS || got.windows == WINDOWS)
+                return;
+        got.window[got.windows].share = part(got.to.all_ns - got.last.all_ns, length_ns);
+        got.window[got.windows++].ns = length_ns;
+        got.last = got.to;
+}
+
+static void print_windows(void)
+{
+        printf("\"windows\": [");
+        for (unsigned i = 0; i < got.windows; i++)
+                printf("%s%.4f", i ? ", " : "", got.window[i].share);
+        printf("], \"windows_ns\": [");
+        for (unsigned i = 0; i < got.windows; i++)
+                printf("%s%llu", i ? ", " : "", (unsigned long long)got.window[i].ns);
+        printf("]");
+}
+
+static void print(void)
 {
         const struct page_meter *meter = watch_meter(&uuid);
+        uint64_t took_ns = got.to.at_ns - got.from.at_ns;
 
-        printf("{\"share\": %.6f, \"own\": %.6f, \"windows\": [", share, own);
-        for (unsigned i = 0; i < windows; i++)
-                printf("%s%.4f", i ? ", " : "", window[i]);
-        printf("], \"busy_ns\": %llu, \"launches\": %llu", (unsigned long long)watch_busy(&uuid),
+        printf("{\"share\": %.6f, \"own\": %.6f, \"in_flight\": %.6f, \"launches_a_second\": "
+               "%.3f, ",
+               part(got.to.all_ns - got.from.all_ns, took_ns),
+               part(got.to.own_ns - got.from.own_ns, took_ns),
+               part(got.to.flight_ns - got.from.flight_ns, took_ns),
+               1e9 * part(got.to.launches - got.from.launches, took_ns));
+        print_windows();
+        printf(", \"busy_ns\": %llu, \"flight_ns\": %llu, \"launches\": %llu",
+               (unsigned long long)watch_busy(&uuid), (unsigned long long)watch_flight(&uuid),
                working.launches);
         if (meter)
-                printf(", \"billed_ns\": %llu, \"billed_launches\": %llu, \"waits\": %llu, "
-                       "\"escapes\": %llu",
+                printf(", \"billed_ns\": %llu, \"billed_launches\": %llu, \"waits\": %llu",
                        (unsigned long long)load_relaxed(shared_word(&meter->busy_ns)),
                        (unsigned long long)load_relaxed(shared_word(&meter->launches)),
-                       (unsigned long long)load_relaxed(shared_word(&meter->waits)),
-                       (unsigned long long)load_relaxed(shared_word(&meter->escapes)));
+                       (unsigned long long)load_relaxed(shared_word(&meter->waits)));
         if (asked.samples_ms)
-                print_samples(begin_ns);
+                print_samples(got.begin_ns);
         printf("}\n");
+}
+
+static void change_cap(void)
+{
+        if (asked.then_ppm && (double)(watch_now_ns() - got.begin_ns) > asked.then_second * 1e9) {
+                watch_set_cap(&uuid, asked.then_ppm);
+                asked.then_ppm = 0;
+        }
 }
 
 static void work(kinds_launch *launch)
 {
-        static double window[WINDOWS];
-        unsigned windows = 0;
-        uint64_t begin_ns = watch_now_ns();
-        uint64_t from_ns = 0, from_busy = 0, from_own = 0, last_ns = 0, last_busy = 0, busy = 0,
-                 now_ns;
+        uint64_t settled_ns, end_ns;
 
+        got.begin_ns = watch_now_ns();
+        settled_ns = got.begin_ns + asked.settle_ms * MS_NS;
+        end_ns = got.begin_ns + (uint64_t)(asked.seconds * 1e9);
         do {
                 OK((is_mix_next() ? launch_mix : launch)(&working));
                 lie_tell();
                 working.launches++;
-                now_ns = watch_now_ns();
-                if (now_ns - begin_ns < asked.settle_ms * MS_NS)
+                if (watch_now_ns() < settled_ns)
                         continue;
-                if (asked.then_ppm && (double)(now_ns - begin_ns) > asked.then_second * 1e9) {
-                        watch_set_cap(&uuid, asked.then_ppm);
-                        asked.then_ppm = 0;
-                }
-                busy = watch_busy_all(&uuid);
-                if (!from_ns) {
-                        from_ns = last_ns = now_ns;
-                        from_busy = last_busy = busy;
-                        from_own = watch_busy(&uuid);
-                } else if (now_ns - last_ns >= WINDOW_NS && windows < WINDOWS) {
-                        window[windows++] = (double)(busy - last_busy) / (double)(now_ns - last_ns);
-                        last_ns = now_ns;
-                        last_busy = busy;
-                }
-        } while ((double)(now_ns - begin_ns) < asked.seconds * 1e9);
-        if (from_ns == now_ns || !from_ns)
+                change_cap();
+                take_window();
+        } while (watch_now_ns() < end_ns);
+        if (got.from.at_ns == got.to.at_ns)
                 exit(3); /* nothing was counted: longer, or less to settle */
-        print(begin_ns, window, windows, (double)(busy - from_busy) / (double)(now_ns - from_ns),
-              (double)(watch_busy(&uuid) - from_own) / (double)(now_ns - from_ns));
+        print();
 }
 
 static void read_argument(const char *argument)

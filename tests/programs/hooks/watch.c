@@ -166,12 +166,29 @@ uint64_t watch_busy(const CUuuid *uuid)
         return row < 0 ? 0 : load_relaxed(&node->meter[row][device][ENGINE_COMPUTE].total_ns);
 }
 
-uint64_t watch_busy_all(const CUuuid *uuid)
+static uint64_t total_ns(const CUuuid *uuid, enum engine engine)
 {
         const struct node *node = watch_node();
         int device = find_device(node, uuid);
 
-        return device < 0 ? 0 : load_relaxed(&node->device[device].meter[ENGINE_COMPUTE].total_ns);
+        return device < 0 ? 0 : load_relaxed(&node->device[device].meter[engine].total_ns);
+}
+
+uint64_t watch_busy_all(const CUuuid *uuid)
+{
+        return total_ns(uuid, ENGINE_COMPUTE);
+}
+
+uint64_t watch_copied_all(const CUuuid *uuid)
+{
+        return total_ns(uuid, ENGINE_COPY);
+}
+
+uint64_t watch_flight(const CUuuid *uuid)
+{
+        const struct node_tag_column *column = tag_column(uuid);
+
+        return column ? flight_ns(&column->flight, watch_now_ns()) : 0;
 }
 
 static struct limits_page *writable_limits(void)

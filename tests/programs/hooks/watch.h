@@ -31,6 +31,11 @@ uint64_t watch_now_ns(void);
 /* GPU time that the simulator's engine spent on this process, on everybody; ns. */
 uint64_t watch_busy(const CUuuid *uuid);
 uint64_t watch_busy_all(const CUuuid *uuid);
+/* And its links on everybody's copies. */
+uint64_t watch_copied_all(const CUuuid *uuid);
+
+/* How long the processes of this one's session had work in flight (with flights=on); ns. */
+uint64_t watch_flight(const CUuuid *uuid);
 
 /* The meter of the session, and its hard cap (as `aliquot set` changes it). */
 struct page_meter;

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cap holds whatever a program launches between two waits, and however it waits (docs/decisions/010-bursts.md).
+"""A cap holds whatever a program launches between two waits, and however it waits (docs/compute.md).
 
-In virtual time; the judge is the simulator's own engine. The words are those of programs/compute/script.h. What is measured last
-is the longest by far in most of these: who misses it charges a few hundredths of what was used."""
+In virtual time, beside the same program without a cap: it is to be as fast as the cap says, or as it was where it has nothing in
+flight for much of the time. The words are those of programs/compute/script.h."""
 import pytest
 
-from alone import load_alone
+from alone import beside_solo
 
 CAP = 300_000
 US = 10**3
-PART = 0.02  # of what is delivered, and of what is billed
+POINT = 0.01  # of what it does alone
 
 
 @pytest.fixture
 def play(sim):
     def play_script(words, cap=CAP, seconds=4, **more):
-        return load_alone(sim, {}, kind="script", cap=cap, seconds=seconds, settle=500, do=words, **more)
+        return beside_solo(sim, {}, kind="script", cap=cap, seconds=seconds, settle=500, do=words, **more)
     return play_script
 
 
-def assert_at_the_cap(got, cap=CAP, part=PART):
-    assert abs(got["billed_ns"] / got["busy_ns"] - 1) < part, got
-    assert abs(got["share"] / (cap / 10**6) - 1) < part, got
+def assert_at_the_cap(got, within=POINT):
+    assert abs(got["of_solo"] - got["promised"]) < within, got
 
 
 @pytest.mark.parametrize("words", ("9*k20u k5m s", "9*k20u k5m c", "9*k20u k5m e", "9*k5u k900u t", "l 9*k20u k5m D",
@@ -32,51 +31,47 @@ def test_a_cap_holds_however_a_step_is_waited_for(play, words):
 
 
 @pytest.mark.parametrize("words", ("k200u h 2*k20u s", "k20u h k20u k800u s", "9*k5u d 9*k5u k400u s"))
-def test_a_copy_between_launches_parts_what_is_charged(play, words):
-    """What is before it is like nothing behind it. (Of the last one some are picked at random.)"""
-    assert_at_the_cap(play(words, seconds=8), part=0.08)
+def test_a_copy_between_launches_counts_with_them(play, words):
+    assert_at_the_cap(play(words))
 
 
 @pytest.mark.parametrize("words", ("5*k20u g 5*k20u g s", "5*k20u g 5*k20u g k20u s"))
 def test_kernels_between_graphs_are_charged_once(play, words):
-    """The graphs are measured alone, and the kernels of one step in some."""
     assert_at_the_cap(play(words, ns=2 * US))
 
 
 @pytest.mark.parametrize("words", ("0 9*k20u k5m 1 9*k20u k5m c", "0 9*k20u k500u 1 9*k20u k500u c", "9*k20u k5m n c"))
 def test_a_cap_holds_where_the_next_launch_is_in_another_stream(play, words):
-    """The one before it ends there, too."""
+    """Streams overlap, and end, while what is in them is in flight."""
     assert_at_the_cap(play(words))
 
 
 @pytest.mark.parametrize("words, cap", (("k100u q", 900_000), ("k20u q", 700_000), ("k20u k180u p", CAP)))
 def test_who_asks_or_waits_for_something_earlier_pays_once(play, words, cap):
-    """The stream is never idle, so a burst begins before the one before it is over."""
-    assert_at_the_cap(play(words, cap), cap)
+    """The stream is never idle: one flight lasts from the first launch to the last."""
+    assert_at_the_cap(play(words, cap))
 
 
 @pytest.mark.parametrize("words", ("k20u w30u 3*k300u w1m s", "k20u w30u 3*k300u w1m d s", "l k20u w30u 3*k300u w1m D",
                                    "k5u w10u k100u w105u s", "0 k20u w30u 3*k300u 1 k20u w30u 3*k300u w1m c"))
-def test_who_does_something_else_before_it_waits_pays_all_the_same(play, words):
-    """The device is idle by then, and nobody knows since when."""
-    assert_at_the_cap(play(words), part=0.03)
+def test_who_does_something_else_before_it_waits_pays_for_what_was_in_flight(play, words):
+    """The device is idle by then, and nobody knows since when: the end of such a flight is sampled."""
+    assert_at_the_cap(play(words, seconds=3), 3 * POINT)
 
 
-def test_a_default_stream_is_measured_when_another_context_is_current(play):
+def test_a_default_stream_is_known_when_another_context_is_current(play):
     """To the driver it is another one's then."""
     assert_at_the_cap(play("l A 9*k20u k5m B c A c"))
 
 
 @pytest.mark.parametrize("words", ("l 9*k5u k400u D", "9*k5u k400u s", "3*k5u g k40u s"))
-def test_threads_that_wait_for_one_stream_in_turns_pay_for_all_of_it(play, words):
+def test_threads_that_wait_for_one_stream_pay_for_all_of_it(play, words):
     """What one has launched stands between the launches of the other, and its wait."""
-    assert_at_the_cap(play(words, threads=2, ns=2 * US), part=0.05)
+    assert_at_the_cap(play(words, threads=2, ns=2 * US), 2 * POINT)
 
 
 @pytest.mark.parametrize("threads", (2, 4))
-@pytest.mark.parametrize("ns", ("20u", "200u", "500u"))
-@pytest.mark.parametrize("cap", (CAP, 700_000))
+@pytest.mark.parametrize("ns, cap", (("20u", CAP), ("200u", CAP), ("500u", CAP), ("200u", 700_000)))
 def test_threads_that_each_wait_in_a_stream_of_their_own_pay_for_the_time_of_all(play, threads, ns, cap):
-    """Their streams overlap: what one had for itself is a part of what it took. Behind a wait it is idle, so it is measured
-    anew."""
-    assert_at_the_cap(play(f"o k{ns} s", cap, threads=threads), cap)
+    """Their streams overlap: the session is in flight while one of them is."""
+    assert_at_the_cap(play(f"o k{ns} s", cap, threads=threads), 2 * POINT)
