@@ -23,9 +23,11 @@ static int64_t now_ns;
 /* Times of the policy and the ends of the range more often than others. */
 static int64_t next_ns(void)
 {
-        static const int64_t known[] = { INT64_MAX,          INT64_MIN,        0,
-                                         SCHED_LEASE_RT_NS,  SCHED_QUIET_NS,   SCHED_LEASE_LEAST_NS,
-                                         SCHED_HOLD_MOST_NS, SCHED_PATIENCE_NS };
+        static const int64_t known[] = {
+                INT64_MAX,          INT64_MIN,           0,
+                SCHED_LEASE_RT_NS,  SCHED_QUIET_NS,      SCHED_LEASE_LEAST_NS,
+                SCHED_HOLD_MOST_NS, SCHED_DRAIN_LEAST_NS
+        };
         uint8_t which = next_byte();
 
         if (which < 96)
@@ -60,16 +62,26 @@ static void check_open(unsigned i)
         }
 }
 
+/* What a session takes back of what it said that it used, as it was sampled. */
+static int64_t taken_back_ns(const struct sched_event *event, unsigned i)
+{
+        if (event->type != SCHED_USED || event->member != i || event->ns >= 0)
+                return 0;
+        return event->ns > -INT64_MAX ? -event->ns : INT64_MAX;
+}
+
 /* A step may settle a time in parts, so a long one, each part of which is cut, says little. */
-static void check_bank(unsigned i, int64_t ns)
+static void check_bank(unsigned i, int64_t ns, int64_t back_ns)
 {
         const struct sched_member *was = &before[i], *member = &sched.member[i];
         int64_t most_ns = INT64_MAX / FINE / 4;
 
-        if (was->mode == SCHED_MODE_NONE || member->mode == SCHED_MODE_NONE || ns > 2 * most_ns)
+        if (was->mode == SCHED_MODE_NONE || member->mode == SCHED_MODE_NONE || ns > 2 * most_ns ||
+            back_ns > most_ns)
                 return;
         if (member->bank_fine > -most_ns * FINE)
-                check(member->bank_fine <= was->bank_fine + was->terms.cap_ppm * ns);
+                check(member->bank_fine <=
+                      was->bank_fine + was->terms.cap_ppm * ns + back_ns * FINE);
 }
 
 static void check_actions(void)
@@ -117,7 +129,7 @@ static void step(const struct sched_event *event)
         check_lists();
         for (unsigned i = 0; i < MEMBERS; i++) {
                 check_open(i);
-                check_bank(i, sched.now_ns - was_ns);
+                check_bank(i, sched.now_ns - was_ns, taken_back_ns(event, i));
         }
         check(sched_next_ns(&sched) > sched.now_ns);
 }
@@ -134,7 +146,6 @@ static void fill_terms(struct sched_terms *terms)
         terms->weight = bits & 2 ? next_byte() * 40u : 100;
         terms->gang = bits & 4 ? next_byte() % 3 : 0;
         terms->class = bits >> 3 & 3;
-        terms->is_clamped = (bits & 0xe0) == 0x40;
 }
 
 static void one_event(void)
@@ -148,16 +159,8 @@ static void one_event(void)
         event.device = bits >> 4 & 3;
         if (event.device == 3)
                 event.device = next_byte();
-        if (event.type == SCHED_USED || event.type == SCHED_RESIDUAL || event.type == SCHED_FOUND)
+        if (event.type == SCHED_USED || event.type == SCHED_BEGAN || event.type == SCHED_MISSED)
                 event.ns = next_ns();
-        if (event.type == SCHED_BEGAN || event.type == SCHED_MISSED)
-                event.ns = next_ns();
-        if (event.type == SCHED_RESIDUAL)
-                event.slack_ns = next_ns();
-        if (event.type == SCHED_FOUND)
-                event.beyond_ns = next_ns();
-        if (event.type == SCHED_USED)
-                event.bank_ns = next_ns();
         if (event.type == SCHED_ADD || event.type == SCHED_CHANGE)
                 fill_terms(&event.terms);
         step(&event);
