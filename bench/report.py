@@ -36,6 +36,14 @@ def circumstances():
             "date": datetime.date.today().isoformat()}
 
 
+def write_json(name, told):
+    """Into the folder that ALIQUOT_BENCH_JSON names, if it does."""
+    folder = os.environ.get("ALIQUOT_BENCH_JSON")
+    if folder:
+        text = json.dumps({"name": name, **told, **circumstances()}, indent=1)
+        pathlib.Path(folder, f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
 class Report:
     def __init__(self, name, method):
         self.name, self.method, self.rows = name, method, []
@@ -54,11 +62,7 @@ class Report:
             miss = row["reach"] is not None and row["value"] > row["reach"]
             print(f"  {row['what']:<58}{measured:>14}{reach:>12}  "
                   f"{'MISSED  ' if miss else ''}{row['beside']}")
-        folder = os.environ.get("ALIQUOT_BENCH_JSON")
-        if folder:
-            text = json.dumps({"name": self.name, "method": self.method, "rows": self.rows, **circumstances()},
-                              indent=1)
-            pathlib.Path(folder, f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
+        write_json(self.name, {"method": self.method, "rows": self.rows})
 
 
 if __name__ == "__main__":
