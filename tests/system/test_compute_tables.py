@@ -12,9 +12,7 @@ POINT = 0.01
 PART = 0.03
 
 LOADS = {
-    "5 us": "turns ns=5000",
     "20 us": "turns ns=20000",
-    "eager": "anylength ns=3000 long=8000",
     "LLM": "steps kernels=115 ns=20000",
     "prompts and tokens": "phases ns=20000 long=800000",
     "training": "training streams=3",
