@@ -25,9 +25,10 @@ LOADS = {
 @pytest.mark.parametrize("percent", (20, 50, 80))
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_a_program_has_its_part_of_what_it_does_alone(sim, load, percent):
-    """Where the host does something else before it waits, the ends of flights are sampled."""
+    """Where the host does something else before it waits, the ends of flights are sampled, and two threads may fall out of
+    step: then more of the time is in flight for the same work."""
     got = mixes_beside_solo(sim, load, cap=percent * PERCENT, seconds=10)
-    assert abs(got["of_solo"] - got["promised"]) < (2 * POINT if "pause" in load else POINT), got
+    assert abs(got["of_solo"] - got["promised"]) < (3 * POINT if "pause" in load else POINT), got
 
 
 @pytest.mark.parametrize("percent", (20, 50, 80))
