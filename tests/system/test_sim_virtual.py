@@ -93,12 +93,13 @@ def test_who_waits_on_the_host_is_not_in_flight(sim, company):
 
 
 def test_an_observer_sees_flights_beside_engine_time(sim):
-    """What the engine did for a session, it did while the session was in flight. A kernel of 2 ms is a call at least."""
+    """What the engine did for a session, it did while the session was in flight. A kernel of 2 ms is a call at least;
+    one may lie at the edge of the window."""
     beside = Company(sim, [{}, {}], flights="on", calls="on")
     seen = beside.load(0, kind="kernel", ns=2 * MS, seconds=2).load(1, kind="kernel", ns=2 * MS, seconds=2).observe(2)
     for session in ("s0", "s1"):
         in_flight = seen.in_flight(session, 1, 1.8)
-        assert seen.share(session, 1, 1.8) - 0.001 <= in_flight <= 1.001, (in_flight, seen.share(session, 1, 1.8))
+        assert seen.share(session, 1, 1.8) - 0.005 <= in_flight <= 1.001, (in_flight, seen.share(session, 1, 1.8))
         assert seen.calls_a_second(session, 1, 1.8) > 200, seen.calls[session]
 
 
