@@ -141,3 +141,41 @@ void clock_leave(void)
                 authority->leave();
         errno = saved;
 }
+
+/* A table of before there were these ends earlier. */
+static const struct time_authority *authority_that_expects(void)
+{
+        const struct time_authority *authority = load_acquire(&followed);
+
+        return authority && authority->bytes >= sizeof(*authority) ? authority : NULL;
+}
+
+uint32_t clock_expect(enum time_role role)
+{
+        const struct time_authority *authority = authority_that_expects();
+        int saved = errno;
+        uint32_t expected = authority ? authority->expect(role) : TIME_NOBODY;
+
+        errno = saved;
+        return expected;
+}
+
+void clock_begin(uint32_t expected, enum time_role role)
+{
+        int saved = errno;
+
+        if (expected == TIME_NOBODY)
+                clock_join(role);
+        else
+                authority_that_expects()->begin(expected);
+        errno = saved;
+}
+
+void clock_forget(uint32_t expected)
+{
+        int saved = errno;
+
+        if (expected != TIME_NOBODY)
+                authority_that_expects()->forget(expected);
+        errno = saved;
+}

@@ -49,4 +49,11 @@ void clock_wake(const _Atomic uint32_t *word, uint32_t count);
 void clock_join(enum time_role role);
 void clock_leave(void);
 
+/* The same for a thread that the caller is about to make, from now on: a busy machine may start it
+ * late. With what this returns the thread begins, in place of clock_join(), or, where there is none
+ * after all, its maker forgets it. */
+uint32_t clock_expect(enum time_role role);
+void clock_begin(uint32_t expected, enum time_role role);
+void clock_forget(uint32_t expected);
+
 #endif

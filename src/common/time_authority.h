@@ -26,6 +26,7 @@
 #define TIME_AUTHORITY_SYMBOL "aliquot_sim_time_authority"
 #define TIME_AUTHORITY_VERSION 1u
 #define TIME_NEVER UINT64_MAX
+#define TIME_NOBODY UINT32_MAX
 
 enum time_role {
         /* A program that computes: time goes on when it waits, towards what it waits for. */
@@ -60,6 +61,14 @@ struct time_authority {
         /* As wait(), for any of `count` words: while each is what is expected of it. */
         bool (*wait_any)(const _Atomic uint32_t *const word[], const uint32_t expected[],
                          unsigned count, uint64_t deadline_ns);
+
+        /* A thread that the caller is about to make takes part from now on, not from when the
+         * machine gets round to starting it: the number by which the thread itself begins, in
+         * place of join(), or, if it never comes to be, its maker forgets it. TIME_NOBODY: no
+         * room, and nothing to forget. */
+        uint32_t (*expect)(enum time_role role);
+        void (*begin)(uint32_t expected);
+        void (*forget)(uint32_t expected);
 };
 
 /* NULL: this process's time is the machine's, or the version is not known here. The table is

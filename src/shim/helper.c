@@ -92,11 +92,11 @@ static void rest(const struct watch *watch, uint64_t until_ns)
         }
 }
 
-static void *helper_main(void *unused)
+static void *helper_main(void *expected)
 {
         is_helper = true;
         prctl(PR_SET_NAME, "aliquot");
-        clock_join(TIME_BACKGROUND);
+        clock_begin((uint32_t)(uintptr_t)expected, TIME_BACKGROUND);
         for (;;) {
                 struct watch seen = watch();
                 uint64_t next_ns;
@@ -108,7 +108,7 @@ static void *helper_main(void *unused)
                 rest(&seen, next_ns);
                 store_release(&helper.is_asleep, 0);
         }
-        return unused;
+        return NULL;
 }
 
 typedef __typeof__(pthread_create) thread_maker;
@@ -141,6 +141,7 @@ static bool start(void)
         pthread_attr_t attributes;
         sigset_t all, old;
         pthread_t thread;
+        uint32_t expected;
         bool is_started;
 
         if (!make || pthread_attr_init(&attributes) != 0)
@@ -148,7 +149,10 @@ static bool start(void)
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         sigfillset(&all);
         sigprocmask(SIG_SETMASK, &all, &old);
-        is_started = make(&thread, &attributes, helper_main, NULL) == 0;
+        expected = clock_expect(TIME_BACKGROUND);
+        is_started = make(&thread, &attributes, helper_main, (void *)(uintptr_t)expected) == 0;
+        if (!is_started)
+                clock_forget(expected);
         sigprocmask(SIG_SETMASK, &old, NULL);
         pthread_attr_destroy(&attributes);
         return is_started;

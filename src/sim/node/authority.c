@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,7 +28,9 @@
 void authority_make(struct authority *authority)
 {
         struct authority_state *state = &authority->state[0];
+        int processor = sched_getcpu();
 
+        authority->processor = processor > 0 ? (uint32_t)processor % CPU_SETSIZE : 0;
         cell_make(&authority->cell, sizeof(authority->state[0]));
         for (uint32_t i = 0; i < AUTHORITY_PARTIES; i++)
                 robust_init(&authority->place[i].alive);
@@ -358,14 +361,14 @@ void authority_wake(struct authority *authority, uint64_t word, uint32_t count)
         } while (!draft_commit(&draft));
 }
 
-uint32_t authority_expect(struct authority *authority)
+uint32_t authority_expect(struct authority *authority, enum time_role role)
 {
         struct draft draft;
         struct party *party;
 
         do {
                 draft_begin(&draft, authority);
-                party = party_take(&draft, TIME_FOREGROUND);
+                party = party_take(&draft, role);
                 if (!party) {
                         draft_drop(&draft);
                         return AUTHORITY_NOBODY;

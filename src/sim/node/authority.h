@@ -28,7 +28,7 @@
 #include "sim/node/cell.h"
 
 #define AUTHORITY_PARTIES 2048
-#define AUTHORITY_NOBODY UINT32_MAX
+#define AUTHORITY_NOBODY TIME_NOBODY
 
 enum party_state {
         PARTY_FREE,
@@ -93,6 +93,7 @@ struct party_place {
 
 struct authority {
         struct cell cell;
+        uint32_t processor;       /* of the machine; all parties run there */
         _Atomic uint32_t watcher; /* who looks often; the latest who waits */
         struct party_place place[AUTHORITY_PARTIES];
         struct authority_state state[CELL_COPIES];
@@ -125,7 +126,7 @@ void authority_wake(struct authority *authority, uint64_t word, uint32_t count);
 /* A thread that the caller is about to make takes part from now on, not from when the machine
  * gets round to starting it: its party, which the thread itself takes with authority_begin()
  * and, if it never comes to be, the maker drops. AUTHORITY_NOBODY: no room. */
-uint32_t authority_expect(struct authority *authority);
+uint32_t authority_expect(struct authority *authority, enum time_role role);
 void authority_begin(struct authority *authority, uint32_t party);
 void authority_forget(struct authority *authority, uint32_t party);
 

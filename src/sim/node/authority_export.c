@@ -125,6 +125,23 @@ static bool wait_any(const _Atomic uint32_t *const word[], const uint32_t expect
         return is_early;
 }
 
+static uint32_t expect(enum time_role role)
+{
+        struct authority *time = authority();
+
+        return time ? authority_expect(time, role) : TIME_NOBODY;
+}
+
+static void begin(uint32_t expected)
+{
+        authority_begin(authority(), expected);
+}
+
+static void forget(uint32_t expected)
+{
+        authority_forget(authority(), expected);
+}
+
 __attribute__((visibility("default"))) time_authority_find aliquot_sim_time_authority;
 
 const struct time_authority *aliquot_sim_time_authority(uint32_t version)
@@ -139,6 +156,9 @@ const struct time_authority *aliquot_sim_time_authority(uint32_t version)
                 join,
                 leave,
                 wait_any,
+                expect,
+                begin,
+                forget,
         };
         const struct sim_config *config = config_peek();
 

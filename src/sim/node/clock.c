@@ -142,7 +142,7 @@ uint32_t sim_thread_expect(void)
 {
         struct authority *authority = clock_authority();
 
-        return authority ? authority_expect(authority) : AUTHORITY_NOBODY;
+        return authority ? authority_expect(authority, TIME_FOREGROUND) : AUTHORITY_NOBODY;
 }
 
 void sim_thread_forget(uint32_t party)

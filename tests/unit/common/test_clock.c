@@ -144,6 +144,25 @@ static void fake_leave(void)
         fake_calls += 10000;
 }
 
+static uint32_t fake_expect(enum time_role role)
+{
+        errno = EIO;
+        fake_calls += role == TIME_BACKGROUND ? 1000000 : 0;
+        return 7;
+}
+
+static void fake_begin(uint32_t expected)
+{
+        errno = EIO;
+        fake_calls += 1000000 * expected;
+}
+
+static void fake_forget(uint32_t expected)
+{
+        errno = EIO;
+        fake_calls += 10000000 * expected;
+}
+
 /* The last story: there is no way back from an authority. */
 static void an_authority_is_followed_in_everything(void **state)
 {
@@ -157,6 +176,9 @@ static void an_authority_is_followed_in_everything(void **state)
                 .join = fake_join,
                 .leave = fake_leave,
                 .wait_any = fake_wait_any,
+                .expect = fake_expect,
+                .begin = fake_begin,
+                .forget = fake_forget,
         };
         static _Atomic uint32_t word = 7;
 
@@ -175,6 +197,11 @@ static void an_authority_is_followed_in_everything(void **state)
                                         (const uint32_t[]){ 7, 7 }, 2, 1),
                          -ETIMEDOUT);
         assert_int_equal(fake_calls, 1 + 3 + 100 + 10000 + 200000);
+        clock_begin(clock_expect(TIME_BACKGROUND), TIME_FOREGROUND);
+        clock_forget(clock_expect(TIME_FOREGROUND));
+        clock_forget(TIME_NOBODY);
+        clock_begin(TIME_NOBODY, TIME_FOREGROUND); /* as if there were no such call */
+        assert_int_equal(fake_calls, 210104 + 8000000 + 70000000 + 1000);
         assert_int_equal(errno, ENOTTY);
 }
 

@@ -5,6 +5,7 @@
 #include "authority_stage.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -88,6 +89,23 @@ static void one_waits_for_any_of_several_words(void **state)
                         seen[who] = load_acquire(word_of(who));
         }
         authority_leave(&stage->time);
+        ends_well(first);
+        ends_well(second);
+}
+
+static int is_placed(unsigned who)
+{
+        cpu_set_t processors;
+
+        authority_join(&stage->time, TIME_FOREGROUND, 2);
+        sched_getaffinity(0, sizeof(processors), &processors);
+        return CPU_COUNT(&processors) == 1 && CPU_ISSET(stage->time.processor, &processors) ? 0 : 1;
+}
+
+static void all_who_take_part_run_on_one_processor(void **state)
+{
+        pid_t first = start(is_placed, 0), second = start(is_placed, 1);
+
         ends_well(first);
         ends_well(second);
 }
@@ -179,8 +197,9 @@ static void a_thread_that_is_expected_holds_time_up(void **state)
 
         authority_join(&stage->time, TIME_FOREGROUND, 1);
         start_ns = authority_now(&stage->time);
-        authority_forget(&stage->time, authority_expect(&stage->time));
-        pthread_create(&thread, NULL, expected, (void *)(uintptr_t)authority_expect(&stage->time));
+        authority_forget(&stage->time, authority_expect(&stage->time, TIME_FOREGROUND));
+        pthread_create(&thread, NULL, expected,
+                       (void *)(uintptr_t)authority_expect(&stage->time, TIME_FOREGROUND));
         sleep_ns(2 * SECOND_NS);
         assert_int_equal(authority_now(&stage->time) - start_ns, 2 * SECOND_NS);
         pthread_join(thread, NULL);
@@ -194,6 +213,7 @@ int main(void)
                 STORY(a_change_of_a_shared_word_wakes_another_process_at_that_time),
                 STORY(a_wait_for_a_word_ends_at_its_deadline),
                 STORY(one_waits_for_any_of_several_words),
+                STORY(all_who_take_part_run_on_one_processor),
                 STORY(what_a_program_computes_takes_no_time),
                 STORY(the_background_is_on_time_and_hurries_nothing),
                 STORY(threads_of_a_process_take_part_each),
