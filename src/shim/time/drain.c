@@ -24,17 +24,13 @@ void stream_touch(struct time_stream *stream)
                 store_release(&stream->is_touched, 1);
 }
 
-/* A stream that is captured is not asked, as that would end the recording. */
 static void ask(struct time_stream *stream, void *data)
 {
         bool *are_empty = data;
 
         if (!*are_empty || !load_acquire(&stream->is_touched))
                 return;
-        lock_take(&stream->lock);
-        *are_empty =
-                !load_relaxed(&stream->is_captured) && stream->device->driver->is_empty(stream);
-        lock_drop(&stream->lock);
+        *are_empty = stream_is_empty(stream);
         if (*are_empty)
                 store_relaxed(&stream->is_touched, 0);
 }

@@ -84,14 +84,14 @@ static unsigned choose(struct time_device *device, struct time_stream *stream,
         return count;
 }
 
-/* Under the stream's lock. Behind what waits for somebody a marker takes a place of the stream's: a
- * few at most come there, and the rounds behind them are over with theirs. */
+/* Behind what waits for somebody a marker takes a place of the stream's: a few at most come there,
+ * and the rounds behind them are over with theirs. */
 static bool has_room_for_marker(struct time_device *device, const struct time_stream *stream)
 {
         bool has_room;
 
         lock_take(&device->lock);
-        has_room = !stream->parks || stream->markers < MARKERS_BEHIND_WAITS;
+        has_room = !load_relaxed(&stream->parks) || stream->markers < MARKERS_BEHIND_WAITS;
         lock_drop(&device->lock);
         return has_room;
 }
@@ -129,33 +129,46 @@ static void change_markers(struct time_device *device, uint32_t at,
         }
 }
 
+/* Under the device's lock, while nobody looks at the markers of rounds. */
+static void close_round(struct time_device *device, struct time_marker marker[TIME_ROUND_MARKERS],
+                        bool is_unmarked)
+{
+        unsigned at = window_close(&device->window);
+
+        device->is_unmarked[at] = is_unmarked;
+        change_markers(device, at, marker);
+}
+
+/* Markers may find no place in a full stream until much of it is done: looks go on meanwhile. The
+ * flight may end in one of them, and the round with it. */
 void device_mark(struct time_device *device, struct time_stream *stream)
 {
         struct time_marker marker[TIME_ROUND_MARKERS] = { 0 };
         struct time_stream *chosen[TIME_ROUND_MARKERS];
         bool is_unmarked = false;
-        unsigned count, at;
+        uint32_t cleared;
+        unsigned count;
 
-        lock_take(&device->looking);
+        lock_take(&device->marking);
         lock_take(&device->lock);
+        cleared = device->window.cleared;
         count = window_is_due(&device->window) ? choose(device, stream, chosen) : 0;
         lock_drop(&device->lock);
         for (unsigned i = 0; i < count; i++)
                 is_unmarked |= !place(device, &marker[i], chosen[i]);
         for (unsigned i = 0; i < count; i++)
                 is_unmarked &= !marker[i].marker;
+        lock_take(&device->looking);
         lock_take(&device->lock);
-        if (count) {
-                at = window_close(&device->window);
-                device->is_unmarked[at] = is_unmarked;
-                change_markers(device, at, marker);
-        }
+        if (count && device->window.cleared == cleared)
+                close_round(device, marker, is_unmarked);
         lock_drop(&device->lock);
-        for (unsigned i = 0; count && i < TIME_ROUND_MARKERS; i++) {
+        lock_drop(&device->looking);
+        for (unsigned i = 0; i < TIME_ROUND_MARKERS; i++) {
                 if (marker[i].marker)
                         device->driver->drop(marker[i].stream, marker[i].marker);
         }
-        lock_drop(&device->looking);
+        lock_drop(&device->marking);
 }
 
 /* -- Streams ---------------------------------------------------------------------------------- */
@@ -178,20 +191,24 @@ static bool is_over_by_now(struct time_device *device, struct time_stream *strea
         return !is_marked && clock_now_ns() > load_relaxed(&stream->used_ns) + round_ns;
 }
 
-/* Nothing of it is left. One whose work is recorded is not asked, as that would end the recording:
- * it is taken for busy while it is. */
-static bool is_empty(struct time_device *device, struct time_stream *stream)
+bool stream_is_empty(struct time_stream *stream)
 {
         bool is_empty;
 
+        if (!lock_try(&stream->lock))
+                return false;
+        is_empty = !load_relaxed(&stream->is_captured) && stream->device->driver->is_empty(stream);
+        lock_drop(&stream->lock);
+        return is_empty;
+}
+
+static bool is_empty(struct time_device *device, struct time_stream *stream)
+{
         if (load_acquire(&stream->is_gone))
                 return !stream->end_marker || device->driver->is_passed(stream, stream->end_marker);
         if (device->driver->is_unseen(stream))
                 return is_over_by_now(device, stream);
-        lock_take(&stream->lock);
-        is_empty = !load_relaxed(&stream->is_captured) && device->driver->is_empty(stream);
-        lock_drop(&stream->lock);
-        return is_empty;
+        return stream_is_empty(stream);
 }
 
 /* The streams with work, the ones found busy last first. */

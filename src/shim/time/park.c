@@ -68,60 +68,92 @@ static void drop(struct time_stream *stream, void **marker)
         *marker = NULL;
 }
 
-/* Under the stream's lock, as what follows. */
+/* Under `parking`, as what follows. */
+static uint32_t parks_of(const struct time_stream *stream)
+{
+        return load_relaxed(&stream->parks);
+}
+
 static void put(struct time_stream *stream, void *before)
 {
-        if (stream->parks == TIME_PARKS) {
+        uint32_t parks = parks_of(stream);
+
+        if (parks == TIME_PARKS) {
                 drop(stream, &before);
                 return;
         }
-        stream->park[stream->parks++] = (struct park){ before, NULL };
-        if (stream->parks == 1)
+        stream->park[parks] = (struct park){ before, NULL };
+        store_relaxed(&stream->parks, parks + 1);
+        if (!parks)
                 list(stream);
 }
 
 static void take_off(struct time_stream *stream, uint32_t at)
 {
+        uint32_t parks = parks_of(stream) - 1;
+
         drop(stream, &stream->park[at].before);
         drop(stream, &stream->park[at].behind);
-        stream->parks--;
-        for (uint32_t i = at; i < stream->parks; i++)
+        store_relaxed(&stream->parks, parks);
+        for (uint32_t i = at; i < parks; i++)
                 stream->park[i] = stream->park[i + 1];
-        if (!stream->parks)
+        if (!parks)
                 unlist(stream);
+}
+
+/* An event behind what it holds; false: it is captured. */
+static bool put_event(struct time_stream *stream, void **ret)
+{
+        bool is_captured;
+
+        lock_take(&stream->lock);
+        is_captured = load_relaxed(&stream->is_captured);
+        *ret = is_captured ? NULL : stream->device->driver->record(stream);
+        lock_drop(&stream->lock);
+        return !is_captured;
 }
 
 void stream_park_begin(struct time_stream *stream)
 {
-        lock_take(&stream->lock);
-        if (!load_relaxed(&stream->is_captured))
-                put(stream, stream->device->driver->record(stream));
-        lock_drop(&stream->lock);
+        void *before;
+
+        if (!put_event(stream, &before))
+                return;
+        lock_take(&stream->parking);
+        put(stream, before);
+        lock_drop(&stream->parking);
 }
 
 /* Without an event behind it nobody would see its end: then it was none. Nor is one that made the
  * stream a part of a capture. */
 void stream_park_end(struct time_stream *stream, bool is_there)
 {
-        lock_take(&stream->lock);
-        if (stream->parks) {
-                struct park *park = &stream->park[stream->parks - 1];
+        void *behind = NULL;
+        uint32_t parks;
+
+        if (is_there && parks_of(stream))
+                put_event(stream, &behind);
+        lock_take(&stream->parking);
+        parks = parks_of(stream);
+        if (parks) {
+                struct park *park = &stream->park[parks - 1];
 
                 drop(stream, &park->behind);
-                if (is_there && !load_relaxed(&stream->is_captured))
-                        park->behind = stream->device->driver->record(stream);
-                if (!park->behind)
-                        take_off(stream, stream->parks - 1);
+                park->behind = behind;
+                if (!behind)
+                        take_off(stream, parks - 1);
+        } else {
+                drop(stream, &behind);
         }
-        lock_drop(&stream->lock);
+        lock_drop(&stream->parking);
 }
 
 void stream_park_forget(struct time_stream *stream)
 {
-        lock_take(&stream->lock);
-        while (stream->parks)
-                take_off(stream, stream->parks - 1);
-        lock_drop(&stream->lock);
+        lock_take(&stream->parking);
+        while (parks_of(stream))
+                take_off(stream, parks_of(stream) - 1);
+        lock_drop(&stream->parking);
 }
 
 static bool is_passed(struct time_stream *stream, void **marker)
@@ -134,7 +166,7 @@ static bool is_passed(struct time_stream *stream, void **marker)
 
 static bool look(struct time_stream *stream)
 {
-        while (stream->parks) {
+        while (parks_of(stream)) {
                 struct park *park = &stream->park[0];
 
                 if (!park->behind || !is_passed(stream, &park->before))
@@ -150,9 +182,9 @@ static bool waits_itself(struct time_stream *stream)
 {
         bool is_parked;
 
-        lock_take(&stream->lock);
+        lock_take(&stream->parking);
         is_parked = look(stream);
-        lock_drop(&stream->lock);
+        lock_drop(&stream->parking);
         return is_parked;
 }
 

@@ -94,10 +94,12 @@ struct time_stream {
         _Atomic uint32_t is_touched;  /* what is nobody's GPU time may be in flight in it */
         void *end_marker; /* behind the last of its work, when it is gone; NULL: it had none */
         struct lock lock; /* held across begin and end of captures, and across what we ask of it */
-        struct park park[TIME_PARKS]; /* the oldest first; under that lock */
-        uint32_t parks;
-        uint32_t place;   /* in the device's list of busy ones */
-        uint32_t markers; /* to come in it; under the device's lock */
+        struct lock parking; /* of the following; never held across what takes a place in the
+                              * stream, since that may take as long as the stream is full */
+        struct park park[TIME_PARKS]; /* the oldest first */
+        _Atomic uint32_t parks;       /* written under it */
+        uint32_t place;               /* in the device's list of busy ones */
+        uint32_t markers;             /* to come in it; under the device's lock */
 };
 
 /* The driver, as far as time needs it. Each may be called in any thread that is between
@@ -136,7 +138,9 @@ struct time_device {
         _Atomic uint64_t looked_ns; /* the last look began */
         _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
         _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
-        struct lock looking;        /* held by who looks, also across calls of the driver */
+        struct lock looking; /* held by who looks, also across calls of the driver that ask */
+        struct lock marking; /* held by who ends a round, also while its markers find no place in a
+                              * full stream: looks go on meanwhile */
 
         struct lock lock; /* guards what follows; never held across a call of the driver */
         struct flight flight;
@@ -207,6 +211,11 @@ void stream_park_forget(struct time_stream *stream);
 
 /* What is in flight, now; nothing if somebody has looked since `due_ns`. */
 void device_look(struct time_device *device, uint64_t due_ns);
+
+/* The driver says that nothing of it is left. False for one whose work is recorded, which is not
+ * asked, as that would end the recording, and for one into which something is put right now, which
+ * takes long where it is full. */
+bool stream_is_empty(struct time_stream *stream);
 
 /* Under the device's lock: when that is due for the account; CLOCK_NEVER: no stream has work. */
 uint64_t device_look_ns(struct time_device *device, uint64_t now_ns);

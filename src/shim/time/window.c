@@ -24,6 +24,7 @@ static uint64_t most(uint64_t a, uint64_t b)
 
 void window_clear(struct window *window)
 {
+        window->cleared++;
         window->first = window->count = 0;
         window->left = 0;
         window->filling = (struct window_round){ 0 };

@@ -63,6 +63,7 @@ struct window_round {
 struct window {
         uint32_t left; /* of the budget of the round that is being filled: not yet given out */
         struct window_round filling;
+        uint32_t cleared; /* how often */
         uint32_t first, count;
         struct window_round round[WINDOW_ROUNDS]; /* in flight, the oldest first */
         uint64_t passed_ns; /* the last one was seen to be over; 0: none was */

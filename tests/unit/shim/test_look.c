@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who puts something into a stream that is full stands there until much of it is done. What is in
+ * flight is looked at meanwhile: a look that came late would not know what it missed.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "shim/time/time.h"
+
+/* Last: it defines fail(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define HANG_SECONDS 60
+
+static struct limits_page limits;
+static struct slots_page slots;
+static struct time_device device;
+static struct time_stream stream;
+
+/* -- A driver whose one stream is full --------------------------------------------------------- */
+
+static _Atomic uint32_t is_recording, has_room;
+static unsigned dropped;
+static int event;
+
+static void *record(struct time_stream *unused)
+{
+        (void)unused;
+        store_release(&is_recording, 1);
+        while (!load_acquire(&has_room))
+                usleep(1000);
+        return &event;
+}
+
+static bool never(struct time_stream *unused)
+{
+        (void)unused;
+        return false;
+}
+
+static bool is_never_passed(struct time_stream *unused, void *marker)
+{
+        (void)unused;
+        (void)marker;
+        return false;
+}
+
+static void drop(struct time_stream *unused, void *marker)
+{
+        (void)unused;
+        dropped += marker == &event;
+}
+
+static void relax(bool is_relaxed)
+{
+        (void)is_relaxed;
+}
+
+static const struct time_driver driver = { .record = record,
+                                           .is_passed = is_never_passed,
+                                           .is_unseen = never,
+                                           .is_empty = never,
+                                           .is_capturing = never,
+                                           .drop = drop,
+                                           .relax = relax };
+
+/* No stream here is ever found empty. */
+void device_empty(struct time_device *unused, const struct emptied *emptied)
+{
+        (void)unused;
+        (void)emptied;
+        abort();
+}
+
+struct time_device *device_at(unsigned index)
+{
+        (void)index;
+        return &device;
+}
+
+/* -- Stories ----------------------------------------------------------------------------------- */
+
+/* A round is full, and nothing was seen in flight yet. */
+static int setup(void **state)
+{
+        alarm(HANG_SECONDS);
+        limits = (struct limits_page){ .owner = PAGE_OWNER_DAEMON };
+        slots.meter[0] = (struct page_meter){ 0 };
+        device = (struct time_device){
+                .account = { .limits = &limits,
+                             .device = &limits.device[0],
+                             .slots = &slots,
+                             .meter = &slots.meter[0] },
+                .driver = &driver,
+                .is_ready = 1,
+                .window = { .filling = { .units = 1 } },
+                .busy_count = 1,
+                .busy = { &stream },
+        };
+        stream = (struct time_stream){ .device = &device, .work = STREAM_BUSY };
+        store_release(&is_recording, 0);
+        store_release(&has_room, 0);
+        dropped = 0;
+        return 0;
+}
+
+static void *mark(void *unused)
+{
+        device_mark(&device, &stream);
+        return unused;
+}
+
+static void *park(void *unused)
+{
+        stream_park_begin(&stream);
+        return unused;
+}
+
+static pthread_t start(void *(*body)(void *))
+{
+        pthread_t thread;
+
+        pthread_create(&thread, NULL, body, NULL);
+        while (!load_acquire(&is_recording))
+                usleep(1000);
+        return thread;
+}
+
+static void end(pthread_t thread)
+{
+        store_release(&has_room, 1);
+        pthread_join(thread, NULL);
+}
+
+static void the_end_of_a_round_does_not_hold_up_a_look(void **state)
+{
+        pthread_t thread = start(mark);
+
+        device_look(&device, clock_now_ns());
+        assert_true(device.flight.begin_ns);
+        end(thread);
+        assert_int_equal(device.window.count, 1);
+        assert_int_equal(stream.markers, 1);
+}
+
+static void nor_does_a_wait_that_is_put_into_the_stream(void **state)
+{
+        pthread_t thread = start(park);
+
+        device_look(&device, clock_now_ns());
+        assert_true(device.flight.begin_ns);
+        assert_false(stream_is_parked(&stream));
+        end(thread);
+        assert_int_equal(stream.parks, 1);
+}
+
+/* What comes after it belongs to another one. */
+static void a_flight_that_ends_meanwhile_takes_the_round_with_it(void **state)
+{
+        pthread_t thread = start(mark);
+
+        lock_take(&device.lock);
+        window_clear(&device.window);
+        device.window.filling.units = 2;
+        lock_drop(&device.lock);
+        end(thread);
+        assert_int_equal(device.window.count, 0);
+        assert_int_equal(device.window.filling.units, 2);
+        assert_int_equal(stream.markers, 0);
+        assert_int_equal(dropped, 1);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup(the_end_of_a_round_does_not_hold_up_a_look, setup),
+                cmocka_unit_test_setup(nor_does_a_wait_that_is_put_into_the_stream, setup),
+                cmocka_unit_test_setup(a_flight_that_ends_meanwhile_takes_the_round_with_it, setup),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
