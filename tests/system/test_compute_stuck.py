@@ -93,7 +93,7 @@ def test_behind_a_wait_there_may_be_as_much_as_it_lasts(waits):
 def test_no_wait_is_a_way_past_the_cap(waits, percent, launches, least):
     """Launches behind a word which the host writes when they are there, again and again: what was launched is paid
     for, and no more. Also where that is nearly all that the stream takes."""
-    got = waits("hoard", 40, launches, compute=percent)
+    got = waits("hoard", 32_000 // launches, launches, compute=percent)
     assert percent / 100 * least < got["share"] < percent / 100 + 0.02, got  # what was saved at the start is a point
     assert abs(got["billed_ns"] / got["busy_ns"] - 1) < 0.03, got
 
@@ -104,7 +104,7 @@ def test_what_lies_between_waits_is_paid_for_whatever_it_is(sim, build, percent,
     """Short launches and long ones by turns, behind waits that end soon: more rounds stand in the stream than can be measured."""
     sim.configure(clock="virtual", memory="1GiB")
     result = sim.run([build.aliquot, "run", "--memory", "512MiB", "--compute", percent, "--", build.program("compute/waits"),
-                      "paced", 6000 // launches, launches])
+                      "paced", 18_000 // launches, launches])
     assert result.rc == 0, result
     got = result.json
     assert abs(got["share"] / (percent / 100) - 1) < 0.05, got
