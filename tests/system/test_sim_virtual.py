@@ -353,9 +353,9 @@ def test_a_hand_over_is_late_by_the_wake_ups_in_it(sim, wake):
     of the program whose gate it opens, and both lose alike."""
     company = Company(sim, [{}, {}], wake=f"{wake}ns")
     for at in range(2):
-        company.load(at, kind="kernel", ns=200 * US, seconds=2)
-    seen = company.observe(2)
-    first, second = (seen.share(f"s{at}", 0.5, 1.9) for at in range(2))
+        company.load(at, kind="kernel", ns=200 * US, seconds=4)
+    seen = company.observe(4)
+    first, second = (seen.share(f"s{at}", 0.5, 3.9) for at in range(2))
     assert abs(first - second) < 0.01, (first, second)
     assert first + second > 8 * MS / (8 * MS + 2 * wake) - 0.01, (first, second)
 
