@@ -20,6 +20,16 @@
 #ifndef ALIQUOT_TEST_SCHED_STAGE_H
 #define ALIQUOT_TEST_SCHED_STAGE_H
 
+/* How many stories begin: two want the device, and a has it. */
+#define A_UNTIL_2MS                   \
+        "add a\n"                     \
+        "  free a\n"                  \
+        "add b\n"                     \
+        "want a\n"                    \
+        "  free a (50ms in flight)\n" \
+        "want b\n"                    \
+        "  open a until 2ms\n"
+
 /* Fails the test when what comes is not what the text says. */
 void play_sched(const char *text);
 

@@ -7,118 +7,103 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <cmocka.h>
 
 #include "sched_stage.h"
 
-/* Two want the device, and a has it until 2 ms. */
-static void play_two(const char *story)
-{
-        char text[4096];
-        int length = snprintf(text, sizeof(text),
-                              "prompt b\n"
-                              "add a\n"
-                              "  free a\n"
-                              "add b\n"
-                              "want a\n"
-                              "  free a (50ms in flight)\n"
-                              "want b\n"
-                              "  open a until 2ms\n"
-                              "to 2ms\n"
-                              "  2ms: close a\n"
-                              "%s",
-                              story);
-
-        assert_in_range(length, 1, sizeof(text) - 1);
-        play_sched(text);
-}
+/* And its lease is over. */
+#define A_WAS_CLOSED                        \
+        "prompt b\n" A_UNTIL_2MS "to 2ms\n" \
+        "  2ms: close a\n"
 
 static void the_next_one_opens_when_the_last_one_has_drained(void **state)
 {
-        play_two("to 5ms\n"
-                 "drained a\n"
-                 "  open b until 7ms\n"
-                 "show a\n"
-                 "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
+        play_sched(A_WAS_CLOSED
+                   "to 5ms\n"
+                   "drained a\n"
+                   "  open b until 7ms\n"
+                   "show a\n"
+                   "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
 }
 
 /* From then on each of the two holds half. */
 static void who_does_not_drain_is_waited_for_20_ms(void **state)
 {
-        play_two("next\n"
-                 "  22ms\n"
-                 "to 23ms\n"
-                 "  22ms: open b until 24ms\n"
-                 "used a 23ms\n"
-                 "used b 1ms\n"
-                 "show a\n"
-                 "  held 22500us, billed 23ms, bank 0, waited 21ms, throttled 0, overran 0\n"
-                 "show b\n"
-                 "  held 500us, billed 1ms, bank 22ms, waited 22ms, throttled 0, overran 0\n"
-                 "drained a\n"
-                 "to 24ms\n"
-                 "  24ms: open b until 26ms\n"
-                 "show b\n"
-                 "  held 1500us, billed 1ms, bank 23ms, waited 22ms, throttled 0, overran 0\n");
+        play_sched(A_WAS_CLOSED
+                   "next\n"
+                   "  22ms\n"
+                   "to 23ms\n"
+                   "  22ms: open b until 24ms\n"
+                   "used a 23ms\n"
+                   "used b 1ms\n"
+                   "show a\n"
+                   "  held 22500us, billed 23ms, bank 0, waited 21ms, throttled 0, overran 0\n"
+                   "show b\n"
+                   "  held 500us, billed 1ms, bank 22ms, waited 22ms, throttled 0, overran 0\n"
+                   "drained a\n"
+                   "to 24ms\n"
+                   "  24ms: open b until 26ms\n"
+                   "show b\n"
+                   "  held 1500us, billed 1ms, bank 23ms, waited 22ms, throttled 0, overran 0\n");
 }
 
 /* Also when its next turn is over: a kernel that never ends costs the others one deadline. */
 static void nobody_waits_for_who_is_late_until_it_has_drained(void **state)
 {
-        play_two("skip 23ms\n"
-                 "idle b\n"
-                 "  close b, open a until 25ms\n"
-                 "to 24ms\n"
-                 "want b\n"
-                 "  close a, open b until 26ms\n"
-                 "idle b\n"
-                 "  close b, open a until 26ms (250us in flight)\n"
-                 "drained a\n"
-                 "to 25ms\n"
-                 "want b\n"
-                 "  close a\n"
-                 "next\n"
-                 "  45ms\n");
+        play_sched(A_WAS_CLOSED "skip 23ms\n"
+                                "idle b\n"
+                                "  close b, open a until 25ms\n"
+                                "to 24ms\n"
+                                "want b\n"
+                                "  close a, open b until 26ms\n"
+                                "idle b\n"
+                                "  close b, open a until 26ms (250us in flight)\n"
+                                "drained a\n"
+                                "to 25ms\n"
+                                "want b\n"
+                                "  close a\n"
+                                "next\n"
+                                "  45ms\n");
 }
 
 /* The lengths of the drains that ended, by the clock of who schedules; at most 250 ms. */
 static void who_drains_long_is_waited_for_longer(void **state)
 {
-        play_two("to 22ms\n"
-                 "  22ms: open b until 24ms\n"
-                 "drained a\n"
-                 "to 24ms\n"
-                 "  24ms: open b until 26ms\n"
-                 "skip 45ms\n"
-                 "to 86ms\n"
-                 "  46ms: close a\n"
-                 "  86ms: open b until 88ms\n");
+        play_sched(A_WAS_CLOSED "to 22ms\n"
+                                "  22ms: open b until 24ms\n"
+                                "drained a\n"
+                                "to 24ms\n"
+                                "  24ms: open b until 26ms\n"
+                                "skip 45ms\n"
+                                "to 86ms\n"
+                                "  46ms: close a\n"
+                                "  86ms: open b until 88ms\n");
 }
 
 /* Nothing of it can be seen: it has died, or was stopped. */
 static void who_rests_has_drained(void **state)
 {
-        play_two("to 10ms\n"
-                 "idle a\n"
-                 "  open b until 12ms\n"
-                 "show a\n"
-                 "  held 10ms, billed 0, bank 10ms, waited 8ms, throttled 0, overran 8ms\n");
+        play_sched(A_WAS_CLOSED
+                   "to 10ms\n"
+                   "idle a\n"
+                   "  open b until 12ms\n"
+                   "show a\n"
+                   "  held 10ms, billed 0, bank 10ms, waited 8ms, throttled 0, overran 8ms\n");
 }
 
 /* It would be waited for the longer, the longer it hangs. */
 static void a_drain_that_never_ends_teaches_nothing(void **state)
 {
-        play_two("skip 299ms\n"
-                 "idle a\n"
-                 "idle b\n"
-                 "  close b\n"
-                 "want a\n"
-                 "  open a until 301ms\n"
-                 "want b\n"
-                 "  close a\n"
-                 "next\n"
-                 "  319ms\n");
+        play_sched(A_WAS_CLOSED "skip 299ms\n"
+                                "idle a\n"
+                                "idle b\n"
+                                "  close b\n"
+                                "want a\n"
+                                "  open a until 301ms\n"
+                                "want b\n"
+                                "  close a\n"
+                                "next\n"
+                                "  319ms\n");
 }
 
 /* It opened beside the drain, and goes on beside it. */

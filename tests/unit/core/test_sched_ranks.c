@@ -29,18 +29,11 @@ static void rt_opens_at_once_and_does_not_wait(void **state)
 
 static void while_rt_is_there_leases_and_flights_are_short(void **state)
 {
-        play_sched("add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "  free a (50ms in flight)\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "add c rt\n"
-                   "to 2ms\n"
-                   "  2ms: close a\n"
-                   "drained a\n"
-                   "  open b until 3ms (170us in flight)\n");
+        play_sched(A_UNTIL_2MS "add c rt\n"
+                               "to 2ms\n"
+                               "  2ms: close a\n"
+                               "drained a\n"
+                               "  open b until 3ms (170us in flight)\n");
 }
 
 static void the_device_is_kept_for_rt_that_comes_back_soon(void **state)

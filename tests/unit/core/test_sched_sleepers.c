@@ -7,178 +7,162 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <cmocka.h>
 
 #include "sched_stage.h"
 
-/* Both drain at once. */
-static void play_sleeper(const char *terms_a, const char *terms_b, const char *story)
-{
-        char text[4096];
-        int length = snprintf(text, sizeof(text),
-                              "prompt a\n"
-                              "prompt b\n"
-                              "add a%s\n"
-                              "  free a\n"
-                              "add b%s\n"
-                              "%s",
-                              terms_a, terms_b, story);
-
-        assert_in_range(length, 1, sizeof(text) - 1);
-        play_sched(text);
-}
+/* Two, who drain at once. */
+#define TWO(terms_a, terms_b) \
+        "prompt a\n"          \
+        "prompt b\n"          \
+        "add a" terms_a "\n"  \
+        "  free a\n"          \
+        "add b" terms_b "\n"
 
 static void who_comes_back_more_than_a_turn_behind_ends_the_turn(void **state)
 {
-        play_sleeper("", "",
-                     "want b\n"
-                     "  close a, free b (50ms in flight)\n"
-                     "to 10ms\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 12ms\n"
-                     "to 11ms\n"
-                     "idle a\n"
-                     "  close a, open b until 13ms\n"
-                     "to 12ms\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 14ms\n");
+        play_sched(TWO("", "") "want b\n"
+                               "  close a, free b (50ms in flight)\n"
+                               "to 10ms\n"
+                               "want a\n"
+                               "  close b\n"
+                               "  then open a until 12ms\n"
+                               "to 11ms\n"
+                               "idle a\n"
+                               "  close a, open b until 13ms\n"
+                               "to 12ms\n"
+                               "want a\n"
+                               "  close b\n"
+                               "  then open a until 14ms\n");
 }
 
 static void who_comes_back_less_than_a_turn_behind_waits(void **state)
 {
-        play_sleeper("", "",
-                     "want a\n"
-                     "  free a (50ms in flight)\n"
-                     "want b\n"
-                     "  open a until 2ms\n"
-                     "to 1ms\n"
-                     "idle a\n"
-                     "  close a, open b until 3ms\n"
-                     "to 2500us\n"
-                     "want a\n"
-                     "to 3ms\n"
-                     "  3ms: close b\n"
-                     "  then open a until 5ms\n");
+        play_sched(TWO("", "") "want a\n"
+                               "  free a (50ms in flight)\n"
+                               "want b\n"
+                               "  open a until 2ms\n"
+                               "to 1ms\n"
+                               "idle a\n"
+                               "  close a, open b until 3ms\n"
+                               "to 2500us\n"
+                               "want a\n"
+                               "to 3ms\n"
+                               "  3ms: close b\n"
+                               "  then open a until 5ms\n");
 }
 
 /* What it was promised counts in its pauses, too. */
 static void who_comes_back_to_a_guarantee_ends_the_turn(void **state)
 {
-        play_sleeper(" owed=60", " weight=10000",
-                     "want a\n"
-                     "  free a (50ms in flight)\n"
-                     "want b\n"
-                     "  open a until 2ms\n"
-                     "to 2ms\n"
-                     "  2ms: close a\n"
-                     "  then open b until 4ms\n"
-                     "idle a\n"
-                     "to 3ms\n"
-                     "want a\n"
-                     "to 5ms\n"
-                     "  4ms: close b\n"
-                     "  then open a until 6ms\n"
-                     "idle a\n"
-                     "  close a, open b until 7ms (906250ns in flight)\n"
-                     "to 6ms\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 8ms\n");
+        play_sched(TWO(" owed=60",
+                       " weight=10000") "want a\n"
+                                        "  free a (50ms in flight)\n"
+                                        "want b\n"
+                                        "  open a until 2ms\n"
+                                        "to 2ms\n"
+                                        "  2ms: close a\n"
+                                        "  then open b until 4ms\n"
+                                        "idle a\n"
+                                        "to 3ms\n"
+                                        "want a\n"
+                                        "to 5ms\n"
+                                        "  4ms: close b\n"
+                                        "  then open a until 6ms\n"
+                                        "idle a\n"
+                                        "  close a, open b until 7ms (906250ns in flight)\n"
+                                        "to 6ms\n"
+                                        "want a\n"
+                                        "  close b\n"
+                                        "  then open a until 8ms\n");
 }
 
 static void who_comes_back_with_a_higher_class_ends_the_turn(void **state)
 {
-        play_sleeper("", " batch",
-                     "want b\n"
-                     "  close a, free b (50ms in flight)\n"
-                     "to 10ms\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 12ms\n"
-                     "to 12ms\n"
-                     "  12ms: open a until 14ms\n"
-                     "idle a\n"
-                     "  close a, open b until 14ms\n"
-                     "to 12500us\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 14500us\n");
+        play_sched(TWO("", " batch") "want b\n"
+                                     "  close a, free b (50ms in flight)\n"
+                                     "to 10ms\n"
+                                     "want a\n"
+                                     "  close b\n"
+                                     "  then open a until 12ms\n"
+                                     "to 12ms\n"
+                                     "  12ms: open a until 14ms\n"
+                                     "idle a\n"
+                                     "  close a, open b until 14ms\n"
+                                     "to 12500us\n"
+                                     "want a\n"
+                                     "  close b\n"
+                                     "  then open a until 14500us\n");
 }
 
 /* It pays what was promised, and is a whole turn behind when it begins. */
 static void a_turn_that_outranks_classes_is_ended_by_none(void **state)
 {
-        play_sleeper(" batch owed=40", "",
-                     "want a\n"
-                     "  free a (50ms in flight)\n"
-                     "want b\n"
-                     "  close a\n"
-                     "  then open b until 2ms\n"
-                     "to 7ms\n"
-                     "  2ms: open b until 4ms\n"
-                     "  4ms: open b until 6ms\n"
-                     "  6ms: close b\n"
-                     "  then open a until 8ms\n"
-                     "idle b\n"
-                     "want b\n"
-                     "to 8ms\n"
-                     "  8ms: close a\n"
-                     "  then open b until 10ms\n");
+        play_sched(TWO(" batch owed=40", "") "want a\n"
+                                             "  free a (50ms in flight)\n"
+                                             "want b\n"
+                                             "  close a\n"
+                                             "  then open b until 2ms\n"
+                                             "to 7ms\n"
+                                             "  2ms: open b until 4ms\n"
+                                             "  4ms: open b until 6ms\n"
+                                             "  6ms: close b\n"
+                                             "  then open a until 8ms\n"
+                                             "idle b\n"
+                                             "want b\n"
+                                             "to 8ms\n"
+                                             "  8ms: close a\n"
+                                             "  then open b until 10ms\n");
 }
 
 /* A quarter of its usual pause. */
 static void beside_one_that_comes_back_soon_little_is_in_flight(void **state)
 {
-        play_sleeper("", " batch",
-                     "want a\n"
-                     "  free a (50ms in flight)\n"
-                     "want b\n"
-                     "  open a until 2ms\n"
-                     "to 1ms\n"
-                     "idle a\n"
-                     "  close a, open b until 3ms\n"
-                     "to 3ms\n"
-                     "  3ms: open b until 5ms\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 5ms\n"
-                     "idle a\n"
-                     "  close a, open b until 5ms (937500ns in flight)\n"
-                     "to 3400us\n"
-                     "want a\n"
-                     "  close b\n"
-                     "  then open a until 5400us\n"
-                     "idle a\n"
-                     "  close a, open b until 5400us (832812ns in flight)\n");
+        play_sched(TWO("", " batch") "want a\n"
+                                     "  free a (50ms in flight)\n"
+                                     "want b\n"
+                                     "  open a until 2ms\n"
+                                     "to 1ms\n"
+                                     "idle a\n"
+                                     "  close a, open b until 3ms\n"
+                                     "to 3ms\n"
+                                     "  3ms: open b until 5ms\n"
+                                     "want a\n"
+                                     "  close b\n"
+                                     "  then open a until 5ms\n"
+                                     "idle a\n"
+                                     "  close a, open b until 5ms (937500ns in flight)\n"
+                                     "to 3400us\n"
+                                     "want a\n"
+                                     "  close b\n"
+                                     "  then open a until 5400us\n"
+                                     "idle a\n"
+                                     "  close a, open b until 5400us (832812ns in flight)\n");
 }
 
 /* Who is alone may queue what it likes. */
 static void who_has_no_neighbour_has_no_bound_in_flight(void **state)
 {
-        play_sleeper("", "",
-                     "want a\n"
-                     "  free a (50ms in flight)\n"
-                     "to 10ms\n"
-                     "want b\n"
-                     "  close a\n"
-                     "  then open b until 12ms\n"
-                     "to 11ms\n"
-                     "idle b\n"
-                     "  close b, open a until 13ms\n"
-                     "skip 100ms\n"
-                     "to 2000ms\n"
-                     "  101ms: open a until 103ms\n"
-                     "  103ms: open a until 105ms\n"
-                     "  105ms: open a until 107ms\n"
-                     "  107ms: open a until 109ms\n"
-                     "  109ms: open a until 111ms\n"
-                     "  111ms: free a (2ms in flight)\n"
-                     "  1011ms: free a (50ms in flight)\n"
-                     "remove b\n"
-                     "  free a\n");
+        play_sched(TWO("", "") "want a\n"
+                               "  free a (50ms in flight)\n"
+                               "to 10ms\n"
+                               "want b\n"
+                               "  close a\n"
+                               "  then open b until 12ms\n"
+                               "to 11ms\n"
+                               "idle b\n"
+                               "  close b, open a until 13ms\n"
+                               "skip 100ms\n"
+                               "to 2000ms\n"
+                               "  101ms: open a until 103ms\n"
+                               "  103ms: open a until 105ms\n"
+                               "  105ms: open a until 107ms\n"
+                               "  107ms: open a until 109ms\n"
+                               "  109ms: open a until 111ms\n"
+                               "  111ms: free a (2ms in flight)\n"
+                               "  1011ms: free a (50ms in flight)\n"
+                               "remove b\n"
+                               "  free a\n");
 }
 
 int main(void)

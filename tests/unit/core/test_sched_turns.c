@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <cmocka.h>
 
 #include "sched_stage.h"
@@ -14,15 +13,7 @@
 static void two_take_turns_and_the_lease_is_two_milliseconds(void **state)
 {
         play_sched("prompt a\n"
-                   "prompt b\n"
-                   "add a\n"
-                   "  free a\n"
-                   "add b\n"
-                   "want a\n"
-                   "  free a (50ms in flight)\n"
-                   "want b\n"
-                   "  open a until 2ms\n"
-                   "to 8ms\n"
+                   "prompt b\n" A_UNTIL_2MS "to 8ms\n"
                    "  2ms: close a\n"
                    "  then open b until 4ms\n"
                    "  4ms: close b\n"
@@ -31,25 +22,6 @@ static void two_take_turns_and_the_lease_is_two_milliseconds(void **state)
                    "  then open b until 8ms\n"
                    "  8ms: close b\n"
                    "  then open a until 10ms\n");
-}
-
-/* The others begin like that one: two want the device, and a has it. */
-static void play_two(const char *story)
-{
-        char text[2048];
-        int length = snprintf(text, sizeof(text),
-                              "add a\n"
-                              "  free a\n"
-                              "add b\n"
-                              "want a\n"
-                              "  free a (50ms in flight)\n"
-                              "want b\n"
-                              "  open a until 2ms\n"
-                              "%s",
-                              story);
-
-        assert_in_range(length, 1, sizeof(text) - 1);
-        play_sched(text);
 }
 
 static void weights_are_shares_of_held_time(void **state)
@@ -106,11 +78,11 @@ static void where_many_want_it_turns_are_longer(void **state)
 
 static void one_that_dies_gives_way_at_once(void **state)
 {
-        play_two("to 1ms\n"
-                 "remove a\n"
-                 "  free b\n"
-                 "next\n"
-                 "  never\n");
+        play_sched(A_UNTIL_2MS "to 1ms\n"
+                               "remove a\n"
+                               "  free b\n"
+                               "next\n"
+                               "  never\n");
 }
 
 static void who_rests_has_told_all_of_it(void **state)
@@ -127,30 +99,30 @@ static void who_rests_has_told_all_of_it(void **state)
 
 static void who_is_done_yields_at_once(void **state)
 {
-        play_two("to 500us\n"
-                 "idle a\n"
-                 "  close a, open b until 2500us\n"
-                 "drained a\n"
-                 "to 700us\n"
-                 "want a\n");
+        play_sched(A_UNTIL_2MS "to 500us\n"
+                               "idle a\n"
+                               "  close a, open b until 2500us\n"
+                               "drained a\n"
+                               "to 700us\n"
+                               "want a\n");
 }
 
 static void the_last_one_is_free_when_the_others_have_been_quiet(void **state)
 {
-        play_two("prompt a\n"
-                 "prompt b\n"
-                 "to 2ms\n"
-                 "  2ms: close a\n"
-                 "  then open b until 4ms\n"
-                 "idle a\n"
-                 "skip 101ms\n"
-                 "to 102ms\n"
-                 "  102ms: free b (2ms in flight)\n"
-                 "next\n"
-                 "  1002ms\n"
-                 "want a\n"
-                 "  close b\n"
-                 "  then open a until 104ms\n");
+        play_sched(A_UNTIL_2MS "prompt a\n"
+                               "prompt b\n"
+                               "to 2ms\n"
+                               "  2ms: close a\n"
+                               "  then open b until 4ms\n"
+                               "idle a\n"
+                               "skip 101ms\n"
+                               "to 102ms\n"
+                               "  102ms: free b (2ms in flight)\n"
+                               "next\n"
+                               "  1002ms\n"
+                               "want a\n"
+                               "  close b\n"
+                               "  then open a until 104ms\n");
 }
 
 static void what_was_not_told_before_the_drain_cannot_be_told_later(void **state)
@@ -242,21 +214,21 @@ static void time_in_which_nobody_looked_is_nobodys(void **state)
 /* Its next lease counts from when it is expected; less so with each turn that it begins. */
 static void who_missed_a_turn_for_it_woke_up_late_gets_longer_ones(void **state)
 {
-        play_two("prompt a\n"
-                 "prompt b\n"
-                 "to 2ms\n"
-                 "  2ms: close a\n"
-                 "  then open b until 4ms\n"
-                 "missed a 3ms\n"
-                 "to 5ms\n"
-                 "  4ms: close b\n"
-                 "  then open a until 9ms\n"
-                 "began a\n"
-                 "to 22ms\n"
-                 "  9ms: close a\n"
-                 "  then open b until 17ms\n"
-                 "  17ms: close b\n"
-                 "  then open a until 27750us\n");
+        play_sched(A_UNTIL_2MS "prompt a\n"
+                               "prompt b\n"
+                               "to 2ms\n"
+                               "  2ms: close a\n"
+                               "  then open b until 4ms\n"
+                               "missed a 3ms\n"
+                               "to 5ms\n"
+                               "  4ms: close b\n"
+                               "  then open a until 9ms\n"
+                               "began a\n"
+                               "to 22ms\n"
+                               "  9ms: close a\n"
+                               "  then open b until 17ms\n"
+                               "  17ms: close b\n"
+                               "  then open a until 27750us\n");
 }
 
 int main(void)
