@@ -268,9 +268,7 @@ static bool ask_again(struct time_device *device, const struct found *found)
 
                 cas_acq_rel(&found->stream[i]->work, &busy, STREAM_ASKED);
         }
-        add_acq_rel(&device->epoch, 1);
-        fence_all();
-        is_sure = threads_are_out() && are_empty(device, found);
+        is_sure = turn_end(&device->epoch) && are_empty(device, found);
         for (unsigned i = 0; i < found->empty && !is_sure; i++) {
                 uint32_t asked = STREAM_ASKED;
 
