@@ -109,7 +109,7 @@ def test_terms_of_all_kinds(bench, mix, promised):
 
 @pytest.mark.parametrize("kind", ("ex", "cooperative", "sync", "poll", "step", "streams"))
 def test_every_kind_of_program(bench, kind):
-    one, = sessions(bench(f"30,200us,{kind}", "--seconds", "2", "--json"))
+    one, = sessions(bench(f"30,200us,{kind}", "--seconds", "4", "--json"))
     assert abs(one["delivered_percent"] - 30) < POINT, one
 
 
@@ -126,8 +126,8 @@ def test_with_the_daemon_that_is_there(sim, bench):
     sim.configure(clock="virtual", begin_with=2)
     daemon = Daemon(sim).start()
     daemon.create("other")
-    two = sessions(bench("30", "50", "--seconds", "2", "--json", "--daemon", sim=f"--sim={sim.spec}"))
-    assert [round(session["delivered_percent"]) for session in two] == [30, 50]
+    two = sessions(bench("30", "50", "--seconds", "4", "--json", "--daemon", sim=f"--sim={sim.spec}"))
+    assert all(abs(session["delivered_percent"] - promised) < POINT for session, promised in zip(two, (30, 50))), two
     wait_for(lambda: daemon.names() == ["other"])
     created = [event["session"] for event in daemon.events(0, 4) if event["type"] == "created"]
     assert len(created) == 3, created

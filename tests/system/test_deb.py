@@ -260,7 +260,7 @@ def test_a_program_is_held_to_its_limit(root):
 def test_a_mix_is_measured_and_pictures_say_what_they_need(root):
     """No cairo is in the clean system: it is only suggested."""
     root.install()
-    done = root.run("aliquot", "bench", "share", "--sim", "--seconds", "2", "--ascii", "30", "70")
+    done = root.run("aliquot", "bench", "share", "--sim", "--seconds", "4", "--ascii", "30", "70")
     assert done.returncode == 0 and done.stderr == "" and "Mean error 0." in done.stdout, done
     done = root.run("aliquot", "bench", "share", "--sim", "--png", "/x.png", "30")
     assert done.returncode == 1 and "apt-get install libcairo2" in done.stderr, done
