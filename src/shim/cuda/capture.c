@@ -65,9 +65,11 @@ static struct time_stream *capture_begin(CUstream stream)
 
 static CUresult capture_began(struct time_stream *stream, CUresult rc)
 {
+        bool was_captured = stream && load_relaxed(&stream->is_captured);
+
         if (rc != CUDA_SUCCESS)
                 add_acq_rel(&state.captures, -1u);
-        unlock_stream(stream, rc == CUDA_SUCCESS);
+        unlock_stream(stream, was_captured || rc == CUDA_SUCCESS);
         return rc;
 }
 
@@ -82,14 +84,25 @@ static void ask_again(struct time_stream *stream, void *unused)
         lock_drop(&stream->lock);
 }
 
-/* A capture that failed has ended, too. Others may have joined it. */
-static CUresult capture_end(struct time_stream *stream, CUstream handle, CUresult rc)
-{
-        bool has_ended = !may_be_capturing(handle);
+struct capture {
+        CUstream handle;
+        struct time_stream *stream; /* as it is metered, locked; NULL: it is not */
+        bool is_there;
+};
 
-        if (has_ended)
+static struct capture capture_ending(CUstream handle)
+{
+        return (struct capture){ handle, lock_stream(handle), may_be_capturing(handle) };
+}
+
+/* A capture that failed has ended, too. Others may have joined it. */
+static CUresult capture_ended(const struct capture *capture, CUresult rc)
+{
+        bool is_there = may_be_capturing(capture->handle);
+
+        if (capture->is_there && !is_there)
                 add_acq_rel(&state.captures, -1u);
-        unlock_stream(stream, !has_ended);
+        unlock_stream(capture->stream, is_there);
         streams_each(UINT64_MAX, ask_again, NULL);
         return rc;
 }
@@ -126,16 +139,16 @@ BEGINS(cuStreamBeginRecaptureToGraph_ptsz, PER_THREAD,
 
 CUresult hook_cuStreamEndCapture(CUstream stream, CUgraph *ret)
 {
-        struct time_stream *of = lock_stream(LEGACY);
+        struct capture capture = capture_ending(LEGACY);
 
-        return capture_end(of, LEGACY, real.cuStreamEndCapture(stream, ret));
+        return capture_ended(&capture, real.cuStreamEndCapture(stream, ret));
 }
 
 CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
 {
-        struct time_stream *of = lock_stream(PER_THREAD);
+        struct capture capture = capture_ending(PER_THREAD);
 
-        return capture_end(of, PER_THREAD, real.cuStreamEndCapture_ptsz(stream, ret));
+        return capture_ended(&capture, real.cuStreamEndCapture_ptsz(stream, ret));
 }
 
 /* -- Joining ---------------------------------------------------------------------------------- */

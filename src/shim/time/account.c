@@ -257,6 +257,8 @@ void account_end(const struct account *account, int64_t rest_ns, uint32_t turn, 
 {
         if (account->row)
                 store_release(shared_word(&account->row->flight_begin_ns), 0);
+        /* Of two that end together one sees the other's end. */
+        fence_seq_cst();
         if (others_fly(account, now_ns))
                 return;
         bill(account, rest_ns, now_ns);

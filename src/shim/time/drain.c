@@ -30,7 +30,7 @@ static void ask(struct time_stream *stream, void *data)
 
         if (!*are_empty || !load_acquire(&stream->is_touched))
                 return;
-        *are_empty = stream_is_empty(stream);
+        *are_empty = !stream->device->driver->is_unseen(stream) && stream_is_empty(stream);
         if (*are_empty)
                 store_relaxed(&stream->is_touched, 0);
 }
@@ -89,7 +89,7 @@ static void answer(struct page_slot *slot, uint32_t gate)
 
 uint64_t drain_tend(uint64_t now_ns)
 {
-        static uint64_t pause_ns;
+        static uint64_t pause_ns = FIRST_LOOK_NS;
         const struct limits_page *limits = session_limits();
         struct page_slot *slot;
         uint32_t gate;
@@ -107,6 +107,7 @@ uint64_t drain_tend(uint64_t now_ns)
                 answer(slot, gate);
                 return CLOCK_NEVER;
         }
+        now_ns += pause_ns;
         pause_ns = pause_ns * 2 < LAST_LOOK_NS ? pause_ns * 2 : LAST_LOOK_NS;
-        return now_ns + pause_ns;
+        return now_ns;
 }

@@ -183,20 +183,29 @@ static void make_busy(struct time_stream *stream, uint64_t now_ns)
         }
 }
 
+/* This thread is its one user, or one of many. */
+static void note_user(struct time_stream *stream)
+{
+        uint32_t number = credit_here.number, user = load_relaxed(&stream->user);
+
+        while (user != number && user != STREAM_MANY &&
+               !cas_acq_rel(&stream->user, &user, user ? STREAM_MANY : number))
+                ;
+}
+
 /* The order of the two is what stream_told() rests on. */
 void stream_use(struct time_stream *stream, uint64_t now_ns)
 {
-        uint32_t number = credit_here.number, user = load_relaxed(&stream->user);
         uint32_t asked = STREAM_ASKED;
 
         store_relaxed(&stream->used_ns, now_ns);
-        if (user != number && user != STREAM_MANY)
-                store_relaxed(&stream->user, user ? STREAM_MANY : number);
+        note_user(stream);
         fence_seq_cst();
         if (load_acquire(&stream->work) == STREAM_BUSY ||
             cas_acq_rel(&stream->work, &asked, STREAM_BUSY))
                 return;
         lock_take(&stream->device->lock);
+        note_user(stream); /* who took it for empty since has nobody down for it */
         if (load_acquire(&stream->work) == STREAM_EMPTY)
                 make_busy(stream, now_ns);
         else
