@@ -46,6 +46,12 @@ def test_a_cap_holds_where_the_next_launch_is_in_another_stream(play, words):
     assert_at_the_cap(play(words))
 
 
+@pytest.mark.parametrize("words", ("R5m", "R200u", "X5m", "X20m", "X300u"))
+def test_a_cap_holds_where_contexts_come_and_go(play, words):
+    """Of a context that others still use nothing ends with one user; of one that is destroyed all is done then."""
+    assert_at_the_cap(play(words))
+
+
 @pytest.mark.parametrize("words, cap", (("k100u q", 900_000), ("k20u q", 700_000), ("k20u k180u p", CAP)))
 def test_who_asks_or_waits_for_something_earlier_pays_once(play, words, cap):
     """The stream is never idle: one flight lasts from the first launch to the last."""

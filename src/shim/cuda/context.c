@@ -131,7 +131,6 @@ static struct ending ending_begin(CUcontext context)
 {
         struct ending ending = { .context = context, .place = place_forget(context) };
 
-        time_forget_context(context);
         charge_take(&ending.charge, SPACE_CONTEXT, key_of(context));
         return ending;
 }
@@ -145,18 +144,22 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
         return settle_free(&ending->charge, rc, SPACE_CONTEXT, key_of(ending->context));
 }
 
-#define ENDS_CONTEXT(symbol)                                    \
-        CUresult hook_##symbol(CUcontext context)               \
-        {                                                       \
-                ACCESS;                                         \
-                struct ending ending;                           \
-                CUresult rc;                                    \
-                                                                \
-                lock_take(&state.marks_lock);                   \
-                ending = ending_begin(context);                 \
-                rc = ending_end(&ending, real.symbol(context)); \
-                lock_drop(&state.marks_lock);                   \
-                return rc;                                      \
+#define ENDS_CONTEXT(symbol)                                               \
+        CUresult hook_##symbol(CUcontext context)                          \
+        {                                                                  \
+                ACCESS;                                                    \
+                struct ending ending;                                      \
+                uint64_t began_ns;                                         \
+                CUresult rc;                                               \
+                                                                           \
+                lock_take(&state.marks_lock);                              \
+                ending = ending_begin(context);                            \
+                began_ns = time_context_ends();                            \
+                rc = real.symbol(context);                                 \
+                time_context_ended(context, rc == CUDA_SUCCESS, began_ns); \
+                rc = ending_end(&ending, rc);                              \
+                lock_drop(&state.marks_lock);                              \
+                return rc;                                                 \
         }
 
 ENDS_CONTEXT(cuCtxDestroy)
@@ -168,13 +171,18 @@ CUresult hook_cuCtxDetach(CUcontext context)
         ACCESS;
         CUresult alive = CUDA_SUCCESS;
         unsigned version;
+        uint64_t began_ns;
+        bool is_gone;
         CUresult rc;
 
         lock_take(&state.marks_lock);
+        began_ns = time_context_ends();
         rc = real.cuCtxDetach(context);
         if (rc == CUDA_SUCCESS && front_is_on())
                 alive = real.cuCtxGetApiVersion(context, &version);
-        if (alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        is_gone = alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        time_context_ended(context, is_gone, began_ns);
+        if (is_gone) {
                 struct ending ending = ending_begin(context);
 
                 ending_end(&ending, CUDA_SUCCESS);
@@ -305,18 +313,13 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return rc;
 }
 
-/* Whether this call is the last is the driver's to say: a context that stays gets its streams anew.
- */
-static void primary_time_forget(struct place place)
+static void primary_less(struct place place, uint64_t began_ns, CUresult rc)
 {
-        if (state.primary[place.device])
-                time_forget_context((CUcontext)(uintptr_t)state.primary[place.device]);
-}
-
-static void primary_less(struct place place, CUresult rc)
-{
+        CUcontext context = (CUcontext)(uintptr_t)state.primary[place.device];
         struct charge none = { .device = CHARGE_NO_DEVICE };
 
+        time_context_ended(context, context && rc == CUDA_SUCCESS && !is_active(place, NULL),
+                           began_ns);
         if (rc == CUDA_SUCCESS)
                 primary_settle(place, NULL, &none);
 }
@@ -326,15 +329,16 @@ static void primary_less(struct place place, CUresult rc)
         {                                                     \
                 ACCESS;                                       \
                 struct place place = place_of_device(device); \
+                uint64_t began_ns;                            \
                 CUresult rc;                                  \
                                                               \
                 if (place.row < 0)                            \
                         return real.symbol(device);           \
                 lock_take(&state.primary_lock);               \
-                primary_time_forget(place);                   \
                 lock_take(&state.marks_lock);                 \
+                began_ns = time_context_ends();               \
                 rc = real.symbol(device);                     \
-                primary_less(place, rc);                      \
+                primary_less(place, began_ns, rc);            \
                 lock_drop(&state.marks_lock);                 \
                 lock_drop(&state.primary_lock);               \
                 return rc;                                    \

@@ -176,17 +176,22 @@ void time_forget_stream(CUstream stream)
                 stream_forget(of);
 }
 
-void time_forget_context(CUcontext context)
+uint64_t time_context_ends(void)
 {
-        streams_forget(key_of(context));
-        add_acq_rel(&deaths, 1);
-        for (;;) {
-                CUevent event = take_event(key_of(context));
+        devices_hold();
+        return clock_now_ns();
+}
 
-                if (!event)
-                        return;
-                real.cuEventDestroy_v2(event);
+/* Events are gone with their context. */
+void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns)
+{
+        if (is_gone) {
+                streams_end(key_of(context), began_ns);
+                add_acq_rel(&deaths, 1);
+                while (take_event(key_of(context)))
+                        ;
         }
+        devices_resume();
 }
 
 /* -- Questions -------------------------------------------------------------------------------- */

@@ -19,7 +19,10 @@ uint64_t time_key(CUstream stream, CUcontext context);
 /* The stream is about to be destroyed. */
 void time_forget_stream(CUstream stream);
 
-/* The context is about to be destroyed, or may be: no event of ours is left in it. */
-void time_forget_context(CUcontext context);
+/* The context may be about to be destroyed: until time_context_ended() nobody asks about its
+ * streams, or puts anything into them. */
+uint64_t time_context_ends(void);
+/* `is_gone`: it was. `began_ns` is what the other one returned. */
+void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns);
 
 #endif

@@ -30,7 +30,9 @@ static void ask(struct time_stream *stream, void *data)
 
         if (!*are_empty || !load_acquire(&stream->is_touched))
                 return;
+        lock_take(&stream->device->looking);
         *are_empty = !stream->device->driver->is_unseen(stream) && stream_is_empty(stream);
+        lock_drop(&stream->device->looking);
         if (*are_empty)
                 store_relaxed(&stream->is_touched, 0);
 }

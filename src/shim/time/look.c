@@ -27,7 +27,7 @@ static bool is_to_come(struct time_device *device, struct time_marker *marker)
         marker->marker = NULL;
         store_relaxed(&marker->stream->used_ns, clock_now_ns());
         lock_take(&device->lock);
-        marker->stream->markers--;
+        add_relaxed(&marker->stream->markers, -1u);
         lock_drop(&device->lock);
         return false;
 }
@@ -67,21 +67,40 @@ static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
         return is_pending;
 }
 
-/* Under the device's lock: the streams that get one, `stream` first. */
-static unsigned choose(struct time_device *device, struct time_stream *stream,
-                       struct time_stream *ret[TIME_ROUND_MARKERS])
+/* Streams of which no marker is to come yet, so that a full round has one behind all that it may be
+ * in. In one that waits for somebody a marker stands for nothing. */
+struct chosen {
+        struct time_stream *stream[TIME_ROUND_MARKERS];
+        unsigned count;
+};
+
+/* Under the device's lock: `stream` first. */
+static void choose(struct time_device *device, struct time_stream *stream, struct chosen *ret)
+{
+        ret->stream[0] = stream;
+        ret->count = 1;
+        for (uint32_t i = 0; i < device->busy_count && ret->count < TIME_ROUND_MARKERS; i++) {
+                struct time_stream *other = device->busy[i];
+
+                if (other != stream && !load_relaxed(&other->markers) &&
+                    !load_relaxed(&other->is_captured) && !load_relaxed(&other->is_gone) &&
+                    !device->driver->is_unseen(other))
+                        ret->stream[ret->count++] = other;
+        }
+}
+
+/* Asked as in a look. */
+static void leave_out_parked(struct time_device *device, struct chosen *chosen)
 {
         unsigned count = 0;
 
-        ret[count++] = stream;
-        for (uint32_t i = 0; i < device->busy_count && count < TIME_ROUND_MARKERS; i++) {
-                struct time_stream *other = device->busy[i];
-
-                if (other != stream && !other->markers && !load_relaxed(&other->is_captured) &&
-                    !load_relaxed(&other->is_gone) && !device->driver->is_unseen(other))
-                        ret[count++] = other;
+        device->driver->relax(true);
+        for (unsigned i = 0; i < chosen->count; i++) {
+                if (!stream_is_parked(chosen->stream[i]))
+                        chosen->stream[count++] = chosen->stream[i];
         }
-        return count;
+        device->driver->relax(false);
+        chosen->count = count;
 }
 
 /* Behind what waits for somebody a marker takes a place of the stream's: a few at most come there,
@@ -91,21 +110,21 @@ static bool has_room_for_marker(struct time_device *device, const struct time_st
         bool has_room;
 
         lock_take(&device->lock);
-        has_room = !load_relaxed(&stream->parks) || stream->markers < MARKERS_BEHIND_WAITS;
+        has_room = !load_relaxed(&stream->parks) ||
+                   load_relaxed(&stream->markers) < MARKERS_BEHIND_WAITS;
         lock_drop(&device->lock);
         return has_room;
 }
 
-/* In a stream that waits for somebody one stands for nothing. False: one was to be placed, and
- * could not. */
+/* False: one was to be placed, and could not. */
 static bool place(struct time_device *device, struct time_marker *ret, struct time_stream *stream)
 {
-        bool is_parked = stream_is_parked(stream), is_meant;
+        bool is_meant;
 
         *ret = (struct time_marker){ .stream = stream };
         lock_take(&stream->lock);
-        is_meant = !is_parked && !load_relaxed(&stream->is_captured) &&
-                   !load_relaxed(&stream->is_gone) && has_room_for_marker(device, stream);
+        is_meant = !load_relaxed(&stream->is_captured) && !load_relaxed(&stream->is_gone) &&
+                   has_room_for_marker(device, stream);
         if (is_meant)
                 ret->marker = device->driver->record(stream);
         lock_drop(&stream->lock);
@@ -121,9 +140,9 @@ static void change_markers(struct time_device *device, uint32_t at,
                 struct time_marker old = device->marker[at][i];
 
                 if (old.marker)
-                        old.stream->markers--;
+                        add_relaxed(&old.stream->markers, -1u);
                 if (marker[i].marker)
-                        marker[i].stream->markers++;
+                        add_relaxed(&marker[i].stream->markers, 1);
                 device->marker[at][i] = marker[i];
                 marker[i] = old;
         }
@@ -139,28 +158,41 @@ static void close_round(struct time_device *device, struct time_marker marker[TI
         change_markers(device, at, marker);
 }
 
-/* Markers may find no place in a full stream until much of it is done: looks go on meanwhile. The
- * flight may end in one of them, and the round with it. */
-void device_mark(struct time_device *device, struct time_stream *stream)
+/* True: the round is full, as it was when it was last cleared so often. */
+static bool choose_for_round(struct time_device *device, struct time_stream *stream,
+                             struct chosen *ret, uint32_t *ret_cleared)
+{
+        bool is_due;
+
+        lock_take(&device->looking);
+        lock_take(&device->lock);
+        *ret_cleared = device->window.cleared;
+        is_due = window_is_due(&device->window);
+        if (is_due)
+                choose(device, stream, ret);
+        lock_drop(&device->lock);
+        if (is_due)
+                leave_out_parked(device, ret);
+        lock_drop(&device->looking);
+        return is_due;
+}
+
+static void mark(struct time_device *device, struct time_stream *stream)
 {
         struct time_marker marker[TIME_ROUND_MARKERS] = { 0 };
-        struct time_stream *chosen[TIME_ROUND_MARKERS];
+        struct chosen chosen;
         bool is_unmarked = false;
         uint32_t cleared;
-        unsigned count;
 
-        lock_take(&device->marking);
-        lock_take(&device->lock);
-        cleared = device->window.cleared;
-        count = window_is_due(&device->window) ? choose(device, stream, chosen) : 0;
-        lock_drop(&device->lock);
-        for (unsigned i = 0; i < count; i++)
-                is_unmarked |= !place(device, &marker[i], chosen[i]);
-        for (unsigned i = 0; i < count; i++)
+        if (!choose_for_round(device, stream, &chosen, &cleared))
+                return;
+        for (unsigned i = 0; i < chosen.count; i++)
+                is_unmarked |= !place(device, &marker[i], chosen.stream[i]);
+        for (unsigned i = 0; i < chosen.count; i++)
                 is_unmarked &= !marker[i].marker;
         lock_take(&device->looking);
         lock_take(&device->lock);
-        if (count && device->window.cleared == cleared)
+        if (device->window.cleared == cleared)
                 close_round(device, marker, is_unmarked);
         lock_drop(&device->lock);
         lock_drop(&device->looking);
@@ -168,6 +200,15 @@ void device_mark(struct time_device *device, struct time_stream *stream)
                 if (marker[i].marker)
                         device->driver->drop(marker[i].stream, marker[i].marker);
         }
+}
+
+/* Markers may find no place in a full stream until much of it is done: looks go on meanwhile, and
+ * so do threads of other streams. The flight may end in one of them, and the round with it. */
+void device_mark(struct time_device *device, struct time_stream *stream)
+{
+        if (!lock_try(&device->marking))
+                return;
+        mark(device, stream);
         lock_drop(&device->marking);
 }
 
@@ -182,7 +223,7 @@ static bool is_over_by_now(struct time_device *device, struct time_stream *strea
 
         lock_take(&device->lock);
         round_ns = device->window.took_ns;
-        is_marked = stream->markers != 0;
+        is_marked = load_relaxed(&stream->markers) != 0;
         lock_drop(&device->lock);
         if (!round_ns || round_ns > UNSEEN_MOST_NS)
                 round_ns = UNSEEN_MOST_NS;
@@ -197,15 +238,27 @@ bool stream_is_empty(struct time_stream *stream)
 
         if (!lock_try(&stream->lock))
                 return false;
-        is_empty = !load_relaxed(&stream->is_captured) && stream->device->driver->is_empty(stream);
+        is_empty = !load_relaxed(&stream->is_captured) && !load_relaxed(&stream->is_gone) &&
+                   stream->device->driver->is_empty(stream);
         lock_drop(&stream->lock);
         return is_empty;
+}
+
+/* Of one that was destroyed. */
+static bool is_ended(struct time_stream *stream)
+{
+        const struct time_driver *driver = stream->device->driver;
+
+        if (stream->end_marker && !driver->is_passed(stream, stream->end_marker))
+                return false;
+        stream_drop_end(stream);
+        return true;
 }
 
 static bool is_empty(struct time_device *device, struct time_stream *stream)
 {
         if (load_acquire(&stream->is_gone))
-                return !stream->end_marker || device->driver->is_passed(stream, stream->end_marker);
+                return is_ended(stream);
         if (device->driver->is_unseen(stream))
                 return is_over_by_now(device, stream);
         return stream_is_empty(stream);

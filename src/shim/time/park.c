@@ -148,6 +148,15 @@ void stream_park_end(struct time_stream *stream, bool is_there)
         lock_drop(&stream->parking);
 }
 
+void stream_park_lose(struct time_stream *stream)
+{
+        lock_take(&stream->parking);
+        for (uint32_t i = 0; i < parks_of(stream); i++)
+                stream->park[i] = (struct park){ 0 };
+        lock_drop(&stream->parking);
+        stream_park_forget(stream);
+}
+
 void stream_park_forget(struct time_stream *stream)
 {
         lock_take(&stream->parking);

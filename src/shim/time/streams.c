@@ -118,7 +118,7 @@ static struct time_stream *find_room(uint64_t key)
                 struct time_stream *stream = &streams.stream[(first + i) % TIME_STREAMS];
                 uint64_t found = load_relaxed(&stream->key);
 
-                if (load_relaxed(&stream->is_touched))
+                if (load_relaxed(&stream->is_touched) || load_relaxed(&stream->markers))
                         continue;
                 if (!found || (found == KEY_GONE && load_acquire(&stream->work) == STREAM_EMPTY))
                         return stream;
@@ -139,12 +139,11 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
                 stream = find_room(name->key);
                 if (stream) {
                         stream_park_forget(stream);
+                        stream_drop_end(stream);
                         stream->handle = name->handle;
                         stream->context = name->context;
                         stream->order = name->order;
                         stream->device = device;
-                        stream->markers = 0;
-                        stream->end_marker = NULL;
                         store_relaxed(&stream->is_captured, 0);
                         store_relaxed(&stream->is_gone, 0);
                         store_relaxed(&stream->user, 0);
@@ -232,10 +231,13 @@ void device_empty(struct time_device *device, const struct emptied *emptied)
         struct terms terms;
 
         for (unsigned i = 0; i < emptied->count; i++) {
+                struct time_stream *stream = emptied->stream[i];
+                bool is_ours = stream->device == device; /* it may be another stream by now */
                 uint32_t asked = STREAM_ASKED;
 
-                if (cas_acq_rel(&emptied->stream[i]->work, &asked, STREAM_EMPTY))
-                        take_off(device, emptied->stream[i]);
+                if (cas_acq_rel(&stream->work, &asked, is_ours ? STREAM_EMPTY : STREAM_BUSY) &&
+                    is_ours)
+                        take_off(device, stream);
         }
         if (device->busy_count > emptied->parked || !device->flight.begin_ns)
                 return;
@@ -292,47 +294,59 @@ void stream_told(struct time_stream *stream, uint64_t began_ns)
 struct telling {
         uint64_t context;
         uint64_t began_ns;
+        bool is_over; /* with the context; else the streams that this thread alone submits to */
 };
 
-/* The list changes as streams are taken off it, from its end. */
-static void tell_device(struct time_device *device, const struct telling *telling)
+static bool is_told(struct time_stream *stream, const struct telling *telling)
+{
+        uint32_t busy = STREAM_BUSY;
+
+        if (stream->context != telling->context)
+                return false;
+        return telling->is_over ? cas_acq_rel(&stream->work, &busy, STREAM_ASKED)
+                                : is_mine_alone(stream);
+}
+
+/* The list changes as streams are taken off it, from its end. True: there may be more of them. */
+static bool tell_device(struct time_device *device, const struct telling *telling)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
-        unsigned count = 0, mine = 0;
+        unsigned count = 0;
         uint64_t now_ns = clock_now_ns();
 
         lock_take(&device->lock);
-        while (count < device->busy_count && count < TIME_LOOK_STREAMS) {
-                stream[count] = device->busy[count];
-                count++;
-        }
-        for (unsigned i = 0; i < count; i++) {
-                if (stream[i]->context == telling->context && is_mine_alone(stream[i]))
-                        stream[mine++] = stream[i];
+        for (uint32_t i = 0; i < device->busy_count && count < TIME_LOOK_STREAMS; i++) {
+                if (is_told(device->busy[i], telling))
+                        stream[count++] = device->busy[i];
         }
         device_empty(device,
                      &(struct emptied){ .stream = stream,
-                                        .count = mine,
+                                        .count = count,
                                         .end_ns = blocked_until_ns(telling->began_ns, now_ns) });
         lock_drop(&device->lock);
+        return count == TIME_LOOK_STREAMS;
+}
+
+static void tell_all(const struct telling *telling)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                struct time_device *device = device_at(i);
+
+                while (load_acquire(&device->is_ready) && tell_device(device, telling))
+                        ;
+        }
 }
 
 void streams_told(uint64_t context, uint64_t began_ns)
 {
-        struct telling telling = { context, began_ns };
-
         gate_return_credit();
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                struct time_device *device = device_at(i);
-
-                if (load_acquire(&device->is_ready))
-                        tell_device(device, &telling);
-        }
+        tell_all(&(struct telling){ context, began_ns, false });
 }
 
 /* -- The end of a stream ---------------------------------------------------------------------- */
 
-/* Its key means nothing from here on: every credit for it ends first. */
+/* Its key means nothing from here on: every credit for it ends first. Under the stream's lock, or
+ * while nobody asks about streams. */
 static void forget(struct time_stream *stream, void *end_marker)
 {
         add_acq_rel(&stream->device->epoch, 1);
@@ -343,6 +357,13 @@ static void forget(struct time_stream *stream, void *end_marker)
         lock_drop(&streams.lock);
 }
 
+void stream_drop_end(struct time_stream *stream)
+{
+        if (stream->end_marker)
+                stream->device->driver->drop(stream, stream->end_marker);
+        stream->end_marker = NULL;
+}
+
 void stream_forget(struct time_stream *stream)
 {
         bool is_busy;
@@ -350,20 +371,67 @@ void stream_forget(struct time_stream *stream)
         /* A copy that is still in flight counts from here on like a submission. */
         if (swap_acq_rel(&stream->is_touched, 0))
                 stream_use(stream, clock_now_ns());
+        lock_take(&stream->lock);
         is_busy =
                 load_acquire(&stream->work) != STREAM_EMPTY && !load_relaxed(&stream->is_captured);
         forget(stream, is_busy ? stream->device->driver->record(stream) : NULL);
+        lock_drop(&stream->lock);
+}
+
+/* -- The end of a context -----------------------------------------------------------------------
+ */
+
+void devices_hold(void)
+{
+        gate_return_credit();
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                lock_take(&device_at(i)->marking);
+                lock_take(&device_at(i)->looking);
+        }
+}
+
+void devices_resume(void)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                lock_drop(&device_at(i)->looking);
+                lock_drop(&device_at(i)->marking);
+        }
+}
+
+/* Their rounds are over without them. */
+static void forget_markers(struct time_device *device, uint64_t context)
+{
+        struct time_marker *marker = device->marker[0];
+
+        lock_take(&device->lock);
+        for (unsigned i = 0; i < WINDOW_ROUNDS * TIME_ROUND_MARKERS; i++) {
+                if (!marker[i].marker || marker[i].stream->context != context)
+                        continue;
+                marker[i].marker = NULL;
+                add_relaxed(&marker[i].stream->markers, -1u);
+        }
+        lock_drop(&device->lock);
 }
 
 static void forget_with_context(struct time_stream *stream, void *unused)
 {
         (void)unused;
-        store_relaxed(&stream->is_touched, 0);
-        stream_park_forget(stream);
         forget(stream, NULL);
 }
 
-void streams_forget(uint64_t context)
+void streams_end(uint64_t context, uint64_t began_ns)
 {
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                forget_markers(device_at(i), context);
+        for (uint32_t i = 0; i < TIME_STREAMS; i++) {
+                struct time_stream *stream = &streams.stream[i];
+
+                if (stream->context != context || !load_acquire(&stream->key))
+                        continue;
+                store_relaxed(&stream->is_touched, 0);
+                stream_park_lose(stream);
+                stream->end_marker = NULL;
+        }
+        tell_all(&(struct telling){ context, began_ns, true });
         streams_each(context, forget_with_context, NULL);
 }

@@ -99,7 +99,8 @@ struct time_stream {
         struct park park[TIME_PARKS]; /* the oldest first */
         _Atomic uint32_t parks;       /* written under it */
         uint32_t place;               /* in the device's list of busy ones */
-        uint32_t markers;             /* to come in it; under the device's lock */
+        _Atomic uint32_t
+                markers; /* of it, of rounds in flight or over; written under the device's lock */
 };
 
 /* The driver, as far as time needs it. Each may be called in any thread that is between
@@ -175,8 +176,18 @@ void stream_use(struct time_stream *stream, uint64_t now_ns);
 
 /* The stream is about to be destroyed: what it still runs counts until it is done. */
 void stream_forget(struct time_stream *stream);
-/* So is the context, with all that runs in it. */
-void streams_forget(uint64_t context);
+
+/* A context may be about to be destroyed: nobody asks about its streams, or puts markers into them,
+ * until devices_resume(). */
+void devices_hold(void);
+void devices_resume(void);
+
+/* Between the two: it was destroyed, from `began_ns` until now, and all that was in flight in it is
+ * done. Events of it are gone. */
+void streams_end(uint64_t context, uint64_t began_ns);
+
+/* The marker at its end, if it is gone and had one, is not looked at again. */
+void stream_drop_end(struct time_stream *stream);
 
 /* Calls `each` for all streams of the context; UINT64_MAX: of all. */
 void streams_each(uint64_t context, void (*each)(struct time_stream *stream, void *data),
@@ -204,8 +215,10 @@ bool stream_is_parked(struct time_stream *stream);
 /* Some do, on whatever device: so may what waits for an event of theirs. */
 bool streams_wait(void);
 
-/* The stream is another one from now on, or its context goes. */
+/* The stream is another one from now on. */
 void stream_park_forget(struct time_stream *stream);
+/* Its context is gone, and our events with it. */
+void stream_park_lose(struct time_stream *stream);
 
 /* -- look.c ----------------------------------------------------------------------------------- */
 

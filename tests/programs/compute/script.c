@@ -7,6 +7,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "spin.h"
 #include "watch.h"
 
 #define WORDS 256u
@@ -121,6 +122,43 @@ static CUresult enter(struct kinds_work *work, CUstream stream, uint64_t ns)
         return cuCtxSetCurrent(script[next].name == 'A' ? first : another);
 }
 
+/* A stream and a kernel of the current context. */
+static void make_spinner(struct spinner *ret)
+{
+        ret->spin = spin_find();
+        OK(cuStreamCreate(&ret->stream, CU_STREAM_NON_BLOCKING));
+}
+
+static CUresult visit(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        static struct spinner spinner;
+        CUcontext primary;
+        CUdevice device;
+
+        OK(cuCtxGetDevice(&device));
+        OK(cuDevicePrimaryCtxRetain(&primary, device));
+        OK(cuCtxSetCurrent(primary));
+        if (!spinner.spin) {
+                make_spinner(&spinner);
+                OK(cuDevicePrimaryCtxRetain(&primary, device)); /* the user that it always has */
+        }
+        spin_launch(spinner.spin, spinner.stream, ns);
+        OK(cuCtxSetCurrent(first));
+        return cuDevicePrimaryCtxRelease_v2(device);
+}
+
+static CUresult leave_behind(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        struct spinner spinner;
+        CUcontext context;
+
+        OK(cuCtxCreate_v2(&context, 0, 0));
+        make_spinner(&spinner);
+        spin_launch(spinner.spin, spinner.stream, ns);
+        OK(cuCtxPopCurrent_v2(&context));
+        return cuCtxDestroy_v2(context);
+}
+
 static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         clock_sleep_ns(ns);
@@ -132,9 +170,10 @@ static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
 static const struct {
         const char *names;
         act *act;
-} acts[] = { { "k", launch },   { "g", launch_graph }, { "scep", wait },     { "qt", ask },
-             { "hdHDM", copy }, { "01", choose },      { "l", use_default }, { "o", use_own },
-             { "n", renew },    { "AB", enter },       { "w", pause } };
+} acts[] = { { "k", launch },      { "g", launch_graph }, { "scep", wait },     { "qt", ask },
+             { "hdHDM", copy },    { "01", choose },      { "l", use_default }, { "o", use_own },
+             { "n", renew },       { "AB", enter },       { "w", pause },       { "R", visit },
+             { "X", leave_behind } };
 
 static uint64_t time_of(const char *text)
 {

@@ -14,6 +14,8 @@
  *      o               goes on in one that this thread alone has, the same each time
  *      n               goes on in a new one, in place of the one it is in, which ends
  *      A B             goes on in that context: the first one, another one
+ *      RNS             a kernel in the device's primary context, of which there is one user more meanwhile
+ *      XNS             one in a context of its own, which is destroyed behind the launch
  *      wNS             the host does something else for so long
  *      9*WORD          nine times
  */

@@ -78,6 +78,13 @@ void device_empty(struct time_device *unused, const struct emptied *emptied)
         abort();
 }
 
+/* None is destroyed. */
+void stream_drop_end(struct time_stream *unused)
+{
+        (void)unused;
+        abort();
+}
+
 struct time_device *device_at(unsigned index)
 {
         (void)index;
@@ -149,6 +156,15 @@ static void the_end_of_a_round_does_not_hold_up_a_look(void **state)
         assert_int_equal(stream.markers, 1);
 }
 
+static void nor_does_it_keep_another_thread_there(void **state)
+{
+        pthread_t thread = start(mark);
+
+        device_mark(&device, &stream);
+        end(thread);
+        assert_int_equal(device.window.count, 1);
+}
+
 static void nor_does_a_wait_that_is_put_into_the_stream(void **state)
 {
         pthread_t thread = start(park);
@@ -180,6 +196,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(the_end_of_a_round_does_not_hold_up_a_look, setup),
+                cmocka_unit_test_setup(nor_does_it_keep_another_thread_there, setup),
                 cmocka_unit_test_setup(nor_does_a_wait_that_is_put_into_the_stream, setup),
                 cmocka_unit_test_setup(a_flight_that_ends_meanwhile_takes_the_round_with_it, setup),
         };
