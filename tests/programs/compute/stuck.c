@@ -299,6 +299,8 @@ static void capture(void)
                 OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
                 OK(cuGraphLaunch(exec, waits));
                 OK(cuStreamSynchronize(waits));
+                OK(cuGraphExecDestroy(exec));
+                OK(cuGraphDestroy(graph));
         }
         store_release(&is_over, 1);
         EXPECT(pthread_join(other, NULL), 0);
