@@ -46,6 +46,13 @@ def test_a_cap_holds_where_the_next_launch_is_in_another_stream(play, words):
     assert_at_the_cap(play(words))
 
 
+@pytest.mark.parametrize("words", ("T k50m e", "T k5m e", "T 9*k20u k5m t", "T k200u e", "T k20m w1m e", "V l k50m e",
+                                   "V l 9*k20u k5m e", "l V k20m w1m e"))
+def test_a_cap_holds_in_a_stream_that_others_cannot_ask_about(play, words):
+    """A thread's default stream, which no other one can name; the old default stream while something is captured."""
+    assert_at_the_cap(play(words), 2 * POINT)
+
+
 @pytest.mark.parametrize("words", ("R5m", "R200u", "X5m", "X20m", "X300u"))
 def test_a_cap_holds_where_contexts_come_and_go(play, words):
     """Of a context that others still use nothing ends with one user; of one that is destroyed all is done then."""

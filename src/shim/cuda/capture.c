@@ -23,9 +23,11 @@ bool captures_are_open(void)
         return load_acquire(&state.captures) || load_relaxed(&state.recorded_count);
 }
 
+/* Credits were given as if everybody could be asked about the old default stream. */
 static void wait_for_looks(void)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                add_acq_rel(&device_at(i)->epoch, 1);
                 lock_take(&device_at(i)->looking);
                 lock_drop(&device_at(i)->looking);
         }

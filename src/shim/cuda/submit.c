@@ -40,7 +40,8 @@ static enum stream_order order_of(CUstream stream)
 static struct time_stream *make_stream(uint64_t key, CUstream stream, CUcontext context,
                                        struct time_device *device)
 {
-        struct stream_name name = { key, key_of(stream), key_of(context), order_of(stream) };
+        struct stream_name name = { key, key_of(stream), key_of(context), order_of(stream),
+                                    stream == CU_STREAM_PER_THREAD };
         struct time_stream *made = stream_make(&name, device);
 
         /* Every place has work: one of them is done before long. */
@@ -50,6 +51,12 @@ static struct time_stream *make_stream(uint64_t key, CUstream stream, CUcontext 
                 made = stream_make(&name, device);
         }
         return made;
+}
+
+void submission_mark(void)
+{
+        if (credit_here.of)
+                stream_mark_end(credit_here.of);
 }
 
 struct target {

@@ -61,9 +61,14 @@ static inline void submission_begin(struct way way)
         }
 }
 
+/* Behind what was submitted to the thread's own default stream. */
+void submission_mark(void);
+
 /* `rc` is the driver's answer, and what is returned. */
 static inline CUresult submission_end(CUresult rc)
 {
+        if (__builtin_expect(credit_here.is_marked, 0))
+                submission_mark();
         credit_leave(&credit_here);
         return rc;
 }

@@ -198,7 +198,7 @@ void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns)
 
 /* Another thread's default stream, which only that thread can name; and the old default stream
  * while there are captures, in which it is, as it were. */
-static bool is_unseen(struct time_stream *stream)
+static bool is_unseen(const struct time_stream *stream)
 {
         if (handle_of(stream) == CU_STREAM_LEGACY)
                 return captures_are_open();

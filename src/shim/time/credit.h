@@ -50,6 +50,7 @@ struct credit {
         uint32_t number;        /* of the thread, from 1; 0: it has none yet */
         uint32_t spent;         /* submissions that were made on it */
         bool is_unbounded;      /* nothing of the window is left to be returned */
+        bool is_marked;         /* what is submitted is told of by a marker (stream_mark_end()) */
         /* The default stream that it was last given for: what that is need not be asked again. */
         struct time_stream *home;
         uint64_t home_key, home_context;

@@ -61,6 +61,7 @@ void gate_return_credit(void)
         struct time_stream *stream = credit->of;
         uint32_t unspent = credit->left > 0 ? (uint32_t)credit->left : 0;
 
+        credit->is_marked = false;
         if (!stream) {
                 credit->left = credit->is_any ? credit->left : 0;
                 return;
@@ -74,6 +75,14 @@ void gate_return_credit(void)
         lock_take(&stream->device->lock);
         window_give_back(&stream->device->window, unspent);
         lock_drop(&stream->device->lock);
+}
+
+/* Those who look cannot ask about it. */
+static bool is_to_be_marked(const struct time_stream *stream, const struct credit *credit)
+{
+        if (credit->is_unbounded)
+                return false;
+        return stream->is_of_thread || stream->device->driver->is_unseen(stream);
 }
 
 /* To another stream of the same device, which has work already: no clock, no lock, no call of the
@@ -94,6 +103,7 @@ bool gate_switch(uint64_t key)
         credit->stream = key;
         credit->context = stream == credit->home ? credit->home_context : 0;
         credit->of = stream;
+        credit->is_marked = is_to_be_marked(stream, credit);
         return true;
 }
 
@@ -102,6 +112,7 @@ void gate_leave_open_for_ever(void)
         struct credit *credit = &credit_here;
 
         credit->left = INT32_MAX;
+        credit->is_marked = false;
         credit->is_any = UINT64_MAX;
         credit->gate = &no_gate;
         credit->turn = credit->epoch = &no_turn;
@@ -254,6 +265,7 @@ static void grant(const struct asking *asking, const struct terms *terms, uint32
         credit->stream = asking->for_what->key;
         credit->is_any = 0;
         credit->is_unbounded = units == INT32_MAX;
+        credit->is_marked = is_to_be_marked(asking->stream, credit);
         credit->gate = gate_of(device->account.limits);
         credit->gate_seen = asking->gate_seen;
         credit->turn = shared_half(&device->account.device->lease.turn);
@@ -267,6 +279,8 @@ static void grant(const struct asking *asking, const struct terms *terms, uint32
                 credit->home_key = credit->stream;
                 credit->home_context = credit->context;
         }
+        if (!credit->is_marked)
+                stream_unmark_end(asking->stream);
         stream_use(asking->stream, clock_now_ns());
 }
 

@@ -244,6 +244,47 @@ bool stream_is_empty(struct time_stream *stream)
         return is_empty;
 }
 
+static void change_end(struct time_stream *stream, bool is_marked)
+{
+        void *old;
+
+        lock_take(&stream->lock);
+        old = stream->end_marker;
+        stream->end_marker = is_marked && !load_relaxed(&stream->is_captured)
+                                     ? stream->device->driver->record(stream)
+                                     : NULL;
+        lock_drop(&stream->lock);
+        if (old)
+                stream->device->driver->drop(stream, old);
+}
+
+void stream_mark_end(struct time_stream *stream)
+{
+        change_end(stream, true);
+}
+
+void stream_unmark_end(struct time_stream *stream)
+{
+        if (stream->end_marker)
+                change_end(stream, false);
+}
+
+/* Of one that cannot be asked about now: by its marker. A thread's own that has none was submitted
+ * to while nothing was limited. The old default stream can be asked again when nobody captures. */
+static bool is_told_over(struct time_device *device, struct time_stream *stream)
+{
+        bool is_passed, has_marker;
+
+        if (!lock_try(&stream->lock))
+                return false;
+        has_marker = stream->end_marker != NULL;
+        is_passed = has_marker && device->driver->is_passed(stream, stream->end_marker);
+        lock_drop(&stream->lock);
+        if (!has_marker)
+                return stream->is_of_thread && is_over_by_now(device, stream);
+        return is_passed;
+}
+
 /* Of one that was destroyed. */
 static bool is_ended(struct time_stream *stream)
 {
@@ -260,7 +301,7 @@ static bool is_empty(struct time_device *device, struct time_stream *stream)
         if (load_acquire(&stream->is_gone))
                 return is_ended(stream);
         if (device->driver->is_unseen(stream))
-                return is_over_by_now(device, stream);
+                return is_told_over(device, stream);
         return stream_is_empty(stream);
 }
 

@@ -143,6 +143,7 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
                         stream->handle = name->handle;
                         stream->context = name->context;
                         stream->order = name->order;
+                        stream->is_of_thread = name->is_of_thread;
                         stream->device = device;
                         store_relaxed(&stream->is_captured, 0);
                         store_relaxed(&stream->is_gone, 0);

@@ -77,6 +77,7 @@ struct stream_name {
         uint64_t handle;
         uint64_t context;
         enum stream_order order;
+        bool is_of_thread; /* a thread's own default stream, which no other one can name */
 };
 
 /* A stream of this process. Its place is used again when the stream was destroyed. */
@@ -85,6 +86,7 @@ struct time_stream {
         uint64_t handle;      /* the front end's */
         uint64_t context;
         enum stream_order order;
+        bool is_of_thread;
         struct time_device *device;
         _Atomic uint64_t used_ns;     /* credit for it was last given, or a marker passed */
         _Atomic uint32_t work;        /* enum stream_work */
@@ -92,7 +94,8 @@ struct time_stream {
         _Atomic uint32_t is_captured; /* by our own hooks: into a graph */
         _Atomic uint32_t is_gone;     /* destroyed: nothing is asked of it */
         _Atomic uint32_t is_touched;  /* what is nobody's GPU time may be in flight in it */
-        void *end_marker; /* behind the last of its work, when it is gone; NULL: it had none */
+        void *end_marker; /* behind the last of its work, of one that is gone or a thread's; NULL:
+                             none */
         struct lock lock; /* held across begin and end of captures, and across what we ask of it */
         struct lock parking; /* of the following; never held across what takes a place in the
                               * stream, since that may take as long as the stream is full */
@@ -112,7 +115,7 @@ struct time_driver {
         bool (*is_passed)(struct time_stream *stream, void *marker);
         /* This thread can neither ask about it now nor put anything in it, unless it is about to
          * submit to it. */
-        bool (*is_unseen)(struct time_stream *stream);
+        bool (*is_unseen)(const struct time_stream *stream);
         /* Not of one that is captured, or unseen. */
         bool (*is_empty)(struct time_stream *stream);
         /* Is its work recorded into a graph? True also where the driver does not say. */
@@ -232,6 +235,12 @@ bool stream_is_empty(struct time_stream *stream);
 
 /* Under the device's lock: when that is due for the account; CLOCK_NEVER: no stream has work. */
 uint64_t device_look_ns(struct time_device *device, uint64_t now_ns);
+
+/* A thread's own: places a marker behind what this thread has just submitted, for those who look,
+ * since they cannot ask about the stream. */
+void stream_mark_end(struct time_stream *stream);
+/* What is submitted from now on has none: the one that is there says nothing. */
+void stream_unmark_end(struct time_stream *stream);
 
 /* Places markers behind what was submitted until now: a round is full. */
 void device_mark(struct time_device *device, struct time_stream *stream);

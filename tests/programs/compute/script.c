@@ -97,8 +97,20 @@ static CUresult choose(struct kinds_work *work, CUstream stream, uint64_t ns)
 
 static CUresult use_default(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
-        work->stream[0] = NULL;
+        work->stream[0] = script[next].name == 'T' ? CU_STREAM_PER_THREAD : NULL;
         return CUDA_SUCCESS;
+}
+
+static CUresult capture_elsewhere(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        static CUstream captured;
+
+        if (captured)
+                return CUDA_SUCCESS;
+        OK(cuCtxSetCurrent(another));
+        OK(cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING));
+        OK(cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+        return cuCtxSetCurrent(first);
 }
 
 static CUresult use_own(struct kinds_work *work, CUstream stream, uint64_t ns)
@@ -170,10 +182,11 @@ static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
 static const struct {
         const char *names;
         act *act;
-} acts[] = { { "k", launch },      { "g", launch_graph }, { "scep", wait },     { "qt", ask },
-             { "hdHDM", copy },    { "01", choose },      { "l", use_default }, { "o", use_own },
-             { "n", renew },       { "AB", enter },       { "w", pause },       { "R", visit },
-             { "X", leave_behind } };
+} acts[] = { { "k", launch },       { "g", launch_graph }, { "scep", wait },
+             { "qt", ask },         { "hdHDM", copy },     { "01", choose },
+             { "lT", use_default }, { "o", use_own },      { "V", capture_elsewhere },
+             { "n", renew },        { "AB", enter },       { "w", pause },
+             { "R", visit },        { "X", leave_behind } };
 
 static uint64_t time_of(const char *text)
 {
