@@ -44,9 +44,10 @@ static struct time_stream *make_stream(uint64_t key, CUstream stream, CUcontext 
                                     stream == CU_STREAM_PER_THREAD };
         struct time_stream *made = stream_make(&name, device);
 
-        /* Every place has work: one of them is done before long. */
+        /* Every place has work, or may have: one of them is done before long. */
         while (!made) {
                 device_look(device, clock_now_ns());
+                streams_untouch(&cuda_time);
                 clock_sleep_ns(FLIGHT_SLOT_NS);
                 made = stream_make(&name, device);
         }

@@ -240,15 +240,15 @@ void account_settle(const struct account *account, uint64_t begin_ns, uint64_t n
  * flights are short and follow each other: the scheduler looks at those. */
 static void tell_drained(const struct account *account, uint64_t now_ns)
 {
-        static _Atomic uint64_t told_ns;
+        static _Atomic uint64_t told_ns[PAGE_DEVICES];
         uint32_t mode;
 
         fence_seq_cst();
         mode = load_acquire(shared_half(&account->device->lease.mode));
         if (mode == PAGE_MODE_CLOSED ||
             (mode == PAGE_MODE_OPEN &&
-             !is_recent(load_relaxed(&told_ns), DRAINED_STEP_NS, now_ns))) {
-                store_relaxed(&told_ns, now_ns);
+             !is_recent(load_relaxed(&told_ns[account->at]), DRAINED_STEP_NS, now_ns))) {
+                store_relaxed(&told_ns[account->at], now_ns);
                 ring(account);
         }
 }

@@ -24,17 +24,39 @@ void stream_touch(struct time_stream *stream)
                 store_release(&stream->is_touched, 1);
 }
 
+/* What was put into it apart from submissions may be in flight still. */
+static bool is_touched(struct time_stream *stream)
+{
+        bool is_empty;
+
+        if (!load_acquire(&stream->is_touched))
+                return false;
+        lock_take(&stream->device->looking);
+        is_empty = !stream->device->driver->is_unseen(stream) && stream_is_empty(stream);
+        lock_drop(&stream->device->looking);
+        if (is_empty)
+                store_relaxed(&stream->is_touched, 0);
+        return !is_empty;
+}
+
 static void ask(struct time_stream *stream, void *data)
 {
         bool *are_empty = data;
 
-        if (!*are_empty || !load_acquire(&stream->is_touched))
-                return;
-        lock_take(&stream->device->looking);
-        *are_empty = !stream->device->driver->is_unseen(stream) && stream_is_empty(stream);
-        lock_drop(&stream->device->looking);
-        if (*are_empty)
-                store_relaxed(&stream->is_touched, 0);
+        *are_empty = *are_empty && !is_touched(stream);
+}
+
+static void ask_each(struct time_stream *stream, void *unused)
+{
+        (void)unused;
+        (void)is_touched(stream);
+}
+
+void streams_untouch(const struct time_driver *driver)
+{
+        driver->relax(true);
+        streams_each(UINT64_MAX, ask_each, NULL);
+        driver->relax(false);
 }
 
 static bool is_over(struct time_device *device)

@@ -5,8 +5,9 @@
  * In this order: the lease (the scheduler of the node says whose turn it is), the bucket (a cap
  * whose bucket ran dry stays shut until it has filled to a few milliseconds), the window (so much
  * may be in flight, where a neighbour waits or there is a cap). A shut gate never opens
- * because time passed: what it waits for is a word of the scheduler, the clock of the bucket, or
- * the driver's word that something is done.
+ * because time passed, but for one submission when nothing has ended for long (stuck.h): what it
+ * waits for is a word of the scheduler, the clock of the bucket, or the driver's word that
+ * something is done.
  */
 #include <limits.h>
 #include <stddef.h>

@@ -283,6 +283,8 @@ void stream_told(struct time_stream *stream, uint64_t began_ns)
         uint64_t now_ns = clock_now_ns();
 
         gate_return_credit();
+        if (stream->is_of_thread) /* nobody else puts anything into it */
+                store_relaxed(&stream->is_touched, 0);
         if (!is_mine_alone(stream))
                 return;
         lock_take(&device->lock);

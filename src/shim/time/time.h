@@ -22,7 +22,8 @@
  *      tend.c          what the helper does between the program's calls
  *
  * Nothing here knows CUDA: a front end supplies struct time_driver. Any thread; wiped in a forked
- * child. No lock is held across a call of the driver but a stream's own.
+ * child. Across calls of the driver `looking` and `parking` are held where these only ask,
+ * `marking` and a stream's own lock where they put something into a stream.
  */
 #ifndef ALIQUOT_SHIM_TIME_TIME_H
 #define ALIQUOT_SHIM_TIME_TIME_H
@@ -284,6 +285,9 @@ void gate_return_credit(void);
 /* A call that is about to be made leaves something to the stream which touches a device's memory,
  * and is no submission. */
 void stream_touch(struct time_stream *stream);
+
+/* Forgets it of streams that are empty by now: their places may be used again. */
+void streams_untouch(const struct time_driver *driver);
 
 /* While the session is held (limits_page.gate): says that this process is drained, once it is. The
  * helper calls. When it is to look again. */
