@@ -10,13 +10,14 @@
  *      q t             asks once whether the stream is idle; asks until it is
  *      h d             an asynchronous copy from the host, and to it
  *      H D M           one that returns when it is done; M by cuMemcpy
- *      0 1 l T         goes on in that stream; the first one is the default stream from now on, or the thread's
+ *      0 1             goes on in that stream
+ *      l T             the first one is the default stream from now on, or the thread's own
  *      o               goes on in one that this thread alone has, the same each time
- *      V               a stream of the other context is captured from now on
  *      n               goes on in a new one, in place of the one it is in, which ends
+ *      V               a stream of the other context is captured from now on
  *      A B             goes on in that context: the first one, another one
- *      RNS             a kernel in the device's primary context, of which there is one user more meanwhile
- *      XNS             one in a context of its own, which is destroyed behind the launch
+ *      RNS             a kernel in the primary context, which has one user more meanwhile
+ *      XNS             one in a context of its own, destroyed behind the launch
  *      wNS             the host does something else for so long
  *      9*WORD          nine times
  */

@@ -273,11 +273,14 @@ static void *launch_always(void *unused)
         return unused;
 }
 
-/* The graph has what was captured and nothing of ours, in whatever mode, also the second time. */
+/* The graph has what was captured and nothing of ours, in whatever mode, also the second time; and
+ * after the end of a capture that never began. */
 static void capture(void)
 {
+        CUgraph none;
         pthread_t other;
 
+        EXPECT(cuStreamEndCapture(waits, &none) == CUDA_SUCCESS, 0);
         EXPECT(pthread_create(&other, NULL, launch_always, NULL), 0);
         for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
              mode++) {
