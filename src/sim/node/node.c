@@ -84,9 +84,9 @@ static void devices_make(struct node *node, const struct sim_config *config)
         }
 }
 
-/* Which file the node is. */
-static dev_t file_device;
-static ino_t file_inode;
+/* Which file the node is. Two threads may open it at once, and find the same one. */
+static _Atomic dev_t file_device;
+static _Atomic ino_t file_inode;
 
 static struct node *node_map(int fd)
 {
@@ -96,8 +96,8 @@ static struct node *node_map(int fd)
 
         if (address == MAP_FAILED || fstat(fd, &st) < 0)
                 return NULL;
-        file_device = st.st_dev;
-        file_inode = st.st_ino;
+        store_relaxed(&file_device, st.st_dev);
+        store_relaxed(&file_inode, st.st_ino);
         return address;
 }
 
@@ -132,7 +132,7 @@ int node_reserve(const struct node *node, const void *part, size_t bytes)
         scoped_fd int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
-        if (st.st_dev != file_device || st.st_ino != file_inode)
+        if (st.st_dev != load_relaxed(&file_device) || st.st_ino != load_relaxed(&file_inode))
                 return -ESTALE;
         return reserve_bytes(fd, (uint64_t)((const char *)part - (const char *)node), bytes);
 }
