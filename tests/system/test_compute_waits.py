@@ -53,6 +53,20 @@ def test_a_cap_holds_in_a_stream_that_others_cannot_ask_about(play, words):
     assert_at_the_cap(play(words), 2 * POINT)
 
 
+@pytest.mark.parametrize("words", ("y k200u", "v k200u", "9*y k5m", "10*y 20*k1m", "Y50m Y20u"))
+def test_no_number_of_waits_or_threads_is_a_way_past_a_cap(play, words):
+    """More waits stand in a stream than are told apart; a thread ends, and another one has its place in memory."""
+    got = play(words)
+    assert got["own"] < CAP / 1e6 + 2 * POINT, got
+
+
+@pytest.mark.parametrize("words", ("l k200u z", "l 9*k20u k5m w2m z", "C10m w12m"))
+def test_nothing_that_only_looks_like_an_end_is_one(play, words):
+    """A copy of nothing, which waits for nobody; the end of a stream in a capture."""
+    got = play(words, seconds=2)
+    assert got["own"] < CAP / 1e6 + 2 * POINT, got
+
+
 @pytest.mark.parametrize("words", ("R5m", "R200u", "X5m", "X20m", "X300u"))
 def test_a_cap_holds_where_contexts_come_and_go(play, words):
     """Of a context that others still use nothing ends with one user; of one that is destroyed all is done then."""

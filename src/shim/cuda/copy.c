@@ -63,11 +63,13 @@ BETWEEN_ARRAYS(cuMemcpyAtoA_v2_ptds, way_of_per_thread(NULL), size_t)
 /* One to the host that returns when it is done: so is all that was in its stream. */
 #define COPY_AND_WAIT(symbol, way, is_within, parameters, arguments)                             \
         COPY_BY(symbol, way, is_within, parameters, arguments, uint64_t began_ns = told_begin(); \
-                return told_by((way).stream, began_ns, access_end(real.symbol arguments));)
+                return told_by((way).stream, count ? began_ns : UINT64_MAX,                      \
+                               access_end(real.symbol arguments));)
 
+/* UINT64_MAX: there was nothing to copy, and nothing was waited for. */
 static CUresult told_by(CUstream stream, uint64_t began_ns, CUresult rc)
 {
-        if (rc == CUDA_SUCCESS)
+        if (rc == CUDA_SUCCESS && began_ns != UINT64_MAX)
                 told_end(stream, began_ns);
         return rc;
 }

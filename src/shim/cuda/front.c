@@ -239,11 +239,20 @@ struct place place_of_context(CUcontext context)
         return place;
 }
 
+/* A thread's own is known by a number that no later thread has: its address is used again. Handles
+ * are addresses, and such numbers lie below all of them. */
+#define NUMBER_SHIFT 4
+
 uint64_t stream_key(CUstream stream)
 {
-        static _Thread_local char thread;
+        static _Atomic uint64_t threads;
+        static _Thread_local uint64_t number __attribute__((tls_model("initial-exec")));
 
-        return stream == CU_STREAM_PER_THREAD ? key_of(&thread) : key_of(stream);
+        if (stream != CU_STREAM_PER_THREAD)
+                return key_of(stream);
+        if (!number)
+                number = add_relaxed(&threads, 1) + 1;
+        return number << NUMBER_SHIFT;
 }
 
 enum site site_of(const CUmemLocation *location, CUdevice *ret)

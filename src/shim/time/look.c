@@ -11,6 +11,7 @@
 #define UNSEEN_LEAST_NS UINT64_C(100000)
 #define UNSEEN_MOST_NS (UINT64_C(2) * WINDOW_TARGET_NS)
 #define MARKERS_BEHIND_WAITS 3u
+#define UNMARKED_NS CLOCK_SECOND_NS
 
 /* -- Markers ---------------------------------------------------------------------------------- */
 
@@ -285,12 +286,15 @@ static bool is_told_over(struct time_device *device, struct time_stream *stream)
         return is_passed;
 }
 
-/* Of one that was destroyed. */
+/* Of one that was destroyed. It had work: where it has no marker, as it was destroyed in a capture,
+ * nobody knows when that is over. */
 static bool is_ended(struct time_stream *stream)
 {
         const struct time_driver *driver = stream->device->driver;
 
-        if (stream->end_marker && !driver->is_passed(stream, stream->end_marker))
+        if (!stream->end_marker)
+                return clock_now_ns() > load_relaxed(&stream->used_ns) + UNMARKED_NS;
+        if (!driver->is_passed(stream, stream->end_marker))
                 return false;
         stream_drop_end(stream);
         return true;

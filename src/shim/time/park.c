@@ -3,7 +3,7 @@
  * See time.h: what a stream waits for is somebody else's time.
  *
  * An event before the wait and one behind it: between the two the stream does nothing. More waits
- * in a stream at a time than there is room for are taken for one that is as long as all of them.
+ * in a stream at a time than there is room for count like work: what lies between two of them is.
  */
 #include <stddef.h>
 
@@ -78,7 +78,8 @@ static void put(struct time_stream *stream, void *before)
 {
         uint32_t parks = parks_of(stream);
 
-        if (parks == TIME_PARKS) {
+        stream->is_parking = parks < TIME_PARKS;
+        if (!stream->is_parking) {
                 drop(stream, &before);
                 return;
         }
@@ -131,6 +132,8 @@ void stream_park_end(struct time_stream *stream, bool is_there)
         void *behind = NULL;
         uint32_t parks;
 
+        if (!stream->is_parking)
+                return;
         if (is_there && parks_of(stream))
                 put_event(stream, &behind);
         lock_take(&stream->parking);

@@ -59,7 +59,7 @@ struct park {
         void *behind;
 };
 
-#define TIME_PARKS 8u
+#define TIME_PARKS 64u
 /* Streams of a device that wait for somebody: of more than these, what is ordered behind one is
  * taken for in flight. */
 #define TIME_WAITING 16u
@@ -101,6 +101,7 @@ struct time_stream {
         struct lock parking; /* of the following; never held across what takes a place in the
                               * stream, since that may take as long as the stream is full */
         struct park park[TIME_PARKS]; /* the oldest first */
+        bool is_parking;              /* there was room for the one that is being put there */
         _Atomic uint32_t parks;       /* written under it */
         uint32_t place;               /* in the device's list of busy ones */
         _Atomic uint32_t

@@ -141,7 +141,7 @@ static void make_spinner(struct spinner *ret)
         OK(cuStreamCreate(&ret->stream, CU_STREAM_NON_BLOCKING));
 }
 
-static CUresult visit(struct kinds_work *work, CUstream stream, uint64_t ns)
+static CUresult enter_primary(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         static struct spinner spinner;
         CUcontext primary;
@@ -171,6 +171,60 @@ static CUresult leave_behind(struct kinds_work *work, CUstream stream, uint64_t 
         return cuCtxDestroy_v2(context);
 }
 
+static void do_nothing(void *unused)
+{
+        (void)unused;
+}
+
+static CUresult wait_for_nothing(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        return script[next].name == 'y' ? cuLaunchHostFunc(stream, do_nothing, NULL)
+                                        : cuStreamWaitValue32_v2(stream, memory, 0, 0);
+}
+
+static CUresult copy_nothing(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        return cuMemcpyDtoH_v2(host, memory, 0);
+}
+
+struct visit {
+        CUfunction function;
+        uint64_t ns;
+};
+
+static void *launch_and_end(void *data)
+{
+        struct visit *visit = data;
+        void *params[] = { &visit->ns };
+
+        OK(cuCtxSetCurrent(first));
+        OK(cuLaunchKernel(visit->function, 1, 1, 1, 1, 1, 1, 0, CU_STREAM_PER_THREAD, params,
+                          NULL));
+        return NULL;
+}
+
+static CUresult launch_by_another(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        struct visit visit = { work->function, ns };
+        pthread_t thread;
+
+        EXPECT(pthread_create(&thread, NULL, launch_and_end, &visit), 0);
+        EXPECT(pthread_join(thread, NULL), 0);
+        return CUDA_SUCCESS;
+}
+
+static CUresult destroy_captured(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        void *params[] = { &ns };
+        CUstream captured;
+
+        OK(cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING));
+        OK(cuLaunchKernel(work->function, 1, 1, 1, 1, 1, 1, 0, captured, params, NULL));
+        OK(cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+        (void)cuStreamDestroy_v2(captured);
+        return CUDA_SUCCESS;
+}
+
 static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         clock_sleep_ns(ns);
@@ -182,11 +236,24 @@ static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
 static const struct {
         const char *names;
         act *act;
-} acts[] = { { "k", launch },       { "g", launch_graph }, { "scep", wait },
-             { "qt", ask },         { "hdHDM", copy },     { "01", choose },
-             { "lT", use_default }, { "o", use_own },      { "V", capture_elsewhere },
-             { "n", renew },        { "AB", enter },       { "w", pause },
-             { "R", visit },        { "X", leave_behind } };
+} acts[] = { { "k", launch },
+             { "g", launch_graph },
+             { "scep", wait },
+             { "qt", ask },
+             { "hdHDM", copy },
+             { "01", choose },
+             { "lT", use_default },
+             { "o", use_own },
+             { "V", capture_elsewhere },
+             { "n", renew },
+             { "AB", enter },
+             { "w", pause },
+             { "yv", wait_for_nothing },
+             { "z", copy_nothing },
+             { "Y", launch_by_another },
+             { "C", destroy_captured },
+             { "R", enter_primary },
+             { "X", leave_behind } };
 
 static uint64_t time_of(const char *text)
 {
