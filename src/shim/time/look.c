@@ -290,14 +290,9 @@ static bool is_told_over(struct time_device *device, struct time_stream *stream)
  * nobody knows when that is over. */
 static bool is_ended(struct time_stream *stream)
 {
-        const struct time_driver *driver = stream->device->driver;
-
         if (!stream->end_marker)
                 return clock_now_ns() > load_relaxed(&stream->used_ns) + UNMARKED_NS;
-        if (!driver->is_passed(stream, stream->end_marker))
-                return false;
-        stream_drop_end(stream);
-        return true;
+        return stream->device->driver->is_passed(stream, stream->end_marker);
 }
 
 static bool is_empty(struct time_device *device, struct time_stream *stream)

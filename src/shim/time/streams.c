@@ -129,6 +129,13 @@ static struct time_stream *find_room(uint64_t key)
         return idle;
 }
 
+static void drop_end(struct time_stream *stream)
+{
+        if (stream->end_marker)
+                stream->device->driver->drop(stream, stream->end_marker);
+        stream->end_marker = NULL;
+}
+
 struct time_stream *stream_make(const struct stream_name *name, struct time_device *device)
 {
         struct time_stream *stream;
@@ -139,7 +146,7 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
                 stream = find_room(name->key);
                 if (stream) {
                         stream_park_forget(stream);
-                        stream_drop_end(stream);
+                        drop_end(stream);
                         stream->handle = name->handle;
                         stream->context = name->context;
                         stream->order = name->order;
@@ -358,13 +365,6 @@ static void forget(struct time_stream *stream, void *end_marker)
         store_release(&stream->is_gone, 1);
         store_release(&stream->key, KEY_GONE);
         lock_drop(&streams.lock);
-}
-
-void stream_drop_end(struct time_stream *stream)
-{
-        if (stream->end_marker)
-                stream->device->driver->drop(stream, stream->end_marker);
-        stream->end_marker = NULL;
 }
 
 void stream_forget(struct time_stream *stream)

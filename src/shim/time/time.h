@@ -191,9 +191,6 @@ void devices_resume(void);
  * done. Events of it are gone. */
 void streams_end(uint64_t context, uint64_t began_ns);
 
-/* The marker at its end, if it is gone and had one, is not looked at again. */
-void stream_drop_end(struct time_stream *stream);
-
 /* Calls `each` for all streams of the context; UINT64_MAX: of all. */
 void streams_each(uint64_t context, void (*each)(struct time_stream *stream, void *data),
                   void *data);
@@ -238,8 +235,8 @@ bool stream_is_empty(struct time_stream *stream);
 /* Under the device's lock: when that is due for the account; CLOCK_NEVER: no stream has work. */
 uint64_t device_look_ns(struct time_device *device, uint64_t now_ns);
 
-/* A thread's own: places a marker behind what this thread has just submitted, for those who look,
- * since they cannot ask about the stream. */
+/* Places a marker behind what this thread has just submitted, for those who look: they cannot ask
+ * about the stream. */
 void stream_mark_end(struct time_stream *stream);
 /* What is submitted from now on has none: the one that is there says nothing. */
 void stream_unmark_end(struct time_stream *stream);

@@ -84,13 +84,6 @@ void device_empty(struct time_device *unused, const struct emptied *emptied)
         abort();
 }
 
-/* None is destroyed. */
-void stream_drop_end(struct time_stream *unused)
-{
-        (void)unused;
-        abort();
-}
-
 struct time_device *device_at(unsigned index)
 {
         (void)index;
