@@ -26,7 +26,8 @@ static struct time_stream stream;
 /* -- A driver whose one stream is full --------------------------------------------------------- */
 
 static _Atomic uint32_t is_recording, has_room;
-static unsigned dropped;
+static unsigned dropped, found_empty;
+static bool is_marker_passed;
 static int event;
 
 static void *record(struct time_stream *unused)
@@ -50,11 +51,10 @@ static bool never(struct time_stream *unused)
         return false;
 }
 
-static bool is_never_passed(struct time_stream *unused, void *marker)
+static bool is_passed(struct time_stream *unused, void *marker)
 {
         (void)unused;
-        (void)marker;
-        return false;
+        return marker == &event && is_marker_passed;
 }
 
 static void drop(struct time_stream *unused, void *marker)
@@ -69,19 +69,17 @@ static void relax(bool is_relaxed)
 }
 
 static const struct time_driver driver = { .record = record,
-                                           .is_passed = is_never_passed,
+                                           .is_passed = is_passed,
                                            .is_unseen = is_never_unseen,
                                            .is_empty = never,
                                            .is_capturing = never,
                                            .drop = drop,
                                            .relax = relax };
 
-/* No stream here is ever found empty. */
 void device_empty(struct time_device *unused, const struct emptied *emptied)
 {
         (void)unused;
-        (void)emptied;
-        abort();
+        found_empty += emptied->count;
 }
 
 struct time_device *device_at(unsigned index)
@@ -112,7 +110,8 @@ static int setup(void **state)
         stream = (struct time_stream){ .device = &device, .work = STREAM_BUSY };
         store_release(&is_recording, 0);
         store_release(&has_room, 0);
-        dropped = 0;
+        dropped = found_empty = 0;
+        is_marker_passed = false;
         return 0;
 }
 
@@ -150,6 +149,7 @@ static void the_end_of_a_round_does_not_hold_up_a_look(void **state)
 
         device_look(&device, clock_now_ns());
         assert_true(device.flight.begin_ns);
+        assert_int_equal(found_empty, 0);
         end(thread);
         assert_int_equal(device.window.count, 1);
         assert_int_equal(stream.markers, 1);
@@ -191,12 +191,25 @@ static void a_flight_that_ends_meanwhile_takes_the_round_with_it(void **state)
         assert_int_equal(dropped, 1);
 }
 
+/* Before it is believed the stream is asked again. */
+static void a_stream_that_is_gone_is_over_with_its_last_marker(void **state)
+{
+        stream.is_gone = 1;
+        stream.end_marker = &event;
+        device_look(&device, clock_now_ns());
+        assert_int_equal(found_empty, 0);
+        is_marker_passed = true;
+        device_look(&device, clock_now_ns() + 1);
+        assert_int_equal(found_empty, 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(the_end_of_a_round_does_not_hold_up_a_look, setup),
                 cmocka_unit_test_setup(nor_does_it_keep_another_thread_there, setup),
                 cmocka_unit_test_setup(nor_does_a_wait_that_is_put_into_the_stream, setup),
+                cmocka_unit_test_setup(a_stream_that_is_gone_is_over_with_its_last_marker, setup),
                 cmocka_unit_test_setup(a_flight_that_ends_meanwhile_takes_the_round_with_it, setup),
         };
 
