@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/time_namespace.h"
 
 static const struct time_authority *_Atomic followed;
 
@@ -24,7 +25,7 @@ void clock_follow(const struct time_authority *authority)
 
 static bool machine_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
 {
-        const struct timespec deadline = clock_timespec(deadline_ns);
+        const struct timespec deadline = clock_timespec(clock_own_ns(deadline_ns));
         const struct timespec *until = deadline_ns == CLOCK_NEVER ? NULL : &deadline;
 
         return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, expected, until, NULL,
@@ -41,7 +42,7 @@ uint64_t clock_now_ns(void)
 {
         const struct time_authority *authority = load_acquire(&followed);
         int saved = errno;
-        uint64_t now_ns = authority ? authority->now_ns() : clock_machine_ns();
+        uint64_t now_ns = authority ? authority->now_ns() : clock_shared_ns();
 
         errno = saved;
         return now_ns;
@@ -75,7 +76,7 @@ bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadli
 static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
                             unsigned count, uint64_t deadline_ns)
 {
-        const struct timespec deadline = clock_timespec(deadline_ns);
+        const struct timespec deadline = clock_timespec(clock_own_ns(deadline_ns));
         struct futex_waitv waits[CLOCK_WORDS];
 
         for (unsigned i = 0; i < count; i++)

@@ -24,7 +24,8 @@ void clock_follow(const struct time_authority *authority);
 /* Nobody's clock is followed. */
 bool clock_is_machine(void);
 
-/* clock_machine_ns(), or the authority's: comparable between the processes of a machine. */
+/* The machine's, also in a time namespace, or the authority's: comparable between the processes of
+ * a machine. */
 uint64_t clock_now_ns(void);
 
 /* May end early, by a signal. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine's own clock, CLOCK_MONOTONIC, in nanoseconds: comparable between the processes of a
- * machine, and never another's (common/clock.h has the one that may be).
+ * The machine's own clock, CLOCK_MONOTONIC, in nanoseconds, and never another's (common/clock.h has
+ * the one that may be). Comparable within a process; in a time namespace it has an offset
+ * (common/time_namespace.h).
  *
  * A header alone, for those too that link nothing of ours: the simulator, programs of the tests.
  * Any thread, also in a signal handler. Keeps errno, and is no cancellation point.

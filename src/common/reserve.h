@@ -15,13 +15,15 @@
 #include <fcntl.h>
 #include <stdint.h>
 
+#include "common/minmax.h"
+
 /* A signal undoes the call that it interrupts, and the next may come soon: so much at a time. */
 #define RESERVE_STEP_BYTES UINT64_C(65536)
 
 static inline int reserve_bytes(int fd, uint64_t offset, uint64_t bytes)
 {
         while (bytes) {
-                uint64_t step = bytes < RESERVE_STEP_BYTES ? bytes : RESERVE_STEP_BYTES;
+                uint64_t step = min_u64(bytes, RESERVE_STEP_BYTES);
 
                 if (fallocate(fd, 0, (off_t)offset, (off_t)step) == 0) {
                         offset += step;

@@ -152,7 +152,7 @@ static int refuse_number(struct error *err, const char *text, bool is_too_big, c
                             text_shown(text), expected);
         if (!text[0])
                 return fail(err, -EINVAL, "is empty; expected %s", expected);
-        if (text[0] == '-')
+        if (text[0] == '-' && text_is_digit(text[1]))
                 return refuse(err, text, "is negative", expected);
         return refuse(err, text, "is not a number with a unit", expected);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far the CLOCK_MONOTONIC of this process is ahead of the machine's.
+ *
+ * A process in a time namespace (time_namespaces(7)) reads a clock with an offset, and anybody may
+ * make such a namespace inside a user namespace. What the process reads of the clock is compared
+ * with what other processes wrote, so the offset is taken off.
+ *
+ * A forked child may be in another namespace than its parent: the kernel wipes the answer there.
+ * Any thread, also in a signal handler. Keeps errno, and is no cancellation point.
+ */
+#ifndef ALIQUOT_COMMON_TIME_NAMESPACE_H
+#define ALIQUOT_COMMON_TIME_NAMESPACE_H
+
+#include <stdint.h>
+
+#include "common/atomic.h"
+#include "common/machine_clock.h"
+
+/* All of a page, and of it alone: what shares it is wiped too. */
+#define TIME_NAMESPACE_PAGE_BYTES 4096
+#define TIME_NAMESPACE_KNOWN (UINT64_C(1) << 63)
+
+union time_namespace {
+        _Alignas(TIME_NAMESPACE_PAGE_BYTES) _Atomic uint64_t known; /* offset + KNOWN; 0: not yet */
+        char page[TIME_NAMESPACE_PAGE_BYTES];
+};
+
+extern union time_namespace time_namespace __attribute__((visibility("hidden")));
+
+/* Asks the kernel, and remembers what is certain. */
+int64_t time_namespace_look(void);
+
+/* Nanoseconds; negative: behind. */
+static inline int64_t time_namespace_ahead_ns(void)
+{
+        uint64_t known = load_relaxed(&time_namespace.known);
+
+        return known ? (int64_t)(known - TIME_NAMESPACE_KNOWN) : time_namespace_look();
+}
+
+/* CLOCK_MONOTONIC as a process outside of time namespaces reads it. */
+static inline uint64_t clock_shared_ns(void)
+{
+        return clock_machine_ns() - (uint64_t)time_namespace_ahead_ns();
+}
+
+/* When that is on the clock of this process: for waits until then. 0: it has been. */
+static inline uint64_t clock_own_ns(uint64_t shared_ns)
+{
+        int64_t ahead_ns = time_namespace_ahead_ns();
+        uint64_t own_ns = shared_ns + (uint64_t)ahead_ns;
+
+        if (ahead_ns < 0)
+                return own_ns < shared_ns ? own_ns : 0;
+        return own_ns >= shared_ns ? own_ns : UINT64_MAX;
+}
+
+#endif
