@@ -29,17 +29,6 @@ int api_find(const struct api *api, const char *symbol)
         }
 }
 
-const struct api *api_of_symbol(const char *symbol, int *ret_entry)
-{
-        const struct api *api = api_of_prefix(symbol);
-        int entry = api ? api_find(api, symbol) : API_NO_ENTRY;
-
-        if (entry == API_NO_ENTRY)
-                return NULL;
-        *ret_entry = entry;
-        return api;
-}
-
 const struct api *api_of_prefix(const char *symbol)
 {
         for (const struct api *const *api = api_list; *api; api++)

@@ -84,9 +84,6 @@ extern const char thunk_first[];
 /* The number of a symbol in an API's table, or API_NO_ENTRY. */
 int api_find(const struct api *api, const char *symbol);
 
-/* The API whose table has the symbol; its entry number in *ret_entry. NULL if none has. */
-const struct api *api_of_symbol(const char *symbol, int *ret_entry);
-
 /* The API whose functions' names begin like this symbol, or NULL. */
 const struct api *api_of_prefix(const char *symbol);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/minmax.h"
 #include "common/scoped.h"
 
 #define CACHE_FILE "/etc/ld.so.cache"
@@ -48,7 +49,7 @@ static const char *cache_string(const char *bytes, size_t size, uint32_t offset)
 bool cache_find_in(const void *all, size_t all_size, const char *soname,
                    bool (*accept)(const char *path), char *ret_path)
 {
-        size_t searched = all_size < CACHE_SEARCH_BYTES ? all_size : CACHE_SEARCH_BYTES;
+        size_t searched = min_u64(all_size, CACHE_SEARCH_BYTES);
         const char *bytes = memmem(all, searched, CACHE_MAGIC, sizeof(CACHE_MAGIC) - 1);
         size_t size = bytes ? all_size - (size_t)(bytes - (const char *)all) : 0;
         struct cache_head head;

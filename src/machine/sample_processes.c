@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
 
 #define LIST_TRIES 4u  /* processes may come between counting and listing */
 #define LIST_SPARE 16u /* room for those */
@@ -65,7 +66,7 @@ int sample_list(const struct sample_nvml *nvml, nvmlDevice_t handle, struct samp
                 }
                 rc = nvml->list[list](handle, &count, infos);
                 if (rc == NVML_SUCCESS)
-                        add_all(sample, device, list, infos, count < room ? count : room);
+                        add_all(sample, device, list, infos, min_u32(count, room));
                 free(infos);
                 room = count + LIST_SPARE;
         }
@@ -223,8 +224,7 @@ int sample_shares(const struct sample_nvml *nvml, struct sampler_card *card, str
                 if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
                         clear_shares(sample, device);
                 if (rc == NVML_SUCCESS)
-                        add_shares(card, elapsed_ns, sample, device, shares,
-                                   count < room ? count : room);
+                        add_shares(card, elapsed_ns, sample, device, shares, min_u32(count, room));
                 free(shares);
                 room = count + LIST_SPARE;
         }

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/text.h"
 #include "settings/reading.h"
 
@@ -17,7 +18,8 @@ static const struct setting_name {
         bool limits;       /* it asks for a limit, or names the session that has one */
         bool is_indexed;   /* NAME_0, NAME_1, ... are for one GPU */
         bool may_be_empty; /* and asks for nothing then */
-        bool is_kept;      /* by a command's child: it may say the runtime folder instead */
+        bool is_kept;      /* by a command's child: it is no limit, or may say the runtime folder */
+        bool is_whole;     /* a longer name that begins so is another's */
 } names[] = {
         { "ALIQUOT_MEMORY", .limits = true },
         { "ALIQUOT_SESSION", .limits = true },
@@ -32,6 +34,13 @@ static const struct setting_name {
         { "ALIQUOT_CONTEXT" },
         { "ALIQUOT_DEVICE_NAME" },
         { "ALIQUOT_SESSION_SOCKET", .limits = true },
+        { "ALIQUOT_JOIN_TOKEN", .is_kept = true, .is_whole = true },
+        { "ALIQUOT_RUNTIME_DIR", .is_kept = true, .is_whole = true },
+        { "ALIQUOT_LOG", .is_kept = true, .is_whole = true },
+        { "ALIQUOT_LOG_FILE", .is_kept = true, .is_whole = true },
+        { "ALIQUOT_SIM", .is_kept = true, .is_whole = true },
+        { "ALIQUOT_REAL_LIBCUDA", .is_kept = true, .is_whole = true },
+        { "ALIQUOT_REAL_LIBNVML", .is_kept = true, .is_whole = true },
         { "TENSOR_FUSION_CUDA_MEM_LIMIT", .limits = true },
         { "TENSOR_FUSION_CUDA_UP_LIMIT", .limits = true },
         { "VCUDA_MEMORY_LIMIT", .limits = true },
@@ -109,7 +118,8 @@ int settings_check_privileged(char *const *environment, struct error *err)
                                     "from that user's environment",
                                     found->text);
         }
-        return typos_check(&(struct reading){ .environment = environment }, err);
+        return typos_check(&(struct reading){ .environment = environment, .is_privileged = true },
+                           err);
 }
 
 #define WORD_BYTES 24u
@@ -118,11 +128,6 @@ static char upper(char c)
 {
         c = text_lower(c);
         return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
-static unsigned least(unsigned a, unsigned b)
-{
-        return a < b ? a : b;
 }
 
 /* Letters to insert, drop, replace or swap with a neighbour to get from a to b; both < WORD_BYTES.
@@ -139,10 +144,10 @@ static unsigned distance(const char *a, const char *b)
                                 table[i][j] = i + j;
                                 continue;
                         }
-                        table[i][j] = least(least(table[i - 1][j], table[i][j - 1]) + 1,
-                                            table[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+                        table[i][j] = min_u32(min_u32(table[i - 1][j], table[i][j - 1]) + 1,
+                                              table[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
                         if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                                table[i][j] = least(table[i][j], table[i - 2][j - 2] + 1);
+                                table[i][j] = min_u32(table[i][j], table[i - 2][j - 2] + 1);
                 }
         }
         return table[rows][columns];
@@ -151,11 +156,13 @@ static unsigned distance(const char *a, const char *b)
 #define NO_SLIP UINT_MAX
 
 /* "MEM", "MEMORY_LIMIT", "MEMROY", "memory": how far it is from what was meant. */
-static unsigned slip(const char *word, const char *meant)
+static unsigned slip(const char *word, const struct setting_name *name)
 {
+        const char *meant = name->text + OURS_BYTES;
         unsigned length = (unsigned)strlen(word), whole = (unsigned)strlen(meant);
         unsigned far = length < WORD_BYTES ? distance(word, meant) : NO_SLIP - 1;
-        bool is_part = length >= 3 && strncmp(word, meant, least(length, whole)) == 0;
+        bool is_part = length >= 3 && (length < whole || !name->is_whole) &&
+                       strncmp(word, meant, min_u32(length, whole)) == 0;
 
         return is_part || far <= (whole <= 4 ? 1u : 2u) ? far : NO_SLIP;
 }
@@ -167,7 +174,7 @@ static const struct setting_name *find_meant(const char *word)
         unsigned nearest = NO_SLIP;
 
         for (size_t i = 0; i < NAME_COUNT && text_begins(names[i].text, OURS); i++) {
-                unsigned far = slip(word, names[i].text + OURS_BYTES);
+                unsigned far = slip(word, &names[i]);
 
                 if (far >= nearest)
                         continue;
@@ -183,21 +190,43 @@ static int refuse_name(const char *name, const struct setting_name *meant, struc
                     meant->text);
 }
 
-/* `entry` is the whole of it, from ALIQUOT_ in whatever case. */
-static int check_our_name(const char *entry, struct error *err)
-{
-        char name[OURS_BYTES + WORD_BYTES + 1] = "";
-        char word[WORD_BYTES + 1] = "";
-        size_t length = least((unsigned)strcspn(entry, "="), sizeof(name) - 1);
-        const struct setting_name *meant;
+#define OUR_NAME_BYTES (OURS_BYTES + WORD_BYTES + 1)
 
-        memcpy(name, entry, length);
+/* What a name was probably meant to be; NULL: it is one of ours, or near none. `entry` is the whole
+ * of it, from ALIQUOT_ in whatever case. */
+static const struct setting_name *find_slip(const char *entry, char ret_name[OUR_NAME_BYTES])
+{
+        char word[WORD_BYTES + 1] = "";
+        size_t length = min_u32((unsigned)strcspn(entry, "="), OUR_NAME_BYTES - 1);
+
+        memset(ret_name, 0, OUR_NAME_BYTES);
+        memcpy(ret_name, entry, length);
         for (size_t i = OURS_BYTES; i < length; i++)
-                word[i - OURS_BYTES] = upper(name[i]);
-        if (find_name(name))
-                return 0;
-        meant = find_meant(word);
-        return meant ? refuse_name(name, meant, err) : 0;
+                word[i - OURS_BYTES] = upper(ret_name[i]);
+        return find_name(ret_name) ? NULL : find_meant(word);
+}
+
+/* A privileged program reads none of the kept ones, whatever their spelling. */
+static int check_our_name(const char *entry, bool is_privileged, struct error *err)
+{
+        char name[OUR_NAME_BYTES];
+        const struct setting_name *meant = find_slip(entry, name);
+
+        return meant && !(meant->is_kept && is_privileged) ? refuse_name(name, meant, err) : 0;
+}
+
+int typos_check_folder(const struct reading *reading, struct error *err)
+{
+        char name[OUR_NAME_BYTES];
+
+        for (char *const *at = reading->environment; at && *at; at++) {
+                const struct setting_name *meant =
+                        text_begins(*at, OURS) ? find_slip(*at, name) : NULL;
+
+                if (meant && strcmp(meant->text, "ALIQUOT_RUNTIME_DIR") == 0)
+                        return refuse_name(name, meant, err);
+        }
+        return 0;
 }
 
 /* -- Any other name: two letters from a limit's ----------------------------------------------- */
@@ -298,7 +327,7 @@ int typos_check(const struct reading *reading, struct error *err)
 
         fold_names(&limits);
         for (char *const *at = reading->environment; rc == 0 && at && *at; at++)
-                rc = text_begins(*at, OURS) ? check_our_name(*at, err)
+                rc = text_begins(*at, OURS) ? check_our_name(*at, reading->is_privileged, err)
                                             : check_other_name(*at, &limits, err);
         return rc;
 }

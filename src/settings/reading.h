@@ -13,7 +13,8 @@
 struct reading {
         char *const *environment;
         const struct settings_flag *flags;
-        bool is_alone; /* nobody to ask a daemon */
+        bool is_alone;      /* nobody to ask a daemon */
+        bool is_privileged; /* more rights than its user: folders, logs and drivers are not read */
 };
 
 /* One value and who said it. */
@@ -87,7 +88,10 @@ int features_check_off(const struct reading *reading, struct error *err);
 /* Whether a variable that is set but empty says nothing, as its system's own plugin writes it. */
 bool names_may_be_empty(const char *name);
 
-/* Whether a variable's name looks like a slip of the pen in that of one that sets a limit. */
+/* Refuses a variable whose name looks like a slip of the pen in one of ours, or in another system's
+ * that sets a limit. */
 int typos_check(const struct reading *reading, struct error *err);
+/* The same of the runtime folder's name alone, for commands that read no other. */
+int typos_check_folder(const struct reading *reading, struct error *err);
 
 #endif

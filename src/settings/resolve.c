@@ -85,7 +85,8 @@ int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_N
                 return rc;
         hash = hash_bytes(UINT64_C(0xcbf29ce484222325), &uid, sizeof(uid));
         hash = hash_bytes(hash, canonical, strlen(canonical));
-        return text_put(ret, PAGE_NAME_BYTES, err, "env-%016llx", (unsigned long long)hash);
+        return text_put(ret, PAGE_NAME_BYTES, err, SETTINGS_HASH_STEM "%016llx",
+                        (unsigned long long)hash);
 }
 
 static bool is_index(const char *selector)
@@ -257,7 +258,7 @@ static int add_gpus(const struct assignment *assignment, const struct settings_g
         return rc;
 }
 
-static bool names_gpus(const struct settings_rules *rules)
+bool settings_names_gpus(const struct settings_rules *rules)
 {
         return rules->count > (default_rule(rules) ? 1u : 0u);
 }
@@ -273,7 +274,7 @@ static int assign_all(const struct settings *settings, const struct settings_gpu
         for (unsigned i = 0; rc == 0 && i < 2; i++) {
                 const struct settings_rules *rules = all[i]->rules;
 
-                if (gpus->count < 0 && names_gpus(rules))
+                if (gpus->count < 0 && settings_names_gpus(rules))
                         rc = fail(err, -ENODEV,
                                   "which GPUs this machine has could not be told, so a limit for "
                                   "one of them cannot be set");

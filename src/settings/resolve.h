@@ -27,6 +27,7 @@ static inline uint64_t settings_told_bytes(uint64_t limit_bytes)
 }
 
 struct settings;
+struct settings_rules;
 
 /* A GPU of this machine. Indices count those that are not MIG instances, in the given order. */
 struct settings_gpu {
@@ -59,6 +60,9 @@ struct settings_limits {
         unsigned count;
         struct settings_limit device[PAGE_DEVICES];
 };
+
+/* Whether a rule is for a GPU by index or UUID, and so needs the GPUs to be known. */
+bool settings_names_gpus(const struct settings_rules *rules);
 
 /*
  * The rules in bytes for each GPU, in their order; when there are more than PAGE_DEVICES, those

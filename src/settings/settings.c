@@ -491,6 +491,9 @@ int settings_read(struct settings *ret, char *const *environment, struct error *
 
 int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES], struct error *err)
 {
+        const struct reading reading = { .environment = environment };
+        int rc = typos_check_folder(&reading, err);
+
         ret[0] = '\0';
-        return read_runtime_dir(&(struct reading){ .environment = environment }, ret, err);
+        return rc < 0 ? rc : read_runtime_dir(&reading, ret, err);
 }

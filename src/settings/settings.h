@@ -120,7 +120,11 @@ const char *settings_shown(const char *canonical, char *ret, size_t bytes);
 /* Rules as they are given: "8589934592,0=25%". */
 void settings_spell(const struct settings_rules *rules, struct text *text);
 
-/* `session`, or env-<hash of uid and canonical limits>. */
+/* Names that nobody gave: whoever knows a program's user and limits can say its session's. None but
+ * that user's programs make such a session, so a daemon makes none. */
+#define SETTINGS_HASH_STEM "env-"
+
+/* `session`, or SETTINGS_HASH_STEM and a hash of uid and canonical limits. */
 int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_NAME_BYTES],
                   struct error *err);
 

@@ -32,6 +32,9 @@ int folder_open_file(int at, const char *name, int flags)
 int folder_lock(int fd)
 {
         for (unsigned tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+                /* O_PATH: a folder that we may not read is not ours to change. */
+                if (errno == EBADF)
+                        return -EACCES;
                 if (errno != EWOULDBLOCK && errno != EINTR)
                         return -errno;
                 if (tries == LOCK_TRIES)

@@ -16,6 +16,7 @@
 
 #include "common/atomic.h"
 #include "common/machine_clock.h"
+#include "common/minmax.h"
 #include "common/scoped.h"
 
 /* A small file of /proc, whole and terminated. */
@@ -139,7 +140,7 @@ static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
                 }
                 at = (at / 64 + 1) * 64;
         }
-        return at < end ? at : end;
+        return min_u64(at, end);
 }
 
 /* A bit for each byte below `end` that somebody holds. Each call of the kernel finds a lock that
@@ -192,7 +193,7 @@ int usage_list_within(const struct slots_page *slots, const struct usage_look *l
 
         if (fd < 0)
                 return fd;
-        high = high < PAGE_SLOTS ? high : PAGE_SLOTS;
+        high = min_u32(high, PAGE_SLOTS);
         rc = find_held(fd, PAGE_LOCK_LIVE(high), look->most_ns, held);
         liveness_close(fd);
         for (uint32_t slot = 0; rc == 0 && slot < high; slot++) {

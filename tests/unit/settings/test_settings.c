@@ -235,6 +235,11 @@ static void test_slips_of_the_pen(void **state)
         expect_refused("ALIQUOT_GPUS", "ALIQUOT_GPU", "ALIQUOT_GPUS=1");
         expect_refused("ALIQUOT_COMPUT", "ALIQUOT_COMPUTE", "ALIQUOT_COMPUT=1");
         expect_refused("ALIQUOT_DEVICENAME", "ALIQUOT_DEVICE_NAME", "ALIQUOT_DEVICENAME=1");
+        expect_refused("ALIQUOT_LOG_FIL is", "ALIQUOT_LOG_FILE", "ALIQUOT_LOG_FIL=/a");
+        expect_refused("ALIQUOT_RUNTIMEDIR", "ALIQUOT_RUNTIME_DIR", "ALIQUOT_RUNTIMEDIR=/a");
+        expect_refused("ALIQUOT_RUNTIME is", "ALIQUOT_RUNTIME_DIR", "ALIQUOT_RUNTIME=/a");
+        expect_refused("ALIQUOT_SIMM", "ALIQUOT_SIM", "ALIQUOT_SIMM=gpus=1");
+        expect_refused("ALIQUOT_JOIN_TOKE ", "ALIQUOT_JOIN_TOKEN", "ALIQUOT_JOIN_TOKE=x");
         /* Of several that it may be, the nearest. */
         expect_refused("ALIQUOT_SESSION_SOKET", "ALIQUOT_SESSION_SOCKET",
                        "ALIQUOT_SESSION_SOKET=/a");
@@ -246,6 +251,7 @@ static void test_slips_of_the_pen(void **state)
         expect_asked("memory=card", "ALIQUOT_SERVICE_HOST=10.0.0.1", "ALIQUOT_PORT=tcp://x",
                      "ALIQUOT_PORT_80_TCP_ADDR=x", "ALIQUOT_SIM=gpus=2", "ALIQUOT_REAL_LIBCUDA=/x",
                      "ALIQUOT_REAL_LIBNVML=/x", "ALIQUOT_LOG=off", "ALIQUOT_=x",
+                     "ALIQUOT_LOG_PORT=tcp://x", "ALIQUOT_SIM_LOG=1", "ALIQUOT_SIM_SERVICE_HOST=x",
                      "ALIQUOT_A_VERY_LONG_NAME_THAT_GOES_ON=1");
 }
 

@@ -3,7 +3,7 @@
  * Two layouts, told apart by which of them has the library. Found from the command itself, so that
  * an installed tree can be moved and a build folder needs no setting.
  */
-#include "machine/place.h"
+#include "machine/installation.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "common/text.h"
 
 struct layout {
-        const char *library;                /* from the command's folder */
-        const char *sim[PLACE_SIM_FOLDERS]; /* the drivers' first */
+        const char *library;                       /* from the command's folder */
+        const char *sim[INSTALLATION_SIM_FOLDERS]; /* the drivers' first */
         const char *daemon, *load, *plot;
 };
 
@@ -31,15 +31,15 @@ static const struct layout layouts[] = {
           "../plot/aliquot-plot" },
 };
 
-static int own_folder(struct place *place, char ret[PATH_MAX], struct error *err)
+static int own_folder(struct installation *own, char ret[PATH_MAX], struct error *err)
 {
-        ssize_t length = readlink("/proc/self/exe", place->program, sizeof(place->program) - 1);
+        ssize_t length = readlink("/proc/self/exe", own->program, sizeof(own->program) - 1);
         char *slash;
 
         if (length < 0)
                 return fail(err, -errno, "/proc/self/exe: %m; mount /proc");
-        place->program[length] = '\0';
-        memcpy(ret, place->program, (size_t)length + 1);
+        own->program[length] = '\0';
+        memcpy(ret, own->program, (size_t)length + 1);
         slash = strrchr(ret, '/');
         *(slash ? slash : ret) = '\0';
         return 0;
@@ -58,30 +58,30 @@ static bool settle(char ret[PATH_MAX], const char *folder, const char *relative,
         return true;
 }
 
-int place_find(struct place *ret, struct error *err)
+int installation_find(struct installation *ret, struct error *err)
 {
         const unsigned count = sizeof(layouts) / sizeof(layouts[0]);
-        static struct place place;
+        static struct installation own;
         char folder[PATH_MAX];
         unsigned at = 0;
-        int rc = own_folder(&place, folder, err);
+        int rc = own_folder(&own, folder, err);
 
         if (rc < 0)
                 return rc;
-        while (at < count && !settle(place.library, folder, layouts[at].library, ""))
+        while (at < count && !settle(own.library, folder, layouts[at].library, ""))
                 at++;
         if (at == count)
                 return fail(err, -ENOENT,
                             "libaliquot.so is neither in %s/%s nor beside the command; install "
                             "it again",
                             folder, layouts[0].library);
-        for (unsigned i = 0; i < PLACE_SIM_FOLDERS && layouts[at].sim[i]; i++)
-                settle(place.sim_folder[i], folder, layouts[at].sim[i], "");
-        settle(place.sim_cuda, folder, layouts[at].sim[0], "/libcuda.so.1");
-        settle(place.sim_nvml, folder, layouts[at].sim[0], "/libnvidia-ml.so.1");
-        settle(place.daemon, folder, layouts[at].daemon, "");
-        settle(place.load, folder, layouts[at].load, "");
-        settle(place.plot, folder, layouts[at].plot, "");
-        *ret = place;
+        for (unsigned i = 0; i < INSTALLATION_SIM_FOLDERS && layouts[at].sim[i]; i++)
+                settle(own.sim_folder[i], folder, layouts[at].sim[i], "");
+        settle(own.sim_cuda, folder, layouts[at].sim[0], "/libcuda.so.1");
+        settle(own.sim_nvml, folder, layouts[at].sim[0], "/libnvidia-ml.so.1");
+        settle(own.daemon, folder, layouts[at].daemon, "");
+        settle(own.load, folder, layouts[at].load, "");
+        settle(own.plot, folder, layouts[at].plot, "");
+        *ret = own;
         return 0;
 }

@@ -3,24 +3,24 @@
  * Where our own files lie: beside the program that asks, in the installed tree or in the build
  * folder.
  */
-#ifndef ALIQUOT_MACHINE_PLACE_H
-#define ALIQUOT_MACHINE_PLACE_H
+#ifndef ALIQUOT_MACHINE_INSTALLATION_H
+#define ALIQUOT_MACHINE_INSTALLATION_H
 
 #include <limits.h>
 #include <stdbool.h>
 
 #include "common/error.h"
 
-#define PLACE_SIM_FOLDERS 3u
+#define INSTALLATION_SIM_FOLDERS 3u
 
-struct place {
+struct installation {
         char program[PATH_MAX]; /* this one */
         char library[PATH_MAX]; /* libaliquot.so */
         char sim_cuda[PATH_MAX];
         char sim_nvml[PATH_MAX];
         /* Of the two and of the stand-in CUDA runtimes, for the loader's search; "" behind the
          * last. */
-        char sim_folder[PLACE_SIM_FOLDERS][PATH_MAX];
+        char sim_folder[INSTALLATION_SIM_FOLDERS][PATH_MAX];
         char daemon[PATH_MAX]; /* aliquotd */
         char load[PATH_MAX];   /* aliquot-load */
         char plot[PATH_MAX];   /* aliquot-plot */
@@ -28,6 +28,6 @@ struct place {
 
 /* -ENOENT names what is missing of command and library, and where it was expected. The others are
  * "" where they are not installed. */
-int place_find(struct place *ret, struct error *err);
+int installation_find(struct installation *ret, struct error *err);
 
 #endif
