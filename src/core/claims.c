@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/minmax.h"
 #include "core/claims.h"
 
 #define MS UINT64_C(1000000)
@@ -9,19 +10,14 @@
 #define UNEXPLAINED 2u /* what a window adds to the score */
 #define TIME_MOST (UINT64_C(1) << 60)
 
-static uint64_t min_of(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
 static int64_t whole(uint64_t ns)
 {
-        return (int64_t)min_of(ns, TIME_MOST);
+        return (int64_t)min_u64(ns, TIME_MOST);
 }
 
 static int64_t part(uint64_t ns, uint32_t ppm)
 {
-        return (int64_t)((double)min_of(ns, TIME_MOST) * ppm / CLAIMS_WHOLE_PPM);
+        return (int64_t)((double)min_u64(ns, TIME_MOST) * ppm / CLAIMS_WHOLE_PPM);
 }
 
 /* What a counter rose; one that went back did not, and goes on from where it is. */
@@ -30,7 +26,7 @@ static uint64_t rise(uint64_t *before, uint64_t now)
         uint64_t ns = now > *before ? now - *before : 0;
 
         *before = now;
-        return min_of(ns, TIME_MOST);
+        return min_u64(ns, TIME_MOST);
 }
 
 /* A balance, never more than `saved_ns` to the good. */
@@ -52,13 +48,13 @@ static bool weigh(struct claim *claim, const struct claims_policy *policy, uint6
         int64_t understated_ns = shown_ns - whole(claim->claimed_ns);
         int64_t above_ns = shown_ns - part(claim->window_ns, claim->cap_ppm);
 
-        book(&claim->understated_ns, understated_ns, min_of(claim->claimed_ns, CREDIT_MOST));
+        book(&claim->understated_ns, understated_ns, min_u64(claim->claimed_ns, CREDIT_MOST));
         book(&claim->above_ns, above_ns, 0);
         if (!claim->is_free)
                 claim->above_ns = 0;
         *ret = claim->understated_ns > SLACK_NS ? CLAIMS_UNDERSTATED : CLAIMS_ABOVE_CAP;
         return (understated_ns > 0 && claim->understated_ns > SLACK_NS) ||
-               (above_ns > 0 && claim->above_ns > whole(min_of(owed_ns, OWED_MOST)) + SLACK_NS);
+               (above_ns > 0 && claim->above_ns > whole(min_u64(owed_ns, OWED_MOST)) + SLACK_NS);
 }
 
 /* True: it is reported, and was not. */
@@ -71,7 +67,7 @@ static bool score(struct claim *claim, bool is_unexplained, enum claims_why why)
                 claim->is_reported &= claim->score > 0;
                 return false;
         }
-        claim->score = (unsigned)min_of(claim->score + UNEXPLAINED, CLAIMS_SCORE_MOST);
+        claim->score = (unsigned)min_u64(claim->score + UNEXPLAINED, CLAIMS_SCORE_MOST);
         if (claim->is_reported || claim->score < CLAIMS_SCORE_MOST)
                 return false;
         claim->is_reported = true;
@@ -106,13 +102,13 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
                 window_begin(claim);
                 return score(claim, false, why);
         }
-        claim->shown_ns += min_of(sight->shown_ns, TIME_MOST);
+        claim->shown_ns += min_u64(sight->shown_ns, TIME_MOST);
         claim->claimed_ns += claimed_ns;
         claim->is_free &= sight->is_free && !has_leases;
         /* In a window in which it was changed, the higher one. */
         if (claim->window_ns == 0 || sight->cap_ppm > claim->cap_ppm)
                 claim->cap_ppm = sight->cap_ppm;
-        claim->window_ns += min_of(sight->elapsed_ns, TIME_MOST);
+        claim->window_ns += min_u64(sight->elapsed_ns, TIME_MOST);
         if (claim->window_ns < WINDOW_NS)
                 return false;
         is_unexplained = weigh(claim, policy, sight->owed_ns, &why);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "common/atomic.h"
+#include "common/minmax.h"
 #include "common/swap128.h"
 #include "core/ledger_words.h"
 
@@ -224,7 +225,7 @@ static void step_pass_high(struct ledger_op *op, const struct ledger *ledger)
 {
         uint32_t high = load_acquire(shared_half(&ledger->slots->slots_high));
 
-        op->high = (uint16_t)(high < PAGE_SLOTS ? high : PAGE_SLOTS);
+        op->high = (uint16_t)min_u32(high, PAGE_SLOTS);
         op->actor = UINT16_MAX; /* pass_next() makes it the first */
         pass_next(op);
 }
@@ -380,7 +381,7 @@ void ledger_attach(struct ledger_op *op, uint32_t slot)
 void ledger_reap(struct ledger_op *op, uint32_t slot, unsigned device)
 {
         begin_own(op, 0, device, 0);
-        op->self = (uint16_t)(slot < PAGE_SLOTS ? slot : PAGE_SLOTS);
+        op->self = (uint16_t)min_u32(slot, PAGE_SLOTS);
         op->is_reap = true;
         op->at = AT_PASS_HIGH;
 }

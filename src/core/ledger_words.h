@@ -9,6 +9,7 @@
 #define ALIQUOT_CORE_LEDGER_WORDS_H
 
 #include "common/atomic.h"
+#include "common/minmax.h"
 #include "core/ledger.h"
 
 static inline uint64_t read_word(const uint64_t *word)
@@ -58,7 +59,7 @@ static inline bool is_growing(uint64_t delta)
  * charge. */
 static inline uint64_t within(uint64_t bytes)
 {
-        return bytes < LEDGER_MAX_BYTES ? bytes : LEDGER_MAX_BYTES;
+        return min_u64(bytes, LEDGER_MAX_BYTES);
 }
 
 static inline uint64_t used_after(uint64_t used, uint64_t delta)

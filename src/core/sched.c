@@ -18,7 +18,7 @@
 /* What is longer than any lease has other reasons. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
 {
-        return old_ns + (least_of(new_ns, SCHED_LEASE_MOST_NS) - old_ns) / 8;
+        return old_ns + (min_i64(new_ns, SCHED_LEASE_MOST_NS) - old_ns) / 8;
 }
 
 /* -- Who sleeps, and comes back --------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static void rt_leaves(const struct step *step, unsigned i)
         if (member->terms.class != SCHED_CLASS_RT || rt_wants(step->sched, member->device) ||
             member->gap_ns > SCHED_HOLD_MOST_NS)
                 return;
-        hold_ns = least_of(2 * member->gap_ns, SCHED_HOLD_MOST_NS);
+        hold_ns = min_i64(2 * member->gap_ns, SCHED_HOLD_MOST_NS);
         if (device->hold_fine < hold_ns * FINE)
                 return;
         device->hold_fine -= hold_ns * FINE;
@@ -63,16 +63,16 @@ static void rt_comes(const struct step *step, unsigned i)
 /* One long gap is not to hide many short ones. */
 static void gap_learn(struct sched_member *member, int64_t now_ns)
 {
-        int64_t gap_ns = least_of(now_ns - member->idle_ns, SCHED_GAP_MOST_NS);
+        int64_t gap_ns = min_i64(now_ns - member->idle_ns, SCHED_GAP_MOST_NS);
 
         if (member->leases == 0)
                 return; /* it has not worked yet */
         member->gap_ns = member->gap_ns == SCHED_NEVER ? gap_ns : smoothed(member->gap_ns, gap_ns);
 }
 
-int64_t sched_grace_ns(const struct sched *sched, uint16_t place)
+int64_t sched_grace_ns(const struct sched *sched, uint16_t member)
 {
-        int64_t gap_ns = sched->member[place].gap_ns;
+        int64_t gap_ns = sched->member[member].gap_ns;
 
         return gap_ns >= 2 * SCHED_GRACE_SHORT_NS && gap_ns < SCHED_GAP_MOST_NS
                        ? SCHED_GRACE_SHORT_NS
@@ -121,7 +121,7 @@ static void terms_set(const struct step *step, unsigned i)
         struct sched_member *member = &step->sched->member[i];
         const struct sched_terms *terms = &step->event->terms;
         bool is_moved = terms->gang != member->terms.gang;
-        int64_t most_fine = (int64_t)terms->cap_ppm * SCHED_BANK_SPAN_NS;
+        int64_t most_fine = (int64_t)terms->cap_ppm * SCHED_BUCKET_SPAN_NS;
 
         if (terms->class != member->terms.class)
                 member->vtime = step->sched->device[member->device].vtime[terms->class];
@@ -129,10 +129,10 @@ static void terms_set(const struct step *step, unsigned i)
                 gang_unlink(step->sched, i);
         member->terms = *terms;
         /* Room to save more came of the cap that it had. */
-        member->bank_fine = least_of(member->bank_fine, most_fine);
+        member->bucket_fine = min_i64(member->bucket_fine, most_fine);
         member->long_fine = 0;
         if (terms->guarantee_ppm == 0)
-                member->owed_fine = least_of(member->owed_fine, 0);
+                member->owed_fine = min_i64(member->owed_fine, 0);
         if (is_moved)
                 gang_link(step->sched, i);
 }
@@ -200,7 +200,7 @@ static void began(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
         struct sched_device *device = &step->sched->device[member->device];
-        int64_t ago_ns = least_of(most_of(step->event->ns, 0), step->now_ns - member->open_ns);
+        int64_t ago_ns = min_i64(max_i64(step->event->ns, 0), step->now_ns - member->open_ns);
         int64_t at_ns = step->now_ns - ago_ns, gap_ns = at_ns - device->drained_ns;
 
         if (!is_open(member) || member->is_begun)
@@ -208,7 +208,7 @@ static void began(const struct step *step)
         member->is_begun = true;
         account_refund(step->sched, member, at_ns - member->open_ns);
         member->missed_ns =
-                least_of(member->missed_ns, smoothed(member->missed_ns, at_ns - member->open_ns));
+                min_i64(member->missed_ns, smoothed(member->missed_ns, at_ns - member->open_ns));
         if (gap_ns < 0 || step->event->ns > ago_ns ||
             device->drained_ns < member->open_ns - GAP_OLD_NS)
                 return;
@@ -221,7 +221,7 @@ static void missed(const struct step *step)
         struct sched_member *member = &step->sched->member[step->event->member];
 
         member->missed_ns =
-                least_of(most_of(step->event->ns, member->missed_ns), SCHED_LATE_MOST_NS);
+                min_i64(max_i64(step->event->ns, member->missed_ns), SCHED_LATE_MOST_NS);
 }
 
 /* -- A step ----------------------------------------------------------------------------------- */
@@ -250,9 +250,9 @@ static void alarm_raise(struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];
 
-        if (member->bank_fine >= 0)
+        if (member->bucket_fine >= 0)
                 member->is_alarmed = false;
-        if (member->is_alarmed || member->bank_fine >= -SCHED_ALARM_NS * FINE)
+        if (member->is_alarmed || member->bucket_fine >= -SCHED_ALARM_NS * FINE)
                 return;
         member->is_alarmed = true;
         act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = (uint16_t)i });
@@ -318,7 +318,7 @@ void sched_init(struct sched *ret)
 
 static void pass(struct sched *sched, int64_t now_ns)
 {
-        sched->now_ns = most_of(sched->now_ns, least_of(now_ns, NOW_MOST));
+        sched->now_ns = max_i64(sched->now_ns, min_i64(now_ns, NOW_MOST));
 }
 
 void sched_skip(struct sched *sched, int64_t now_ns)
@@ -350,6 +350,6 @@ int64_t sched_next_ns(const struct sched *sched)
         int64_t next_ns = SCHED_NEVER;
 
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
-                next_ns = least_of(next_ns, sched->device[d].due_ns);
+                next_ns = min_i64(next_ns, sched->device[d].due_ns);
         return next_ns;
 }

@@ -12,7 +12,7 @@
  * carried out:
  *
  *      FREE      open without an end: nobody else wants the device. The member keeps its hard cap
- *                itself, from .rate_ppm and .bank_ns; told again whenever one of its words changes
+ *                itself; told again whenever .target_ns changes
  *      OPEN      open until .end_ns; also what turns FREE into a lease, and prolongs one
  *      CLOSE     closed. To be answered with DRAINED, when nothing of it is in flight any more
  *      ALARM     its debt has passed SCHED_ALARM_NS, once; it is carried all the same
@@ -85,11 +85,12 @@
 /* Idle in a turn for so long, the member rests; who usually pauses longer does so sooner. */
 #define SCHED_GRACE_NS (200 * SCHED_US)
 #define SCHED_GRACE_SHORT_NS (50 * SCHED_US)
-#define SCHED_CUT_PPM 50000u               /* of the time, at most, is lost by ending turns early */
-#define SCHED_BANK_SPAN_NS (20 * SCHED_MS) /* what a hard cap lets pile up: so much time of it */
-#define SCHED_BANK_WAIT_NS (100 * SCHED_MS)    /* the same while others keep it waiting, */
-#define SCHED_BANK_LONG_NS (250 * SCHED_MS)    /* and more by what their long kernels take */
-#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the same of a guarantee */
+#define SCHED_CUT_PPM 50000u /* of the time, at most, is lost by ending turns early */
+/* The burst of a hard cap's token bucket, as the time in which it fills, */
+#define SCHED_BUCKET_SPAN_NS (20 * SCHED_MS)
+#define SCHED_BUCKET_WAIT_NS (100 * SCHED_MS)  /* while others keep the member waiting, */
+#define SCHED_BUCKET_LONG_NS (250 * SCHED_MS)  /* and more by what their long kernels take */
+#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the burst of a guarantee */
 #define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* a turn that is owed is not paid for before it */
 #define SCHED_REFUND_PPM 5000u                 /* began, beside rt, up to so much of the time */
 #define SCHED_FLOOR_PPM 10000u          /* of a device, for those who would otherwise never run */
@@ -116,7 +117,7 @@ struct sched_terms {
 };
 
 enum sched_mode {
-        SCHED_MODE_NONE, /* the place is nobody's */
+        SCHED_MODE_NONE, /* the entry is free */
         SCHED_MODE_CLOSED,
         SCHED_MODE_OPEN,
         SCHED_MODE_FREE,
@@ -142,7 +143,6 @@ struct sched_member {
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
         bool is_cut;       /* its turn was taken from it: it wanted more when it closed */
-        uint32_t told_rate_ppm;
         int64_t told_target_ns;
         int64_t open_ns;       /* when it last opened */
         int64_t end_ns;        /* of its lease */
@@ -153,7 +153,7 @@ struct sched_member {
         int64_t wait_since_ns; /* it wants, and is not open */
         int64_t missed_ns; /* it missed a turn, by so much; less with each that it did not miss */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
-        int64_t bank_fine;   /* what its cap lets it use; below 0: debt */
+        int64_t bucket_fine; /* level of its cap's token bucket; below 0: debt */
         int64_t saved_fine;  /* of that, what it had saved while it waited, and has not used */
         int64_t long_fine;   /* of that, so much for it waited for long kernels */
         int64_t owed_fine;   /* what its guarantee is behind */
@@ -167,7 +167,7 @@ struct sched_member {
         /* For who shows them: since it was added. */
         int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
         uint64_t leases;
-        /* Rings and lists, by place. */
+        /* Rings and lists, by index. */
         uint16_t next; /* on its device; SCHED_MEMBERS: the last */
         uint16_t mate; /* of its gang; itself if alone */
 };
@@ -194,7 +194,7 @@ struct sched_device {
         struct sched_times times;
 };
 
-/* To be read by anybody and written by sched_step() alone. A member keeps its place. */
+/* To be read by anybody and written by sched_step() alone. A member keeps its index. */
 struct sched {
         struct sched_device device[SCHED_DEVICES];
         struct sched_member member[SCHED_MEMBERS];
@@ -205,7 +205,7 @@ struct sched {
 };
 
 enum sched_event_type {
-        SCHED_ADD,     /* .device, .terms; .member is a place that is free */
+        SCHED_ADD,     /* .device, .terms; .member is a free index */
         SCHED_CHANGE,  /* .terms */
         SCHED_REMOVE,  /* it has ended, or died: nothing of it runs */
         SCHED_WANT,    /* it has blocked launches, or began to work in FREE */
@@ -230,8 +230,6 @@ enum sched_action_type { SCHED_FREE, SCHED_OPEN, SCHED_CLOSE, SCHED_ALARM };
 struct sched_action {
         enum sched_action_type type;
         uint16_t member;
-        uint32_t rate_ppm; /* FREE; SCHED_WHOLE_PPM: no cap */
-        int64_t bank_ns;   /* FREE */
         int64_t end_ns;    /* OPEN */
         int64_t target_ns; /* FREE, OPEN: have no more in flight than takes so long; 0: no bound */
 };
@@ -264,6 +262,6 @@ int64_t sched_next_ns(const struct sched *sched);
 int64_t sched_grace_ns(const struct sched *sched, uint16_t member);
 
 /* What the member may still use under its cap, now; less than 0: debt. */
-int64_t sched_bank_ns(const struct sched *sched, uint16_t member);
+int64_t sched_bucket_ns(const struct sched *sched, uint16_t member);
 
 #endif

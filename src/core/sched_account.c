@@ -2,10 +2,10 @@
 /*
  * What each member has used, is owed, and may still use.
  *
- * Three accounts fill with time and are emptied by use: the bank of a hard cap (by busy time), what
- * a guarantee is behind, and what the floor is behind (both by held time, and only while the member
- * wants something that its cap allows). A fourth, the virtual time, only grows. Every nanosecond
- * that somebody is on a device is charged to exactly one member.
+ * Three accounts fill with time and are emptied by use: the token bucket of a hard cap (by busy
+ * time), what a guarantee is behind, and what the floor is behind (both by held time, and only
+ * while the member wants something that its cap allows). A fourth, the virtual time, only grows.
+ * Every nanosecond that somebody is on a device is charged to exactly one member.
  */
 #include "core/sched_parts.h"
 
@@ -23,7 +23,7 @@ static int64_t lag_most(const struct sched *sched, const struct sched_member *me
 
 static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
 {
-        return least_of(fine + (int64_t)ppm * ns, most_of(fine, most_fine));
+        return min_i64(fine + (int64_t)ppm * ns, max_i64(fine, most_fine));
 }
 
 /* A kernel runs on far beyond its turn. */
@@ -43,35 +43,35 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
  * kernels run the more, and has it until it is used up: a cap would else deliver less than it says.
  * For the same reason what was held since anything was told counts as used here.
  */
-static int64_t bank_most_fine(struct sched_member *member, int64_t ns, bool is_long)
+static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is_long)
 {
-        int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BANK_SPAN_NS;
+        int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BUCKET_SPAN_NS;
 
         if (!member->is_wanting) {
                 member->long_fine = 0;
                 return usual_fine;
         }
         if (is_on(member)) {
-                member->saved_fine = least_of(member->saved_fine, member->bank_fine);
+                member->saved_fine = min_i64(member->saved_fine, member->bucket_fine);
                 member->long_fine =
-                        least_of(member->long_fine, most_of(member->saved_fine - usual_fine, 0));
-                return most_of(usual_fine, member->saved_fine) + (member->silent_ns + ns) * FINE;
+                        min_i64(member->long_fine, max_i64(member->saved_fine - usual_fine, 0));
+                return max_i64(usual_fine, member->saved_fine) + (member->silent_ns + ns) * FINE;
         }
         if (is_long)
                 member->long_fine =
-                        least_of(member->long_fine + cap * ns, cap * SCHED_BANK_LONG_NS);
-        return cap * SCHED_BANK_WAIT_NS + member->long_fine + member->silent_ns * FINE;
+                        min_i64(member->long_fine + cap * ns, cap * SCHED_BUCKET_LONG_NS);
+        return cap * SCHED_BUCKET_WAIT_NS + member->long_fine + member->silent_ns * FINE;
 }
 
-static void bank_fill(struct sched_member *member, int64_t ns, bool is_long)
+static void bucket_fill(struct sched_member *member, int64_t ns, bool is_long)
 {
-        int64_t most_fine = bank_most_fine(member, ns, is_long);
+        int64_t most_fine = bucket_most_fine(member, ns, is_long);
 
         if (!member->is_wanting)
-                member->bank_fine = least_of(member->bank_fine, most_fine);
-        member->bank_fine = filled(member->bank_fine, member->terms.cap_ppm, ns, most_fine);
+                member->bucket_fine = min_i64(member->bucket_fine, most_fine);
+        member->bucket_fine = filled(member->bucket_fine, member->terms.cap_ppm, ns, most_fine);
         if (!is_on(member))
-                member->saved_fine = member->bank_fine;
+                member->saved_fine = member->bucket_fine;
 }
 
 /* Short pauses are part of what was promised, or who pauses after each step could not have it. */
@@ -118,8 +118,8 @@ static uint32_t floor_of(const struct sched *sched, unsigned device)
 static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
 {
         if (is_its_turn)
-                return most_of(fine - ns * FINE, -SCHED_ALARM_NS * FINE);
-        return fine > 0 ? most_of(fine - ns * FINE, 0) : fine;
+                return max_i64(fine - ns * FINE, -SCHED_ALARM_NS * FINE);
+        return fine > 0 ? max_i64(fine - ns * FINE, 0) : fine;
 }
 
 /* Its turn came by another order than that of the device: by a promise, or by that of another
@@ -147,9 +147,9 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
                 member->vtime = vtime_ahead(before, mark) > 0 ? before : mark;
 }
 
-static void bank_take(struct sched_member *member, int64_t ns)
+static void bucket_take(struct sched_member *member, int64_t ns)
 {
-        member->bank_fine = most_of(member->bank_fine - ns * FINE, -NS_MOST * FINE);
+        member->bucket_fine = max_i64(member->bucket_fine - ns * FINE, -NS_MOST * FINE);
 }
 
 static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
@@ -176,22 +176,22 @@ static void wait_count(struct sched_member *member, int64_t ns)
 
 static void untold_add(struct sched_member *member, int64_t ns)
 {
-        member->untold_ns = least_of(member->untold_ns + ns, NS_MOST);
-        member->silent_ns = least_of(member->silent_ns + ns, SCHED_ALARM_NS);
+        member->untold_ns = min_i64(member->untold_ns + ns, NS_MOST);
+        member->silent_ns = min_i64(member->silent_ns + ns, SCHED_ALARM_NS);
 }
 
 static void budgets_fill(struct sched_device *device, int64_t ns)
 {
         device->hold_fine =
-                least_of(device->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+                min_i64(device->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
         device->cut_fine =
-                least_of(device->cut_fine + SCHED_CUT_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+                min_i64(device->cut_fine + SCHED_CUT_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
 }
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
 {
         struct sched_device *here = &sched->device[device];
-        int64_t ns = least_of(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
+        int64_t ns = min_i64(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
         uint32_t floor_ppm;
         bool is_long;
 
@@ -206,7 +206,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 
-                bank_fill(member, ns, is_long);
+                bucket_fill(member, ns, is_long);
                 promises_fill(member, ns, floor_ppm, now_ns);
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
@@ -221,30 +221,30 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
 
 bool account_may(const struct sched_member *member)
 {
-        return member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bank_fine > 0;
+        return member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bucket_fine > 0;
 }
 
 int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
 {
-        int64_t wait_ns = -member->bank_fine / member->terms.cap_ppm + 1;
+        int64_t wait_ns = -member->bucket_fine / member->terms.cap_ppm + 1;
 
         return account_may(member) ? now_ns : time_after(now_ns, wait_ns);
 }
 
 /* Never more than it was on the device; over its turns, as it tells by samples: of one turn more
  * than that, of another one less, or that it was less than it told before. */
-void account_use(const struct step *step, unsigned place)
+void account_use(const struct step *step, unsigned i)
 {
-        struct sched_member *member = &step->sched->member[place];
-        int64_t told_ns = most_of(least_of(step->event->ns, NS_MOST), -SCHED_AHEAD_MOST_NS) +
-                          member->ahead_ns;
-        int64_t ns = most_of(least_of(told_ns, member->untold_ns), -member->billed_ns);
+        struct sched_member *member = &step->sched->member[i];
+        int64_t told_ns =
+                clamp_i64(step->event->ns, -SCHED_AHEAD_MOST_NS, NS_MOST) + member->ahead_ns;
+        int64_t ns = max_i64(min_i64(told_ns, member->untold_ns), -member->billed_ns);
 
-        member->ahead_ns = least_of(most_of(told_ns - ns, 0), SCHED_AHEAD_MOST_NS);
+        member->ahead_ns = min_i64(max_i64(told_ns - ns, 0), SCHED_AHEAD_MOST_NS);
         member->untold_ns -= ns;
         member->silent_ns = 0;
         member->billed_ns += ns;
-        bank_take(member, ns);
+        bucket_take(member, ns);
 }
 
 void account_forget(struct sched_member *member)
@@ -256,7 +256,7 @@ void account_forget(struct sched_member *member)
  * comes late to each turn. */
 void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns)
 {
-        int64_t fine = least_of(most_of(least_of(late_ns, NS_MOST), 0) * FINE, member->refund_fine);
+        int64_t fine = min_i64(max_i64(min_i64(late_ns, NS_MOST), 0) * FINE, member->refund_fine);
 
         if (member->turn != SCHED_TURN_OWED || member->terms.guarantee_ppm == 0 ||
             !turn_has_rt(sched, member->device))
@@ -265,9 +265,9 @@ void account_refund(const struct sched *sched, struct sched_member *member, int6
         member->owed_fine += fine;
 }
 
-int64_t sched_bank_ns(const struct sched *sched, uint16_t member)
+int64_t sched_bucket_ns(const struct sched *sched, uint16_t member)
 {
-        return sched->member[member].bank_fine / FINE;
+        return sched->member[member].bucket_fine / FINE;
 }
 
 /* -- Virtual time ----------------------------------------------------------------------------- */
@@ -283,12 +283,13 @@ static void lift(struct sched *sched, struct sched_member *member)
                 member->vtime = vtime;
 }
 
-/* A gang has its place in the order of one device; in that of the others it only rides along. */
+/* A gang has its place in the order of one device; in that of the others it only rides along. Who
+ * is FREE has the device, and keeps its cap itself. */
 static bool counts(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
 
-        return unit_wants(sched, i) && account_may(member) &&
+        return unit_wants(sched, i) && (account_may(member) || member->mode == SCHED_MODE_FREE) &&
                unit_decider(sched, i) == member->device;
 }
 
@@ -301,7 +302,7 @@ static void level_class(struct sched *sched, unsigned device, unsigned class)
                 const struct sched_member *member = &sched->member[i];
 
                 if (member->terms.class == class && counts(sched, i))
-                        least = least_of(least, vtime_ahead(member->vtime, here->vtime[class]));
+                        least = min_i64(least, vtime_ahead(member->vtime, here->vtime[class]));
         }
         if (least > 0 && least < INT64_MAX)
                 here->vtime[class] += (uint64_t)least;

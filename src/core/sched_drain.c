@@ -24,8 +24,7 @@ int64_t drain_deadline_ns(const struct sched_member *member)
 
         if (!member->is_draining || member->is_late)
                 return 0;
-        return member->close_ns +
-               least_of(most_of(usual_ns, SCHED_DRAIN_LEAST_NS), SCHED_DRAIN_MOST_NS);
+        return member->close_ns + clamp_i64(usual_ns, SCHED_DRAIN_LEAST_NS, SCHED_DRAIN_MOST_NS);
 }
 
 void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
@@ -43,10 +42,10 @@ void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
         account_forget(member);
 }
 
-void drain_said(const struct step *step, unsigned place)
+void drain_said(const struct step *step, unsigned i)
 {
-        struct sched_member *member = &step->sched->member[place];
-        int64_t ns = least_of(step->now_ns - member->close_ns, SCHED_DRAIN_MOST_NS);
+        struct sched_member *member = &step->sched->member[i];
+        int64_t ns = min_i64(step->now_ns - member->close_ns, SCHED_DRAIN_MOST_NS);
 
         /* Some are long where kernels differ: what was seen of those is forgotten slowly. */
         if (member->is_draining)

@@ -10,6 +10,7 @@
  * devices (but other gangs, which end their turns) are closed at the same instant, drain at the
  * same time, and the unit opens everywhere.
  */
+#include "common/minmax.h"
 #include "core/sched_parts.h"
 
 static unsigned mate_of(const struct sched *sched, unsigned i)
@@ -23,7 +24,7 @@ static unsigned head_of(const struct sched *sched, unsigned member)
         unsigned head = member;
 
         for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i))
-                head = i < head ? i : head;
+                head = min_u32(i, head);
         return head;
 }
 
@@ -131,7 +132,7 @@ int64_t unit_ahead(const struct sched *sched, unsigned member)
 
         for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i)) {
                 if (sched->member[i].device == sched->member[member].device)
-                        ahead = most_of(ahead, ahead_of(sched, &sched->member[i]));
+                        ahead = max_i64(ahead, ahead_of(sched, &sched->member[i]));
         }
         return ahead;
 }
@@ -180,7 +181,7 @@ static bool is_alone_here(const struct sched *sched, unsigned member, int64_t no
                 if (is_open(other) || other->is_draining || unit_wants(sched, i))
                         return false;
                 if (quiet_ns > now_ns) {
-                        *due_ns = least_of(*due_ns, quiet_ns);
+                        *due_ns = min_i64(*due_ns, quiet_ns);
                         is_alone = false;
                 }
         }

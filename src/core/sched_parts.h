@@ -18,6 +18,7 @@
 #ifndef ALIQUOT_CORE_SCHED_PARTS_H
 #define ALIQUOT_CORE_SCHED_PARTS_H
 
+#include "common/minmax.h"
 #include "core/sched.h"
 
 #define NOBODY SCHED_MEMBERS
@@ -33,16 +34,6 @@ struct step {
         struct sched_actions *ret;
         bool is_again; /* what one device decided may matter to another: each looks once more */
 };
-
-static inline int64_t least_of(int64_t a, int64_t b)
-{
-        return a < b ? a : b;
-}
-
-static inline int64_t most_of(int64_t a, int64_t b)
-{
-        return a > b ? a : b;
-}
 
 /* Times stop at the end of what 64 bits hold: there they mean "never". Both are at least 0. */
 static inline int64_t time_after(int64_t at_ns, int64_t ns)

@@ -24,7 +24,7 @@ static int64_t owed_ns(const struct sched_member *member)
 {
         if (member->owed_fine <= 0 || member->terms.guarantee_ppm == 0)
                 return 0;
-        return most_of(member->owed_fine / member->terms.guarantee_ppm, 1);
+        return max_i64(member->owed_fine / member->terms.guarantee_ppm, 1);
 }
 
 static struct rank rank_of(const struct sched *sched, unsigned i)

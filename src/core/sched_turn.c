@@ -19,7 +19,7 @@
 static void due_at(struct sched_device *device, const struct step *step, int64_t at_ns)
 {
         if (at_ns > step->now_ns)
-                device->due_ns = least_of(device->due_ns, at_ns);
+                device->due_ns = min_i64(device->due_ns, at_ns);
 }
 
 /* One action a member and a step, the latest; an alarm besides. */
@@ -56,13 +56,13 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 if (sched->member[i].terms.class == SCHED_CLASS_RT)
-                        return least_of(most_of(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
-                                        SCHED_LEASE_LEAST_NS);
+                        return min_i64(max_i64(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
+                                       SCHED_LEASE_LEAST_NS);
                 wanting += sched->member[i].is_wanting;
         }
-        least_ns += most_of(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
-        least_ns = most_of(least_ns, SCHED_LEASE_GAPS * gap_ns);
-        return least_of(least_ns, SCHED_LEASE_MOST_NS);
+        least_ns += max_i64(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
+        least_ns = max_i64(least_ns, SCHED_LEASE_GAPS * gap_ns);
+        return min_i64(least_ns, SCHED_LEASE_MOST_NS);
 }
 
 /* In flight beside one that sleeps and would outrank it: what that one would have to wait for. */
@@ -70,7 +70,7 @@ static int64_t target_beside(const struct sched_member *sleeper)
 {
         if (sleeper->terms.class == SCHED_CLASS_RT)
                 return SCHED_TARGET_RT_NS;
-        return least_of(most_of(sleeper->gap_ns / 4, SCHED_TARGET_LEAST_NS), SCHED_TARGET_MOST_NS);
+        return clamp_i64(sleeper->gap_ns / 4, SCHED_TARGET_LEAST_NS, SCHED_TARGET_MOST_NS);
 }
 
 /* rt may come at any time; but rt that wants all the time does not come, it waits for what is owed
@@ -101,7 +101,7 @@ static int64_t others_active_ns(const struct sched *sched, unsigned holder)
                         other->is_wanting || other->is_draining ? sched->now_ns : other->idle_ns;
 
                 if (!unit_is_same(sched, i, holder))
-                        at_ns = at_ns == SCHED_NEVER ? active_ns : most_of(at_ns, active_ns);
+                        at_ns = at_ns == SCHED_NEVER ? active_ns : max_i64(at_ns, active_ns);
         }
         return at_ns;
 }
@@ -185,7 +185,7 @@ static int64_t may_open_ns(const struct sched *sched, unsigned unit)
                                 return SCHED_NEVER;
                         /* Who did not wait for a drain when it opened does not when it stays. */
                         if (!is_hurried(one) && !is_open(one))
-                                at_ns = most_of(at_ns, drain_deadline_ns(&sched->member[j]));
+                                at_ns = max_i64(at_ns, drain_deadline_ns(&sched->member[j]));
                 }
                 i = one->mate;
         } while (i != unit);
@@ -209,12 +209,9 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
         member->is_draining = false;
         member->end_ns = end_ns;
         member->told_target_ns = target_of(step->sched, i);
-        member->told_rate_ppm = member->terms.cap_ppm;
         act(step, &(struct sched_action){
                           .type = mode == SCHED_MODE_FREE ? SCHED_FREE : SCHED_OPEN,
                           .member = (uint16_t)i,
-                          .rate_ppm = member->terms.cap_ppm,
-                          .bank_ns = member->bank_fine / FINE,
                           .end_ns = end_ns,
                           .target_ns = member->told_target_ns,
                   });
@@ -234,14 +231,14 @@ static int64_t unit_lease_ns(const struct sched *sched, const struct pick *pick)
                 int64_t lease_ns = turn_lease_ns(sched, member->device);
 
                 if (turn_has_rt(sched, member->device))
-                        rt_ns = least_of(rt_ns, lease_ns);
-                longest_ns = most_of(longest_ns, lease_ns);
-                missed_ns = most_of(missed_ns, member->missed_ns);
+                        rt_ns = min_i64(rt_ns, lease_ns);
+                longest_ns = max_i64(longest_ns, lease_ns);
+                missed_ns = max_i64(missed_ns, member->missed_ns);
                 is_wide |= member->device != first->device;
                 i = member->mate;
         } while (i != pick->member);
         if (is_wide && pick->turn == SCHED_TURN_FAIR && first->terms.class > SCHED_CLASS_BATCH)
-                longest_ns = most_of(longest_ns, SCHED_LEASE_GANG_NS);
+                longest_ns = max_i64(longest_ns, SCHED_LEASE_GANG_NS);
         return missed_ns + (rt_ns < SCHED_NEVER ? rt_ns : longest_ns);
 }
 
@@ -267,8 +264,7 @@ static bool is_free_told(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
 
-        return member->mode == SCHED_MODE_FREE && member->told_target_ns == target_of(sched, i) &&
-               member->told_rate_ppm == member->terms.cap_ppm;
+        return member->mode == SCHED_MODE_FREE && member->told_target_ns == target_of(sched, i);
 }
 
 /* Who may be FREE: the unit that wants, if only one does; if none does, the only one there is. */

@@ -20,8 +20,8 @@ static struct sessions_gpu *gpu_find(struct sessions *node, const uint8_t uuid[1
         return NULL;
 }
 
-/* A new place, or that of a GPU that is gone: its sessions know it by its UUID. */
-static struct sessions_gpu *gpu_place(struct sessions *node)
+/* A new entry, or that of a GPU that is gone: its sessions know it by its UUID. */
+static struct sessions_gpu *gpu_entry(struct sessions *node)
 {
         if (node->gpu_count < SESSIONS_GPUS)
                 return &node->gpu[node->gpu_count++];
@@ -51,7 +51,7 @@ static void gpu_comes(const struct step *step)
         if (gpu && gpu->is_here && gpu->card_bytes == said->card_bytes)
                 return;
         if (!gpu)
-                gpu = gpu_place(step->node);
+                gpu = gpu_entry(step->node);
         if (!gpu) {
                 refuse(step->ret, SESSIONS_FULL, "gpu");
                 return;
@@ -94,117 +94,117 @@ static bool may_restore(const struct step *step, const struct sessions_one *one)
                 return refuse(step->ret, SESSIONS_BAD, "state");
         if (one->version == 0)
                 return refuse(step->ret, SESSIONS_BAD, "version");
-        if (place_named(step->node, one->name) != NOWHERE)
+        if (entry_named(step->node, one->name) != NOWHERE)
                 return refuse(step->ret, SESSIONS_EXISTS, "name");
-        if (place_free(step->node) == NOWHERE)
+        if (entry_free(step->node) == NOWHERE)
                 return refuse(step->ret, SESSIONS_FULL, NULL);
         return true;
 }
 
 static void restore(const struct step *step)
 {
-        unsigned place = place_free(step->node);
+        unsigned index = entry_free(step->node);
 
         if (!may_restore(step, step->event->session))
                 return;
-        place_fill(step->node, place, step->event->session);
-        place_owe_at_once(step->node, place);
-        step->ret->session = &step->node->session[place];
+        entry_fill(step->node, index, step->event->session);
+        entry_owe_at_once(step->node, index);
+        step->ret->session = &step->node->session[index];
 }
 
 static void empty(const struct step *step)
 {
-        unsigned place = place_named(step->node, step->event->name);
+        unsigned index = entry_named(step->node, step->event->name);
 
-        if (place == NOWHERE) {
+        if (index == NOWHERE) {
                 refuse(step->ret, SESSIONS_UNKNOWN, "name");
                 return;
         }
-        step->ret->session = &step->node->session[place];
+        step->ret->session = &step->node->session[index];
         if (step->ret->session->state == SESSIONS_OPEN)
                 return;
-        place_remember(step->node, place);
-        end_bury(step, place);
+        entry_remember(step->node, index);
+        end_bury(step, index);
 }
 
 static void tick(const struct step *step)
 {
         struct sessions *node = step->node;
-        unsigned place = place_due(node, step->now_ns);
+        unsigned index = entry_due(node, step->now_ns);
 
-        if (place == NOWHERE)
+        if (index == NOWHERE)
                 return;
-        step->ret->session = &node->session[place];
-        place_remember(node, place);
-        if (node->due[place].owed_ns)
-                end_repeat(step, place);
-        else if (node->session[place].state == SESSIONS_OPEN)
-                end_begin(step, place, SESSIONS_NOTE_EXPIRED);
+        step->ret->session = &node->session[index];
+        entry_remember(node, index);
+        if (node->due[index].owed_ns)
+                end_repeat(step, index);
+        else if (node->session[index].state == SESSIONS_OPEN)
+                end_begin(step, index, SESSIONS_NOTE_EXPIRED);
         else
-                end_kill(step, place);
-        node->tick_from = place + 1;
-        step->ret->is_more = place_due(node, step->now_ns) != NOWHERE;
+                end_kill(step, index);
+        node->tick_from = index + 1;
+        step->ret->is_more = entry_due(node, step->now_ns) != NOWHERE;
 }
 
 /* -- What could not be carried out ------------------------------------------------------------ */
 
 /* The database could not follow, or the folder is still there: as before the step. */
-static void undo(const struct step *step, unsigned place)
+static void undo(const struct step *step, unsigned index)
 {
         struct sessions *node = step->node;
 
         if (node->before.state == SESSIONS_FREE) {
-                place_empty(node, place);
+                entry_empty(node, index);
                 return;
         }
-        if (node->session[place].state == SESSIONS_FREE)
-                place_fill(node, place, &node->before);
-        node->session[place] = node->before;
-        place_owe(node, place, step->now_ns);
+        if (node->session[index].state == SESSIONS_FREE)
+                entry_fill(node, index, &node->before);
+        node->session[index] = node->before;
+        entry_owe(node, index, step->now_ns);
 }
 
 /* It was saved and cannot be made: it goes, and nobody was in it. If even that fails, it is to be
  * one that ends, not one that is open. */
-static void give_up(const struct step *step, unsigned place)
+static void give_up(const struct step *step, unsigned index)
 {
-        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one *one = &step->node->session[index];
 
         one->state = SESSIONS_ENDING;
-        place_remember(step->node, place);
-        end_bury(step, place);
+        entry_remember(step->node, index);
+        end_bury(step, index);
 }
 
-static void failed_last(const struct step *step, unsigned place)
+static void failed_last(const struct step *step, unsigned index)
 {
         const struct sessions *node = step->node;
         bool is_unsaved = step->event->is_unsaved;
 
         if (is_unsaved && node->was_tick)
-                end_shut(step, place);
-        else if (is_unsaved || node->session[place].state == SESSIONS_FREE)
-                undo(step, place);
+                end_shut(step, index);
+        else if (is_unsaved || node->session[index].state == SESSIONS_FREE)
+                undo(step, index);
         else if (node->before.state == SESSIONS_FREE)
-                give_up(step, place);
+                give_up(step, index);
         else
-                place_owe(step->node, place, step->now_ns);
+                entry_owe(step->node, index, step->now_ns);
 }
 
-/* `last` is the place that the step before changed, or NOWHERE. */
+/* `last` is the entry that the step before changed, or NOWHERE. */
 static void failed(const struct step *step, unsigned last)
 {
         const struct sessions *node = step->node;
         bool is_last = last != NOWHERE && strcmp(node->session[last].name, step->event->name) == 0;
-        unsigned place = is_last ? last : place_named(node, step->event->name);
+        unsigned index = is_last ? last : entry_named(node, step->event->name);
 
-        if (place == NOWHERE) {
+        if (index == NOWHERE) {
                 refuse(step->ret, SESSIONS_UNKNOWN, "name");
                 return;
         }
-        step->ret->session = &node->session[place];
+        step->ret->session = &node->session[index];
         if (is_last)
-                failed_last(step, place);
+                failed_last(step, index);
         else
-                place_owe(step->node, place, step->now_ns);
+                entry_owe(step->node, index, step->now_ns);
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */
@@ -218,9 +218,9 @@ void sessions_init(struct sessions *ret, const struct sessions_policy *policy)
 
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name)
 {
-        unsigned place = place_named(node, name);
+        unsigned index = entry_named(node, name);
 
-        return place != NOWHERE ? &node->session[place] : NULL;
+        return index != NOWHERE ? &node->session[index] : NULL;
 }
 
 static void take_step(const struct step *step, unsigned last)

@@ -36,7 +36,8 @@
 #include <stdint.h>
 
 #define SESSIONS_MOST 4096u
-#define SESSIONS_KEPT 64u /* the last places, for sessions of root and of the daemon's own user */
+/* The last entries, for sessions of root and of the daemon's own user. */
+#define SESSIONS_KEPT 64u
 #define SESSIONS_GPUS 16u /* of a node, and so of a session */
 #define SESSIONS_NAME_BYTES 64u
 #define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */
@@ -98,7 +99,7 @@ struct sessions_share {
 };
 
 enum sessions_state {
-        SESSIONS_FREE, /* the place is nobody's */
+        SESSIONS_FREE, /* the entry is free */
         SESSIONS_OPEN,
         SESSIONS_ENDING,  /* closed to new programs; some may still run */
         SESSIONS_KILLING, /* closed; who still runs gets SIGKILL */
@@ -132,21 +133,21 @@ struct sessions_due {
         uint64_t owed_ns;
 };
 
-/* To be read by anybody and written by sessions_step() alone. A session keeps its place. */
+/* To be read by anybody and written by sessions_step() alone. A session keeps its entry. */
 struct sessions {
         struct sessions_policy policy;
         unsigned gpu_count;
         struct sessions_gpu gpu[SESSIONS_GPUS];
-        unsigned count;  /* sessions */
-        unsigned places; /* one above the last place that is not free: bounds every walk */
+        unsigned count;   /* sessions */
+        unsigned entries; /* one above the last entry that is not free: bounds every walk */
         struct sessions_one session[SESSIONS_MOST];
         /* Of no interest outside. */
         struct sessions_due due[SESSIONS_MOST];
         uint32_t name_sum[SESSIONS_MOST]; /* of the name of who is there; 0: nobody */
         unsigned tick_from;         /* where the next TICK begins to look: all get their turn */
-        unsigned last;              /* the place that the last step changed; SESSIONS_MOST: none */
+        unsigned last;              /* the entry that the last step changed; SESSIONS_MOST: none */
         bool was_tick;              /* that step was TICK */
-        struct sessions_one before; /* what was at that place before it */
+        struct sessions_one before; /* what that entry was before it */
 };
 
 enum sessions_event_type {
@@ -242,7 +243,7 @@ enum sessions_answer {
         SESSIONS_UNKNOWN,  /* also another owner's: its existence is not told */
         SESSIONS_STALE,    /* .version is not the session's */
         SESSIONS_BUSY,     /* programs run, and it was not forced */
-        SESSIONS_FULL,     /* no place, or no GPU's; owner_most: .field is "owner" */
+        SESSIONS_FULL,     /* no entry, or no GPU's; owner_most: .field is "owner" */
         SESSIONS_TOO_LONG, /* TTL above ttl_most_ns */
         SESSIONS_CLOSED,   /* it is ending: that can be forced, and nothing else */
         SESSIONS_BAD,      /* .field says which */
@@ -298,7 +299,7 @@ struct sessions_action {
 };
 
 /* What points into the state holds until the next step, also of a session that is forgotten (its
- * place is free then, its fields are still there). */
+ * entry is free then, its fields are still there). */
 struct sessions_actions {
         enum sessions_answer answer; /* to who asked, or what was wrong with the event */
         const char *field;           /* what it is about, by the API's name (static), or NULL */

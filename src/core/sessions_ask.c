@@ -13,13 +13,13 @@ static bool may_ask(const struct sessions_event *event, uint32_t owner_uid)
 }
 
 /* The session that the event means, or NOWHERE and a refusal. */
-static unsigned place_asked(const struct step *step)
+static unsigned entry_asked(const struct step *step)
 {
-        unsigned place = place_named(step->node, step->event->name);
+        unsigned index = entry_named(step->node, step->event->name);
 
-        if (place != NOWHERE && may_ask(step->event, step->node->session[place].owner_uid)) {
-                step->ret->session = &step->node->session[place];
-                return place;
+        if (index != NOWHERE && may_ask(step->event, step->node->session[index].owner_uid)) {
+                step->ret->session = &step->node->session[index];
+                return index;
         }
         refuse(step->ret, SESSIONS_UNKNOWN, "name");
         return NOWHERE;
@@ -59,22 +59,22 @@ static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
 }
 
 /* Of an open session. What is owed comes before its end, and then plans it anew. */
-static void plan_expiry(const struct step *step, unsigned place)
+static void plan_expiry(const struct step *step, unsigned index)
 {
-        if (!step->node->due[place].owed_ns)
-                place_plan(step->node, place, step->now_ns);
+        if (!step->node->due[index].owed_ns)
+                entry_plan(step->node, index, step->now_ns);
 }
 
 /* -- CREATE ----------------------------------------------------------------------------------- */
 
-/* A session of root or of the daemon's own user: other users' sessions must not take its place. */
+/* A session of root or of the daemon's own user: other users' sessions must not take its entry. */
 static bool is_for_admin(const struct sessions_event *event, uint32_t owner_uid)
 {
         return owner_uid == 0 || (event->is_admin && owner_uid == event->uid);
 }
 
-/* Whether a place is left that a session of this owner may take. */
-static bool has_place(const struct step *step, uint32_t owner_uid)
+/* Whether an entry is left that a session of this owner may take. */
+static bool has_entry(const struct step *step, uint32_t owner_uid)
 {
         const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;
 
@@ -88,7 +88,7 @@ static bool may_own_another(const struct step *step, uint32_t owner_uid)
 
         if (node->policy.owner_most == 0 || is_for_admin(step->event, owner_uid))
                 return true;
-        for (unsigned i = 0; i < node->places; i++) {
+        for (unsigned i = 0; i < node->entries; i++) {
                 if (node->session[i].state != SESSIONS_FREE &&
                     node->session[i].owner_uid == owner_uid)
                         count++;
@@ -106,9 +106,9 @@ static bool may_create(const struct step *step, const struct sessions_one *one)
                 return refuse(step->ret, SESSIONS_BAD, "choice");
         if (!may_ask(step->event, one->owner_uid))
                 return refuse(step->ret, SESSIONS_BAD, "owner");
-        if (place_named(step->node, one->name) != NOWHERE)
+        if (entry_named(step->node, one->name) != NOWHERE)
                 return refuse(step->ret, SESSIONS_EXISTS, "name");
-        if (!has_place(step, one->owner_uid))
+        if (!has_entry(step, one->owner_uid))
                 return refuse(step->ret, SESSIONS_FULL, NULL);
         return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns);
 }
@@ -117,7 +117,7 @@ void ask_create(const struct step *step)
 {
         struct sessions *node = step->node;
         struct sessions_one one = *step->event->session;
-        unsigned place = place_free(node);
+        unsigned index = entry_free(node);
 
         if (!(step->event->change_bits & SESSIONS_HAS_TTL))
                 one.ttl_ns = usual_ttl_ns(&node->policy);
@@ -130,10 +130,10 @@ void ask_create(const struct step *step)
         one.ended_ns = 0;
         one.expires_ns = expiry_ns(step->now_ns, one.ttl_ns);
         one.version = 1;
-        place_remember(node, place);
-        place_fill(node, place, &one);
-        place_plan(node, place, step->now_ns);
-        step->ret->session = &node->session[place];
+        entry_remember(node, index);
+        entry_fill(node, index, &one);
+        entry_plan(node, index, step->now_ns);
+        step->ret->session = &node->session[index];
         act(step->ret, SESSIONS_SAVE, step->ret->session);
         tell(step->ret, SESSIONS_NOTE_CREATED, step->ret->session);
         act(step->ret, SESSIONS_MAKE, step->ret->session);
@@ -221,12 +221,12 @@ static bool may_become(const struct step *step, const struct sessions_one *one,
 
 void ask_change(const struct step *step)
 {
-        unsigned place = place_asked(step);
+        unsigned index = entry_asked(step);
 
-        if (place == NOWHERE)
+        if (index == NOWHERE)
                 return;
 
-        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one *one = &step->node->session[index];
         struct sessions_one wanted = *one;
 
         if (!is_open(step, one) || !is_current(step, one))
@@ -236,9 +236,9 @@ void ask_change(const struct step *step)
         change_fields(step, &wanted);
         if (!may_become(step, one, &wanted))
                 return;
-        place_remember(step->node, place);
+        entry_remember(step->node, index);
         *one = wanted;
-        plan_expiry(step, place);
+        plan_expiry(step, index);
         act(step->ret, SESSIONS_SAVE, one);
         tell(step->ret, SESSIONS_NOTE_CHANGED, one);
         if (step->event->change_bits & LIMIT_BITS)
@@ -257,23 +257,23 @@ static uint64_t renewed_ns(const struct step *step, uint64_t ttl_ns)
 
 void ask_renew(const struct step *step)
 {
-        unsigned place = place_asked(step);
+        unsigned index = entry_asked(step);
 
-        if (place == NOWHERE)
+        if (index == NOWHERE)
                 return;
 
-        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one *one = &step->node->session[index];
         uint64_t asked_ns = step->event->ttl_ns;
         uint64_t ttl_ns = asked_ns != 0 ? asked_ns : one->ttl_ns;
 
         if (!is_open(step, one) || (asked_ns != 0 && !may_last(step, asked_ns)) || ttl_ns == 0)
                 return;
-        place_remember(step->node, place);
+        entry_remember(step->node, index);
         if (ttl_ns != one->ttl_ns)
                 raise_version(one);
         one->ttl_ns = ttl_ns;
         one->expires_ns = expiry_ns(step->now_ns, renewed_ns(step, ttl_ns));
-        plan_expiry(step, place);
+        plan_expiry(step, index);
         act(step->ret, SESSIONS_SAVE, one);
         tell(step->ret, SESSIONS_NOTE_RENEWED, one);
 }
@@ -283,12 +283,12 @@ void ask_renew(const struct step *step)
 void ask_release(const struct step *step)
 {
         const struct sessions_event *event = step->event;
-        unsigned place = place_asked(step);
+        unsigned index = entry_asked(step);
 
-        if (place == NOWHERE)
+        if (index == NOWHERE)
                 return;
 
-        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one *one = &step->node->session[index];
 
         if (!event->is_forced && !is_open(step, one))
                 return;
@@ -298,12 +298,12 @@ void ask_release(const struct step *step)
         }
         if (!is_current(step, one))
                 return;
-        place_remember(step->node, place);
+        entry_remember(step->node, index);
         if (one->state != SESSIONS_OPEN) {
-                end_kill(step, place);
+                end_kill(step, index);
                 return;
         }
         if (!event->is_forced)
                 one->ending = SESSIONS_DENY_NEW;
-        end_begin(step, place, SESSIONS_NOTE_RELEASED);
+        end_begin(step, index, SESSIONS_NOTE_RELEASED);
 }

@@ -14,9 +14,9 @@ void raise_version(struct sessions_one *one)
         one->version = one->version < UINT64_MAX ? one->version + 1 : 1;
 }
 
-void end_shut(const struct step *step, unsigned place)
+void end_shut(const struct step *step, unsigned index)
 {
-        const struct sessions_one *one = &step->node->session[place];
+        const struct sessions_one *one = &step->node->session[index];
 
         act(step->ret, SESSIONS_SHUT, one);
         if (one->state == SESSIONS_KILLING)
@@ -25,9 +25,9 @@ void end_shut(const struct step *step, unsigned place)
                 act(step->ret, SESSIONS_SIGTERM, one);
 }
 
-void end_begin(const struct step *step, unsigned place, enum sessions_note why)
+void end_begin(const struct step *step, unsigned index, enum sessions_note why)
 {
-        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one *one = &step->node->session[index];
 
         one->state = one->ending == SESSIONS_KILL ? SESSIONS_KILLING : SESSIONS_ENDING;
         one->ended_ns = step->now_ns;
@@ -38,44 +38,44 @@ void end_begin(const struct step *step, unsigned place, enum sessions_note why)
                 tell(step->ret, SESSIONS_NOTE_TERMINATED, one);
         if (one->ending == SESSIONS_KILL)
                 tell(step->ret, SESSIONS_NOTE_KILLED, one);
-        end_shut(step, place);
-        place_plan(step->node, place, step->now_ns);
+        end_shut(step, index);
+        entry_plan(step->node, index, step->now_ns);
 }
 
-void end_kill(const struct step *step, unsigned place)
+void end_kill(const struct step *step, unsigned index)
 {
-        struct sessions_one *one = &step->node->session[place];
+        struct sessions_one *one = &step->node->session[index];
 
         one->state = SESSIONS_KILLING;
         raise_version(one);
         act(step->ret, SESSIONS_SAVE, one);
         tell(step->ret, SESSIONS_NOTE_KILLED, one);
-        end_shut(step, place); /* it may not have come to it before a crash */
-        place_plan(step->node, place, step->now_ns);
+        end_shut(step, index); /* it may not have come to it before a crash */
+        entry_plan(step->node, index, step->now_ns);
 }
 
-void end_bury(const struct step *step, unsigned place)
+void end_bury(const struct step *step, unsigned index)
 {
-        const struct sessions_one *one = &step->node->session[place];
+        const struct sessions_one *one = &step->node->session[index];
 
         act(step->ret, SESSIONS_REMOVE, one);
         act(step->ret, SESSIONS_FORGET, one);
         tell(step->ret, SESSIONS_NOTE_GONE, one);
-        place_empty(step->node, place);
+        entry_empty(step->node, index);
 }
 
-void end_repeat(const struct step *step, unsigned place)
+void end_repeat(const struct step *step, unsigned index)
 {
-        const struct sessions_one *one = &step->node->session[place];
+        const struct sessions_one *one = &step->node->session[index];
 
         if (one->state == SESSIONS_OPEN) {
                 act(step->ret, SESSIONS_MAKE, one);
                 act(step->ret, SESSIONS_LIMIT, one);
         } else {
-                end_shut(step, place);
+                end_shut(step, index);
         }
         if (one->state == SESSIONS_KILLING)
-                place_owe_later(step->node, place, step->now_ns);
+                entry_owe_later(step->node, index, step->now_ns);
         else
-                place_plan(step->node, place, step->now_ns);
+                entry_plan(step->node, index, step->now_ns);
 }

@@ -5,7 +5,7 @@
  *      sessions.c          an event finds its function; GPUs, what is restored, what failed
  *      sessions_ask.c      what somebody asks for: create, change, renew, release
  *      sessions_end.c      endings, from the first action to the last
- *      sessions_place.c    places in the state, and what TICK has to do with each
+ *      sessions_entry.c    entries in the state, and what TICK has to do with each
  *      sessions_room.c     who fits where
  *      sessions_check.c    what makes sense at all
  *
@@ -56,44 +56,44 @@ static inline void tell(struct sessions_actions *ret, enum sessions_note note,
                 (struct sessions_action){ .type = SESSIONS_TELL, .note = note, .session = one };
 }
 
-/* -- sessions_place.c ------------------------------------------------------------------------- */
+/* -- sessions_entry.c ------------------------------------------------------------------------- */
 
 #define NOWHERE SESSIONS_MOST
 
-/* NOWHERE: no such session; no place left. */
-unsigned place_named(const struct sessions *node, const char *name);
-unsigned place_free(const struct sessions *node);
+/* NOWHERE: no such session; no entry left. */
+unsigned entry_named(const struct sessions *node, const char *name);
+unsigned entry_free(const struct sessions *node);
 
-/* Before a place is changed: what it was, for SESSIONS_FAILED. */
-void place_remember(struct sessions *node, unsigned place);
-void place_fill(struct sessions *node, unsigned place, const struct sessions_one *one);
+/* Before an entry is changed: what it was, for SESSIONS_FAILED. */
+void entry_remember(struct sessions *node, unsigned index);
+void entry_fill(struct sessions *node, unsigned index, const struct sessions_one *one);
 /* Its fields stay, for whoever carries the actions out. */
-void place_empty(struct sessions *node, unsigned place);
+void entry_empty(struct sessions *node, unsigned index);
 
 /* When the state that the session is in now ends by itself; whatever was planned is forgotten. */
-void place_plan(struct sessions *node, unsigned place, uint64_t now_ns);
+void entry_plan(struct sessions *node, unsigned index, uint64_t now_ns);
 /* The session's actions are to come again: at once, in SESSIONS_RETRY_NS, or in twice the time that
  * they were last put off by. */
-void place_owe_at_once(struct sessions *node, unsigned place);
-void place_owe(struct sessions *node, unsigned place, uint64_t now_ns);
-void place_owe_later(struct sessions *node, unsigned place, uint64_t now_ns);
+void entry_owe_at_once(struct sessions *node, unsigned index);
+void entry_owe(struct sessions *node, unsigned index, uint64_t now_ns);
+void entry_owe_later(struct sessions *node, unsigned index, uint64_t now_ns);
 /* The next one with something to do, from .tick_from on; NOWHERE. */
-unsigned place_due(const struct sessions *node, uint64_t now_ns);
+unsigned entry_due(const struct sessions *node, uint64_t now_ns);
 
 /* -- sessions_end.c --------------------------------------------------------------------------- */
 
 void raise_version(struct sessions_one *one);
 
 /* An open session ends, by its .ending. */
-void end_begin(const struct step *step, unsigned place, enum sessions_note why);
+void end_begin(const struct step *step, unsigned index, enum sessions_note why);
 /* Whoever still runs in one that is ending gets SIGKILL. */
-void end_kill(const struct step *step, unsigned place);
+void end_kill(const struct step *step, unsigned index);
 /* Nobody else comes in, and whoever runs gets the signal of its state. */
-void end_shut(const struct step *step, unsigned place);
+void end_shut(const struct step *step, unsigned index);
 /* Nobody runs in it: nothing of it stays. */
-void end_bury(const struct step *step, unsigned place);
+void end_bury(const struct step *step, unsigned index);
 /* The actions of its state once more, whatever that is. */
-void end_repeat(const struct step *step, unsigned place);
+void end_repeat(const struct step *step, unsigned index);
 
 /* -- sessions_ask.c --------------------------------------------------------------------------- */
 

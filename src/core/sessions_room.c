@@ -31,7 +31,7 @@ static uint64_t promised_but(const struct sessions *node, const struct sessions_
 {
         uint64_t sum = 0;
 
-        for (unsigned i = 0; i < node->places; i++) {
+        for (unsigned i = 0; i < node->entries; i++) {
                 const struct sessions_one *one = &node->session[i];
 
                 if (one == but || one->state == SESSIONS_FREE)
@@ -49,7 +49,7 @@ static uint32_t free_time_but(const struct sessions *node, const struct sessions
 {
         uint32_t left = SESSIONS_WHOLE_MILLI_PERCENT;
 
-        for (unsigned i = 0; i < node->places; i++) {
+        for (unsigned i = 0; i < node->entries; i++) {
                 const struct sessions_one *one = &node->session[i];
 
                 if (one == but || one->state == SESSIONS_FREE)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/sums.h"
 
 #define CONVICTED 20u     /* what a score has to come to */
@@ -27,7 +28,7 @@ static bool is_of(const struct watch_case *one, const struct watch_sight *sight)
 
 static struct watch_case *find(struct watch *watch, const struct watch_sight *sight)
 {
-        for (unsigned i = 0; i < watch->places; i++) {
+        for (unsigned i = 0; i < watch->entries; i++) {
                 if (!is_free(&watch->file[i]) && is_of(&watch->file[i], sight))
                         return &watch->file[i];
         }
@@ -40,8 +41,8 @@ static struct watch_case *add(struct watch *watch, const struct watch_sight *sig
                 if (!is_free(&watch->file[i]))
                         continue;
                 watch->file[i] = (struct watch_case){ .sight = *sight };
-                if (i >= watch->places)
-                        watch->places = i + 1;
+                if (i >= watch->entries)
+                        watch->entries = i + 1;
                 return &watch->file[i];
         }
         return NULL;
@@ -74,7 +75,7 @@ static enum watch_answer answer_to(const struct watch_policy *policy,
 void watch_begin(struct watch *watch)
 {
         watch->next = 0;
-        for (unsigned i = 0; i < watch->places; i++)
+        for (unsigned i = 0; i < watch->entries; i++)
                 watch->file[i].is_seen = false;
 }
 
@@ -104,14 +105,14 @@ bool watch_see(struct watch *watch, const struct watch_policy *policy,
 
 void watch_end(struct watch *watch, bool is_whole)
 {
-        for (unsigned i = 0; is_whole && i < watch->places; i++) {
+        for (unsigned i = 0; is_whole && i < watch->entries; i++) {
                 struct watch_case *one = &watch->file[i];
 
                 if (!one->is_seen || (!one->score && !one->is_told))
                         *one = (struct watch_case){ 0 };
         }
-        while (watch->places && is_free(&watch->file[watch->places - 1]))
-                watch->places--;
+        while (watch->entries && is_free(&watch->file[watch->entries - 1]))
+                watch->entries--;
 }
 
 /* -- What comes of it ------------------------------------------------------------------------- */
@@ -127,7 +128,7 @@ static struct watch_clamp *find_clamp(struct watch *watch, const uint8_t session
 
 static bool is_guilty(const struct watch *watch, const uint8_t session[16])
 {
-        for (unsigned i = 0; i < watch->places; i++) {
+        for (unsigned i = 0; i < watch->entries; i++) {
                 const struct watch_case *one = &watch->file[i];
 
                 if (one->score >= CONVICTED &&
@@ -213,7 +214,7 @@ static bool open_next(struct watch *watch, const struct watch_policy *policy,
 bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t now_ns,
                 struct watch_action *ret)
 {
-        for (; watch->next < watch->places; watch->next++) {
+        for (; watch->next < watch->entries; watch->next++) {
                 if (answer(watch, &watch->file[watch->next], policy, now_ns, ret))
                         return true;
         }
@@ -224,7 +225,7 @@ bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t
 
 bool watch_is_close(const struct watch *watch)
 {
-        for (unsigned i = 0; i < watch->places; i++) {
+        for (unsigned i = 0; i < watch->entries; i++) {
                 if (watch->file[i].score > 0 && watch->file[i].score < CONVICTED)
                         return true;
         }
@@ -233,7 +234,7 @@ bool watch_is_close(const struct watch *watch)
 
 bool watch_knows(const struct watch *watch, uint32_t pid, const uint8_t session[16])
 {
-        for (unsigned i = 0; i < watch->places; i++) {
+        for (unsigned i = 0; i < watch->entries; i++) {
                 const struct watch_sight *sight = &watch->file[i].sight;
 
                 if (is_free(&watch->file[i]))
@@ -261,7 +262,7 @@ void watch_untold(struct watch *watch, const struct watch_sight *sight)
 
 uint64_t watch_ceiling(uint64_t before, uint64_t limit_bytes, uint64_t ledger_bytes)
 {
-        uint64_t left = before < ledger_bytes ? before : ledger_bytes;
+        uint64_t left = min_u64(before, ledger_bytes);
 
-        return left > limit_bytes ? left : limit_bytes;
+        return max_u64(left, limit_bytes);
 }

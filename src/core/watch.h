@@ -78,7 +78,7 @@ struct watch_clamp {
 
 /* Begins as zeroes. To be read by anybody. */
 struct watch {
-        unsigned places; /* one above the last case that is not free */
+        unsigned entries; /* one above the last case that is not free */
         struct watch_case file[WATCH_CASES];
         struct watch_clamp clamp[WATCH_CLAMPS];
         unsigned next; /* of no interest outside */

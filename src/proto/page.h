@@ -69,6 +69,10 @@ struct page_lease {
 
 #define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
 
+/* Three long slots and a wake-up that is late: a process that was not heard of for so long
+ * (page_row.flight_seen_ns) is stopped, and has nothing in flight. */
+#define PAGE_FLIGHT_SILENT_NS UINT64_C(20000000)
+
 /*
  * One device of a session. A row is claimed by swapping its all-zero uuid for a real one in one
  * 16-byte operation (by the creator for every GPU it can see; by a tenant of a user-owned session

@@ -31,7 +31,7 @@ static void read_back(const struct config *config)
         must(fclose(stream) == 0);
         config_init(&again);
         must(config_read_text(&again, "again", text, strlen(text), &report) == 0);
-        must(memcmp(&again, config, sizeof(again)) == 0);
+        must(memcmp(&again, config, offsetof(struct config, places)) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
  * keeps its promises to everybody else.
  *
  * After each step: a refusal has changed nothing and gives no action; one unit at most is open on a
- * device; nobody who is above a cap is opened; no bank rose faster than its cap; what is
+ * device; nobody who is above a cap is opened; no bucket rose faster than its cap; what is
  * due lies ahead.
  */
 #include <string.h>
@@ -46,7 +46,7 @@ static bool is_open(const struct sched_member *member)
 
 static bool may(const struct sched_member *member)
 {
-        return member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bank_fine > 0;
+        return member->terms.cap_ppm == SCHED_WHOLE_PPM || member->bucket_fine > 0;
 }
 
 static void check_open(unsigned i)
@@ -71,7 +71,7 @@ static int64_t taken_back_ns(const struct sched_event *event, unsigned i)
 }
 
 /* A step may settle a time in parts, so a long one, each part of which is cut, says little. */
-static void check_bank(unsigned i, int64_t ns, int64_t back_ns)
+static void check_bucket(unsigned i, int64_t ns, int64_t back_ns)
 {
         const struct sched_member *was = &before[i], *member = &sched.member[i];
         int64_t most_ns = INT64_MAX / FINE / 4;
@@ -79,9 +79,9 @@ static void check_bank(unsigned i, int64_t ns, int64_t back_ns)
         if (was->mode == SCHED_MODE_NONE || member->mode == SCHED_MODE_NONE || ns > 2 * most_ns ||
             back_ns > most_ns)
                 return;
-        if (member->bank_fine > -most_ns * FINE)
-                check(member->bank_fine <=
-                      was->bank_fine + was->terms.cap_ppm * ns + back_ns * FINE);
+        if (member->bucket_fine > -most_ns * FINE)
+                check(member->bucket_fine <=
+                      was->bucket_fine + was->terms.cap_ppm * ns + back_ns * FINE);
 }
 
 static void check_actions(void)
@@ -129,7 +129,7 @@ static void step(const struct sched_event *event)
         check_lists();
         for (unsigned i = 0; i < MEMBERS; i++) {
                 check_open(i);
-                check_bank(i, sched.now_ns - was_ns, taken_back_ns(event, i));
+                check_bucket(i, sched.now_ns - was_ns, taken_back_ns(event, i));
         }
         check(sched_next_ns(&sched) > sched.now_ns);
 }

@@ -142,7 +142,7 @@ static void check_sessions(void)
                 check(one->share_count > 0 && one->share_count <= SESSIONS_GPUS);
                 check(sessions_find(&node, one->name) == one);
         }
-        check(count == node.count && node.places <= NAMES);
+        check(count == node.count && node.entries <= NAMES);
 }
 
 /* -- Events ------------------------------------------------------------------------------------ */
@@ -273,7 +273,7 @@ static void reset(void)
         memset(node.name_sum, 0, NAMES * sizeof(node.name_sum[0]));
         memset(node.gpu, 0, sizeof(node.gpu));
         node.policy = policy;
-        node.gpu_count = node.count = node.places = node.tick_from = 0;
+        node.gpu_count = node.count = node.entries = node.tick_from = 0;
         node.last = SESSIONS_MOST;
 }
 

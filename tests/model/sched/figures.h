@@ -15,7 +15,6 @@ struct world *run(const struct world_spec *spec, int64_t until);
 struct sched_terms terms_of(unsigned percent, unsigned weight, enum sched_class class);
 
 double percentile_us(const int64_t *values, unsigned count, double part);
-double greater(double a, double b);
 double apart(double a, double b);
 
 /* Programs that are never idle. */

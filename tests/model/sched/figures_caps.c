@@ -32,8 +32,8 @@ static double worst_second(const struct world *world, double percent)
         double worst = 0;
 
         for (int64_t at = 0; at < LONG; at += SECOND)
-                worst = greater(worst,
-                                apart(100 * world_share(world, 0, at, at + SECOND), percent));
+                worst = max_double(worst,
+                                   apart(100 * world_share(world, 0, at, at + SECOND), percent));
         return worst;
 }
 
@@ -47,8 +47,8 @@ static void error_add(struct error *error, const struct world *world, double per
         double share = 100 * world_share(world, 0, 0, LONG);
 
         error->sum += apart(share, percent);
-        error->worst_second = greater(error->worst_second, worst_second(world, percent));
-        error->least_of_quota = -greater(-error->least_of_quota, -share / percent);
+        error->worst_second = max_double(error->worst_second, worst_second(world, percent));
+        error->least_of_quota = -max_double(-error->least_of_quota, -share / percent);
         error->count++;
 }
 

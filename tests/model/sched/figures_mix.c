@@ -72,12 +72,12 @@ static void mix_look(const struct world *world, struct mixed *ret)
                 sum += share;
                 is_all_wanted |= cap == 100;
                 is_filled &= is_stream; /* who pauses has its turn all the same */
-                ret->above_cap = greater(ret->above_cap, share - cap);
+                ret->above_cap = max_double(ret->above_cap, share - cap);
                 if (is_stream)
-                        ret->below_guarantee = greater(ret->below_guarantee, least - share);
+                        ret->below_guarantee = max_double(ret->below_guarantee, least - share);
         }
         if (is_all_wanted && is_filled)
-                ret->together = -greater(-ret->together, -sum);
+                ret->together = -max_double(-ret->together, -sum);
 }
 
 void figures_mixes(void)

@@ -23,8 +23,8 @@ static void pair_of(unsigned one, unsigned other)
                         world = run(&spec, LONG);
                         a = 100 * world_share(world, 0, 0, LONG);
                         b = 100 * world_share(world, 1, 0, LONG);
-                        worst = greater(worst, greater(apart(a, one), apart(b, other)));
-                        ratio = greater(ratio, apart(a / b * other / one, 1));
+                        worst = max_double(worst, max_double(apart(a, one), apart(b, other)));
+                        ratio = max_double(ratio, apart(a / b * other / one, 1));
                 }
         }
         snprintf(what, sizeof(what), "pair %u/%u: worst of both, any kernels", one, other);
@@ -57,7 +57,7 @@ static void four_weighted(void)
                         sum += x;
                         squares += x * x;
                 }
-                least = -greater(-least, -sum * sum / (4 * squares));
+                least = -max_double(-least, -sum * sum / (4 * squares));
         }
         figure("four of weights 1:2:3:4, kernels 20 us..20 ms: Jain", least, "", 0.999, true);
 }
@@ -77,8 +77,8 @@ static void two_busy(void)
                         spec.program[0] = busy(&loads[n], terms_of(100, 100, SCHED_CLASS_NORMAL));
                         spec.program[1] = spec.program[0];
                         world = run(&spec, LONG);
-                        least = -greater(-least, -100 * (world_share(world, 0, 0, LONG) +
-                                                         world_share(world, 1, 0, LONG)));
+                        least = -max_double(-least, -100 * (world_share(world, 0, 0, LONG) +
+                                                            world_share(world, 1, 0, LONG)));
                 }
                 snprintf(what, sizeof(what), "two busy, no caps, wake-up %.3g us: together",
                          (double)wakes[w] / US);
@@ -115,7 +115,7 @@ static double server_lacks(const struct world_spec *spec, double percent, double
         world = run(spec, LONG);
         got = 100 * world_share(world, 0, 0, LONG);
         together = got + 100 * world_share(world, 1, 0, LONG);
-        *ret_together = -greater(-*ret_together, -together);
+        *ret_together = -max_double(-*ret_together, -together);
         return (percent < offers ? percent : offers) - got;
 }
 
@@ -138,7 +138,7 @@ static void server_beside_batch(const char *promised, struct sched_terms terms, 
                                                          .think_more_ns = pauses[n % 4][1] * US,
                                                          .stop_ns = NEVER };
                 spec.program[1] = busy(&loads[n / 4 % 2], terms_of(100, 100, SCHED_CLASS_NORMAL));
-                most = greater(most, server_lacks(&spec, percent, &together));
+                most = max_double(most, server_lacks(&spec, percent, &together));
         }
         snprintf(what, sizeof(what), "steps of 2.3 ms with pauses, %s, beside a busy one: lacks",
                  promised);

@@ -94,9 +94,9 @@ static void guaranteed_beside_rt(void)
                         spec.program[1] = rival(lengths[n / 3 % 3]);
                         spec.program[1].terms.class = SCHED_CLASS_NORMAL;
                         spec.program[1].terms.guarantee_ppm = percent * 10000;
-                        most = greater(most, apart(100 * world_share(run(&spec, 5 * SECOND), 1, 0,
-                                                                     5 * SECOND),
-                                                   percent));
+                        most = max_double(most, apart(100 * world_share(run(&spec, 5 * SECOND), 1,
+                                                                        0, 5 * SECOND),
+                                                      percent));
                 }
         }
         figure("guarantee 10..90 % beside rt that never pauses: most off", most, "points", 1,
@@ -116,8 +116,8 @@ static void capped_beside_rt(void)
                         spec.program[0] = service(2 * MS);
                         spec.program[1] = rival(lengths[n]);
                         spec.program[1].terms.cap_ppm = percent * 10000;
-                        most = greater(most,
-                                       100 * world_share(run(&spec, LONG), 1, 0, LONG) - percent);
+                        most = max_double(most, 100 * world_share(run(&spec, LONG), 1, 0, LONG) -
+                                                        percent);
                 }
         }
         figure("batch under a cap of 10..70 %, beside rt: most above it", most, "points", 0.5,
@@ -170,7 +170,7 @@ static double step_of(int64_t kernel_ns, unsigned neighbours)
         world_run(world, 6 * SECOND);
         settled = settled_ms(world, 2 * SECOND, 4 * SECOND, want);
         back = settled_ms(world, 4 * SECOND, 6 * SECOND, 20);
-        return greater(settled, back);
+        return max_double(settled, back);
 }
 
 /* One runs alone; another comes, and goes again. */
@@ -186,15 +186,15 @@ static double arrival_of(int64_t kernel_ns)
         spec.program[1].stop_ns = 4 * SECOND;
         world = run(&spec, 6 * SECOND);
         settled = settled_ms(world, 2 * SECOND, 4 * SECOND, 50);
-        return greater(settled, settled_ms(world, 4 * SECOND, 6 * SECOND, 100));
+        return max_double(settled, settled_ms(world, 4 * SECOND, 6 * SECOND, 100));
 }
 
 void figures_change(void)
 {
         figure("cap 20 -> 80 -> 20 % alone: settled after",
-               greater(step_of(200 * US, 0), step_of(2 * MS, 0)), "ms", 50, false);
+               max_double(step_of(200 * US, 0), step_of(2 * MS, 0)), "ms", 50, false);
         figure("cap 20 -> 45 -> 20 % beside a busy one: settled after",
-               greater(step_of(200 * US, 1), step_of(2 * MS, 1)), "ms", 50, false);
+               max_double(step_of(200 * US, 1), step_of(2 * MS, 1)), "ms", 50, false);
         figure("a neighbour comes and goes: settled after",
-               greater(arrival_of(200 * US), arrival_of(2 * MS)), "ms", 50, false);
+               max_double(arrival_of(200 * US), arrival_of(2 * MS)), "ms", 50, false);
 }

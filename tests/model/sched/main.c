@@ -67,11 +67,6 @@ double percentile_us(const int64_t *values, unsigned count, double part)
         return (double)state.sorted[(unsigned)(part * (count - 1))] / US;
 }
 
-double greater(double a, double b)
-{
-        return a > b ? a : b;
-}
-
 double apart(double a, double b)
 {
         return a > b ? a - b : b - a;

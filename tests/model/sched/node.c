@@ -160,23 +160,18 @@ static void timer_set(struct world *world)
 
 /* -- Time ------------------------------------------------------------------------------------- */
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-        return a < b ? a : b;
-}
-
 static int64_t next_of(const struct world *world)
 {
-        int64_t next = earlier(gpu_next(&world->gpu, world->now), world->tick_at);
+        int64_t next = min_i64(gpu_next(&world->gpu, world->now), world->tick_at);
 
         for (unsigned i = 0; i < world->spec.count; i++) {
                 const struct program *program = &world->program[i];
 
-                next = earlier(next, earlier(program->next_ns, program->began_at));
-                next = earlier(next, earlier(program->want_at, program->idle_at));
-                next = earlier(next, program->drained_at);
+                next = min_i64(next, min_i64(program->next_ns, program->began_at));
+                next = min_i64(next, min_i64(program->want_at, program->idle_at));
+                next = min_i64(next, program->drained_at);
                 if (program->flight_ns != NEVER)
-                        next = earlier(next, program->flight_ns + LOOK);
+                        next = min_i64(next, program->flight_ns + LOOK);
         }
         return next;
 }
@@ -231,7 +226,7 @@ void world_start(struct world *ret, const struct world_spec *spec)
 void world_run(struct world *world, int64_t until)
 {
         while (world->now < until) {
-                int64_t next = earlier(next_of(world), until);
+                int64_t next = min_i64(next_of(world), until);
 
                 gpu_run(&world->gpu, world->now, next);
                 world->now = next;

@@ -2,7 +2,7 @@
 /*
  * A program, and what the library does in it: a launch goes out if the gate is open, if what is
  * submitted does not last longer than the target, and, where the member keeps its cap itself, if
- * its bank is above nothing.
+ * its bucket is above nothing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -78,16 +78,21 @@ static int64_t over_target(const struct world *world, unsigned i)
         return submitted(world, i, program->mean_ns + program->deviation_ns) - program->target_ns;
 }
 
-static int64_t program_bank(struct world *world, unsigned i)
+static int64_t cap_ppm(const struct world *world, unsigned i)
+{
+        return world->sched.member[i].terms.cap_ppm;
+}
+
+static int64_t program_bucket(struct world *world, unsigned i)
 {
         struct program *program = &world->program[i];
-        int64_t most = program->rate_ppm * SCHED_BANK_SPAN_NS;
+        int64_t most = cap_ppm(world, i) * SCHED_BUCKET_SPAN_NS;
 
-        program->bank_fine += program->rate_ppm * (world->now - program->bank_ns);
-        program->bank_ns = world->now;
-        if (program->bank_fine > most)
-                program->bank_fine = most;
-        return program->bank_fine;
+        program->bucket_fine += cap_ppm(world, i) * (world->now - program->bucket_ns);
+        program->bucket_ns = world->now;
+        if (program->bucket_fine > most)
+                program->bucket_fine = most;
+        return program->bucket_fine;
 }
 
 /* -- Its launches ----------------------------------------------------------------------------- */
@@ -98,23 +103,23 @@ static void block(struct program *program, enum host host, int64_t until)
         program->next_ns = until;
 }
 
-static bool is_capped(const struct program *program)
+static bool is_capped(const struct world *world, unsigned i)
 {
-        return program->is_free && program->rate_ppm < SCHED_WHOLE_PPM;
+        return world->program[i].is_free && cap_ppm(world, i) < SCHED_WHOLE_PPM;
 }
 
 static bool may_launch(struct world *world, unsigned i)
 {
         struct program *program = &world->program[i];
-        int64_t over = over_target(world, i), bank;
+        int64_t over = over_target(world, i), bucket;
 
         if (!program->is_open) {
                 block(program, HOST_GATE, NEVER);
                 return false;
         }
-        bank = is_capped(program) ? program_bank(world, i) : 1;
-        if (bank <= 0) {
-                block(program, HOST_BANK, world->now - bank / program->rate_ppm + 1);
+        bucket = is_capped(world, i) ? program_bucket(world, i) : 1;
+        if (bucket <= 0) {
+                block(program, HOST_BUCKET, world->now - bucket / cap_ppm(world, i) + 1);
                 return false;
         }
         if (pending(world, i) == CHANNEL || over > 0) {
@@ -233,10 +238,10 @@ void program_settle(struct world *world, unsigned i)
                 return;
         program->flight_ns = pending(world, i) > 0 ? world->now : NEVER;
         program->busy_ns += ns;
-        if (!is_capped(program))
+        if (!is_capped(world, i))
                 return;
-        program_bank(world, i);
-        program->bank_fine -= ns * FINE;
+        program_bucket(world, i);
+        program->bucket_fine -= ns * FINE;
 }
 
 /* What it launched after its gate was closed is not in the way; what it launched before is. */
@@ -278,7 +283,7 @@ static void gate_opens(struct world *world, unsigned i)
         if (!program->is_open)
                 program->is_first = true;
         program->is_open = true;
-        if (program->host == HOST_GATE || program->host == HOST_BANK)
+        if (program->host == HOST_GATE || program->host == HOST_BUCKET)
                 block(program, HOST_BUSY, world->now + world_wake(world));
 }
 
@@ -292,14 +297,13 @@ void program_told(struct world *world, unsigned i, const struct sched_action *ac
                 program->target_ns = action->target_ns;
         }
         if (action->type == SCHED_FREE) {
-                program->rate_ppm = action->rate_ppm;
-                program->bank_fine = action->bank_ns * FINE;
-                program->bank_ns = world->now;
+                program->bucket_fine = sched_bucket_ns(&world->sched, (uint16_t)i) * FINE;
+                program->bucket_ns = world->now;
         }
         if (action->type == SCHED_CLOSE) {
                 program->is_open = program->is_free = false;
                 program->yield_is_closed = true;
-                if (program->host == HOST_BANK || program->host == HOST_WINDOW)
+                if (program->host == HOST_BUCKET || program->host == HOST_WINDOW)
                         block(program, HOST_GATE, NEVER);
         }
 }

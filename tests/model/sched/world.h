@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/minmax.h"
 #include "core/sched.h"
 
 #define US SCHED_US
@@ -87,7 +88,7 @@ enum host {
         HOST_BUSY,   /* acts at next_ns */
         HOST_GATE,   /* blocked in a launch, the gate is closed */
         HOST_WINDOW, /* blocked in a launch, enough is submitted */
-        HOST_BANK,   /* blocked in a launch, its cap is used up */
+        HOST_BUCKET, /* blocked in a launch, its cap is used up */
         HOST_SYNC,   /* waits for what it has launched */
         HOST_SLEEP,  /* until next_ns */
 };
@@ -101,7 +102,7 @@ struct program {
         /* As told through its page. */
         bool is_open, is_free;
         int64_t target_ns;
-        int64_t rate_ppm, bank_fine, bank_ns; /* of the bucket in FREE; settled at bank_ns */
+        int64_t bucket_fine, bucket_ns; /* of the bucket in FREE; settled at bucket_ns */
         /* What it measures. */
         int64_t mean_ns, deviation_ns; /* of its kernels */
         int64_t flight_ns;             /* since when something is in flight; NEVER: nothing is */

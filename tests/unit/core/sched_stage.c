@@ -57,14 +57,8 @@ static void say_action(const struct sched_action *action)
                 say_time(action->end_ns);
                 say_target(SCHED_TARGET_LEASED_NS, action->target_ns);
         }
-        if (action->type != SCHED_FREE)
-                return;
-        if (action->rate_ppm < SCHED_WHOLE_PPM) {
-                say(" at %u %% with ", action->rate_ppm / 10000);
-                say_time(action->bank_ns);
-        }
-        say_target(action->rate_ppm < SCHED_WHOLE_PPM ? SCHED_TARGET_LEASED_NS : 0,
-                   action->target_ns);
+        if (action->type == SCHED_FREE)
+                say_target(0, action->target_ns);
 }
 
 static void say_actions(const char *before)
@@ -194,8 +188,8 @@ static void show(unsigned i)
         say_time(member->held_ns);
         say(", billed ");
         say_time(member->billed_ns);
-        say(", bank ");
-        say_time(sched_bank_ns(&stage.sched, (uint16_t)i));
+        say(", bucket ");
+        say_time(sched_bucket_ns(&stage.sched, (uint16_t)i));
         say(", waited ");
         say_time(member->wait_ns);
         say(", throttled ");

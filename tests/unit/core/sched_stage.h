@@ -4,7 +4,7 @@
  * them. play_sched() plays the events and compares the whole text.
  *
  *      add a cap=30                    a member; its name is one letter; on device 0
- *        free a at 30 % with 0
+ *        free a (2ms in flight)
  *      want a
  *      to 4ms                          time passes: TICK whenever something is due
  *        2ms: close a, open b until 4ms

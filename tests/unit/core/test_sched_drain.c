@@ -23,7 +23,7 @@ static void the_next_one_opens_when_the_last_one_has_drained(void **state)
                    "drained a\n"
                    "  open b until 7ms\n"
                    "show a\n"
-                   "  held 5ms, billed 0, bank 5ms, waited 3ms, throttled 0, overran 3ms\n");
+                   "  held 5ms, billed 0, bucket 5ms, waited 3ms, throttled 0, overran 3ms\n");
 }
 
 /* From then on each of the two holds half. */
@@ -37,14 +37,14 @@ static void who_does_not_drain_is_waited_for_20_ms(void **state)
                    "used a 23ms\n"
                    "used b 1ms\n"
                    "show a\n"
-                   "  held 22500us, billed 23ms, bank 0, waited 21ms, throttled 0, overran 0\n"
+                   "  held 22500us, billed 23ms, bucket 0, waited 21ms, throttled 0, overran 0\n"
                    "show b\n"
-                   "  held 500us, billed 1ms, bank 22ms, waited 22ms, throttled 0, overran 0\n"
+                   "  held 500us, billed 1ms, bucket 22ms, waited 22ms, throttled 0, overran 0\n"
                    "drained a\n"
                    "to 24ms\n"
                    "  24ms: open b until 26ms\n"
                    "show b\n"
-                   "  held 1500us, billed 1ms, bank 23ms, waited 22ms, throttled 0, overran 0\n");
+                   "  held 1500us, billed 1ms, bucket 23ms, waited 22ms, throttled 0, overran 0\n");
 }
 
 /* Also when its next turn is over: a kernel that never ends costs the others one deadline. */
@@ -88,7 +88,7 @@ static void who_rests_has_drained(void **state)
                    "idle a\n"
                    "  open b until 12ms\n"
                    "show a\n"
-                   "  held 10ms, billed 0, bank 10ms, waited 8ms, throttled 0, overran 8ms\n");
+                   "  held 10ms, billed 0, bucket 10ms, waited 8ms, throttled 0, overran 8ms\n");
 }
 
 /* It would be waited for the longer, the longer it hangs. */

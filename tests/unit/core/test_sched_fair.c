@@ -327,7 +327,7 @@ static void a_cap_that_is_not_used_is_not_saved(void **state)
         for (unsigned n = 0; n < 1000; n++) {
                 pass_time(run.now_ns + 10 * SCHED_MS, false);
                 step_event(&(struct sched_event){ .type = SCHED_USED, .ns = SCHED_MS / 2 });
-                assert_true(sched_bank_ns(&run.sched, 0) <= 15 * SCHED_MS);
+                assert_true(sched_bucket_ns(&run.sched, 0) <= 15 * SCHED_MS);
         }
 }
 

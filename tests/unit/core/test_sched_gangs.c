@@ -135,11 +135,11 @@ static void members_of_one_device_can_be_a_gang(void **state)
                    "  then open a until 6ms, open b until 6ms\n"
                    "  6ms: open a until 8ms, open b until 8ms\n"
                    "show a\n"
-                   "  held 2ms, billed 0, bank 6ms, waited 2ms, throttled 0, overran 0\n"
+                   "  held 2ms, billed 0, bucket 6ms, waited 2ms, throttled 0, overran 0\n"
                    "show b\n"
-                   "  held 2ms, billed 0, bank 6ms, waited 2ms, throttled 0, overran 0\n"
+                   "  held 2ms, billed 0, bucket 6ms, waited 2ms, throttled 0, overran 0\n"
                    "show c\n"
-                   "  held 2ms, billed 0, bank 6ms, waited 4ms, throttled 0, overran 0\n");
+                   "  held 2ms, billed 0, bucket 6ms, waited 4ms, throttled 0, overran 0\n");
 }
 
 static void whoever_joins_a_gang_opens_with_it(void **state)
@@ -235,7 +235,7 @@ static void a_gang_is_held_back_by_the_lowest_cap_in_it(void **state)
                    "prompt b\n"
                    "prompt c\n"
                    "add a on=0 gang=1 cap=10\n"
-                   "  free a at 10 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "add b on=1 gang=1\n"
                    "  free b\n"
                    "add c on=1\n"

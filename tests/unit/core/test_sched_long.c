@@ -16,7 +16,7 @@
 static void what_was_saved_while_it_waited_lasts_until_it_is_used(void **state)
 {
         play_sched("add a cap=50\n"
-                   "  free a at 50 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "add b\n"
                    "want b\n"
                    "  close a, free b (50ms in flight)\n"
@@ -29,23 +29,23 @@ static void what_was_saved_while_it_waited_lasts_until_it_is_used(void **state)
                    "drained b\n"
                    "  open a until 22ms\n"
                    "show a\n"
-                   "  held 0, billed 0, bank 10ms, waited 20ms, throttled 0, overran 0\n"
+                   "  held 0, billed 0, bucket 10ms, waited 20ms, throttled 0, overran 0\n"
                    "idle b\n"
                    "skip 70ms\n"
                    "used a 10ms\n"
                    "show a\n"
-                   "  held 50ms, billed 10ms, bank 25ms, waited 20ms, throttled 0, overran 0\n"
+                   "  held 50ms, billed 10ms, bucket 25ms, waited 20ms, throttled 0, overran 0\n"
                    "skip 80ms\n"
                    "used a 10ms\n"
                    "show a\n"
-                   "  held 60ms, billed 20ms, bank 15ms, waited 20ms, throttled 0, overran 0\n");
+                   "  held 60ms, billed 20ms, bucket 15ms, waited 20ms, throttled 0, overran 0\n");
 }
 
 /* More than 100 ms of it are saved only where it waits for a kernel of such length. */
 static void who_waits_for_a_long_kernel_loses_nothing_by_it(void **state)
 {
         play_sched("add a cap=50\n"
-                   "  free a at 50 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "add b\n"
                    "want b\n"
                    "  close a, free b (50ms in flight)\n"
@@ -58,16 +58,16 @@ static void who_waits_for_a_long_kernel_loses_nothing_by_it(void **state)
                    "drained b\n"
                    "  open a until 22ms\n"
                    "show a\n"
-                   "  held 0, billed 0, bank 10ms, waited 20ms, throttled 0, overran 0\n");
+                   "  held 0, billed 0, bucket 10ms, waited 20ms, throttled 0, overran 0\n");
 }
 
-/* Its bank is that of the new cap, and so is what it may still save: 1 ms while it waits. */
+/* Its bucket is that of the new cap, and so is what it may still save: 1 ms while it waits. */
 static void a_lowered_cap_takes_what_was_saved_for_long_kernels(void **state)
 {
         play_sched("prompt a\n"
                    "prompt c\n"
                    "add a cap=90 batch\n"
-                   "  free a at 90 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "add b\n"
                    "add c\n"
                    "want b\n"
@@ -81,7 +81,7 @@ static void a_lowered_cap_takes_what_was_saved_for_long_kernels(void **state)
                    "change a cap=1\n"
                    "skip 270ms\n"
                    "show a\n"
-                   "  held 0, billed 0, bank 1020us, waited 270ms, throttled 0, overran 0\n");
+                   "  held 0, billed 0, bucket 1020us, waited 270ms, throttled 0, overran 0\n");
 }
 
 /* -- What caps make of them ------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * Random events in a random order, most of them true and some not: what always holds, holds.
  *
  * After each: one unit at most is open on a device; nobody who is in debt is opened; time
- * on a device is charged to the last nanosecond, once; no bank rises faster than its cap; nobody
+ * on a device is charged to the last nanosecond, once; no bucket rises faster than its cap; nobody
  * waits for a device on which nothing is; and what is due next lies ahead.
  */
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static bool is_on(const struct sched_member *member)
 
 static bool is_in_debt(const struct sched_member *member)
 {
-        return member->terms.cap_ppm < SCHED_WHOLE_PPM && member->bank_fine <= 0;
+        return member->terms.cap_ppm < SCHED_WHOLE_PPM && member->bucket_fine <= 0;
 }
 
 static bool is_one_unit(const struct sched_member *a, const struct sched_member *b)
@@ -129,7 +129,7 @@ static void check_charges(int64_t ns)
         }
 }
 
-static void check_banks(int64_t ns)
+static void check_buckets(int64_t ns)
 {
         for (unsigned i = 0; i < MEMBERS; i++) {
                 const struct sched_member *before = &run.before.member[i];
@@ -138,8 +138,8 @@ static void check_banks(int64_t ns)
 
                 if (!is_here(before) || !is_here(now))
                         continue;
-                assert_true(now->bank_fine <=
-                            before->bank_fine + before->terms.cap_ppm * ns - billed * FINE);
+                assert_true(now->bucket_fine <=
+                            before->bucket_fine + before->terms.cap_ppm * ns - billed * FINE);
                 assert_in_range(billed + SCHED_AHEAD_MOST_NS, 0,
                                 SCHED_AHEAD_MOST_NS + before->untold_ns + ns);
                 assert_true(now->billed_ns >= 0 && now->ahead_ns <= SCHED_AHEAD_MOST_NS);
@@ -189,7 +189,7 @@ static void step(const struct sched_event *event)
         check_actions();
         check_one_is_open();
         check_charges(ns);
-        check_banks(ns);
+        check_buckets(ns);
         check_no_idling();
         assert_true(sched_next_ns(&run.sched) > run.now_ns);
 }

@@ -203,7 +203,7 @@ static void nobody_starves_beside_guarantees_of_all_there_is(void **state)
                    "  402ms: open a until 404ms\n"
                    "skip 1000ms\n"
                    "show b\n"
-                   "  held 6ms, billed 0, bank 104ms, waited 994ms, throttled 0, overran 0\n");
+                   "  held 6ms, billed 0, bucket 104ms, waited 994ms, throttled 0, overran 0\n");
 }
 
 int main(void)

@@ -47,9 +47,9 @@ static void weights_are_shares_of_held_time(void **state)
                    "  then open a until 12ms\n"
                    "  12ms: open a until 14ms\n"
                    "show a\n"
-                   "  held 8ms, billed 0, bank 12ms, waited 4ms, throttled 0, overran 0\n"
+                   "  held 8ms, billed 0, bucket 12ms, waited 4ms, throttled 0, overran 0\n"
                    "show b\n"
-                   "  held 4ms, billed 0, bank 12ms, waited 8ms, throttled 0, overran 0\n");
+                   "  held 4ms, billed 0, bucket 12ms, waited 8ms, throttled 0, overran 0\n");
 }
 
 /* Each costs the scheduler as much, whoever has it. */
@@ -88,13 +88,13 @@ static void one_that_dies_gives_way_at_once(void **state)
 static void who_rests_has_told_all_of_it(void **state)
 {
         play_sched("add a cap=50\n"
-                   "  free a at 50 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "to 1000ms\n"
                    "want a\n"
                    "idle a\n"
                    "used a 9ms\n"
                    "show a\n"
-                   "  held 0, billed 0, bank 10ms, waited 0, throttled 0, overran 0\n");
+                   "  held 0, billed 0, bucket 10ms, waited 0, throttled 0, overran 0\n");
 }
 
 static void who_is_done_yields_at_once(void **state)
@@ -128,7 +128,7 @@ static void the_last_one_is_free_when_the_others_have_been_quiet(void **state)
 static void what_was_not_told_before_the_drain_cannot_be_told_later(void **state)
 {
         play_sched("add a cap=50\n"
-                   "  free a at 50 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "add b\n"
                    "prompt b\n"
                    "want a\n"
@@ -142,7 +142,7 @@ static void what_was_not_told_before_the_drain_cannot_be_told_later(void **state
                    "  open b until 14ms\n"
                    "used a 9ms\n"
                    "show a\n"
-                   "  held 12ms, billed 5ms, bank 1ms, waited 2ms, throttled 0, overran 2ms\n");
+                   "  held 12ms, billed 5ms, bucket 1ms, waited 2ms, throttled 0, overran 2ms\n");
 }
 
 static void a_gate_that_is_open_for_nobody_is_closed_before_another_opens(void **state)
@@ -193,7 +193,7 @@ static void time_in_which_nobody_looked_is_nobodys(void **state)
         play_sched("prompt a\n"
                    "prompt b\n"
                    "add a cap=40\n"
-                   "  free a at 40 % with 0\n"
+                   "  free a (2ms in flight)\n"
                    "to 100ms\n"
                    "add b\n"
                    "want a\n"
@@ -206,9 +206,9 @@ static void time_in_which_nobody_looked_is_nobodys(void **state)
                    "  close a\n"
                    "  then open b until 2002ms\n"
                    "show a\n"
-                   "  held 1ms, billed 1ms, bank 7400us, waited 0, throttled 0, overran 0\n"
+                   "  held 1ms, billed 1ms, bucket 7400us, waited 0, throttled 0, overran 0\n"
                    "show b\n"
-                   "  held 0, billed 0, bank 1ms, waited 1ms, throttled 0, overran 0\n");
+                   "  held 0, billed 0, bucket 1ms, waited 1ms, throttled 0, overran 0\n");
 }
 
 /* Its next lease counts from when it is expected; less so with each turn that it begins. */

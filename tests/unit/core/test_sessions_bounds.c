@@ -146,7 +146,7 @@ static void a_node_that_was_emptied_is_as_new(void **state)
                 assert_int_equal(about(SESSIONS_EMPTY, i), SESSIONS_YES);
         }
         assert_int_equal(node.count, 0);
-        assert_int_equal(node.places, 0);
+        assert_int_equal(node.entries, 0);
         assert_int_equal(create(&one), SESSIONS_YES);
 }
 
