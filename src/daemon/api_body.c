@@ -264,6 +264,11 @@ static bool read_name(struct reading *reading, json_t *value)
                 return reading_refuse(reading, "name",
                                       "1 to 63 letters, digits, '.', '_' or '-', the first none of "
                                       "'.' and '-'");
+        if (strncmp(name, SETTINGS_HASH_STEM, strlen(SETTINGS_HASH_STEM)) == 0)
+                return reading_refuse(reading, "name",
+                                      "another beginning than " SETTINGS_HASH_STEM
+                                      ": programs make the sessions that are named so, each for "
+                                      "its own user");
         return text_put(reading->one->name, sizeof(reading->one->name), NULL, "%s", name) == 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "daemon/api_parts.h"
@@ -26,7 +27,7 @@ static json_t *view_rooms(const struct api *api)
                                       json_pack("{s:s, s:i, s:I}", "uuid",
                                                 uuid_format(card->uuid, card->is_instance, uuid),
                                                 "index", (int)card->index, "room_bytes",
-                                                (json_int_t)(room < INT64_MAX ? room : INT64_MAX)));
+                                                (json_int_t)min_u64(room, INT64_MAX)));
         }
         return list;
 }

@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/text.h"
 #include "daemon/api_parts.h"
 #include "settings/settings.h"
@@ -180,7 +181,7 @@ static unsigned serve_streams(struct api_subscribers *all)
                 if (subscriber->last >= all->latest)
                         continue;
                 if (!http_has_room(subscriber->connection)) {
-                        wait_usec = wait_usec < BLOCKED_USEC ? wait_usec : BLOCKED_USEC;
+                        wait_usec = min_u32(wait_usec, BLOCKED_USEC);
                         wait_for_reader(all, subscriber);
                         continue;
                 }
@@ -295,7 +296,7 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
                 return false;
         }
         /* There is nothing to wait for between the latest event and one yet to come. */
-        ret->last = (int64_t)(since < latest ? since : latest);
+        ret->last = (int64_t)min_u64(since, latest);
         return true;
 }
 

@@ -91,7 +91,6 @@ void api_put_session(struct json_text *out, const struct api *api,
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct api *api, const struct card *card);
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
-const char *api_state_name(const struct sessions_one *session);
 
 /* -- api_texts.c -- */
 

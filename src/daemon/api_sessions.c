@@ -138,7 +138,7 @@ static unsigned choose(const struct api_call *call, const struct filter *filter,
         const struct sessions *all = node_sessions(call->api->options.node);
         unsigned count = 0;
 
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 if (is_wanted(call, &all->session[i], filter))
                         ret[count++] = &all->session[i];
         }

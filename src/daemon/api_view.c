@@ -22,11 +22,6 @@ static const char *const state_names[] = { "free", "open", "ending", "killing" }
 static const char *const ending_names[] = { "deny-new", "term", "kill" };
 static const char *const priority_names[] = { "batch", "normal", "rt" };
 
-const char *api_state_name(const struct sessions_one *session)
-{
-        return state_names[session->state];
-}
-
 const char *api_time(uint64_t ns, char ret[API_TIME_BYTES])
 {
         time_t seconds = (time_t)(ns / SECOND_NS);
@@ -92,7 +87,7 @@ static void put_gpu_time(struct json_text *out, const struct api *api,
         put_seconds(out, "billed_seconds", seen.billed_ns);
         put_seconds(out, "waited_seconds", seen.waited_ns);
         put_seconds(out, "throttled_seconds", seen.throttled_ns);
-        put_seconds(out, "debt_seconds", seen.bank_ns < 0 ? 0 - (uint64_t)seen.bank_ns : 0);
+        put_seconds(out, "debt_seconds", seen.bucket_ns < 0 ? 0 - (uint64_t)seen.bucket_ns : 0);
         put_seconds(out, "shown_seconds", node_shown_ns(api->options.node, session, share));
         json_text_whole(out, "leases", seen.leases);
         json_text_close(out, '}');
@@ -204,7 +199,7 @@ void api_put_session(struct json_text *out, const struct api *api,
         json_text_string(out, "name", session->name);
         json_text_string(out, "id", id_text(session->id, id));
         json_text_whole(out, "owner", session->owner_uid);
-        json_text_string(out, "state", api_state_name(session));
+        json_text_string(out, "state", state_names[session->state]);
         json_text_whole(out, "version", session->version);
         put_time(out, "created_at", session->created_ns);
         put_time(out, "expires_at", session->expires_ns);
@@ -289,7 +284,7 @@ static unsigned sessions_on(const struct sessions *all, const uint8_t uuid[16])
 {
         unsigned count = 0;
 
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 const struct sessions_one *one = &all->session[i];
 
                 for (unsigned j = 0; one->state != SESSIONS_FREE && j < one->share_count; j++)

@@ -16,6 +16,7 @@
 #include "common/text.h"
 #include "daemon/address.h"
 #include "daemon/config_keys.h"
+#include "daemon/owner.h"
 
 #define EXPECTED_BYTES 256u
 
@@ -65,6 +66,37 @@ void config_init(struct config *ret)
                 config_key_parse(&config_keys[i], config_keys[i].standard, ret);
 }
 
+static const struct config_key *find_key(const char *key)
+{
+        char section[CONFIG_NAME_BYTES];
+        const char *dot = strchr(key, '.');
+
+        if (!dot || text_put(section, sizeof(section), NULL, "%.*s", (int)(dot - key), key) < 0)
+                return NULL;
+        return config_key_find(section, dot + 1);
+}
+
+const char *config_place(const struct config *config, const char *key, char ret[CONFIG_PLACE_BYTES])
+{
+        const struct config_places *places = &config->places;
+        const struct config_key *found = find_key(key);
+        size_t at = found ? (size_t)(found - config_keys) : 0;
+
+        ret[0] = '\0';
+        if (found && places->other[at])
+                snprintf(ret, CONFIG_PLACE_BYTES, "%s: ", places->other[at]);
+        else if (found && places->line[at])
+                snprintf(ret, CONFIG_PLACE_BYTES, "%s:%u: ", places->file, places->line[at]);
+        return ret;
+}
+
+bool config_was_refused(const struct config *config, const char *key)
+{
+        const struct config_key *found = find_key(key);
+
+        return found && config->places.refused & UINT64_C(1) << (found - config_keys);
+}
+
 static int set_key(struct config *config, const struct config_key *key, const char *value,
                    const char *origin, struct config_report *report)
 {
@@ -77,8 +109,11 @@ static int set_key(struct config *config, const struct config_key *key, const ch
                          origin, key->section, key->name, value, now);
                 value = now;
         }
-        if (config_key_parse(key, value, config) == 0)
+        if (config_key_parse(key, value, config) == 0) {
+                config->places.refused &= ~(UINT64_C(1) << (key - config_keys));
                 return 0;
+        }
+        config->places.refused |= UINT64_C(1) << (key - config_keys);
         return complain(report, "%s: %s.%s = %s: expected %s", origin, key->section, key->name,
                         text_shown(value), config_key_expected(key, expected, sizeof(expected)));
 }
@@ -86,17 +121,11 @@ static int set_key(struct config *config, const struct config_key *key, const ch
 int config_set(struct config *config, const char *key, const char *value, const char *origin,
                struct config_report *report)
 {
-        char section[CONFIG_NAME_BYTES];
-        const char *dot = strchr(key, '.');
-        const struct config_key *found = NULL;
+        const struct config_key *found = find_key(key);
 
-        if (dot && (size_t)(dot - key) < sizeof(section)) {
-                memcpy(section, key, (size_t)(dot - key));
-                section[dot - key] = '\0';
-                found = config_key_find(section, dot + 1);
-        }
         if (!found)
                 return complain(report, "%s: there is no key %s", origin, text_shown(key));
+        config->places.other[found - config_keys] = origin;
         return set_key(config, found, value, origin, report);
 }
 
@@ -146,6 +175,8 @@ static int take_value(void *context, const char *section, const char *name, cons
                 else
                         rc = set_key(reading->config, key, value, origin, reading->report);
                 reading->said |= bit;
+                reading->config->places.line[key - config_keys] = reading->line;
+                reading->config->places.other[key - config_keys] = NULL;
         }
         if (rc < 0)
                 reading->rc = rc;
@@ -183,6 +214,7 @@ int config_read_text(struct config *config, const char *name, const char *text, 
 
         if (memchr(text, '\0', length))
                 return complain(report, "%s: is not a text: it holds a NUL character", name);
+        text_put(config->places.file, sizeof(config->places.file), NULL, "%s", name);
         reading.at = text;
         reading.end = text + length;
         line = ini_parse_stream(take_line, &reading, take_value, &reading);
@@ -196,15 +228,15 @@ int config_read_text(struct config *config, const char *name, const char *text, 
 
 static int check_file(int fd, const char *path, struct config_report *report)
 {
+        struct error err;
         struct stat st;
 
         if (fstat(fd, &st) < 0)
                 return complain(report, "%s: %m", path);
         if (!S_ISREG(st.st_mode))
                 return complain(report, "%s: is not a plain file", path);
-        if (st.st_uid != geteuid() && st.st_uid != 0)
-                return complain(report, "%s: belongs to user %u, expected %u or root", path,
-                                st.st_uid, geteuid());
+        if (owner_check(&st, path, &err) < 0)
+                return complain(report, "%s", err.text);
         if (st.st_mode & 022)
                 return complain(report, "%s: can be written by others (mode %04o), expected 0644",
                                 path, st.st_mode & 07777);
@@ -231,6 +263,17 @@ int config_read_file(struct config *config, const char *path, struct config_repo
         return config_read_text(config, path, text, (size_t)length, report);
 }
 
+/* A mistake of a key whose value is right by itself. */
+static int complain_of(const struct config *config, const char *key, const char *why,
+                       struct config_report *report)
+{
+        char place[CONFIG_PLACE_BYTES], value[CONFIG_PATH_BYTES];
+
+        return complain(report, "%s%s = %s: %s", config_place(config, key, place), key,
+                        text_shown(config_key_format(find_key(key), config, value, sizeof(value))),
+                        why);
+}
+
 static int check_address(const struct config *config, struct config_report *report)
 {
         struct address address;
@@ -239,45 +282,41 @@ static int check_address(const struct config *config, struct config_report *repo
             address_is_loopback(&address))
                 return 0;
         if (!config->is_remote_allowed)
-                return complain(report,
-                                "http.address = %s: other machines could reach it; expected a "
-                                "loopback address, or http.allow_remote = yes",
-                                config->http_address);
+                return complain_of(config, "http.address",
+                                   "other machines could reach it; expected a loopback address, "
+                                   "or http.allow_remote = yes",
+                                   report);
         if (!config->is_token_required)
-                return complain(report,
-                                "http.address = %s: with http.allow_remote, expected "
-                                "http.token_file, and http.token_required = yes",
-                                config->http_address);
+                return complain_of(config, "http.address",
+                                   "with http.allow_remote, expected http.token_file, and "
+                                   "http.token_required = yes",
+                                   report);
         return 0;
 }
 
-/* As the environment of GPU Slice's server has it; an empty one is none there. */
-static const char *variable(const char *name)
+/* One that was refused was meant to be there. */
+static bool lacks(const struct config *config, const char *file, const char *key)
 {
-        const char *value = getenv(name);
-
-        return value && value[0] ? value : NULL;
+        return !file[0] && !config_was_refused(config, key);
 }
 
 int config_check(const struct config *config, struct config_report *report)
 {
         const struct sessions_policy *policy = &config->policy;
+        /* As in the environment of GPU Slice's server; an empty one is none there. */
+        const char *token = getenv("GPUSLICE_IPC_TOKEN");
         int rc = check_address(config, report);
 
-        if (config->is_token_required && !config->token_file[0])
-                rc = complain(report,
-                              "http.token_required = yes: expected http.token_file as well");
-        if (config->is_join_token_required && !config->join_token_file[0] &&
-            !variable("GPUSLICE_IPC_TOKEN"))
-                rc = complain(report, "join.token_required = yes%s: expected join.token_file%s",
-                              variable("GPUSLICE_IPC_TOKEN_REQUIRED")
-                                      ? " (GPUSLICE_IPC_TOKEN_REQUIRED)"
-                                      : "",
-                              variable("GPUSLICE_IPC_TOKEN_REQUIRED") ? " or GPUSLICE_IPC_TOKEN"
-                                                                      : " as well");
+        if (config->is_token_required && lacks(config, config->token_file, "http.token_file"))
+                rc = complain_of(config, "http.token_required", "expected http.token_file as well",
+                                 report);
+        if (config->is_join_token_required && !(token && token[0]) &&
+            lacks(config, config->join_token_file, "join.token_file"))
+                rc = complain_of(config, "join.token_required",
+                                 "expected join.token_file as well, or GPUSLICE_IPC_TOKEN", report);
         if (policy->ttl_most_ns && policy->ttl_ns > policy->ttl_most_ns)
-                rc = complain(report, "admission.ttl%s: is longer than admission.ttl_most",
-                              variable("GPUSLICE_DEFAULT_TTL") ? " (GPUSLICE_DEFAULT_TTL)" : "");
+                rc = complain_of(config, "admission.ttl", "is longer than admission.ttl_most",
+                                 report);
         return rc;
 }
 
@@ -299,6 +338,7 @@ int config_reload(struct config *config, const struct config *fresh, struct conf
                         kept++;
                 }
         }
+        config->places = fresh->places;
         return kept;
 }
 

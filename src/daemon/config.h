@@ -8,12 +8,12 @@
  *      config_set(&config, "http.address", value, "--http", &report);
  *      config_check(&config, &report);                 // what no key can say alone
  *
- * Each mistake is a line of the report: file and line (or flag), key, value, and what was
- * expected. Reading goes on after one, so that all are seen at once; whoever gets a negative answer
- * throws the config away. A reload reads into a fresh config and then takes over what may change
- * while the daemon runs. Nothing is guessed: unknown keys, keys said twice and values out of range
- * are mistakes; a word of an older version is taken, with a line that warns. No heap; every text is
- * terminated.
+ * Each mistake is a line of the report: file and line (or flag, or variable), key, value, and what
+ * was expected. Reading goes on after one, so that all are seen at once; whoever gets a negative
+ * answer throws the config away. A reload reads into a fresh config and then takes over what may
+ * change while the daemon runs. Nothing is guessed: unknown keys, keys said twice and values out of
+ * range are mistakes; a word of an older version is taken, with a line that warns. No heap; every
+ * text is terminated.
  */
 #ifndef ALIQUOT_DAEMON_CONFIG_H
 #define ALIQUOT_DAEMON_CONFIG_H
@@ -31,6 +31,16 @@
 #define CONFIG_PATH_BYTES 1024u
 #define CONFIG_NAME_BYTES 64u
 #define CONFIG_FILE_MOST 65536u
+#define CONFIG_KEYS_MOST 64u
+#define CONFIG_PLACE_BYTES (CONFIG_PATH_BYTES + 16)
+
+/* Where each key was said, for messages; by place in the table of keys. */
+struct config_places {
+        char file[CONFIG_PATH_BYTES];
+        uint32_t line[CONFIG_KEYS_MOST];     /* of the file; 0: it did not say it */
+        const char *other[CONFIG_KEYS_MOST]; /* the flag or variable that did; NULL: none */
+        uint64_t refused;                    /* bit per key: what was said was a mistake */
+};
 
 struct config {
         char runtime_dir[CONFIG_PATH_BYTES]; /* "": the usual places, see store_find() */
@@ -69,6 +79,8 @@ struct config {
         bool has_session_metrics;
         uint32_t audit_days; /* 0: for ever */
         uint64_t audit_rows; /* 0: any number */
+
+        struct config_places places; /* last: what is before it is the values */
 };
 
 /* One line a mistake, as many as fit; `count` counts all. */
@@ -90,6 +102,13 @@ int config_read_text(struct config *config, const char *name, const char *text, 
 /* `key` is "section.name" and of the table; `origin` says who wants it. */
 int config_set(struct config *config, const char *key, const char *value, const char *origin,
                struct config_report *report);
+
+/* "FILE:LINE: ", "--flag: " or "VARIABLE: "; "": the key ("section.name") has its default. */
+const char *config_place(const struct config *config, const char *key,
+                         char ret[CONFIG_PLACE_BYTES]);
+
+/* Whether the key was said, and what was said was a mistake: its default stands for nothing. */
+bool config_was_refused(const struct config *config, const char *key);
 
 /* What keys say together. */
 int config_check(const struct config *config, struct config_report *report);

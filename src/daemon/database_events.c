@@ -31,6 +31,8 @@ int database_put_event(struct database *database, const struct database_event *e
         sqlite3_bind_text(put, EVENT_WHO, event->who, -1, SQLITE_STATIC);
         sqlite3_bind_text(put, EVENT_DETAIL, event->detail ? event->detail : "{}", -1,
                           SQLITE_STATIC);
+        if (database->events_most < UINT64_MAX)
+                database->events_most++;
         return database_run(database, put, err);
 }
 
@@ -213,10 +215,17 @@ static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t m
 {
         struct owner_rows owners[OWNERS_MOST];
         uint64_t sum;
-        int count = get_owners(database, owners, &sum, err), sum_taken = 0;
+        int count, sum_taken = 0;
 
-        if (count < 0 || sum <= keep_rows)
-                return count < 0 ? count : 0;
+        /* To count is to read the whole index, and usually there is nothing to trim. */
+        if (database->events_most <= keep_rows)
+                return 0;
+        count = get_owners(database, owners, &sum, err);
+        if (count < 0)
+                return count;
+        database->events_most = sum;
+        if (sum <= keep_rows)
+                return 0;
         share_out(owners, count, sum - keep_rows < most ? sum - keep_rows : most);
         for (int i = 0; i < count; i++) {
                 sqlite3_stmt *trim = database_statement(database, DATABASE_TRIM_OWNER);
@@ -244,5 +253,9 @@ int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_r
                 rc = by_count = trim_owners(database, keep_rows,
                                             DATABASE_TRIM_ROWS - (unsigned)by_age, err);
         rc = database_end(database, NULL, rc < 0 ? rc : 0, err);
-        return rc < 0 ? rc : by_age + by_count;
+        if (rc < 0) {
+                database->events_most = UINT64_MAX; /* what was deleted is there again */
+                return rc;
+        }
+        return by_age + by_count;
 }

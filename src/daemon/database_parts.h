@@ -42,6 +42,9 @@ struct database {
         struct database_inode inode, wal_inode; /* of the files that are open */
         struct error trouble;                   /* of the last look; zero: none */
         sqlite3_stmt *statement[DATABASE_STATEMENTS];
+        /* There are no more events than so many; UINT64_MAX: not counted since it was opened. An
+         * event that was put and undone counts. */
+        uint64_t events_most;
 };
 
 /* The statement, ready to be bound. It borrows what is bound to it until it is asked for again. */

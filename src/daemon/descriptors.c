@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/minmax.h"
 #include "daemon/descriptors.h"
 
 #include <sys/resource.h>
@@ -23,7 +24,7 @@ unsigned descriptors_most(unsigned allowed, unsigned part)
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
                 return allowed;
         kept = limit.rlim_cur / 8;
-        kept = kept < DESCRIPTORS_KEPT ? DESCRIPTORS_KEPT : kept;
+        kept = max_u64(kept, DESCRIPTORS_KEPT);
         most = limit.rlim_cur > kept ? (limit.rlim_cur - kept) / part : 0;
         if (most < 1)
                 most = 1;

@@ -220,6 +220,7 @@ static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistene
 static int find_group(const struct config *config, gid_t *ret, struct error *err)
 {
         const char *name = config->socket_group;
+        char place[CONFIG_PLACE_BYTES];
         const struct group *group = name[0] ? getgrnam(name) : NULL;
         char *end;
         unsigned long number;
@@ -229,7 +230,8 @@ static int find_group(const struct config *config, gid_t *ret, struct error *err
                 return 0;
         number = strtoul(name, &end, 10);
         if (*end || number > UINT32_MAX)
-                return fail(err, -ENOENT, "socket.group = %s: there is no such group", name);
+                return fail(err, -ENOENT, "%ssocket.group = %s: there is no such group",
+                            config_place(config, "socket.group", place), name);
         *ret = (gid_t)number;
         return 0;
 }
@@ -262,12 +264,11 @@ static int name_unix(const char *path, struct sockaddr_un *ret, struct error *er
         return rc;
 }
 
-int http_check_unix(const struct config *config, const char *path, struct error *err)
+int http_check_path(const char *path, struct error *err)
 {
         struct sockaddr_un address;
-        int rc = name_unix(path, &address, err);
 
-        return rc < 0 ? rc : http_check_group(config, err);
+        return name_unix(path, &address, err);
 }
 
 /* Nobody can connect between bind() and chmod() who could not after it. */
@@ -331,8 +332,10 @@ static int listen_local(struct http *http, struct error *err)
 
 int http_listen_unix(struct http *http, const char *path, struct error *err)
 {
-        int rc = http_check_unix(http->options.config, path, err);
+        int rc = http_check_path(path, err);
 
+        if (rc == 0)
+                rc = http_check_group(http->options.config, err);
         if (rc == 0)
                 rc = text_put(http->local_path, sizeof(http->local_path), err, "%s", path);
         return rc < 0 ? rc : listen_local(http, err);

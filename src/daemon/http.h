@@ -69,7 +69,7 @@ struct http_options {
 
 int http_start(struct http **ret, const struct http_options *options, struct error *err);
 /* Whether http_listen_unix() could listen there, as far as config and path tell. */
-int http_check_unix(const struct config *config, const char *path, struct error *err);
+int http_check_path(const char *path, struct error *err);
 int http_check_group(const struct config *config, struct error *err);
 int http_listen_unix(struct http *http, const char *path, struct error *err);
 /* Looks whether the socket is still in its place; listens there anew if not, and logs that. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/minmax.h"
 #include "daemon/json_text.h"
 
 #include <stdio.h>
@@ -128,7 +129,7 @@ static void put_digits(struct json_text *out, uint64_t value, unsigned least)
 void json_text_whole(struct json_text *out, const char *key, uint64_t value)
 {
         put_key(out, key);
-        put_digits(out, value > INT64_MAX ? INT64_MAX : value, 1);
+        put_digits(out, min_u64(value, INT64_MAX), 1);
 }
 
 void json_text_decimal(struct json_text *out, const char *key, uint64_t value, unsigned digits)

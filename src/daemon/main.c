@@ -28,7 +28,7 @@
 #include "daemon/schedule/scheduler.h"
 #include "daemon/start_check.h"
 #include "daemon/tenant.h"
-#include "machine/place.h"
+#include "machine/installation.h"
 
 #define TRIM_SECONDS 10 /* between two looks at how long the audit trail is */
 #define TRIM_SHARE 10u  /* of the time, as long as there is more to trim than one call takes */
@@ -37,11 +37,14 @@
 #define EMPTY_LOOKS 300u /* without a first session: a minute */
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
+/* Of events[]; EMPTY is for --until-empty. */
+enum { EVENT_TERM, EVENT_INT, EVENT_RELOAD, EVENT_TRIM, EVENT_EMPTY, EVENT_PLACE, EVENTS };
+
 static struct {
         struct options options;
         struct config config;
         struct token token;
-        struct place place;
+        struct installation own;
         struct store store;
         struct event_base *base;
         struct database *database;
@@ -51,7 +54,7 @@ static struct {
         struct api *api;
         struct http *http;
         struct runtime_place runtime;
-        struct event *events[6];
+        struct event *events[EVENTS];
         unsigned idle; /* looks at a node that has had no session yet */
         int status;    /* of the process */
 } self;
@@ -74,8 +77,8 @@ static void start_log(void)
         log_start(&log);
 }
 
-/* What is wrong in the new config leaves the old one in force. */
-static void reload(void)
+/* What is wrong in the new config leaves the old one in force: false. */
+static bool reload(void)
 {
         static struct config_report report;
         struct config fresh;
@@ -86,7 +89,7 @@ static void reload(void)
         if (options_config(&self.options, &fresh, &report) < 0) {
                 print_report(&report);
                 log_tell("aliquotd: the config is as before");
-                return;
+                return false;
         }
         config_reload(&self.config, &fresh, &report);
         print_report(&report);
@@ -98,6 +101,7 @@ static void reload(void)
                 self.token = token;
         }
         token_wipe(&token);
+        return true;
 }
 
 static void apply_policy(void)
@@ -130,12 +134,16 @@ static void on_end(evutil_socket_t number, short what, void *context)
 
 static void on_reload(evutil_socket_t number, short what, void *context)
 {
+        bool is_new;
+
         notify("RELOADING=1");
-        reload();
-        apply_policy();
+        is_new = reload();
+        if (is_new)
+                apply_policy();
         reload_tenants();
         node_look_again(self.node);
-        log_line(LOG_INFO, "config read again");
+        if (is_new)
+                log_line(LOG_INFO, "config read again");
         notify("READY=1");
 }
 
@@ -157,7 +165,7 @@ static void on_trim(evutil_socket_t fd, short what, void *context)
                                          .tv_usec =
                                                  (suseconds_t)(wait_ns % CLOCK_SECOND_NS / 1000) };
         }
-        event_add(self.events[3], &wait);
+        event_add(self.events[EVENT_TRIM], &wait);
 }
 
 /* With --until-empty. Requests and this take turns in one thread: a session that was granted is
@@ -178,8 +186,8 @@ static int add_empty_look(struct error *err)
 
         if (!self.options.is_until_empty)
                 return 0;
-        self.events[4] = event_new(self.base, -1, EV_PERSIST, on_look, NULL);
-        if (!self.events[4] || event_add(self.events[4], &every) < 0)
+        self.events[EVENT_EMPTY] = event_new(self.base, -1, EV_PERSIST, on_look, NULL);
+        if (!self.events[EVENT_EMPTY] || event_add(self.events[EVENT_EMPTY], &every) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
 }
@@ -207,8 +215,8 @@ static int watch_place(struct error *err)
 
         if (rc < 0)
                 return rc;
-        self.events[5] = event_new(self.base, -1, EV_PERSIST, on_place, NULL);
-        if (!self.events[5] || event_add(self.events[5], &every) < 0)
+        self.events[EVENT_PLACE] = event_new(self.base, -1, EV_PERSIST, on_place, NULL);
+        if (!self.events[EVENT_PLACE] || event_add(self.events[EVENT_PLACE], &every) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
 }
@@ -217,12 +225,13 @@ static int add_events(struct error *err)
 {
         const struct timeval trim = { .tv_sec = TRIM_SECONDS };
 
-        self.events[0] = evsignal_new(self.base, SIGTERM, on_end, NULL);
-        self.events[1] = evsignal_new(self.base, SIGINT, on_end, NULL);
-        self.events[2] = evsignal_new(self.base, SIGHUP, on_reload, NULL);
-        self.events[3] = event_new(self.base, -1, 0, on_trim, NULL);
-        for (unsigned i = 0; i < 4; i++) {
-                if (!self.events[i] || event_add(self.events[i], i == 3 ? &trim : NULL) < 0)
+        self.events[EVENT_TERM] = evsignal_new(self.base, SIGTERM, on_end, NULL);
+        self.events[EVENT_INT] = evsignal_new(self.base, SIGINT, on_end, NULL);
+        self.events[EVENT_RELOAD] = evsignal_new(self.base, SIGHUP, on_reload, NULL);
+        self.events[EVENT_TRIM] = event_new(self.base, -1, 0, on_trim, NULL);
+        for (unsigned i = EVENT_TERM; i <= EVENT_TRIM; i++) {
+                if (!self.events[i] ||
+                    event_add(self.events[i], i == EVENT_TRIM ? &trim : NULL) < 0)
                         return fail(err, -ENOMEM, "out of memory");
         }
         signal(SIGPIPE, SIG_IGN);
@@ -267,15 +276,15 @@ static int find_nvml(const char **ret, struct error *err)
                 *ret = named && named[0] ? named : "libnvidia-ml.so.1";
                 return 0;
         }
-        rc = place_find(&self.place, err);
+        rc = installation_find(&self.own, err);
         if (rc < 0)
                 return rc;
-        if (!self.place.sim_nvml[0])
+        if (!self.own.sim_nvml[0])
                 return fail(err, -ENOENT, "--sim: the simulated GPU is not installed beside %s",
-                            self.place.program);
+                            self.own.program);
         if (self.options.sim[0] && setenv("ALIQUOT_SIM", self.options.sim, 1) < 0)
                 return fail(err, -errno, "--sim: %m");
-        *ret = self.place.sim_nvml;
+        *ret = self.own.sim_nvml;
         return 0;
 }
 
@@ -296,6 +305,7 @@ static int start_node(struct error *err)
                                         .store = &self.store,
                                         .database = self.database,
                                         .policy = &self.config.policy,
+                                        .is_temporary = self.options.is_until_empty,
                                         .is_simulated = self.options.is_simulated,
                                         .watch = &self.config.watch,
                                         .claims = &self.config.claims,
@@ -338,7 +348,7 @@ static int start_scheduler(struct error *err)
                 return rc;
         node_watch_folders(self.node, on_folder, self.scheduler);
         node_use_scheduler(self.node, self.scheduler);
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 if (all->session[i].state == SESSIONS_OPEN)
                         on_folder(&all->session[i], true, NULL);
         }
@@ -444,7 +454,7 @@ static void end(void)
         stop_scheduler();
         tenants_stop(self.tenants);
         node_close(self.node);
-        for (unsigned i = 0; i < sizeof(self.events) / sizeof(self.events[0]); i++) {
+        for (unsigned i = 0; i < EVENTS; i++) {
                 if (self.events[i])
                         event_free(self.events[i]);
         }
@@ -455,6 +465,19 @@ static void end(void)
         libevent_global_shutdown();
 }
 
+/* All that a start would fail for, also behind mistakes of the config. */
+static int check_config(struct config_report *report)
+{
+        static struct config config;
+        int rc = options_read(&self.options, &config, report);
+
+        if (start_check(&config, report) < 0)
+                rc = -EINVAL;
+        if (rc == 0)
+                self.config = config;
+        return rc;
+}
+
 int main(int argc, char **argv)
 {
         static struct config_report report;
@@ -463,9 +486,8 @@ int main(int argc, char **argv)
 
         output_watch("aliquotd");
         options_parse(argc, argv, &self.options);
-        rc = options_config(&self.options, &self.config, &report);
-        if (rc == 0 && self.options.must_check_config)
-                rc = start_check(&self.config, &report);
+        rc = self.options.must_check_config ? check_config(&report)
+                                            : options_config(&self.options, &self.config, &report);
         print_report(&report);
         if (rc < 0)
                 return OPTIONS_WRONG;

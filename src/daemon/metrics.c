@@ -38,7 +38,7 @@ static void put_states(FILE *out, const struct sessions *all)
         static const char *const names[] = { "open", "ending", "killing" };
         unsigned counts[SESSIONS_KILLING + 1] = { 0 };
 
-        for (unsigned i = 0; i < all->places; i++)
+        for (unsigned i = 0; i < all->entries; i++)
                 counts[all->session[i].state]++;
         metrics_head(out, "aliquot_sessions", "gauge", "Sessions, by state.");
         for (unsigned i = 0; i < 3; i++)

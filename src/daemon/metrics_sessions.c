@@ -91,7 +91,7 @@ static void note_time(double values[PROCESSES], const struct api *api,
         values[BILLED] = (double)had.billed_ns / 1e9;
         values[WAITED] = (double)had.waited_ns / 1e9;
         values[THROTTLED] = (double)had.throttled_ns / 1e9;
-        values[DEBT] = had.bank_ns < 0 ? (double)-had.bank_ns / 1e9 : 0;
+        values[DEBT] = had.bucket_ns < 0 ? (double)-had.bucket_ns / 1e9 : 0;
         values[LEASES] = (double)had.leases;
 }
 
@@ -159,7 +159,7 @@ void metrics_put_sessions(FILE *out, const struct api *api)
                 part[i] = open_memstream(&text[i], &length[i]);
                 is_open = is_open && part[i];
         }
-        for (unsigned i = 0; is_open && i < all->places; i++) {
+        for (unsigned i = 0; is_open && i < all->entries; i++) {
                 if (all->session[i].state != SESSIONS_FREE)
                         put_session(part, api, &all->session[i]);
         }

@@ -34,6 +34,7 @@ struct node_options {
         struct database *database; /* borrowed for the node's life */
         const struct sessions_policy *policy;
         const char *nvml;  /* the library, as for dlopen(); borrowed for the node's life */
+        bool is_temporary; /* it ends with the last session, and has its own alone */
         bool is_simulated; /* the library names processes by our pids, in any PID namespace */
         /* Borrowed likewise, and read at each use. */
         const struct watch_policy *watch;

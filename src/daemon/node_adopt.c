@@ -174,6 +174,11 @@ static int adopt_folder(const char *name, void *context)
                 return doubt(adoption, name, &page, &why);
         if (rc == 0 || (page.is_shut && !page.is_live))
                 return 0;
+        if (adoption->node->is_temporary)
+                return fail(adoption->err, -EBUSY,
+                            "session %s is another daemon's, which is away: start that one; one "
+                            "that ends with its last session does not take it over",
+                            name);
         complete(adoption->node, &page);
         rc = take(adoption, &page.session, false, &place);
         if (rc < 0)
@@ -216,7 +221,7 @@ int node_adopt(struct node *node, struct node_adoption *adoption, struct error *
         rc = database_each(node->database, restore_row, adoption, err);
         if (rc == 0)
                 rc = store_list(&node->store, adopt_folder, adoption, err);
-        for (unsigned i = 0; rc == 0 && i < node->sessions->places; i++) {
+        for (unsigned i = 0; rc == 0 && i < node->sessions->entries; i++) {
                 if (adoption->is_news[i])
                         save(node, &node->sessions->session[i]);
         }
@@ -236,7 +241,7 @@ static bool is_in_the_way(const struct node *node, const struct sessions_one *se
 
 void node_adopt_room(struct node *node, const struct node_adoption *adoption)
 {
-        for (unsigned i = node->sessions->places; adoption->has_lost && i-- > 0;) {
+        for (unsigned i = node->sessions->entries; adoption->has_lost && i-- > 0;) {
                 const struct sessions_one *session = &node->sessions->session[i];
                 char name[SESSIONS_NAME_BYTES];
                 const struct sessions_event end = { .type = SESSIONS_RELEASE,

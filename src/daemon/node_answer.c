@@ -26,7 +26,7 @@ static const struct sessions_one *session_of(const struct node *node, const uint
 {
         const struct sessions *all = node->sessions;
 
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 if (all->session[i].state != SESSIONS_FREE &&
                     memcmp(all->session[i].id, id, sizeof(all->session[i].id)) == 0)
                         return &all->session[i];

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/text.h"
 #include "daemon/node_parts.h"
 
@@ -102,7 +103,7 @@ static uint64_t whole_every(const struct node *node)
                 return TROUBLE_NS;
         if (due_ns < WHOLE_LEAST_NS)
                 return WHOLE_LEAST_NS;
-        return due_ns < WHOLE_MOST_NS ? due_ns : WHOLE_MOST_NS;
+        return min_u64(due_ns, WHOLE_MOST_NS);
 }
 
 /* Until everything is asked for again. Programs' time: in virtual time they are looked at as often

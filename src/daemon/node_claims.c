@@ -237,7 +237,7 @@ void claims_look(const struct look *look)
 
         judge->claims_ns = now_ns;
         read_shown(look, elapsed_ns, shown);
-        for (unsigned i = 0; i < sessions->places; i++) {
+        for (unsigned i = 0; i < sessions->entries; i++) {
                 const struct sessions_one *session = &sessions->session[i];
                 struct seen_session *seen = seen_of(look->node, session);
 
@@ -292,7 +292,7 @@ unsigned node_compute_reported(const struct node *node)
         struct node_compute_report report;
         unsigned count = 0;
 
-        for (unsigned i = 0; i < sessions->places; i++) {
+        for (unsigned i = 0; i < sessions->entries; i++) {
                 for (unsigned j = 0; j < sessions->session[i].share_count; j++)
                         count += node_compute_report(node, &sessions->session[i], j, &report);
         }

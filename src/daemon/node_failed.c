@@ -228,7 +228,7 @@ void failed_look(struct node *node, const struct nvml_look *look)
         if (!node->judge->has_our_pids || look->sample.failures)
                 return;
         kill_shown(node, look);
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 node->may_go[i] = all->session[i].state == SESSIONS_KILLING &&
                                   node->kills[i] >= KILLS_PATIENT && !is_on_a_gpu(node, look, i);
         }

@@ -44,7 +44,7 @@ bool judge_is_close(const struct judge *judge)
 
 void judge_suspects(const struct judge *judge, struct nvml_ask *ask)
 {
-        for (unsigned i = 0; i < judge->watch.places && ask->suspect_count < NVML_SUSPECTS; i++) {
+        for (unsigned i = 0; i < judge->watch.entries && ask->suspect_count < NVML_SUSPECTS; i++) {
                 const struct watch_case *one = &judge->watch.file[i];
 
                 if (one->sight.pid && one->score && !one->is_told)
@@ -72,7 +72,7 @@ static void read_slots(struct node *node)
 
         judge->slots_count = 0;
         judge->slots_as_of = node->folder_changes;
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 char path[STORE_PATH_BYTES];
                 struct stat st;
 

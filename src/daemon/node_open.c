@@ -86,6 +86,7 @@ int node_open(struct node **ret, const struct node_options *options, struct erro
         node->base = options->base;
         node->store = *options->store;
         node->database = options->database;
+        node->is_temporary = options->is_temporary;
         sessions_init(node->sessions, options->policy);
         rc = start(node, options, err);
         if (rc < 0) {

@@ -19,6 +19,7 @@ struct node {
         struct event_base *base;
         struct store store;
         struct database *database;
+        bool is_temporary;
         struct sessions *sessions;
         struct node_counts counts;
         int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well

@@ -58,8 +58,8 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
         const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;
         unsigned from = node->look_from, seen = 0;
 
-        for (unsigned i = 0; i < all->places && seen < LOOKS; i++) {
-                const struct sessions_one *one = &all->session[(from + i) % all->places];
+        for (unsigned i = 0; i < all->entries && seen < LOOKS; i++) {
+                const struct sessions_one *one = &all->session[(from + i) % all->entries];
                 char name[SESSIONS_NAME_BYTES];
 
                 if (one->state != SESSIONS_ENDING && one->state != SESSIONS_KILLING)

@@ -169,26 +169,31 @@ static int read_aliases(struct config *config, struct config_report *report)
         return rc;
 }
 
-int options_config(const struct options *options, struct config *ret, struct config_report *report)
+int options_read(const struct options *options, struct config *ret, struct config_report *report)
 {
         char path[CONFIG_PATH_BYTES];
-        struct config config;
         int rc;
 
-        config_init(&config);
-        rc = read_aliases(&config, report);
+        config_init(ret);
+        rc = read_aliases(ret, report);
         find_file(path);
         if ((options->config || path[0]) &&
-            config_read_file(&config, options->config ? options->config : path, report) < 0)
+            config_read_file(ret, options->config ? options->config : path, report) < 0)
                 rc = -EINVAL;
         for (unsigned i = 0; i < options->flag_count; i++) {
                 const struct options_flag *flag = &options->flag[i];
 
-                if (config_set(&config, flag->key, flag->value, flag->flag, report) < 0)
+                if (config_set(ret, flag->key, flag->value, flag->flag, report) < 0)
                         rc = -EINVAL;
         }
-        if (config_check(&config, report) < 0)
-                rc = -EINVAL;
+        return config_check(ret, report) < 0 ? -EINVAL : rc;
+}
+
+int options_config(const struct options *options, struct config *ret, struct config_report *report)
+{
+        struct config config;
+        int rc = options_read(options, &config, report);
+
         if (rc == 0)
                 *ret = config;
         return rc;

@@ -42,6 +42,9 @@ struct options {
 
 void options_parse(int argc, char **argv, struct options *ret);
 
+/* The same for whoever looks on after a mistake: *ret has what could be read. */
+int options_read(const struct options *options, struct config *ret, struct config_report *report);
+
 int options_config(const struct options *options, struct config *ret, struct config_report *report);
 
 /* Where the database is: config->state_dir, else /var/lib/aliquot for root, else

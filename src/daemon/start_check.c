@@ -11,17 +11,27 @@
 
 int start_read_token(const struct config *config, struct token *ret, struct error *err)
 {
+        char place[CONFIG_PLACE_BYTES];
+        int rc;
+
         token_wipe(ret);
         if (!config->token_file[0])
                 return 0;
-        return token_read(config->token_file, TOKEN_LEAST, ret, err);
+        rc = token_read(config->token_file, TOKEN_LEAST, ret, err);
+        return rc < 0 ? wrap(err, "%shttp.token_file",
+                             config_place(config, "http.token_file", place))
+                      : 0;
 }
 
 int start_find_runtime(const struct config *config, bool make, struct store *ret, struct error *err)
 {
         const char *asked = config->runtime_dir;
+        char place[CONFIG_PLACE_BYTES];
+        int rc = store_find(ret, asked[0] ? asked : getenv("ALIQUOT_RUNTIME_DIR"), make, err);
 
-        return store_find(ret, asked[0] ? asked : getenv("ALIQUOT_RUNTIME_DIR"), make, err);
+        return rc < 0 && asked[0] ? wrap(err, "%sdaemon.runtime_dir",
+                                         config_place(config, "daemon.runtime_dir", place))
+                                  : rc;
 }
 
 /* The start makes a folder that is not there. */
@@ -31,16 +41,19 @@ static int check_runtime(const struct config *config, struct error *err)
                 config->runtime_dir[0] ? config->runtime_dir : getenv("ALIQUOT_RUNTIME_DIR");
         char path[STORE_PATH_BYTES + sizeof("/" START_SOCKET_FILE)];
         struct store store;
-        int rc = start_find_runtime(config, false, &store, err);
+        int rc;
 
+        if (config_was_refused(config, "daemon.runtime_dir"))
+                return 0;
+        rc = start_find_runtime(config, false, &store, err);
         if (rc == 0)
                 said = store.path;
         if (rc < 0 && rc != -ENOENT)
                 return rc;
         if (!said || !said[0])
-                return http_check_group(config, err);
+                return 0;
         rc = text_put(path, sizeof(path), err, "%s/" START_SOCKET_FILE, said);
-        return rc < 0 ? rc : http_check_unix(config, path, err);
+        return rc < 0 ? rc : http_check_path(path, err);
 }
 
 static int check_http_token(const struct config *config, struct error *err)
@@ -71,10 +84,7 @@ static int check_state(const struct config *config, struct error *err)
 int start_check(const struct config *config, struct config_report *report)
 {
         static int (*const checks[])(const struct config *config, struct error *err) = {
-                check_runtime,
-                check_http_token,
-                check_join_token,
-                check_state,
+                check_runtime, http_check_group, check_http_token, check_join_token, check_state,
         };
         struct error err;
         int rc = 0;

@@ -255,7 +255,7 @@ static void open_missing(struct tenants *tenants)
 {
         const struct sessions *all = node_sessions(tenants->options.node);
 
-        for (unsigned i = 0; tenants->listener_count < all->count && i < all->places; i++) {
+        for (unsigned i = 0; tenants->listener_count < all->count && i < all->entries; i++) {
                 if (all->session[i].state != SESSIONS_FREE &&
                     !listener_find(tenants, all->session[i].name))
                         listener_open(tenants, &all->session[i]);
@@ -304,10 +304,14 @@ int tenants_read_token(const struct config *config, struct token *ret, struct er
 {
         const char *file = config->join_token_file;
         const char *said = getenv("GPUSLICE_IPC_TOKEN");
+        char place[CONFIG_PLACE_BYTES];
 
         token_wipe(ret);
         if (file[0])
-                return token_read(file, 1, ret, err);
+                return token_read(file, 1, ret, err) < 0
+                               ? wrap(err, "%sjoin.token_file",
+                                      config_place(config, "join.token_file", place))
+                               : 0;
         return said && said[0] ? token_take(said, "GPUSLICE_IPC_TOKEN", ret, err) : 0;
 }
 

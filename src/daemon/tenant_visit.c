@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/descriptors.h"
@@ -101,7 +102,7 @@ static struct peer *enter_unread(struct tenant_visit *visit)
 static bool may_leave_unread(const struct tenants *tenants, const struct peer *peer)
 {
         const unsigned of_session = tenants->options.config->join_session_connections_most;
-        unsigned most = of_session < UNREAD_MOST ? of_session : UNREAD_MOST;
+        unsigned most = min_u32(of_session, UNREAD_MOST);
 
         if (tenants->unread_count >= connections_most(tenants) / 2)
                 most = 1;

@@ -8,18 +8,20 @@
 #include <unistd.h>
 
 #include "common/scoped.h"
+#include "daemon/owner.h"
 
 static int check_file(int fd, const char *path, struct error *err)
 {
         struct stat st;
+        int rc;
 
         if (fstat(fd, &st) < 0)
                 return fail(err, -errno, "%s: %m", path);
         if (!S_ISREG(st.st_mode))
                 return fail(err, -EINVAL, "%s is not a plain file", path);
-        if (st.st_uid != geteuid() && st.st_uid != 0)
-                return fail(err, -EPERM, "%s belongs to user %u, expected %u or root", path,
-                            st.st_uid, geteuid());
+        rc = owner_check(&st, path, err);
+        if (rc < 0)
+                return rc;
         if (st.st_mode & 027)
                 return fail(err, -EPERM,
                             "%s can be read or written by others (mode %04o), expected 0600", path,

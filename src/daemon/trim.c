@@ -108,7 +108,7 @@ bool trim_all(struct node *node)
         const struct sessions *all = node->sessions;
         bool has_trimmed = false;
 
-        for (unsigned i = 0; i < all->places; i++) {
+        for (unsigned i = 0; i < all->entries; i++) {
                 if (all->session[i].state != SESSIONS_FREE)
                         has_trimmed |= trim_session(node, i);
         }

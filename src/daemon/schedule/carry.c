@@ -71,7 +71,7 @@ void members_pass_time(struct members *self, uint64_t now_ns)
         bool was_away = now_ns > self->now_ns + PAGE_SCHEDULER_SILENT_NS, is_needed = false;
 
         self->now_ns = now_ns > self->now_ns ? now_ns : self->now_ns;
-        for (unsigned i = 0; was_away && i < self->places; i++) {
+        for (unsigned i = 0; was_away && i < self->entries; i++) {
                 if (!self->seated[i].seat || !self->seated[i].is_watched)
                         continue;
                 members_begin_watch(self, &self->seated[i], now_ns);

@@ -17,7 +17,7 @@ static bool is_same(const struct seat *a, const struct seat *b)
 
 static bool is_used(const struct members *self, uint32_t number)
 {
-        for (unsigned i = 0; i < self->places; i++) {
+        for (unsigned i = 0; i < self->entries; i++) {
                 if (self->seated[i].seat && self->seated[i].gang == number)
                         return true;
         }
@@ -28,7 +28,7 @@ uint32_t gangs_number(struct members *self, const struct seat *seat)
 {
         if (!seat->gang[0] && seat->share_count < 2)
                 return 0;
-        for (unsigned i = 0; i < self->places && seat->gang[0]; i++) {
+        for (unsigned i = 0; i < self->entries && seat->gang[0]; i++) {
                 const struct seat *other = self->seated[i].seat;
 
                 if (other && other != seat && is_same(seat, other))

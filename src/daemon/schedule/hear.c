@@ -11,6 +11,7 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/minmax.h"
 
 /* A claim of one before a closed gate, who renews it each 10 ms. One from before the gate last
  * closed was answered. */
@@ -19,8 +20,7 @@
  * stands there does, and nobody wakes up to see it. */
 #define BEGIN_NS UINT64_C(1000000)
 #define STANDS_NS UINT64_C(15000000)
-/* Work that is in flight was seen so lately, or is taken for over; and is looked at so often. */
-#define SILENT_NS UINT64_C(20000000)
+/* Work that is in flight is looked at so often. */
 #define LOOK_AGAIN_NS UINT64_C(1000000)
 /* The same of one that has not rested of late: it rings when it does. */
 #define LOOK_LATE_NS UINT64_C(4000000)
@@ -31,7 +31,7 @@
 
 int64_t members_measured(uint64_t ns)
 {
-        return (int64_t)(ns < MOST_NS ? ns : MOST_NS);
+        return (int64_t)min_u64(ns, MOST_NS);
 }
 
 /* It may be less than before: what was told last was told by a sample. */
@@ -61,11 +61,6 @@ static bool is_open(const struct sched_member *core)
         return core->mode == SCHED_MODE_OPEN || core->mode == SCHED_MODE_FREE;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
-
 /* Until when the member wants its device by what it says now. */
 static uint64_t wanting_until_ns(const struct members *self, uint16_t at,
                                  const struct seat_claim *claim, uint64_t running_until_ns)
@@ -76,12 +71,12 @@ static uint64_t wanting_until_ns(const struct members *self, uint16_t at,
         uint64_t until_ns = running_until_ns;
 
         if (claim->wanted_ns && !is_answered)
-                until_ns = later(until_ns,
-                                 claim->wanted_ns + (is_open(core) ? MEMBER_IDLE_NS : WANT_NS));
+                until_ns = max_u64(until_ns,
+                                   claim->wanted_ns + (is_open(core) ? MEMBER_IDLE_NS : WANT_NS));
         /* Whose gate opened with its gang's wanted nothing, and need not begin. */
         if (!is_open(core) || !core->is_wanting || member->is_begun)
                 return until_ns;
-        return later(until_ns, member->open_ns + BEGIN_NS + (uint64_t)core->missed_ns);
+        return max_u64(until_ns, member->open_ns + BEGIN_NS + (uint64_t)core->missed_ns);
 }
 
 /* WANT or RESTS: whose gate is closed and stays so is told, too. */
@@ -107,7 +102,7 @@ static void note_want(struct members *self, uint16_t at, const struct seat_claim
                 member->active_ns = now_ns;
         member->look_ns = wants ? until_ns : member->active_ns + grace_ns + 1;
         if (is_open(core) && !member->is_begun && core->terms.gang == 0)
-                member->look_ns = later(member->look_ns, claim->wanted_ns + STANDS_NS);
+                member->look_ns = max_u64(member->look_ns, claim->wanted_ns + STANDS_NS);
         if (wants && !core->is_wanting)
                 note(self, at, SCHED_WANT, now_ns);
         else if (core->is_wanting && now_ns - member->active_ns > grace_ns)
@@ -167,7 +162,7 @@ static uint64_t running_until_ns(const struct members *self, uint16_t at,
 {
         bool has_rested = now_ns - self->member[at].rested_ns < LOOK_LATE_NS;
 
-        if (!claim->is_in_flight || now_ns - claim->active_ns > SILENT_NS)
+        if (!claim->is_in_flight || now_ns - claim->active_ns > PAGE_FLIGHT_SILENT_NS)
                 return 0;
         return now_ns + (has_rested ? LOOK_AGAIN_NS : LOOK_LATE_NS);
 }

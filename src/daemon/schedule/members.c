@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/minmax.h"
 
 /* That there is a scheduler is said so often, and up to so much earlier where we are awake. */
 #define BEAT_NS UINT64_C(100000000)
@@ -124,7 +125,7 @@ static void count_seat(struct members *self, struct seated *seated)
 
 void members_count(struct members *self)
 {
-        for (unsigned i = 0; i < self->places; i++) {
+        for (unsigned i = 0; i < self->entries; i++) {
                 if (self->seated[i].seat)
                         count_seat(self, &self->seated[i]);
         }
@@ -204,19 +205,14 @@ void members_watch(struct members *self, struct seated *seated, uint64_t now_ns)
 
 /* -- Time ------------------------------------------------------------------------------------- */
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
 void members_note_late(struct members *self, uint64_t late_ns)
 {
-        uint64_t most_ns = late_ns < LATE_MOST_NS ? late_ns : LATE_MOST_NS;
+        uint64_t most_ns = min_u64(late_ns, LATE_MOST_NS);
 
         if (most_ns < self->late_ns)
                 self->late_ns = most_ns;
         else
-                self->late_ns += sooner((most_ns - self->late_ns) / 8, LATE_STEP_NS);
+                self->late_ns += min_u64((most_ns - self->late_ns) / 8, LATE_STEP_NS);
         self->sched.coarse_ns = (int64_t)members_late_ns(self) / 2;
 }
 
@@ -251,16 +247,16 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
 
         *ret_is_busy = false;
         for (unsigned d = 0; d < self->device_count; d++)
-                due_ns = sooner(due_ns, device_due_ns(self, d));
-        for (unsigned i = 0; i < self->places; i++) {
+                due_ns = min_u64(due_ns, device_due_ns(self, d));
+        for (unsigned i = 0; i < self->entries; i++) {
                 if (!self->seated[i].seat || !self->seated[i].is_watched)
                         continue;
                 *ret_is_busy = true;
-                due_ns = sooner(due_ns, self->seated[i].beat_ns + BEAT_NS);
+                due_ns = min_u64(due_ns, self->seated[i].beat_ns + BEAT_NS);
         }
         for (unsigned i = 0; *ret_is_busy && i < SCHED_MEMBERS; i++) {
                 if (self->member[i].seated && self->member[i].seated->is_watched)
-                        due_ns = sooner(due_ns, self->member[i].look_ns);
+                        due_ns = min_u64(due_ns, self->member[i].look_ns);
         }
         return due_ns > now_ns ? due_ns : now_ns + 1;
 }
@@ -269,7 +265,7 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
 
 struct seated *members_find(struct members *self, const uint8_t id[16])
 {
-        for (unsigned i = 0; i < self->places; i++) {
+        for (unsigned i = 0; i < self->entries; i++) {
                 if (memcmp(self->id[i], id, sizeof(self->id[i])) == 0 && self->seated[i].seat)
                         return &self->seated[i];
         }
@@ -280,10 +276,10 @@ static struct seated *free_place(struct members *self)
 {
         unsigned at = 0;
 
-        while (at < self->places && self->seated[at].seat)
+        while (at < self->entries && self->seated[at].seat)
                 at++;
-        if (at == self->places)
-                self->places++;
+        if (at == self->entries)
+                self->entries++;
         return &self->seated[at];
 }
 

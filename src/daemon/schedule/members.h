@@ -26,7 +26,7 @@ _Static_assert(MEMBER_IDLE_NS == SCHED_GRACE_NS, "the core knows who may rest so
 
 /* A session that is there. */
 struct seated {
-        struct seat *seat; /* NULL: the place is free */
+        struct seat *seat; /* NULL: the entry is free */
         uint32_t bell;     /* as it was last read */
         uint32_t gang;     /* the core's number of it; 0: none */
         bool is_watched;   /* its page says that it has a scheduler */
@@ -53,7 +53,7 @@ struct member {
 
 /* All sessions, and those of them that have launched. */
 struct members {
-        unsigned places; /* one above the last of `seated` in use */
+        unsigned entries; /* one above the last of `seated` in use */
         struct seated seated[SESSIONS_MOST];
         uint8_t id[SESSIONS_MOST][16]; /* of who was last there: apart, so that one is found soon */
         struct member member[SCHED_MEMBERS];

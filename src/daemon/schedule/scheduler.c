@@ -34,7 +34,7 @@ struct scheduler {
  * is about. */
 static void add_bells(const struct members *members, bool are_members, struct bells *bells)
 {
-        for (unsigned i = 0; i < members->places; i++) {
+        for (unsigned i = 0; i < members->entries; i++) {
                 const struct seated *seated = &members->seated[i];
 
                 if (!seated->seat || members_has(seated) != are_members)
@@ -49,7 +49,7 @@ static void add_bells(const struct members *members, bool are_members, struct be
 /* Each at its own time: what is heard of one may let another in. */
 static void hear_all(struct members *members)
 {
-        for (unsigned i = 0; i < members->places; i++) {
+        for (unsigned i = 0; i < members->entries; i++) {
                 if (members->seated[i].seat)
                         members_hear(members, &members->seated[i], clock_now_ns());
         }
@@ -77,7 +77,7 @@ static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_b
                 now_ns = clock_now_ns();
                 members_tick(members, now_ns);
         } while (members->has_closed && !is_again++);
-        for (unsigned i = 0; i < members->places; i++) {
+        for (unsigned i = 0; i < members->entries; i++) {
                 if (members->seated[i].seat)
                         members_watch(members, &members->seated[i], now_ns);
         }
@@ -168,7 +168,7 @@ void scheduler_stop(struct scheduler *self)
         bells_ring(&self->bell);
         if (self->has_thread)
                 pthread_join(self->thread, NULL);
-        for (unsigned i = 0; i < self->members.places; i++) {
+        for (unsigned i = 0; i < self->members.entries; i++) {
                 if (self->members.seated[i].seat)
                         members_unseat(&self->members, &self->members.seated[i], clock_now_ns());
         }
@@ -244,7 +244,7 @@ static void view(const struct members *members, const struct seated *seated, uin
                 .throttled_ns = (uint64_t)core->throttled_ns,
                 .overrun_ns = (uint64_t)core->overrun_ns,
                 .leases = core->leases,
-                .bank_ns = sched_bank_ns(&members->sched, at),
+                .bucket_ns = sched_bucket_ns(&members->sched, at),
         };
 }
 
@@ -278,9 +278,9 @@ bool scheduler_times(struct scheduler *self, const uint8_t uuid[16], struct sche
         return at < members->device_count;
 }
 
-static uint64_t debt(int64_t bank_ns)
+static uint64_t debt(int64_t bucket_ns)
 {
-        return bank_ns < 0 ? -(uint64_t)bank_ns : 0;
+        return bucket_ns < 0 ? -(uint64_t)bucket_ns : 0;
 }
 
 bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned share,
@@ -300,7 +300,7 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
                 *ret = (struct scheduler_claim){ .is_watched = seated->is_watched,
                                                  .is_in_flight = claim.is_in_flight,
                                                  .busy_ns = claim.busy_ns,
-                                                 .owed_ns = debt(claim.bank_ns),
+                                                 .owed_ns = debt(claim.bucket_ns),
                                                  .is_free = true };
                 if (at != NO_MEMBER) {
                         const struct sched_member *core = &self->members.sched.member[at];

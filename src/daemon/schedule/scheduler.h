@@ -60,7 +60,7 @@ struct scheduler_view {
         uint64_t throttled_ns; /* wanted, and its own cap was reached */
         uint64_t overrun_ns;   /* beyond the end of its leases */
         uint64_t leases;
-        int64_t bank_ns; /* what its cap lets it use now; below 0: debt */
+        int64_t bucket_ns; /* level of its cap's token bucket; below 0: debt */
 };
 
 /* How long turns of a GPU are waited for, given up and passed on. False: nobody launched there. */

@@ -11,6 +11,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/schedule/guard.h"
@@ -130,11 +131,11 @@ bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct 
 
         *ret = (struct seat_claim){
                 .busy_ns = load_acquire(shared_word(&meter->busy_ns)),
-                .wanted_ns = wanted_ns < now_ns ? wanted_ns : now_ns,
-                .active_ns = active_ns < now_ns ? active_ns : now_ns,
-                .began_ns = began_ns < now_ns ? began_ns : now_ns,
+                .wanted_ns = min_u64(wanted_ns, now_ns),
+                .active_ns = min_u64(active_ns, now_ns),
+                .began_ns = min_u64(began_ns, now_ns),
                 .is_in_flight = load_acquire(shared_half(&meter->drained_turn)) & 1,
-                .bank_ns = (int64_t)load_relaxed(shared_word(&meter->bucket_ns)),
+                .bucket_ns = (int64_t)load_relaxed(shared_word(&meter->bucket_ns)),
         };
         return load_relaxed(shared_word(&seat->slots->magic)) == PAGE_SLOTS_MAGIC;
 }

@@ -55,7 +55,7 @@ struct seat_claim {
         uint64_t began_ns; /* when it last began after others had the device; never in the future */
         bool is_in_flight; /* it has not said that nothing is */
         /* What its own bucket still allows, as of when it was last filled; below 0: debt. */
-        int64_t bank_ns;
+        int64_t bucket_ns;
 };
 
 /* False: the page is gone, or is none any more. */

@@ -5,6 +5,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/minmax.h"
 
 static void put(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen)
 {
@@ -36,7 +37,7 @@ static uint64_t sooner(uint64_t deadline_ns, uint64_t in_ns)
 {
         uint64_t then_ns = clock_now_ns() + in_ns;
 
-        return then_ns < deadline_ns ? then_ns : deadline_ns;
+        return min_u64(then_ns, deadline_ns);
 }
 
 bool bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)

@@ -303,6 +303,10 @@ static void test_who_has_few_events_keeps_them_beside_who_has_many(void **state)
                             "42 5 changed mine 1 uid 7 pid 8 {\"owner\":1000}\n");
         assert_int_equal(database_trim(database, 0, 2, NULL), 3);
         assert_int_equal(database_trim(database, 0, 2, NULL), 0);
+        for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(database_tell(database, &event, NULL), 0);
+        assert_int_equal(database_trim(database, 0, 5, NULL), 0);
+        assert_int_equal(database_trim(database, 0, 4, NULL), 1);
         database_close(database);
 }
 

@@ -5,10 +5,12 @@
  *
  * Each deed is done again and again, by a process of its own, and meets its fault one change of a
  * file later each time, until it gets through. The database it begins with was left in two ways:
- * closed, and by a process that was killed (a WAL is there).
+ * closed, and by a process that was killed (a WAL is there). It is made once in each way; before
+ * each deed its files are written as they were.
  */
 #include "database_fixture.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 
 #include "daemon/database_schema.h"
@@ -25,12 +27,12 @@ static struct error last_error; /* of the deed */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-        return "quarantine_size_mb=16";
+        return "quarantine_size_mb=1:thread_local_quarantine_size_kb=64";
 }
 
 struct deed {
         const char *name;
-        void (*prepare)(void); /* what is there before; NULL: three sessions */
+        void (*prepare)(void); /* what is there before */
         int (*act)(struct database *database);
 };
 
@@ -115,47 +117,113 @@ static int trim(struct database *database)
 static const struct deed deeds[] = {
         { "making it", prepare_nothing, nothing },
         { "taking it to the present version", prepare_old, nothing },
-        { "opening and closing", NULL, nothing },
-        { "saving a new one", NULL, save_new },
-        { "saving a changed one", NULL, save_changed },
-        { "adopting one", NULL, adopt },
-        { "forgetting one", NULL, forget },
-        { "telling", NULL, tell },
-        { "trimming", NULL, trim },
+        { "opening and closing", prepare_three, nothing },
+        { "saving a new one", prepare_three, save_new },
+        { "saving a changed one", prepare_three, save_changed },
+        { "adopting one", prepare_three, adopt },
+        { "forgetting one", prepare_three, forget },
+        { "telling", prepare_three, tell },
+        { "trimming", prepare_three, trim },
         { 0 },
 };
 
+/* The files of a database, as SQLite names them. */
+static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+
+#define FILES (sizeof(suffixes) / sizeof(suffixes[0]))
+#define FILE_BYTES_MOST 262144u
+
+/* What a deed begins with. */
+struct start {
+        void (*prepare)(void);
+        bool is_killed, is_made;
+        ssize_t length[FILES]; /* -1: no such file */
+        char *bytes[FILES];
+};
+
+static struct start starts[] = {
+        { prepare_nothing, false }, { prepare_nothing, true }, { prepare_old, false },
+        { prepare_old, true },      { prepare_three, false },  { prepare_three, true },
+};
+
+static const char *file_name(unsigned i)
+{
+        static char name[sizeof(path) + 16];
+
+        snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+        return name;
+}
+
 static void empty_folder(void)
 {
-        static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
-        char name[sizeof(path) + 16];
+        for (unsigned i = 0; i < FILES; i++)
+                assert_true(unlink(file_name(i)) == 0 || errno == ENOENT);
+}
 
-        for (unsigned i = 0; i < 4; i++) {
-                snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
-                assert_true(unlink(name) == 0 || errno == ENOENT);
+static void keep_files(struct start *start)
+{
+        static char bytes[FILE_BYTES_MOST];
+
+        for (unsigned i = 0; i < FILES; i++) {
+                int fd = open(file_name(i), O_RDONLY | O_CLOEXEC);
+
+                start->length[i] = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+                assert_true(fd < 0 ? errno == ENOENT : start->length[i] >= 0);
+                assert_true(start->length[i] < (ssize_t)sizeof(bytes));
+                if (fd < 0)
+                        continue;
+                close(fd);
+                start->bytes[i] = malloc((size_t)start->length[i] + 1);
+                assert_non_null(start->bytes[i]);
+                memcpy(start->bytes[i], bytes, (size_t)start->length[i]);
+        }
+        start->is_made = true;
+}
+
+static void put_back(const struct start *start)
+{
+        for (unsigned i = 0; i < FILES; i++) {
+                int fd;
+
+                if (start->length[i] < 0)
+                        continue;
+                fd = open(file_name(i), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+                assert_true(fd >= 0);
+                assert_int_equal(write(fd, start->bytes[i], (size_t)start->length[i]),
+                                 start->length[i]);
+                close(fd);
         }
 }
 
-/* By a child, which is killed afterwards if `is_killed`. */
-static void prepare(const struct deed *deed, bool is_killed)
+/* By a child, which is killed afterwards if that is how it ends. */
+static void make_start(struct start *start)
 {
-        pid_t child;
+        pid_t child = fork();
         int status;
 
-        empty_folder();
-        fault_arm(FAULT_NONE, 0);
-        child = fork();
         if (child == 0) {
-                if (deed->prepare)
-                        deed->prepare();
-                else
-                        prepare_three();
+                start->prepare();
                 _exit(0);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
-        if (!is_killed && deed->prepare != prepare_nothing)
+        if (!start->is_killed && start->prepare != prepare_nothing)
                 database_close(open_good());
+        keep_files(start);
+}
+
+static void prepare(const struct deed *deed, bool is_killed)
+{
+        struct start *start = starts;
+
+        while (start->prepare != deed->prepare || start->is_killed != is_killed)
+                start++;
+        empty_folder();
+        fault_arm(FAULT_NONE, 0);
+        if (start->is_made)
+                put_back(start);
+        else
+                make_start(start);
 }
 
 /* Opens, acts, closes. */

@@ -98,8 +98,8 @@ static void test_names_of_gpu_slice_are_weaker_than_the_file(void **state)
         setenv("GPUSLICE_IPC_TOKEN_REQUIRED", "1", 1);
         assert_true(options_config(&options, &config, &report) < 0);
         assert_non_null(strstr(report.text,
-                               "join.token_required = yes (GPUSLICE_IPC_TOKEN_REQUIRED): "
-                               "expected join.token_file or GPUSLICE_IPC_TOKEN"));
+                               "GPUSLICE_IPC_TOKEN_REQUIRED: join.token_required = yes: expected "
+                               "join.token_file as well, or GPUSLICE_IPC_TOKEN"));
         setenv("GPUSLICE_IPC_TOKEN", "", 1); /* none, as GPU Slice takes it */
         assert_true(options_config(&options, &config, &report) < 0);
         setenv("GPUSLICE_IPC_TOKEN", "a-secret-among-us-all", 1);
