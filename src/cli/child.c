@@ -14,6 +14,13 @@
 #include "cli/command.h"
 #include "common/text.h"
 
+void child_die_with(pid_t parent)
+{
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) /* it was too late for that */
+                _exit(STATUS_CANNOT_RUN);
+}
+
 int child_replace(const char *path, char **argv, struct error *err)
 {
         execv(path, argv);
@@ -48,10 +55,11 @@ static void block_all(sigset_t *ret_before)
         sigprocmask(SIG_BLOCK, &all, ret_before);
 }
 
-/* What the program inherits of signals: exactly what we did. */
+/* What the program inherits: of signals exactly what we did. */
 struct inherited {
         sigset_t mask;
         void (*on_child)(int);
+        pid_t parent;
 };
 
 static _Noreturn void become_child(const char *path, char **argv, const struct inherited *inherited)
@@ -59,7 +67,7 @@ static _Noreturn void become_child(const char *path, char **argv, const struct i
         struct error err;
         int status;
 
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        child_die_with(inherited->parent);
         signal(SIGCHLD, inherited->on_child);
         sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
         status = child_replace(path, argv, &err);
@@ -103,6 +111,7 @@ int child_wait(const char *path, char **argv, struct error *err)
 
         block_all(&before.mask);
         before.on_child = signal(SIGCHLD, SIG_DFL);
+        before.parent = getpid();
         program = fork();
         if (program < 0) {
                 fail(err, -errno, "fork: %m");

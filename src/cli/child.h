@@ -13,6 +13,10 @@
 
 #include "common/error.h"
 
+/* In a child that was just forked: it is killed when `parent` dies, and ends now if that has died.
+ */
+void child_die_with(pid_t parent);
+
 /* Becomes the program; returns 126 or 127, with `err`, only if that cannot be. */
 int child_replace(const char *path, char **argv, struct error *err);
 

@@ -8,6 +8,7 @@
 
 #include "cli/enter.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "cli/request.h"
 #include "cli/views.h"
 
@@ -66,6 +67,10 @@ static int fail_taken(const struct entrance *entrance, struct error *err)
                             "session %s is ending and has its name until its programs have ended; "
                             "aliquot rm --force %s ends them",
                             entrance->name, entrance->name);
+        if (remote_is_anothers(&entrance->store, entrance->name))
+                return fail(err, -EEXIST,
+                            "session %s exists already: another user has the name; choose another",
+                            entrance->name);
         return fail(err, -EEXIST, "session %s exists already; aliquot set changes it",
                     entrance->name);
 }
@@ -91,6 +96,8 @@ int command_create(int argc, char **argv)
                 rc = enter_new(&creation.flags, request, &entrance, &err);
         if (rc == -EEXIST)
                 fail_taken(&entrance, &err);
+        if (rc == 0)
+                enter_note_passed("create", request, &entrance);
         if (rc == 0 && creation.view.is_json)
                 rc = views_named(&entrance.store, entrance.name, true, &err);
         return rc < 0 ? command_fail("create", STATUS_NO, &err) : STATUS_YES;

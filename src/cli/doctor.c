@@ -268,6 +268,7 @@ static void report_daemon(struct report *report, const struct store *store)
 static void check_daemon(struct visit *visit)
 {
         struct report *report = &visit->report;
+        char asked[SETTINGS_PATH_BYTES];
         struct store store;
         struct error err = { 0 };
         int rc;
@@ -276,8 +277,14 @@ static void check_daemon(struct visit *visit)
                 report_add(report, VERDICT_NOTE, "daemon",
                            "this aliquot was built without libcurl or jansson: it can ask no "
                            "daemon");
-        if (options_find_store(&store, NULL) < 0)
+        if (settings_read_folder(environ, asked, NULL) < 0 || options_find_store(&store, NULL) < 0)
                 return;
+        if (options_passed_daemon(asked, &store))
+                report_add(report, VERDICT_NOTE, "daemon",
+                           "one serves " OPTIONS_SYSTEM_FOLDER
+                           " and does not let this user in (its socket.mode and socket.group say "
+                           "who may): it does not count sessions in %s",
+                           store.path);
         rc = client_find(&store, &err);
         if (rc < 0)
                 report_add(report, VERDICT_BAD, "daemon", "%s", err.text);
@@ -356,11 +363,11 @@ static void check_all(struct visit *visit)
                 report_add(report, VERDICT_BAD, "library", "%s", err.text);
                 return;
         }
-        report_add(report, VERDICT_GOOD, "library", "%s loads", request->place.library);
+        report_add(report, VERDICT_GOOD, "library", "%s loads", request->own.library);
         check_driver(visit);
         check_cards(visit);
-        probe_preload(&request->place, report);
-        probe_shims(&request->place, report);
+        probe_preload(&request->own, report);
+        probe_shims(&request->own, report);
         check_self(visit);
 }
 

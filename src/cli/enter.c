@@ -2,6 +2,7 @@
 #include "cli/enter.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -81,7 +82,9 @@ static int find_daemon(const struct attempt *attempt, const struct entrance *ent
                 return fail(err, CLIENT_AWAY,
                             "%s: only a daemon can do that, and none serves %s; start aliquotd",
                             wish, entrance->store.path);
-        rc = starter_start(&entrance->store, attempt->request, err);
+        rc = promises_are_nobodys(&entrance->store, wish, err);
+        if (rc == 0)
+                rc = starter_start(&entrance->store, attempt->request, err);
         return rc < 0 ? rc : 1;
 }
 
@@ -154,6 +157,8 @@ static int join(const struct attempt *attempt, struct entrance *entrance, struct
                             daemon_wish, entrance->name);
         if (rc == 0 && enter_has_wishes(&attempt->request->settings))
                 rc = store_check_same(&entrance->session, &attempt->wish, err);
+        if (rc == -EACCES || rc == -EPERM)
+                options_unknown(entrance->name, &entrance->store, rc, err);
         return rc;
 }
 
@@ -187,6 +192,18 @@ int enter_new(const struct request_flags *flags, const struct request *request,
         int rc = prepare(flags, request, &attempt, ret, err);
 
         return rc < 0 ? rc : create(&attempt, ret, err);
+}
+
+void enter_note_passed(const char *command, const struct request *request,
+                       const struct entrance *entrance)
+{
+        if (entrance->is_created &&
+            options_passed_daemon(request->settings.runtime_dir, &entrance->store))
+                fprintf(stderr,
+                        "aliquot %s: note: the daemon of " OPTIONS_SYSTEM_FOLDER
+                        " does not let this user in (its socket.mode and socket.group say who "
+                        "may), and does not count session %s, which is made in %s\n",
+                        command, entrance->name, entrance->store.path);
 }
 
 bool enter_is_daemons(const struct entrance *entrance)

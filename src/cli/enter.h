@@ -34,6 +34,10 @@ int enter_session(const struct request_flags *flags, const struct request *reque
 int enter_new(const struct request_flags *flags, const struct request *request,
               struct entrance *ret, struct error *err);
 
+/* On standard error, for people: the daemon of the machine does not count what was made here. */
+void enter_note_passed(const char *command, const struct request *request,
+                       const struct entrance *entrance);
+
 /* Whether a daemon made it. */
 bool enter_is_daemons(const struct entrance *entrance);
 

@@ -93,16 +93,17 @@ static int add_visible(struct exports *exports, const struct request *request, s
  * runtime needs one before the preload runs, and the toolkit's runtime does not work on the
  * simulated card.
  */
-static int add_sim_folders(struct exports *exports, const struct place *place, struct error *err)
+static int add_sim_folders(struct exports *exports, const struct installation *own,
+                           struct error *err)
 {
         const char *others = getenv("LD_LIBRARY_PATH");
-        char ours[PLACE_SIM_FOLDERS * PATH_MAX];
+        char ours[INSTALLATION_SIM_FOLDERS * PATH_MAX];
         scoped_free char *list = NULL;
         struct text text;
 
         text_begin(&text, ours, sizeof(ours));
-        for (unsigned i = 0; i < PLACE_SIM_FOLDERS && place->sim_folder[i][0]; i++)
-                text_add(&text, "%s%s", i ? ":" : "", place->sim_folder[i]);
+        for (unsigned i = 0; i < INSTALLATION_SIM_FOLDERS && own->sim_folder[i][0]; i++)
+                text_add(&text, "%s%s", i ? ":" : "", own->sim_folder[i]);
         if (!others)
                 others = "";
         /* A run in a run has them already. */
@@ -116,21 +117,21 @@ static int add_sim_folders(struct exports *exports, const struct place *place, s
         return add(exports, "LD_LIBRARY_PATH", list, err);
 }
 
-static int add_sim(struct exports *exports, const struct place *place, struct error *err)
+static int add_sim(struct exports *exports, const struct installation *own, struct error *err)
 {
         int rc = add(exports, "ALIQUOT_SIM", getenv("ALIQUOT_SIM"), err);
 
         if (rc == 0)
-                rc = add(exports, "ALIQUOT_REAL_LIBCUDA", place->sim_cuda, err);
+                rc = add(exports, "ALIQUOT_REAL_LIBCUDA", own->sim_cuda, err);
         if (rc == 0)
-                rc = add(exports, "ALIQUOT_REAL_LIBNVML", place->sim_nvml, err);
-        return rc == 0 ? add_sim_folders(exports, place, err) : rc;
+                rc = add(exports, "ALIQUOT_REAL_LIBNVML", own->sim_nvml, err);
+        return rc == 0 ? add_sim_folders(exports, own, err) : rc;
 }
 
 int exports_make(const struct exports_about *about, struct exports *ret, struct error *err)
 {
         const struct request *request = about->request;
-        scoped_free char *preload = preload_edit(getenv("LD_PRELOAD"), request->place.library, err);
+        scoped_free char *preload = preload_edit(getenv("LD_PRELOAD"), request->own.library, err);
         int rc = preload ? 0 : -EINVAL;
 
         ret->count = 0;
@@ -145,7 +146,7 @@ int exports_make(const struct exports_about *about, struct exports *ret, struct 
         if (rc == 0)
                 rc = add_visible(ret, request, err);
         if (rc == 0 && request->is_sim)
-                rc = add_sim(ret, &request->place, err);
+                rc = add_sim(ret, &request->own, err);
         if (rc == 0)
                 rc = add(ret, "LD_PRELOAD", preload, err);
         return rc;

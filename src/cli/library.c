@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-int library_load(const struct place *place, struct library *ret, struct error *err)
+int library_load(const struct installation *own, struct library *ret, struct error *err)
 {
-        void *handle = dlopen(place->library, RTLD_NOW | RTLD_LOCAL);
+        void *handle = dlopen(own->library, RTLD_NOW | RTLD_LOCAL);
         struct library library = { 0 };
 
         if (!handle)
@@ -19,7 +19,7 @@ int library_load(const struct place *place, struct library *ret, struct error *e
         library.unknown = dlsym(handle, "aliquot_doctor_unknown");
         if (!library.apis || !library.api || !library.row || !library.door || !library.unknown)
                 return fail(err, -ELIBBAD, "%s is of another version; install it again",
-                            place->library);
+                            own->library);
         *ret = library;
         return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "interpose/doctor.h"
 #include "machine/cards.h"
-#include "machine/place.h"
+#include "machine/installation.h"
 
 struct library {
         __typeof__(aliquot_doctor_apis) *apis;
@@ -19,7 +19,7 @@ struct library {
 };
 
 /* Stays open until the command ends. */
-int library_load(const struct place *place, struct library *ret, struct error *err);
+int library_load(const struct installation *own, struct library *ret, struct error *err);
 
 /* What is known of "cuda" or "nvml"; false: our library has no such API. */
 bool library_api(const struct library *library, const char *name, struct doctor_api *ret);

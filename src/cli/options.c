@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/presence.h"
+#include "cli/remote.h"
 #include "settings/settings.h"
-
-#define SYSTEM_FOLDER "/run/aliquot"
 
 void options_parse(const struct options *options, const struct argp *argp, unsigned flags,
                    void *input)
@@ -99,12 +99,20 @@ int options_find_folder(const char *asked, bool make, struct store *ret, struct 
 {
         struct store store;
 
-        if (!asked[0] && store_find(&store, SYSTEM_FOLDER, false, NULL) == 0 &&
+        if (!asked[0] && store_find(&store, OPTIONS_SYSTEM_FOLDER, false, NULL) == 0 &&
             presence_look(&store) == PRESENCE_LISTENS) {
                 *ret = store;
                 return 0;
         }
         return store_find(ret, asked, make, err);
+}
+
+bool options_passed_daemon(const char *asked, const struct store *store)
+{
+        const struct store machine = { .path = OPTIONS_SYSTEM_FOLDER };
+
+        return !asked[0] && strcmp(store->path, OPTIONS_SYSTEM_FOLDER) != 0 &&
+               presence_is_barred(&machine);
 }
 
 int options_find_store(struct store *ret, struct error *err)
@@ -118,7 +126,14 @@ int options_find_store(struct store *ret, struct error *err)
 const struct error *options_unknown(const char *name, const struct store *store, int rc,
                                     struct error *err)
 {
-        if (rc == -ENOENT)
+        bool may_be_anothers = rc == -ENOENT || rc == -EACCES || rc == -EPERM;
+
+        if (may_be_anothers && store->path[0] && remote_is_anothers(store, name))
+                fail(err, rc,
+                     "there is no session %s of this user in %s: another user has the name; "
+                     "aliquot ls shows those there are",
+                     name, store->path);
+        else if (rc == -ENOENT)
                 fail(err, rc, "there is no session %s%s%s; aliquot ls shows those there are", name,
                      store->path[0] ? " in " : "", store->path);
         return err;

@@ -12,6 +12,8 @@
 #include "cli/table.h"
 #include "store/store.h"
 
+#define OPTIONS_SYSTEM_FOLDER "/run/aliquot"
+
 struct options {
         int argc;
         char **argv;
@@ -47,10 +49,15 @@ int view_choose(const struct view *view, struct table *table, struct error *err)
  * this user in. `asked` is a settings.runtime_dir. */
 int options_find_folder(const char *asked, bool make, struct store *ret, struct error *err);
 
+/* Whether the daemon of the whole machine keeps this user out, whose commands go on to the next
+ * folder, `store`: nothing that they make there is counted by it. `asked`: what was named. */
+bool options_passed_daemon(const char *asked, const struct store *store);
+
 /* The runtime folder that the environment or the usual places say; -ENOENT: there is none. */
 int options_find_store(struct store *ret, struct error *err);
 
-/* That there is no such session, as every command says it: instead of `err` where rc is -ENOENT. */
+/* That there is no such session, as every command says it, instead of `err`: where rc is -ENOENT,
+ * or another user has the name. */
 const struct error *options_unknown(const char *name, const struct store *store, int rc,
                                     struct error *err);
 

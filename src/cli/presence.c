@@ -56,6 +56,11 @@ static bool is_held(const struct store *store)
                 is_locked(path));
 }
 
+bool presence_is_barred(const struct store *store)
+{
+        return presence_look(store) == PRESENCE_BARRED && is_held(store);
+}
+
 enum presence presence_look(const struct store *store)
 {
         int rc = store_try_daemon(store);

@@ -19,4 +19,8 @@ enum presence {
 
 enum presence presence_look(const struct store *store);
 
+/* Whether a daemon serves the folder and keeps this user out; PRESENCE_BARRED may also be a folder
+ * that is closed, with nobody in it. */
+bool presence_is_barred(const struct store *store);
+
 #endif

@@ -158,25 +158,25 @@ static void probe(const struct attempt *attempt, struct report *report, const ch
                            "a program started so does not run (status %d)", status);
 }
 
-void probe_preload(const struct place *place, struct report *report)
+void probe_preload(const struct installation *own, struct report *report)
 {
         struct error err;
-        scoped_free char *preload = preload_edit(NULL, place->library, &err);
+        scoped_free char *preload = preload_edit(NULL, own->library, &err);
 
         if (!preload) {
                 report_add(report, VERDICT_BAD, "preload", "%s", err.text);
                 return;
         }
-        probe(&(struct attempt){ place->program, "LD_PRELOAD", preload, (char *)"preloaded" },
-              report, "preload");
+        probe(&(struct attempt){ own->program, "LD_PRELOAD", preload, (char *)"preloaded" }, report,
+              "preload");
 }
 
-void probe_shims(const struct place *place, struct report *report)
+void probe_shims(const struct installation *own, struct report *report)
 {
         char folder[PATH_MAX];
         char *slash;
 
-        memcpy(folder, place->library, sizeof(folder));
+        memcpy(folder, own->library, sizeof(folder));
         slash = strrchr(folder, '/');
         if (!slash ||
             text_put(slash, sizeof(folder) - (size_t)(slash - folder), NULL, "/shims") < 0)
@@ -185,6 +185,5 @@ void probe_shims(const struct place *place, struct report *report)
                 report_add(report, VERDICT_NOTE, "shims", "not installed in %s", folder);
                 return;
         }
-        probe(&(struct attempt){ place->program, "LD_LIBRARY_PATH", folder, NULL }, report,
-              "shims");
+        probe(&(struct attempt){ own->program, "LD_LIBRARY_PATH", folder, NULL }, report, "shims");
 }

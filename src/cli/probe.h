@@ -8,10 +8,10 @@
 #ifndef ALIQUOT_CLI_PROBE_H
 #define ALIQUOT_CLI_PROBE_H
 
-#include "machine/place.h"
+#include "machine/installation.h"
 #include "cli/report.h"
 
-void probe_preload(const struct place *place, struct report *report);
-void probe_shims(const struct place *place, struct report *report);
+void probe_preload(const struct installation *own, struct report *report);
+void probe_shims(const struct installation *own, struct report *report);
 
 #endif

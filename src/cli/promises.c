@@ -8,6 +8,7 @@
 #include "cli/client.h"
 #include "cli/names.h"
 #include "cli/presence.h"
+#include "cli/starter.h"
 #include "common/atomic.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -84,6 +85,7 @@ static void look_at_all(struct promises *promises)
 {
         struct names names;
 
+        text_begin(&promises->text, promises->names, sizeof(promises->names));
         if (!names_can_be_listed(promises->store) || names_read(promises->store, &names, NULL) < 0)
                 return;
         for (size_t i = 0; i < names.count; i++)
@@ -127,6 +129,22 @@ static void tell(const struct promises *promises)
         fprintf(stderr, " (%s); the new session is counted by none\n", promises->names);
 }
 
+int promises_are_nobodys(const struct store *store, const char *wish, struct error *err)
+{
+        struct promises promises = { .store = store };
+
+        if (was_never_served(store) || starter_has_begun(store))
+                return 0;
+        look_at_all(&promises);
+        if (!promises.sessions)
+                return 0;
+        return fail(err, CLIENT_AWAY,
+                    "%s: only a daemon can do that, and the one that serves %s is away (%s %s); "
+                    "start aliquotd",
+                    wish, store->path,
+                    promises.sessions > 1 ? "its sessions:" : "its session:", promises.names);
+}
+
 int promises_check(const struct store *store, const struct request *request, struct error *err)
 {
         struct promises promises = { .store = store };
@@ -134,7 +152,6 @@ int promises_check(const struct store *store, const struct request *request, str
 
         if (was_never_served(store))
                 return 0;
-        text_begin(&promises.text, promises.names, sizeof(promises.names));
         look_at_all(&promises);
         for (unsigned i = 0; i < promises.count && rc == 0; i++) {
                 for (unsigned j = 0; j < request->limits.count && rc == 0; j++) {

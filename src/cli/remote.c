@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/presence.h"
 #include "cli/usage.h"
@@ -16,6 +18,14 @@
 
 /* -- Whose it is ------------------------------------------------------------------------------ */
 
+static bool is_in_anothers_folder(const struct store *store)
+{
+        struct stat st;
+
+        return stat(store->path, &st) == 0 && st.st_uid != geteuid();
+}
+
+/* A broken one tells nothing, but in another user's folder only that user's daemon makes any. */
 enum remote_owner remote_owner(const struct store *store, const char *name)
 {
         struct store_session session;
@@ -28,7 +38,7 @@ enum remote_owner remote_owner(const struct store *store, const char *name)
         if (rc == -ENOENT || rc == -EACCES || rc == -EPERM)
                 return REMOTE_NOBODY;
         if (rc < 0)
-                return REMOTE_BROKEN;
+                return is_in_anothers_folder(store) ? REMOTE_DAEMONS : REMOTE_BROKEN;
         owner = session.limits->owner == PAGE_OWNER_DAEMON ? REMOTE_DAEMONS : REMOTE_OURS;
         store_close(&session);
         return owner;
@@ -61,6 +71,20 @@ int remote_told(int rc)
 {
         is_silent |= rc == CLIENT_AWAY;
         return rc;
+}
+
+bool remote_is_anothers(const struct store *store, const char *name)
+{
+        static struct client_session seen;
+        struct store_session session;
+        int rc = store_join(store, name, false, &session, NULL);
+
+        if (rc == 0)
+                store_close(&session);
+        if ((rc != -EACCES && rc != -EPERM) || !is_in_anothers_folder(store))
+                return false;
+        /* One that is ending has closed its pages to its own user too. */
+        return !remote_can_tell(store, rc) || client_show(store, name, &seen, NULL) == -ENOENT;
 }
 
 void remote_tell_silence(const struct store *store)
@@ -120,11 +144,9 @@ struct shares_of_time {
         char compute[SIZE_TEXT_BYTES], guarantee[SIZE_TEXT_BYTES];
 };
 
-/* One cap for all of a session's GPUs: a daemon has no other. */
-static int wish_for_time(const struct request *request, struct shares_of_time *room,
-                         struct client_wish *wish, struct error *err)
+static void wish_for_rank(const struct request *request, struct shares_of_time *room,
+                          struct client_wish *wish)
 {
-        const struct settings_rules *compute = &request->settings.compute;
         const struct settings_rank *rank = &request->settings.rank;
         const struct size guarantee = { 0, rank->guarantee_micro_percent };
 
@@ -133,14 +155,113 @@ static int wish_for_time(const struct request *request, struct shares_of_time *r
         wish->gang = rank->has_gang ? rank->gang : NULL;
         if (rank->has_guarantee)
                 wish->guarantee = size_canonical(&guarantee, room->guarantee);
+}
+
+/* -- Caps: a daemon keeps one for all GPUs of a session ---------------------------------------- */
+
+/* Whether every rule says the same of every GPU, so that none needs to be known. */
+static bool is_for_all(const struct settings_rules *rules)
+{
+        for (unsigned i = 1; i < rules->count; i++) {
+                if (!size_is_same(&rules->rule[i].size, &rules->rule[0].size))
+                        return false;
+        }
+        return !rules->rule[0].selector[0];
+}
+
+/* The GPUs that a session has (`seen`), or is to have; none: the daemon chooses. */
+struct session_gpus {
+        const struct client_session *seen;
+        const struct client_share *share;
+        unsigned count;
+};
+
+/* What the request says of a GPU's cap; PAGE_WHOLE_PPM: none. */
+struct said_cap {
+        bool is_said;
+        uint32_t ppm;
+};
+
+static struct said_cap said_of(const struct request *request, const struct client_share *share)
+{
+        const struct settings_limits *limits = &request->limits;
+        char uuid[UUID_TEXT_BYTES];
+
+        for (unsigned i = 0; i < limits->count; i++) {
+                const struct settings_limit *limit = &limits->device[i];
+
+                uuid_format(limit->uuid, is_instance(request, limit->uuid), uuid);
+                if (strcasecmp(uuid, share->uuid) == 0)
+                        return (struct said_cap){ limit->is_cap_named || limits->has_default_cap,
+                                                  limit->cap_ppm };
+        }
+        return (struct said_cap){ limits->has_default_cap, limits->default_cap_ppm };
+}
+
+static int fail_caps(const struct settings_rules *compute, const char *why, struct error *err)
+{
+        char said[160];
+        struct text text;
+
+        text_begin(&text, said, sizeof(said));
+        settings_spell(compute, &text);
+        return fail(err, -EINVAL, "%s %s: %s", compute->origin, said, why);
+}
+
+/* The caps of all GPUs come to the same. */
+static int find_one_cap(const struct request *request, const struct session_gpus *gpus,
+                        struct size *ret, struct error *err)
+{
+        const struct settings_rules *compute = &request->settings.compute;
+        char first[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], why[256];
+        bool is_said = false;
+
+        for (unsigned i = 0; i < gpus->count; i++) {
+                const struct client_share *share = &gpus->share[i];
+                struct said_cap said = said_of(request, share);
+                uint32_t ppm = said.is_said || !gpus->seen ? said.ppm : share->cap_ppm;
+                struct size cap = { 0, ppm * MICRO_PERCENT_A_PPM };
+
+                is_said |= said.is_said;
+                if (i == 0)
+                        *ret = cap;
+                if (size_is_same(&cap, ret))
+                        continue;
+                snprintf(why, sizeof(why),
+                         "%s of %s and %s of %s: a daemon keeps one cap for all GPUs of a session; "
+                         "expected the same for each, or a session for each GPU",
+                         size_canonical(ret, first), gpus->share[0].uuid,
+                         size_canonical(&cap, other), share->uuid);
+                return fail_caps(compute, why, err);
+        }
+        return is_said ? 0
+                       : fail_caps(compute,
+                                   "the session has none of these GPUs; an index is the physical "
+                                   "one, as in aliquot gpus",
+                                   err);
+}
+
+static int wish_for_cap(const struct request *request, const struct session_gpus *gpus,
+                        struct shares_of_time *room, struct client_wish *wish, struct error *err)
+{
+        const struct settings_rules *compute = &request->settings.compute;
+        struct size cap;
+        int rc = 0;
+
         if (!compute->count)
                 return 0;
-        if (compute->count != 1 || compute->rule[0].selector[0])
-                return fail(err, -EINVAL,
-                            "--compute: expected one percentage: the session of a daemon has the "
-                            "same cap on each of its GPUs");
-        wish->compute = size_canonical(&compute->rule[0].size, room->compute);
-        return 0;
+        if (is_for_all(compute))
+                cap = compute->rule[0].size;
+        else if (!gpus->count)
+                rc = fail_caps(compute,
+                               "the daemon chooses the GPUs; expected one percentage for all of "
+                               "them, as in --compute 30",
+                               err);
+        else
+                rc = find_one_cap(request, gpus, &cap, err);
+        if (rc == 0)
+                wish->compute = size_canonical(&cap, room->compute);
+        return rc;
 }
 
 /* What of a wish does not hang on GPUs. */
@@ -179,11 +300,10 @@ int remote_create(const struct store *store, const struct request_flags *flags,
         struct client_wish wish = wish_of(flags, request);
         char size[SIZE_TEXT_BYTES];
         struct shares_of_time room;
-        int rc = wish_for_time(request, &room, &wish, err);
+        int rc = 0;
 
         wish.name = name;
-        if (rc < 0)
-                return rc;
+        wish_for_rank(request, &room, &wish);
         if (flags->any_gpus)
                 rc = wish_for_any(flags, request, size, &wish, err);
         else if (!request->settings.memory.count)
@@ -194,6 +314,9 @@ int remote_create(const struct store *store, const struct request_flags *flags,
                 rc = fail(err, -ENODEV, "which GPUs there are could not be told");
         wish.share = share;
         wish.share_count = wish.memory || rc < 0 ? 0 : shares_of(request, NULL, share);
+        if (rc == 0)
+                rc = wish_for_cap(request, &(struct session_gpus){ NULL, share, wish.share_count },
+                                  &room, &wish, err);
         if (rc == 0)
                 rc = client_create(store, &wish, err);
         /* Then its GPUs are not those that we see. */
@@ -209,15 +332,20 @@ int remote_change(const struct store *store, const struct request_flags *flags,
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
         struct shares_of_time room;
-        int rc = wish_for_time(request, &room, &wish, err) < 0 ? -EINVAL : -ESTALE;
+        int rc = -ESTALE;
 
+        wish_for_rank(request, &room, &wish);
         for (unsigned i = 0; rc == -ESTALE && i < ATTEMPTS; i++) {
                 rc = client_show(store, name, &seen, err);
                 if (rc < 0)
                         break;
                 wish.share = share;
                 wish.share_count = shares_of(request, &seen, share);
-                rc = client_change(store, &seen, &wish, err);
+                rc = wish_for_cap(request,
+                                  &(struct session_gpus){ &seen, seen.share, seen.share_count },
+                                  &room, &wish, err);
+                if (rc == 0)
+                        rc = client_change(store, &seen, &wish, err);
         }
         return rc;
 }

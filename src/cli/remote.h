@@ -17,7 +17,7 @@ enum remote_owner {
         REMOTE_NOBODY,  /* no session of that name can be seen here; a daemon may know of one */
         REMOTE_OURS,    /* made without a daemon */
         REMOTE_DAEMONS, /* made by one */
-        REMOTE_BROKEN,  /* nothing in its folder tells */
+        REMOTE_BROKEN,  /* nothing in its folder tells, which is this user's */
 };
 
 /* Whose session it is, by its page. */
@@ -30,6 +30,9 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
 /* Whether a daemon can tell of a session that store_join() answered `rc` for: its pages are another
  * user's, or closed since it is ending. */
 bool remote_can_tell(const struct store *store, int rc);
+
+/* Whether another user has the name: names are of all users together in a daemon's folder. */
+bool remote_is_anothers(const struct store *store, const char *name);
 
 /* Returns `rc`, the result of a question to the daemon about one session of many. After
  * CLIENT_AWAY, remote_can_tell() is false for the others: a command that lists sessions waits for a

@@ -58,6 +58,8 @@ static void take(struct argp_state *state, unsigned mirror, const char *value)
         struct request_flags *flags = state->input;
         unsigned at = 0;
 
+        if (strcmp(value, "--") == 0)
+                argp_error(state, "%s: its value is missing before --", mirrors[mirror].flag);
         for (; flags->flag[at].variable; at++) {
                 if (strcmp(flags->flag[at].flag, mirrors[mirror].flag) == 0)
                         argp_error(state, "%s %s: given a second time, after %s; keep one",
@@ -156,7 +158,7 @@ static const struct argp_option limits_options[] = {
         { "weight", KEY_WEIGHT, "N", 0, "Of its share among equals (100 is usual)", 0 },
         { "priority", KEY_PRIORITY, "WORD", 0, "Who goes first: rt, normal or batch", 0 },
         { "gang", KEY_GANG, "NAME", 0, "Turns together with the others of it, or none", 0 },
-        { "oversubscribe", KEY_OVERSUBSCRIBE, NULL, OPTION_HIDDEN, "", 0 },
+        { "oversubscribe", KEY_OVERSUBSCRIBE, "0|1", OPTION_ARG_OPTIONAL | OPTION_HIDDEN, "", 0 },
         { 0 },
 };
 
@@ -239,21 +241,21 @@ static int set(const char *name, const char *value, struct error *err)
 }
 
 /* Our own environment is the child's: what is set here needs no telling again. */
-static int choose_sim(const struct request_flags *flags, const struct place *place,
+static int choose_sim(const struct request_flags *flags, const struct installation *own,
                       struct error *err)
 {
         const char *spec = flags->sim_spec ? flags->sim_spec : getenv("ALIQUOT_SIM");
         int rc;
 
-        if (!place->sim_nvml[0] || !place->sim_cuda[0])
+        if (!own->sim_nvml[0] || !own->sim_cuda[0])
                 return fail(err, -ENOENT,
                             "--sim: the simulated GPU is not installed beside %s; install it again",
-                            place->library);
+                            own->library);
         rc = set("ALIQUOT_SIM", spec ? spec : "", err);
         if (rc == 0)
-                rc = set("ALIQUOT_REAL_LIBCUDA", place->sim_cuda, err);
+                rc = set("ALIQUOT_REAL_LIBCUDA", own->sim_cuda, err);
         if (rc == 0)
-                rc = set("ALIQUOT_REAL_LIBNVML", place->sim_nvml, err);
+                rc = set("ALIQUOT_REAL_LIBNVML", own->sim_nvml, err);
         return rc;
 }
 
@@ -262,12 +264,12 @@ int request_open_driver(const struct request_flags *flags, struct request *reque
 {
         /* ALIQUOT_SIM mirrors --sim; a driver that is named besides is the stronger word. */
         bool is_sim = flags->is_sim || (getenv("ALIQUOT_SIM") && !getenv("ALIQUOT_REAL_LIBNVML"));
-        int rc = place_find(&request->place, err);
+        int rc = installation_find(&request->own, err);
 
         if (rc == 0 && is_sim)
-                rc = choose_sim(flags, &request->place, err);
+                rc = choose_sim(flags, &request->own, err);
         request->is_sim = is_sim;
-        return rc < 0 ? rc : library_load(&request->place, &request->library, err);
+        return rc < 0 ? rc : library_load(&request->own, &request->library, err);
 }
 
 int request_cards(struct request *request, struct error *err)

@@ -15,7 +15,7 @@
 
 #include "machine/cards.h"
 #include "cli/library.h"
-#include "machine/place.h"
+#include "machine/installation.h"
 #include "settings/settings.h"
 
 #define REQUEST_FLAGS 12u
@@ -35,7 +35,7 @@ struct request_flags {
 
 struct request {
         struct settings settings;
-        struct place place;
+        struct installation own;
         struct library library;
         bool is_sim;
         bool may_lack_driver;   /* set before request_resolve(): check what can be checked */

@@ -106,7 +106,7 @@ int command_rm(int argc, char **argv)
 {
         struct removal removal = { .view = { .least = 1, .most = 1 } };
         struct json_out out = { .stream = stdout };
-        struct store store;
+        struct store store = { 0 };
         struct error err = { 0 };
         const char *name;
         int rc;
@@ -116,10 +116,8 @@ int command_rm(int argc, char **argv)
         rc = options_find_store(&store, &err);
         if (rc == 0)
                 rc = remove_session(&store, name, removal.is_forced, &err);
-        if (rc == -ENOENT)
-                fail(&err, rc, "there is no session %s; aliquot ls shows those there are", name);
         if (rc < 0)
-                return command_fail("rm", STATUS_NO, &err);
+                return command_fail("rm", STATUS_NO, options_unknown(name, &store, rc, &err));
         if (!removal.view.is_json)
                 return STATUS_YES;
         json_out_open(&out, NULL, '{');

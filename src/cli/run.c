@@ -61,7 +61,7 @@ static const struct argp_child children[] = {
 };
 
 static const struct argp_option argp_options[] = {
-        { "quiet", 'q', NULL, 0, "No note when nothing is limited", 0 },
+        { "quiet", 'q', NULL, 0, "No notes, as when nothing is limited", 0 },
         { 0 },
 };
 
@@ -168,5 +168,7 @@ int command_run(int argc, char **argv)
         }
         sweep_all(&run.entrance.store);
         note_no_limit(&run);
+        if (!run.is_quiet)
+                enter_note_passed("run", &run.request, &run.entrance);
         return start(&run, &err);
 }

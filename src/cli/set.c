@@ -152,7 +152,8 @@ static int change_remotely(struct change *change, const struct store *store, str
         struct store_session session = { 0 };
         int rc = 0;
 
-        if (change->request.settings.memory.count) {
+        if (change->request.settings.memory.count ||
+            settings_names_gpus(&change->request.settings.compute)) {
                 if (store_join(store, name, false, &session, NULL) < 0)
                         session.limits = NULL;
                 rc = resolve(change, session.limits ? &session : NULL, err);

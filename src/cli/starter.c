@@ -35,7 +35,7 @@ static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32],
 static _Noreturn void become(const struct store *store, const struct request *request, int log,
                              int line)
 {
-        const char *program = request->place.daemon[0] ? request->place.daemon : "aliquotd";
+        const char *program = request->own.daemon[0] ? request->own.daemon : "aliquotd";
         const char *sim = getenv("ALIQUOT_SIM");
         char state[STORE_PATH_BYTES + 16], spec[1024];
         char *words[] = { (char *)"aliquotd",
@@ -105,6 +105,14 @@ static int wait_for(const struct store *store, int line, const char *log, struct
                             "PATH; install it");
         return fail(err, CLIENT_AWAY, "a daemon is needed, and aliquotd does not start; see %s",
                     log);
+}
+
+bool starter_has_begun(const struct store *store)
+{
+        char state[STORE_PATH_BYTES + 16];
+
+        return text_put(state, sizeof(state), NULL, "%s/" STATE_FOLDER, store->path) == 0 &&
+               access(state, F_OK) == 0;
 }
 
 int starter_start(const struct store *store, const struct request *request, struct error *err)

@@ -14,4 +14,7 @@
 #define STARTER_LOG "aliquotd.log"
 int starter_start(const struct store *store, const struct request *request, struct error *err);
 
+/* Such a daemon was there once, and knows its sessions. */
+bool starter_has_begun(const struct store *store);
+
 #endif

@@ -214,15 +214,15 @@ static int check_writable(const char *flag, const char *path, struct error *err)
 /* Before anything is measured, as it would be lost. */
 static int check_outputs(const struct bench *bench, struct error *err)
 {
-        struct place place;
+        struct installation own;
         int rc = bench->json ? check_writable("--json", bench->json, err) : 0;
 
         if (rc == 0 && bench->png)
                 rc = check_writable("--png", bench->png, err);
         if (rc < 0 || !bench->png)
                 return rc;
-        rc = place_find(&place, err);
-        return rc < 0 ? rc : figure_check(&place, err);
+        rc = installation_find(&own, err);
+        return rc < 0 ? rc : figure_check(&own, err);
 }
 
 static int measure(struct bench *bench, struct error *err)
@@ -261,10 +261,10 @@ static int draw(struct bench *bench, struct error *err)
 
 static int draw_picture(const struct bench *bench, struct error *err)
 {
-        struct place place;
-        int rc = place_find(&place, err);
+        struct installation own;
+        int rc = installation_find(&own, err);
 
-        return rc < 0 ? rc : figure_draw(&place, &bench->record, bench->title, bench->png, err);
+        return rc < 0 ? rc : figure_draw(&own, &bench->record, bench->title, bench->png, err);
 }
 
 /* All that was asked for: one that fails takes nothing from the others. */

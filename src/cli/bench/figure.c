@@ -130,7 +130,7 @@ static void put_figure(const struct record *record, const char *title, FILE *str
 /* -- Who draws it ----------------------------------------------------------------------------- */
 
 /* Its standard input, and what it is to write ("--version": nothing). */
-static pid_t start(const struct place *place, const char *word, int *ret_input)
+static pid_t start(const struct installation *own, const char *word, int *ret_input)
 {
         int ends[2] = { -1, -1 };
         pid_t pid;
@@ -140,7 +140,7 @@ static pid_t start(const struct place *place, const char *word, int *ret_input)
         pid = fork();
         if (pid == 0) {
                 dup2(ends[0], STDIN_FILENO);
-                execl(place->plot, "aliquot-plot", word, (char *)NULL);
+                execl(own->plot, "aliquot-plot", word, (char *)NULL);
                 _exit(CANNOT_START);
         }
         close(ends[0]);
@@ -165,25 +165,25 @@ static int end_of(pid_t pid, struct error *err)
         return fail(err, -EIO, "--png: aliquot-plot failed, see above");
 }
 
-int figure_check(const struct place *place, struct error *err)
+int figure_check(const struct installation *own, struct error *err)
 {
         scoped_fd int input = -1;
         pid_t pid;
 
-        if (!place->plot[0])
+        if (!own->plot[0])
                 return fail(err, -ENOENT,
                             "--png: this installation has no aliquot-plot, as it was built without "
                             "cairo; --json keeps what was measured, and --from draws it elsewhere");
-        pid = start(place, "--version", &input);
+        pid = start(own, "--version", &input);
         return pid < 0 ? fail(err, -errno, "aliquot-plot: %m") : end_of(pid, err);
 }
 
-int figure_draw(const struct place *place, const struct record *record, const char *title,
+int figure_draw(const struct installation *own, const struct record *record, const char *title,
                 const char *path, struct error *err)
 {
         void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* it may end before it has read all */
         int input = -1, rc;
-        pid_t pid = start(place, path, &input);
+        pid_t pid = start(own, path, &input);
         FILE *stream = pid < 0 ? NULL : fdopen(input, "w");
 
         if (stream) {

@@ -7,13 +7,13 @@
 #define ALIQUOT_CLI_BENCH_FIGURE_H
 
 #include "cli/bench/record.h"
-#include "machine/place.h"
+#include "machine/installation.h"
 
 /* Whether pictures can be made here at all; -ENOENT says what is missing. */
-int figure_check(const struct place *place, struct error *err);
+int figure_check(const struct installation *own, struct error *err);
 
 /* Writes the PNG; `title` NULL: a usual one. */
-int figure_draw(const struct place *place, const struct record *record, const char *title,
+int figure_draw(const struct installation *own, const struct record *record, const char *title,
                 const char *path, struct error *err);
 
 #endif

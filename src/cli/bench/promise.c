@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/bench/mix.h"
+#include "common/minmax.h"
 
 #define FLOOR 0.01 /* divided among those below rt */
 #define HALVINGS 60u
@@ -19,16 +20,6 @@ struct asked {
         enum mix_class class[MIX_SESSIONS];
 };
 
-static double least(double a, double b)
-{
-        return a < b ? a : b;
-}
-
-static double most(double a, double b)
-{
-        return a > b ? a : b;
-}
-
 static void add_floor(struct asked *asked)
 {
         unsigned below = 0;
@@ -37,8 +28,8 @@ static void add_floor(struct asked *asked)
                 below += asked->wants[i] && asked->class[i] != MIX_RT;
         for (unsigned i = 0; i < asked->count; i++) {
                 if (asked->wants[i] && asked->class[i] != MIX_RT)
-                        asked->least[i] =
-                                most(asked->least[i], least(asked->cap[i], FLOOR / below));
+                        asked->least[i] = max_double(asked->least[i],
+                                                     min_double(asked->cap[i], FLOOR / below));
         }
 }
 
@@ -68,7 +59,7 @@ static struct asked ask(const struct mix *mix, uint64_t at_ns)
 /* What a session of the class has where a unit of weight has `level`. */
 static double at_level(const struct asked *asked, unsigned i, double level)
 {
-        return least(asked->cap[i], most(asked->weight[i] * level, asked->least[i]));
+        return min_double(asked->cap[i], max_double(asked->weight[i] * level, asked->least[i]));
 }
 
 static double sum_at(const struct asked *asked, enum mix_class class, double level)

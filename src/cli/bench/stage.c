@@ -179,9 +179,9 @@ int stage_open(struct stage *stage, const struct mix *mix, struct error *err)
                 rc = request_read(&stage->flags, true, &stage->request, err);
         if (rc == 0)
                 rc = choose_gpu(stage, mix->count, err);
-        if (rc == 0 && !stage->request.place.load[0])
+        if (rc == 0 && !stage->request.own.load[0])
                 rc = fail(err, -ENOENT, "aliquot-load is not installed beside %s; install it again",
-                          stage->request.place.library);
+                          stage->request.own.library);
         if (rc < 0)
                 return rc;
         return stage->is_daemon_theirs ? open_theirs(stage, err) : open_own(stage, err);

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/child.h"
 #include "cli/client.h"
 #include "cli/presence.h"
 #include "common/scoped.h"
@@ -22,7 +22,8 @@
 #define PATIENCE 1500u /* pauses: 15 s, for a driver that takes long */
 #define GRACE 500u     /* 5 s, to end as it was asked to */
 
-int stage_log_path(const struct stage *stage, const char *who, char ret[STORE_PATH_BYTES])
+/* What a process printed goes to this file; -ENAMETOOLONG. */
+static int log_path(const struct stage *stage, const char *who, char ret[STORE_PATH_BYTES])
 {
         return text_put(ret, STORE_PATH_BYTES, NULL, "%s/%s.log", stage->folder, who);
 }
@@ -32,7 +33,7 @@ void stage_read_log(const struct stage *stage, const char *who, char ret[256])
         char path[STORE_PATH_BYTES], line[256] = "";
         scoped_file FILE *file = NULL;
 
-        if (stage_log_path(stage, who, path) == 0)
+        if (log_path(stage, who, path) == 0)
                 file = fopen(path, "re");
         if (file && !fgets(line, sizeof(line), file))
                 line[0] = '\0';
@@ -65,15 +66,13 @@ static int start(const struct stage *stage, const char *program, char *const *wo
         char log[STORE_PATH_BYTES];
         pid_t ours = getpid(), pid;
 
-        if (stage_log_path(stage, who, log) < 0)
+        if (log_path(stage, who, log) < 0)
                 return fail(err, -ENAMETOOLONG, "%s: too long", stage->folder);
         pid = fork();
         if (pid < 0)
                 return fail(err, -errno, "fork: %m");
         if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (getppid() != ours) /* it was too late for that */
-                        _exit(127);
+                child_die_with(ours);
                 become(stage, program, words, log);
         }
         *ret = pid;
@@ -83,8 +82,7 @@ static int start(const struct stage *stage, const char *program, char *const *wo
 int stage_start_daemon(struct stage *stage, struct error *err)
 {
         char state[STORE_PATH_BYTES + 16], spec[sizeof(stage->spec) + 8], said[256];
-        const char *program =
-                stage->request.place.daemon[0] ? stage->request.place.daemon : "aliquotd";
+        const char *program = stage->request.own.daemon[0] ? stage->request.own.daemon : "aliquotd";
         char *words[WORDS] = { (char *)"aliquotd", (char *)"--runtime-dir", stage->store.path,
                                (char *)"--state-dir", state };
         int rc;
@@ -155,7 +153,7 @@ int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at,
         if (stage->request.is_sim)
                 words[count++] = spec;
         words[count++] = (char *)"--";
-        words[count++] = stage->request.place.load;
+        words[count++] = stage->request.own.load;
         words[count++] = stage->page_path;
         snprintf(number[numbers], NUMBER_BYTES, "%u", at);
         words[count++] = number[numbers++];
@@ -166,7 +164,7 @@ int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at,
                 snprintf(number[numbers], NUMBER_BYTES, "%llu", (unsigned long long)times[i]);
                 words[count++] = number[numbers++];
         }
-        return start(stage, stage->request.place.program, words, name, &stage->program[at], err);
+        return start(stage, stage->request.own.program, words, name, &stage->program[at], err);
 }
 
 void stage_end_process(pid_t pid, int number)

@@ -12,10 +12,7 @@
 /* Of the session of a word of the mix. */
 const char *stage_name(const struct stage *stage, unsigned at, char ret[STAGE_NAME_BYTES]);
 
-/* What a process printed goes to this file; -ENAMETOOLONG. */
-int stage_log_path(const struct stage *stage, const char *who, char ret[STORE_PATH_BYTES]);
-
-/* The first line of it, for a message; "" where there is none. */
+/* The first line that a process printed, for a message; "" where there is none. */
 void stage_read_log(const struct stage *stage, const char *who, char ret[256]);
 
 /* A daemon of our own, in the folder; it answers when this returns. */

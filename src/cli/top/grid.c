@@ -7,6 +7,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "common/minmax.h"
 #include "common/text.h"
 
 #define LEVELS 8u
@@ -190,7 +191,7 @@ void grid_history(struct grid *grid, const struct grid_place *place, const struc
 
         if (place->width < 1)
                 return;
-        cells = cells < HISTORY_SAMPLES ? cells : HISTORY_SAMPLES;
+        cells = min_u32(cells, HISTORY_SAMPLES);
         for (unsigned i = 0; i < cells; i++) {
                 int permille = history_cell(history, cells, i);
                 unsigned level = (unsigned)(permille < 0 ? 0 : permille) * (LEVELS - 1);

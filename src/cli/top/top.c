@@ -215,8 +215,7 @@ static bool carry_out(struct top *top, int order, bool *ret_look)
         if (order == ORDER_NONE)
                 return true;
         if (order == ORDER_SET) {
-                keys->is_bad =
-                        !act_set(&top->act, top->source.request.place.program, keys, message);
+                keys->is_bad = !act_set(&top->act, top->source.request.own.program, keys, message);
         } else {
                 keys->is_bad = !act_signal(keys, message);
                 *ret_look = true;
@@ -245,7 +244,7 @@ static int wait_for_key(struct top *top, uint64_t due)
         int most = top->act.is_pending ? ACT_MS : follows ? FEED_MS : milliseconds;
 
         if (follows && !top->feed.is_open)
-                feed_open(&top->feed, top->source.request.place.program);
+                feed_open(&top->feed, top->source.request.own.program);
         if (!follows)
                 feed_close(&top->feed);
         return screen_wait(milliseconds > most ? most : milliseconds);

@@ -40,8 +40,8 @@ static void a_debt_is_told_whole(void **state)
         assert_int_equal(time_with_bucket(SECOND_NS).debt_ns, 0);
 }
 
-/* More than any bank owes is a scribble, and no sum overflows of it. */
-static void no_page_owes_more_than_a_bank_can(void **state)
+/* More than any bucket owes is a scribble, and no sum overflows of it. */
+static void no_page_owes_more_than_a_bucket_can(void **state)
 {
         assert_in_range(time_with_bucket(INT64_MIN).debt_ns, 1, INT64_C(1) << 43);
 }
@@ -50,7 +50,7 @@ int main(void)
 {
         static const struct CMUnitTest stories[] = {
                 cmocka_unit_test(a_debt_is_told_whole),
-                cmocka_unit_test(no_page_owes_more_than_a_bank_can),
+                cmocka_unit_test(no_page_owes_more_than_a_bucket_can),
         };
 
         return cmocka_run_group_tests(stories, NULL, NULL);
