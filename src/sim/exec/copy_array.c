@@ -9,7 +9,7 @@
 #define DEVICE CU_MEMORYTYPE_DEVICE
 
 /* An array, and where in it; or, without one, an address. */
-struct place {
+struct copy_side {
         CUarray array;
         size_t offset;
         CUdeviceptr address;
@@ -17,9 +17,9 @@ struct place {
 };
 
 static CUresult issue(bool is_per_thread, CUstream stream, bool is_async,
-                      const struct place side[2], size_t bytes)
+                      const struct copy_side side[2], size_t bytes)
 {
-        const struct place *to = &side[0], *from = &side[1];
+        const struct copy_side *to = &side[0], *from = &side[1];
         struct copy_request request = { .is_async = is_async };
         CUDA_MEMCPY3D *box = &request.box;
 
@@ -37,15 +37,15 @@ static CUresult issue(bool is_per_thread, CUstream stream, bool is_async,
         return copy_issue(is_per_thread, stream, &request);
 }
 
-static struct place at_array(CUarray array, size_t offset)
+static struct copy_side at_array(CUarray array, size_t offset)
 {
-        return (struct place){ array, offset, 0, CU_MEMORYTYPE_ARRAY };
+        return (struct copy_side){ array, offset, 0, CU_MEMORYTYPE_ARRAY };
 }
 
 static CUresult d_to_a(bool is_per_thread, CUarray to, size_t offset, CUdeviceptr from,
                        size_t bytes)
 {
-        struct place side[2] = { at_array(to, offset), { NULL, 0, from, DEVICE } };
+        struct copy_side side[2] = { at_array(to, offset), { NULL, 0, from, DEVICE } };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
@@ -53,7 +53,7 @@ static CUresult d_to_a(bool is_per_thread, CUarray to, size_t offset, CUdevicept
 static CUresult a_to_d(bool is_per_thread, CUdeviceptr to, CUarray from, size_t offset,
                        size_t bytes)
 {
-        struct place side[2] = { { NULL, 0, to, DEVICE }, at_array(from, offset) };
+        struct copy_side side[2] = { { NULL, 0, to, DEVICE }, at_array(from, offset) };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
@@ -61,7 +61,7 @@ static CUresult a_to_d(bool is_per_thread, CUdeviceptr to, CUarray from, size_t 
 static CUresult h_to_a_async(bool is_per_thread, CUarray to, size_t offset, const void *from,
                              size_t bytes, CUstream stream)
 {
-        struct place side[2] = { at_array(to, offset), { NULL, 0, (CUdeviceptr)from, HOST } };
+        struct copy_side side[2] = { at_array(to, offset), { NULL, 0, (CUdeviceptr)from, HOST } };
 
         return issue(is_per_thread, stream, true, side, bytes);
 }
@@ -69,7 +69,7 @@ static CUresult h_to_a_async(bool is_per_thread, CUarray to, size_t offset, cons
 static CUresult a_to_h_async(bool is_per_thread, void *to, CUarray from, size_t offset,
                              size_t bytes, CUstream stream)
 {
-        struct place side[2] = { { NULL, 0, (CUdeviceptr)to, HOST }, at_array(from, offset) };
+        struct copy_side side[2] = { { NULL, 0, (CUdeviceptr)to, HOST }, at_array(from, offset) };
 
         return issue(is_per_thread, stream, true, side, bytes);
 }
@@ -77,14 +77,14 @@ static CUresult a_to_h_async(bool is_per_thread, void *to, CUarray from, size_t 
 static CUresult h_to_a(bool is_per_thread, CUarray to, size_t offset, const void *from,
                        size_t bytes)
 {
-        struct place side[2] = { at_array(to, offset), { NULL, 0, (CUdeviceptr)from, HOST } };
+        struct copy_side side[2] = { at_array(to, offset), { NULL, 0, (CUdeviceptr)from, HOST } };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
 
 static CUresult a_to_h(bool is_per_thread, void *to, CUarray from, size_t offset, size_t bytes)
 {
-        struct place side[2] = { { NULL, 0, (CUdeviceptr)to, HOST }, at_array(from, offset) };
+        struct copy_side side[2] = { { NULL, 0, (CUdeviceptr)to, HOST }, at_array(from, offset) };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
@@ -92,7 +92,7 @@ static CUresult a_to_h(bool is_per_thread, void *to, CUarray from, size_t offset
 static CUresult a_to_a(bool is_per_thread, CUarray to, size_t to_offset, CUarray from,
                        size_t from_offset, size_t bytes)
 {
-        struct place side[2] = { at_array(to, to_offset), at_array(from, from_offset) };
+        struct copy_side side[2] = { at_array(to, to_offset), at_array(from, from_offset) };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }

@@ -10,6 +10,7 @@
  */
 #include "sim/exec/engine.h"
 
+#include "common/minmax.h"
 #include "sim/node/clock.h"
 #include "sim/node/fault.h"
 
@@ -87,7 +88,7 @@ static void hand_over(struct change *change, uint64_t end_ns)
         if (next != EXEC_NO_SEAT) {
                 uint64_t wanted = state->seat[next].wanted_ns;
 
-                hold(state, next, wanted > end_ns ? wanted : end_ns);
+                hold(state, next, max_u64(wanted, end_ns));
         }
         change->is_changed = true;
         change->is_turned = true;
@@ -385,7 +386,7 @@ static uint64_t worked_clock(const struct exec_place *place, uint64_t clock, uin
 
         if (queued < end_clock)
                 queued = end_clock;
-        return clock < queued ? clock : queued;
+        return min_u64(clock, queued);
 }
 
 static void look(struct exec_place *place, uint64_t end_clock, struct standing *ret)
@@ -478,7 +479,7 @@ uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t read
         uint64_t start, end;
 
         do {
-                start = seen > ready_ns ? seen : ready_ns;
+                start = max_u64(seen, ready_ns);
                 end = start + ns;
         } while (ns && !cas_acq_rel(free_ns, &seen, end));
         if (ns) {
@@ -491,7 +492,7 @@ uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t read
         while (sim_now_ns() < end && !is_over(place)) {
                 uint64_t nap_ns = sim_now_ns() + NAP_NS;
 
-                sim_sleep_until(end < nap_ns ? end : nap_ns);
+                sim_sleep_until(min_u64(end, nap_ns));
         }
         return end;
 }

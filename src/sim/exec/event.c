@@ -297,7 +297,6 @@ static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsig
         if (stream_is_capturing(stream)) {
                 struct node_body body = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
                                           .context = stream->context,
-                                          .is_external = true,
                                           .event = event };
 
                 return flags & CU_EVENT_RECORD_EXTERNAL ? capture_add(stream, &body)
@@ -347,7 +346,6 @@ static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, u
         if (flags & CU_EVENT_WAIT_EXTERNAL) {
                 struct node_body body = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT,
                                           .context = stream->context,
-                                          .is_external = true,
                                           .event = event };
 
                 return stream_is_capturing(stream) ? capture_add(stream, &body)

@@ -4,6 +4,7 @@
  */
 #include "sim/exec/op.h"
 
+#include "common/minmax.h"
 #include "sim/exec/stream.h"
 #include "sim/memory/backing.h"
 #include "sim/memory/memory.h"
@@ -133,7 +134,7 @@ static void engine_end(struct op_run *run, uint64_t began_ns, uint64_t bytes)
         uint64_t ns = duration_ns(bytes, config_get()->device_rate);
 
         if (place)
-                place_run(place, run->mark, took_ns > ns ? took_ns : ns);
+                place_run(place, run->mark, max_u64(took_ns, ns));
         else
                 run->mark->end_ns = sim_now_ns();
 }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct place {
+/* Where a new node goes, and behind which others. */
+struct insertion {
         CUgraphNode *ret_node;
         CUgraph graph;
         const CUgraphNode *before;
@@ -16,44 +17,44 @@ struct place {
         size_t count;
 };
 
-static CUresult place_check(const struct place *place)
+static CUresult insertion_check(const struct insertion *into)
 {
-        if (!place->ret_node || graph_check(place->graph) != CUDA_SUCCESS ||
-            (place->count && !place->before))
+        if (!into->ret_node || graph_check(into->graph) != CUDA_SUCCESS ||
+            (into->count && !into->before))
                 return CUDA_ERROR_INVALID_VALUE;
-        for (size_t i = 0; i < place->count; i++) {
-                if (node_check(place->before[i]) != CUDA_SUCCESS ||
-                    place->before[i]->graph != place->graph)
+        for (size_t i = 0; i < into->count; i++) {
+                if (node_check(into->before[i]) != CUDA_SUCCESS ||
+                    into->before[i]->graph != into->graph)
                         return CUDA_ERROR_INVALID_VALUE;
                 for (size_t j = 0; j < i; j++)
-                        if (place->before[i] == place->before[j] && !place->data)
+                        if (into->before[i] == into->before[j] && !into->data)
                                 return CUDA_ERROR_INVALID_VALUE;
         }
         return CUDA_SUCCESS;
 }
 
 /* Puts the body in; what it owns is copied, and freed here. graph_lock held. */
-static CUresult put(const struct place *place, struct node_body *body)
+static CUresult put(const struct insertion *into, struct node_body *body)
 {
-        struct graph_edge *edges = calloc(place->count + 1, sizeof(*edges));
+        struct graph_edge *edges = calloc(into->count + 1, sizeof(*edges));
         CUgraphNode node = NULL;
 
-        for (size_t i = 0; edges && i < place->count; i++) {
-                edges[i].from = place->before[i];
-                if (place->data)
-                        edges[i].data = place->data[i];
+        for (size_t i = 0; edges && i < into->count; i++) {
+                edges[i].from = into->before[i];
+                if (into->data)
+                        edges[i].data = into->data[i];
         }
         if (edges)
-                node = graph_add(place->graph, edges, place->count, body);
+                node = graph_add(into->graph, edges, into->count, body);
         free(edges);
         body_free(body);
         if (!node)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        *place->ret_node = node;
+        *into->ret_node = node;
         return CUDA_SUCCESS;
 }
 
-static CUresult add(const struct place *place, CUgraphNodeParams *params)
+static CUresult add(const struct insertion *into, CUgraphNodeParams *params)
 {
         struct node_body body;
         CUresult rc;
@@ -61,15 +62,15 @@ static CUresult add(const struct place *place, CUgraphNodeParams *params)
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
-        rc = place_check(place);
+        rc = insertion_check(into);
         if (rc == CUDA_SUCCESS && params->type == CU_GRAPH_NODE_TYPE_GRAPH &&
             graph_check(params->graph.graph) == CUDA_SUCCESS &&
             graph_has_memory(params->graph.graph))
                 rc = CUDA_ERROR_NOT_SUPPORTED;
         if (rc == CUDA_SUCCESS)
-                rc = body_of(place->graph, params, &body);
+                rc = body_of(into->graph, params, &body);
         if (rc == CUDA_SUCCESS)
-                rc = put(place, &body);
+                rc = put(into, &body);
         pthread_mutex_unlock(&graph_lock);
         graph_users_bury();
         return rc;
@@ -79,14 +80,14 @@ CUresult cuGraphAddNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode 
                         size_t count, CUgraphNodeParams *params)
 {
         API_ENTER(cuGraphAddNode);
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, params);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, params);
 }
 
 CUresult cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
                            const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
 {
         API_ENTER(cuGraphAddNode_v2);
-        return add(&(struct place){ ret_node, graph, before, data, count }, params);
+        return add(&(struct insertion){ ret_node, graph, before, data, count }, params);
 }
 
 /* The contexts that nodes may name since then are taken as those of the nodes before: the current
@@ -95,7 +96,7 @@ CUresult cuGraphAddNode_v3(CUgraphNode *ret_node, CUgraph graph, const CUgraphNo
                            const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
 {
         API_ENTER(cuGraphAddNode_v3);
-        return add(&(struct place){ ret_node, graph, before, data, count }, params);
+        return add(&(struct insertion){ ret_node, graph, before, data, count }, params);
 }
 
 CUresult cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -107,7 +108,7 @@ CUresult cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgrap
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -119,7 +120,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUg
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -132,7 +133,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CUgrap
                 return CUDA_ERROR_INVALID_VALUE;
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -146,7 +147,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CUgrap
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -158,7 +159,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphN
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.host, params, sizeof(*params));
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -168,7 +169,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph, const CU
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 
         any.graph.graph = child;
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -177,7 +178,7 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraph
         API_ENTER(cuGraphAddEmptyNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
 
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -187,7 +188,7 @@ CUresult cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph, const C
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -197,7 +198,7 @@ CUresult cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph, const CUg
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -209,7 +210,7 @@ CUresult cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph, const CU
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memOp, params, sizeof(*params));
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -222,7 +223,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgr
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.alloc, params, sizeof(*params));
-        rc = add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        rc = add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
         if (rc == CUDA_SUCCESS)
                 params->dptr = any.alloc.dptr;
         return rc;
@@ -235,5 +236,5 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode *ret_node, CUgraph graph, const CUgra
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
 
         any.free.dptr = address;
-        return add(&(struct place){ ret_node, graph, before, NULL, count }, &any);
+        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }

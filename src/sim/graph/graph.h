@@ -44,7 +44,6 @@ struct node_batch {
 struct node_body {
         CUgraphNodeType type;
         CUcontext context; /* that it runs in */
-        bool is_external;  /* an event node made of a captured external record or wait */
         union {
                 struct op_launch *launch; /* owned, with its parameters */
                 struct {

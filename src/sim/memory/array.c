@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
 #include "sim/exec/exec.h"
@@ -291,7 +292,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRI
         if (!mipmap)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         unsigned most = level_most(descriptor);
-        mipmap->level_count = levels < most ? levels : most;
+        mipmap->level_count = min_u32(levels, most);
         mipmap->context = context;
         CUresult result = exec_capture_check_unsafe();
         if (result == CUDA_SUCCESS)

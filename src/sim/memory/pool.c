@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
 #include "sim/memory/families.h"
@@ -162,7 +163,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
                 return result;
         pthread_mutex_lock(&pool->lock);
         uint64_t busy = pool->reserve.used_bytes + pool->pending_bytes;
-        reserve_trim(&pool->reserve, busy > keep_bytes ? busy : keep_bytes);
+        reserve_trim(&pool->reserve, max_u64(busy, keep_bytes));
         pthread_mutex_unlock(&pool->lock);
         return CUDA_SUCCESS;
 }

@@ -3,6 +3,7 @@
  * The kernels of the image "aliquot-sim builtin", written as any kernel is, and the no-op that
  * stands for PTX. All but spin_ns take the time that the device's memory would need.
  */
+#include "common/minmax.h"
 #include "sim/module/module.h"
 #include "sim/node/config.h"
 
@@ -24,7 +25,7 @@ static void spend_traffic(const struct aliquot_sim_launch *launch, uint64_t byte
         uint64_t rate = config_get()->device_rate;
         uint64_t ns = rate ? (uint64_t)((double)bytes * 1e9 / (double)rate) : 0;
 
-        launch->services->spend_ns(launch, ns > FLOOR_NS ? ns : FLOOR_NS);
+        launch->services->spend_ns(launch, max_u64(ns, FLOOR_NS));
 }
 
 static uint32_t *words(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t count,

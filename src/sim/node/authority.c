@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "common/machine_clock.h"
+#include "common/time_namespace.h"
 #include "sim/node/authority_internal.h"
 #include "sim/node/robust.h"
 
@@ -38,7 +38,7 @@ void authority_make(struct authority *authority)
         state->head.bytes = offsetof(struct authority_state, party);
         state->running = AUTHORITY_NOBODY;
         store_relaxed(&state->now_ns, CLOCK_SECOND_NS);
-        store_relaxed(&state->idle_since_ns, clock_machine_ns());
+        store_relaxed(&state->idle_since_ns, clock_shared_ns());
 }
 
 /* How its thread's own party stands, in the record. */
@@ -129,7 +129,7 @@ uint64_t authority_now(struct authority *authority)
                 now_ns = load_relaxed(&state->now_ns);
                 idle_since_ns = load_relaxed(&state->idle_since_ns);
         } while (!cell_is_current(&authority->cell, seen));
-        return idle_since_ns ? now_ns + clock_machine_ns() - idle_since_ns : now_ns;
+        return idle_since_ns ? now_ns + clock_shared_ns() - idle_since_ns : now_ns;
 }
 
 static bool has_foreground(const struct authority_state *state)
@@ -150,7 +150,7 @@ static void prepare_beginning(struct draft *draft, uint32_t begin_with)
         if (!has_foreground(state)) {
                 state->is_begun = 0;
                 state->begin_with = 0;
-                state->begin_by_ns = clock_machine_ns() + BEGIN_BY_NS;
+                state->begin_by_ns = clock_shared_ns() + BEGIN_BY_NS;
         }
         if (!state->is_begun && begin_with > state->begin_with)
                 state->begin_with = begin_with;

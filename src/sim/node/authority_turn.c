@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "common/atomic.h"
-#include "common/machine_clock.h"
+#include "common/time_namespace.h"
 #include "sim/node/authority_internal.h"
 
 bool party_claim(struct party_place *place)
@@ -93,7 +93,7 @@ static void begin_when_complete(struct draft *draft)
         if (count == 0)
                 return;
         if (count < state->begin_with) {
-                if (clock_machine_ns() < state->begin_by_ns)
+                if (clock_shared_ns() < state->begin_by_ns)
                         return;
                 draft->begins_with = count;
         }
@@ -182,7 +182,7 @@ static void end_idleness(struct authority_state *state)
 
         if (!since_ns)
                 return;
-        store_relaxed(&state->now_ns, load_relaxed(&state->now_ns) + clock_machine_ns() - since_ns);
+        store_relaxed(&state->now_ns, load_relaxed(&state->now_ns) + clock_shared_ns() - since_ns);
         store_relaxed(&state->idle_since_ns, 0);
 }
 
@@ -227,5 +227,5 @@ void authority_dispatch(struct draft *draft)
                         break;
                 leap(draft, foreground);
         }
-        store_relaxed(&state->idle_since_ns, clock_machine_ns());
+        store_relaxed(&state->idle_since_ns, clock_shared_ns());
 }

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/machine_clock.h"
+#include "common/time_namespace.h"
 #include "common/scoped.h"
 #include "sim/node/authority_internal.h"
 #include "sim/node/proc_stat.h"
@@ -129,7 +129,7 @@ static bool is_anyone_busy(const struct authority_state *state)
 
 static bool is_asleep_elsewhere(struct party *party)
 {
-        uint64_t switches = switches_of(party), now_ns = clock_machine_ns();
+        uint64_t switches = switches_of(party), now_ns = clock_shared_ns();
 
         if (!party->seen_idle_ns)
                 party->seen_idle_ns = now_ns;
@@ -145,12 +145,12 @@ static bool is_asleep_elsewhere(struct party *party)
 /* Nobody is about to end its sleep, or it has had that long to. */
 static bool is_left_alone(const struct authority_state *state, const struct party *party)
 {
-        return clock_machine_ns() - party->seen_idle_ns >= HELD_UP_NS || !is_anyone_busy(state);
+        return clock_shared_ns() - party->seen_idle_ns >= HELD_UP_NS || !is_anyone_busy(state);
 }
 
 static bool is_out_of_sight_for_long(struct party *party)
 {
-        uint64_t now_ns = clock_machine_ns();
+        uint64_t now_ns = clock_shared_ns();
 
         if (!party->seen_ns)
                 party->seen_ns = now_ns;

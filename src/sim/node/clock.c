@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "common/machine_clock.h"
+#include "common/time_namespace.h"
 #include "sim/node/authority.h"
 #include "sim/node/config.h"
 #include "sim/node/mix.h"
@@ -40,7 +40,7 @@ uint64_t sim_now_ns(void)
         struct authority *authority = clock_authority();
 
         return __builtin_expect(authority != NULL, 0) ? authority_now(authority)
-                                                      : clock_machine_ns();
+                                                      : clock_shared_ns();
 }
 
 void sim_sleep_until(uint64_t deadline_ns)
@@ -52,15 +52,15 @@ void sim_sleep_until(uint64_t deadline_ns)
                 authority_wait(authority, NULL, 0, 0, deadline_ns);
                 return;
         }
-        now_ns = clock_machine_ns();
+        now_ns = clock_shared_ns();
         while (now_ns + SPIN_NS < deadline_ns) {
-                struct timespec wake = clock_timespec(deadline_ns - SPIN_NS);
+                struct timespec wake = clock_timespec(clock_own_ns(deadline_ns - SPIN_NS));
 
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
-                now_ns = clock_machine_ns();
+                now_ns = clock_shared_ns();
         }
         while (now_ns < deadline_ns)
-                now_ns = clock_machine_ns();
+                now_ns = clock_shared_ns();
 }
 
 void sim_spend(uint64_t duration_ns)
@@ -80,7 +80,7 @@ void sim_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline
               enum sim_reach reach)
 {
         struct authority *authority = clock_authority();
-        struct timespec deadline = clock_timespec(deadline_ns);
+        struct timespec deadline = clock_timespec(clock_own_ns(deadline_ns));
 
         if (authority)
                 authority_wait(authority, word, expected,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/minmax.h"
 #include "sim/context/device.h"
 #include "sim/node/config.h"
 
@@ -94,7 +95,7 @@ static uint64_t reserved_real(const struct sim_config *config)
 {
         const uint64_t most = config->memory_bytes / 64, usual = UINT64_C(448) << 20;
 
-        return usual < most ? usual : most;
+        return min_u64(usual, most);
 }
 
 static void costs_complete(struct sim_config *config)

@@ -2,12 +2,8 @@
 /*
  * The union of intervals, as they are told. See flight.h.
  */
+#include "common/minmax.h"
 #include "sim/node/flight.h"
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
 
 void flight_submit(struct flight *flight, uint64_t submitted_ns)
 {
@@ -17,9 +13,9 @@ void flight_submit(struct flight *flight, uint64_t submitted_ns)
                 flight->begin_ns = submitted_ns;
                 flight->end_ns = submitted_ns;
         } else if (submitted_ns < flight->begin_ns) {
-                flight->begin_ns = later(submitted_ns, flight->floor_ns);
+                flight->begin_ns = max_u64(submitted_ns, flight->floor_ns);
         }
-        flight->seen_ns = later(flight->seen_ns, submitted_ns);
+        flight->seen_ns = max_u64(flight->seen_ns, submitted_ns);
         flight->open++;
 }
 
@@ -31,6 +27,6 @@ void flight_complete(struct flight *flight, uint64_t end_ns)
 void flight_abandon(struct flight *flight, uint32_t pieces, uint64_t seen_ns)
 {
         flight->open -= pieces < flight->open ? pieces : flight->open;
-        flight->end_ns = later(flight->end_ns, seen_ns);
-        flight->seen_ns = later(flight->seen_ns, seen_ns);
+        flight->end_ns = max_u64(flight->end_ns, seen_ns);
+        flight->seen_ns = max_u64(flight->seen_ns, seen_ns);
 }

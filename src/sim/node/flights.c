@@ -95,7 +95,6 @@ static uint64_t read_flight(struct node *node, unsigned device, const struct fli
 {
         uint64_t ns;
 
-        flights_settle(node, device);
         lock(node, device);
         ns = flight_ns(flight, sim_now_ns());
         unlock(node, device);

@@ -20,7 +20,7 @@ void flights_submit(unsigned device, uint64_t submitted_ns);
 void flights_complete(unsigned device, uint64_t end_ns);
 
 /* Up to now, of a process by its row, and of a tag. What the dead had in flight ends when they were
- * last heard of. */
+ * last heard of, and is seen to have ended from the next flights_settle() on. */
 uint64_t flights_of_row(struct node *node, unsigned device, unsigned row);
 uint64_t flights_of_tag(struct node *node, unsigned device, unsigned tag);
 

@@ -3,6 +3,7 @@
  * Engine time in a ring of buckets, from which utilisation follows.
  */
 #include "common/atomic.h"
+#include "common/minmax.h"
 #include "sim/node/node.h"
 
 static void meter_add(struct node_meter *meter, uint64_t start_ns, uint64_t end_ns)
@@ -13,7 +14,7 @@ static void meter_add(struct node_meter *meter, uint64_t start_ns, uint64_t end_
         while (start_ns < end_ns) {
                 uint64_t epoch = start_ns / NODE_BUCKET_NS;
                 uint64_t next_ns = (epoch + 1) * NODE_BUCKET_NS;
-                uint64_t part_end_ns = next_ns < end_ns ? next_ns : end_ns;
+                uint64_t part_end_ns = min_u64(next_ns, end_ns);
                 uint64_t seen = load_relaxed(&meter->bucket[epoch % NODE_BUCKETS].epoch);
 
                 if (seen != epoch &&

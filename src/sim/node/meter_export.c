@@ -48,5 +48,8 @@ uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
 {
         unsigned device, row;
 
-        return find(uuid, &device, &row) ? flights_of_row(node_get(), device, row) : 0;
+        if (!find(uuid, &device, &row))
+                return 0;
+        flights_settle(node_get(), device);
+        return flights_of_row(node_get(), device, row);
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/minmax.h"
 #include "common/reserve.h"
 #include "common/scoped.h"
 #include "sim/context/device.h"
@@ -58,7 +59,7 @@ static unsigned devices_of(const struct sim_config *config)
 {
         unsigned count = config->device_count * (config->mig ? config->mig : 1);
 
-        return count < SIM_DEVICES ? count : SIM_DEVICES;
+        return min_u32(count, SIM_DEVICES);
 }
 
 static void devices_make(struct node *node, const struct sim_config *config)

@@ -46,14 +46,22 @@ void oracle_close(struct oracle *oracle)
         free(oracle);
 }
 
+/* The device is locked. */
+static struct oracle_figures of_device(const struct node *node, unsigned index)
+{
+        const struct node_device *device = &node->device[index];
+
+        return (struct oracle_figures){
+                .current_bytes = device->used_bytes + device->managed_bytes,
+                .high_bytes = device->high_bytes,
+        };
+}
+
 void oracle_device(struct oracle *oracle, unsigned index, struct oracle_figures *ret)
 {
-        struct node_device *device = &oracle->node->device[index];
-
         node_device_lock(oracle->node, index);
         life_settle_device(oracle->node, index, -1);
-        ret->current_bytes = device->used_bytes + device->managed_bytes;
-        ret->high_bytes = device->high_bytes;
+        *ret = of_device(oracle->node, index);
         node_device_unlock(oracle->node, index);
 }
 
@@ -66,6 +74,15 @@ static int tag_find(const struct node *node, const char *name)
         return -1;
 }
 
+/* The device is locked. */
+static struct oracle_figures of_tag(const struct node *node, unsigned tag, unsigned device)
+{
+        return (struct oracle_figures){
+                .current_bytes = node->tag[tag].column[device].current_bytes,
+                .high_bytes = node->tag[tag].column[device].high_bytes,
+        };
+}
+
 void oracle_tag(struct oracle *oracle, const char *name, unsigned device,
                 struct oracle_figures *ret)
 {
@@ -76,8 +93,7 @@ void oracle_tag(struct oracle *oracle, const char *name, unsigned device,
                 return;
         node_device_lock(oracle->node, device);
         life_settle_device(oracle->node, device, -1);
-        ret->current_bytes = oracle->node->tag[tag].column[device].current_bytes;
-        ret->high_bytes = oracle->node->tag[tag].column[device].high_bytes;
+        *ret = of_tag(oracle->node, (unsigned)tag, device);
         node_device_unlock(oracle->node, device);
 }
 
@@ -125,7 +141,9 @@ static void device_print(struct oracle *oracle, unsigned index, FILE *out)
         const unsigned char *u = device->uuid;
         struct oracle_figures figures;
 
-        oracle_device(oracle, index, &figures);
+        node_device_lock(oracle->node, index);
+        figures = of_device(oracle->node, index);
+        node_device_unlock(oracle->node, index);
         fprintf(out, "%s\n    {\"index\": %u, \"uuid\": \"%s-", index ? "," : "", index,
                 device->is_mig ? "MIG" : "GPU");
         for (unsigned i = 0; i < 16; i++)
@@ -147,7 +165,9 @@ static void tag_print(struct oracle *oracle, unsigned tag, FILE *out)
         for (unsigned device = 0; device < oracle->node->device_count; device++) {
                 struct oracle_figures figures;
 
-                oracle_tag(oracle, name, device, &figures);
+                node_device_lock(oracle->node, device);
+                figures = of_tag(oracle->node, tag, device);
+                node_device_unlock(oracle->node, device);
                 fprintf(out,
                         "%s{\"current_bytes\": %llu, \"high_bytes\": %llu, \"busy_ns\": %llu, "
                         "\"flight_ns\": %llu}",
@@ -210,7 +230,7 @@ void oracle_print(struct oracle *oracle, FILE *out)
         unsigned high = load_acquire(&node->row_high);
         bool is_first = true;
 
-        node_settle(node);
+        node_settle(node); /* all at once: each settling walks all rows */
         fprintf(out, "{\"devices\": [");
         for (unsigned device = 0; device < node->device_count; device++)
                 device_print(oracle, device, out);
