@@ -20,6 +20,7 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/minmax.h"
 #include "shim/session.h"
 #include "store/liveness.h"
 #include "store/store.h"
@@ -220,7 +221,7 @@ static int slot_find(struct world *world)
         uint32_t high = load_acquire(shared_half(&session_slots()->slots_high));
         uint64_t chance = clock_now_ns();
 
-        high = high < PAGE_SLOTS ? high : PAGE_SLOTS;
+        high = min_u32(high, PAGE_SLOTS);
         for (unsigned i = 0; i < REUSE_TRIES && high > 0; i++) {
                 chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
                 uint32_t slot = (uint32_t)(chance >> 33) % high;
@@ -324,6 +325,13 @@ struct process *process_attached(void)
         return load_acquire(&process->slot_plus_one) != 0 ? process : NULL;
 }
 
+uint32_t process_slot_plus_one(void)
+{
+        struct process *process = process_attached();
+
+        return process ? load_acquire(&process->slot_plus_one) : 0;
+}
+
 typedef void (*ledger_begin)(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
 
 static enum ledger_status grow(struct process *process, unsigned device, uint64_t bytes,
@@ -365,7 +373,7 @@ void process_release(struct process *process, unsigned device, uint64_t bytes)
         /* Never more than the row says, or the bytes of others would go with ours. */
         uint64_t held = page_row_bytes(ledger.slots, slot_plus_one - 1, device);
 
-        bytes = bytes < held ? bytes : held;
+        bytes = min_u64(bytes, held);
         if (bytes == 0)
                 return;
         ledger_release(&op, slot_plus_one - 1, device, bytes);

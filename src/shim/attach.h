@@ -62,4 +62,7 @@ void process_release(struct process *process, unsigned device, uint64_t bytes);
  */
 void process_reap(unsigned device);
 
+/* The number of this process's slot, plus one, which is attached if need be; 0: it has none. */
+uint32_t process_slot_plus_one(void);
+
 #endif

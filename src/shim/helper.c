@@ -12,16 +12,18 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "interpose/object.h"
 #include "shim/lock.h"
 
 #define PAGE_BYTES 4096u
 #define WATCH_NS UINT64_C(50000000)
 
-enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS, HELPER_FAILED };
+enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS };
 
 struct helper {
         _Atomic uint32_t state;
@@ -29,6 +31,7 @@ struct helper {
         _Atomic uint32_t bell;      /* futex word */
         _Atomic uint32_t is_asleep; /* without end */
         _Atomic uint32_t is_over;   /* the program exits */
+        _Atomic uint32_t process;   /* that has it: one that shares our memory may exit before us */
         struct lock working;
         helper_task *task;
         const _Atomic uint32_t *_Atomic watched;
@@ -44,6 +47,8 @@ extern struct helper helper __attribute__((alias("store")));
 /* The driver may be gone after this. */
 static void at_program_end(void)
 {
+        if (load_relaxed(&helper.process) != (uint32_t)getpid())
+                return;
         store_release(&helper.is_over, 1);
         if (load_acquire(&helper.state) != HELPER_RUNS)
                 return;
@@ -88,7 +93,7 @@ static void rest(const struct watch *watch, uint64_t until_ns)
                 clock_wait(watch->word[0], watch->seen[0], until_ns);
         } else if (clock_wait_any(watch->word, watch->seen, count, until_ns) == -ENOSYS) {
                 look_ns = clock_now_ns() + WATCH_NS;
-                clock_wait(watch->word[0], watch->seen[0], until_ns < look_ns ? until_ns : look_ns);
+                clock_wait(watch->word[0], watch->seen[0], min_u64(until_ns, look_ns));
         }
 }
 
@@ -174,9 +179,15 @@ static bool start_once(helper_task *task)
         if (!swap_acq_rel(&is_registered, 1))
                 atexit(at_program_end);
         helper.task = task;
+        store_relaxed(&helper.process, (uint32_t)getpid());
         is_started = start();
-        store_release(&helper.state, is_started ? HELPER_RUNS : HELPER_FAILED);
+        store_release(&helper.state, is_started ? HELPER_RUNS : HELPER_NONE);
         return is_started;
+}
+
+bool helper_runs(void)
+{
+        return load_acquire(&helper.state) != HELPER_NONE && !load_relaxed(&helper.is_over);
 }
 
 bool helper_kick(helper_task *task)
@@ -187,7 +198,7 @@ bool helper_kick(helper_task *task)
         errno = saved;
         if (is_started) /* it begins with its task */
                 return true;
-        if (load_acquire(&helper.state) == HELPER_FAILED)
+        if (!helper_runs())
                 return false;
         /* Rung also while it is being started, and while it is at its task: it may have passed by
          * what there is to do now. */

@@ -16,9 +16,12 @@
 typedef uint64_t helper_task(uint64_t now_ns);
 
 /* There is something to do. Starts the thread, or wakes it if it sleeps without end. A program that
- * may have no more threads does without: true when it runs or begins to. One task a process. Any
- * thread; keeps errno. */
+ * may have no more threads does without, and is tried again: true when it runs or begins to. One
+ * task a process. Any thread; keeps errno. */
 bool helper_kick(helper_task *task);
+
+/* It runs, or is about to. False: it could not be started, or the program exits. */
+bool helper_runs(void);
 
 /* It also runs when this word changes and is woken. One a process; shared memory. */
 void helper_watch(const _Atomic uint32_t *word);

@@ -179,6 +179,10 @@ static int join(struct wish *wish, struct error *err)
 {
         int rc = store_join(&wish->store, wish->name, false, &self.session, err);
 
+        /* A name that nobody gave to the program may have been taken by anybody: the session is its
+         * user's by the files, or none. By a socket root would be let into any user's. */
+        if (!self.settings.session[0])
+                return rc;
         if (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EPROTO)
                 rc = join_found_socket(wish, rc, err);
         return rc;

@@ -28,7 +28,7 @@ void access_leave_to(CUstream stream);
 static inline void access_begin(void)
 {
         credit_enter(&credit_here);
-        if (__builtin_expect(!credit_here.number || gate_is_shut(), 0))
+        if (__builtin_expect(credit_here.caller->owner != &credit_here || gate_is_shut(), 0))
                 access_wait();
 }
 
@@ -56,12 +56,12 @@ static inline void access_in(CUstream stream)
                 access_leave_to(stream);
 }
 
-#define ACCESSES(symbol, way, parameters, arguments)      \
-        CUresult hook_##symbol parameters                 \
-        {                                                 \
-                access_begin();                           \
-                access_in((way).stream);                  \
-                return access_end(real.symbol arguments); \
+#define ACCESSES(symbol, submission, parameters, arguments) \
+        CUresult hook_##symbol parameters                   \
+        {                                                   \
+                access_begin();                             \
+                access_in((submission).stream);             \
+                return access_end(real.symbol arguments);   \
         }
 
 #endif

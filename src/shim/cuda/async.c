@@ -13,16 +13,6 @@
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 
-static CUstream legacy(CUstream stream)
-{
-        return stream ? stream : CU_STREAM_LEGACY;
-}
-
-static CUstream per_thread(CUstream stream)
-{
-        return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 /* Reserve, call, settle; again with another grant if the pool grew more than the first one. */
 #define grow(ret, request, call)                                                   \
         ({                                                                         \

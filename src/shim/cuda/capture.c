@@ -7,6 +7,7 @@
  */
 #include "shim/cuda/capture.h"
 
+#include "common/clock.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
@@ -15,41 +16,213 @@
 #include "shim/cuda/wait.h"
 #include "shim/time/credit.h"
 
-#define LEGACY (stream ? stream : CU_STREAM_LEGACY)
-#define PER_THREAD (stream ? stream : CU_STREAM_PER_THREAD)
-
 bool captures_are_open(void)
 {
         return load_acquire(&state.captures) || load_relaxed(&state.recorded_count);
 }
 
+/* -- Which are open --------------------------------------------------------------------------- */
+
+/* Under captures_lock; with 0, a free one. */
+static struct begun *find(uint64_t key)
+{
+        for (unsigned i = 0; i < STATE_CAPTURES; i++) {
+                if (state.begun[i].key == key)
+                        return &state.begun[i];
+        }
+        return NULL;
+}
+
+/* Under captures_lock. */
+static void end(struct begun *begun)
+{
+        *begun = (struct begun){ 0 };
+        add_acq_rel(&state.captures, -1u);
+}
+
+/* A capture of the same stream is over: nobody saw its end. */
+static void list(uint64_t key, CUcontext context)
+{
+        struct begun *place;
+
+        lock_take(&state.captures_lock);
+        place = find(key);
+        if (place)
+                end(place);
+        place = find(0);
+        if (place)
+                *place = (struct begun){ key, key_of(context) };
+        lock_drop(&state.captures_lock);
+}
+
+/* `is_seen`: the driver said that one was there. One for which there was no place is over, too. */
+static void unlist(uint64_t key, bool is_seen)
+{
+        struct begun *begun;
+
+        lock_take(&state.captures_lock);
+        begun = find(key);
+        if (begun)
+                end(begun);
+        else if (is_seen && !find(0) && load_relaxed(&state.captures))
+                add_acq_rel(&state.captures, -1u);
+        lock_drop(&state.captures_lock);
+}
+
+void capture_stream_gone(CUstream stream)
+{
+        if (load_relaxed(&state.captures) && stream)
+                unlist(key_of(stream), false);
+}
+
+void captures_context_gone(CUcontext context)
+{
+        lock_take(&state.captures_lock);
+        for (unsigned i = 0; i < STATE_CAPTURES; i++) {
+                if (state.begun[i].key && state.begun[i].context == key_of(context))
+                        end(&state.begun[i]);
+        }
+        lock_drop(&state.captures_lock);
+}
+
+/* -- Holding ---------------------------------------------------------------------------------- */
+
+/* One that is invalid has no number that the driver would tell: what is given to it is refused. */
+#define CAPTURE_INVALID UINT64_MAX
+
+#define HOLD_SLEEP_NS 20000
+#define HOLD_TRIES 100000u /* 2 s and more */
+
+/* Its number, of which nothing says that it is not 0, plus 1; 0: none, or the driver does not say.
+ */
+static uint64_t capture_of(CUstream stream)
+{
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+        cuuint64_t id = 0;
+
+        if (real.cuStreamGetCaptureInfo(stream, &status, &id) != CUDA_SUCCESS ||
+            status == CU_STREAM_CAPTURE_STATUS_NONE)
+                return 0;
+        return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? id + 1 : CAPTURE_INVALID;
+}
+
+static void drop(void)
+{
+        add_acq_rel(&state.capture_holds, -1u);
+}
+
+/* False: it takes long to end one, as a context with work does. */
+static bool take(void)
+{
+        for (unsigned i = 0; i < HOLD_TRIES; i++) {
+                add_acq_rel(&state.capture_holds, 1u);
+                fence_seq_cst();
+                if (!load_acquire(&state.capture_ends))
+                        return true;
+                drop();
+                clock_sleep_ns(HOLD_SLEEP_NS);
+        }
+        return false;
+}
+
+uint64_t capture_hold(CUstream stream)
+{
+        uint64_t capture;
+
+        if (!capture_of(stream) || !take())
+                return 0;
+        capture = capture_of(stream);
+        if (!capture)
+                drop();
+        return capture;
+}
+
+void capture_ends_begin(void)
+{
+        add_acq_rel(&state.capture_ends, 1u);
+        fence_seq_cst();
+        while (load_acquire(&state.capture_holds))
+                clock_sleep_ns(HOLD_SLEEP_NS);
+}
+
+CUresult capture_ends_end(CUresult rc)
+{
+        add_acq_rel(&state.capture_ends, -1u);
+        return rc;
+}
+
+/* It may have become invalid meanwhile, and is the same then. */
+bool capture_let_go(CUstream stream, uint64_t capture)
+{
+        uint64_t now = capture_of(stream);
+
+        drop();
+        return now == capture || now == CAPTURE_INVALID;
+}
+
+/* -- Begin and end ---------------------------------------------------------------------------- */
+
 /* Credits were given as if everybody could be asked about the old default stream. */
 static void wait_for_looks(void)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                add_acq_rel(&device_at(i)->epoch, 1);
-                lock_take(&device_at(i)->looking);
-                lock_drop(&device_at(i)->looking);
+                struct time_device *device = device_at(i);
+
+                add_acq_rel(&device->epoch, 1);
+                device_wait_for_look(device);
         }
 }
 
-/* Of the stream, if work of it was ever metered, its lock held. */
-static struct time_stream *lock_stream(CUstream stream)
+/* Nobody can ask about the old default streams while there are captures: what is in flight there is
+ * over with this marker. */
+static void mark_default(struct time_stream *stream, void *unused)
 {
-        CUcontext context = NULL;
-        struct time_stream *found;
+        (void)unused;
+        if (time_handle(stream) == CU_STREAM_LEGACY && load_acquire(&stream->work) != STREAM_EMPTY)
+                stream_mark_end(stream);
+}
 
-        if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
-                real.cuCtxGetCurrent(&context);
-        found = stream_find(time_key(stream, context));
-        if (found)
-                lock_take(&found->lock);
-        return found;
+/* One thread at a time, so that there is no capture yet which the first one's markers would end. */
+static void open_one(void)
+{
+        bool is_first;
+
+        lock_take(&state.captures_lock);
+        is_first = !captures_are_open();
+        add_acq_rel(&state.captures, 1);
+        wait_for_looks();
+        if (is_first)
+                streams_each(UINT64_MAX, mark_default, NULL);
+        lock_drop(&state.captures_lock);
+}
+
+/* A stream in whose capture something begins, ends or joins; as it is metered, its lock held. */
+struct capture {
+        CUstream handle;
+        CUcontext context;
+        uint64_t key;
+        struct time_stream *stream; /* NULL: it is not metered */
+        bool is_there;
+};
+
+static struct capture lock_stream(CUstream handle)
+{
+        struct capture capture = { .handle = handle };
+
+        if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+                real.cuCtxGetCurrent(&capture.context);
+        capture.key = time_key(handle, capture.context);
+        capture.stream = stream_find(capture.key);
+        if (capture.stream)
+                lock_take(&capture.stream->lock);
+        return capture;
 }
 
 /* Whatever credit there is for it ends. */
-static void unlock_stream(struct time_stream *stream, bool is_captured)
+static void unlock_stream(const struct capture *capture, bool is_captured)
 {
+        struct time_stream *stream = capture->stream;
+
         if (!stream)
                 return;
         store_release(&stream->is_captured, is_captured);
@@ -57,44 +230,53 @@ static void unlock_stream(struct time_stream *stream, bool is_captured)
         lock_drop(&stream->lock);
 }
 
-static struct time_stream *capture_begin(CUstream stream)
+static struct capture capture_begin(CUstream handle)
 {
+        CUcontext context = context_of_stream(handle);
+        struct capture capture;
+
         gate_return_credit();
-        add_acq_rel(&state.captures, 1);
-        wait_for_looks();
-        return lock_stream(stream);
+        open_one();
+        capture = lock_stream(handle);
+        capture.context = context;
+        return capture;
 }
 
-static CUresult capture_began(struct time_stream *stream, CUresult rc)
+static CUresult capture_began(const struct capture *capture, CUresult rc)
 {
-        bool was_captured = stream && load_relaxed(&stream->is_captured);
+        bool was_captured = capture->stream && load_relaxed(&capture->stream->is_captured);
 
-        if (rc != CUDA_SUCCESS)
+        unlock_stream(capture, was_captured || rc == CUDA_SUCCESS);
+        if (rc == CUDA_SUCCESS)
+                list(capture->key, capture->context);
+        else
                 add_acq_rel(&state.captures, -1u);
-        unlock_stream(stream, was_captured || rc == CUDA_SUCCESS);
         return rc;
 }
 
 static void ask_again(struct time_stream *stream, void *unused)
 {
         (void)unused;
-        if (!load_relaxed(&stream->is_captured))
+        if (!load_relaxed(&stream->is_captured) || cuda_time.is_unseen(stream))
                 return;
         lock_take(&stream->lock);
         if (load_relaxed(&stream->is_captured))
-                store_release(&stream->is_captured, stream->device->driver->is_capturing(stream));
+                store_release(&stream->is_captured, may_be_capturing(time_handle(stream)));
         lock_drop(&stream->lock);
 }
 
-struct capture {
-        CUstream handle;
-        struct time_stream *stream; /* as it is metered, locked; NULL: it is not */
-        bool is_there;
-};
+/* Of another thread's own that one asks itself when it submits to it. */
+void capture_ask_again(struct time_stream *stream)
+{
+        ask_again(stream, NULL);
+}
 
 static struct capture capture_ending(CUstream handle)
 {
-        return (struct capture){ handle, lock_stream(handle), may_be_capturing(handle) };
+        struct capture capture = lock_stream(handle);
+
+        capture.is_there = may_be_capturing(handle);
+        return capture;
 }
 
 /* A capture that failed has ended, too. Others may have joined it. */
@@ -102,86 +284,95 @@ static CUresult capture_ended(const struct capture *capture, CUresult rc)
 {
         bool is_there = may_be_capturing(capture->handle);
 
+        unlock_stream(capture, is_there);
         if (capture->is_there && !is_there)
-                add_acq_rel(&state.captures, -1u);
-        unlock_stream(capture->stream, is_there);
+                unlist(capture->key, true);
         streams_each(UINT64_MAX, ask_again, NULL);
         return rc;
 }
 
-#define BEGINS(symbol, in, parameters, arguments)                \
-        CUresult hook_##symbol parameters                        \
-        {                                                        \
-                struct time_stream *of = capture_begin(in);      \
-                                                                 \
-                return capture_began(of, real.symbol arguments); \
+#define BEGINS(symbol, in, parameters, arguments)                      \
+        CUresult hook_##symbol parameters                              \
+        {                                                              \
+                struct capture capture = capture_begin(in);            \
+                                                                       \
+                return capture_began(&capture, real.symbol arguments); \
         }
 
-BEGINS(cuStreamBeginCapture, LEGACY, (CUstream stream), (stream))
-BEGINS(cuStreamBeginCapture_ptsz, PER_THREAD, (CUstream stream), (stream))
-BEGINS(cuStreamBeginCapture_v2, LEGACY, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
-BEGINS(cuStreamBeginCapture_v2_ptsz, PER_THREAD, (CUstream stream, CUstreamCaptureMode mode),
+BEGINS(cuStreamBeginCapture, legacy(stream), (CUstream stream), (stream))
+BEGINS(cuStreamBeginCapture_ptsz, per_thread(stream), (CUstream stream), (stream))
+BEGINS(cuStreamBeginCapture_v2, legacy(stream), (CUstream stream, CUstreamCaptureMode mode),
        (stream, mode))
-BEGINS(cuStreamBeginCaptureToGraph, LEGACY,
+BEGINS(cuStreamBeginCapture_v2_ptsz, per_thread(stream),
+       (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
+BEGINS(cuStreamBeginCaptureToGraph, legacy(stream),
        (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
         const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode),
        (stream, graph, dependencies, data, count, mode))
-BEGINS(cuStreamBeginCaptureToGraph_ptsz, PER_THREAD,
+BEGINS(cuStreamBeginCaptureToGraph_ptsz, per_thread(stream),
        (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
         const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode),
        (stream, graph, dependencies, data, count, mode))
-BEGINS(cuStreamBeginRecaptureToGraph, LEGACY,
+BEGINS(cuStreamBeginRecaptureToGraph, legacy(stream),
        (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback differs,
         void *data),
        (stream, mode, graph, differs, data))
-BEGINS(cuStreamBeginRecaptureToGraph_ptsz, PER_THREAD,
+BEGINS(cuStreamBeginRecaptureToGraph_ptsz, per_thread(stream),
        (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback differs,
         void *data),
        (stream, mode, graph, differs, data))
 
 CUresult hook_cuStreamEndCapture(CUstream stream, CUgraph *ret)
 {
-        struct capture capture = capture_ending(LEGACY);
+        struct capture capture = capture_ending(legacy(stream));
 
-        return capture_ended(&capture, real.cuStreamEndCapture(stream, ret));
+        return capture_ended(&capture, ends_captures(real.cuStreamEndCapture(stream, ret)));
 }
 
 CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
 {
-        struct capture capture = capture_ending(PER_THREAD);
+        struct capture capture = capture_ending(per_thread(stream));
 
-        return capture_ended(&capture, real.cuStreamEndCapture_ptsz(stream, ret));
+        return capture_ended(&capture, ends_captures(real.cuStreamEndCapture_ptsz(stream, ret)));
 }
 
 /* -- Joining ---------------------------------------------------------------------------------- */
 
-/* A stream that waits for an event of a capture becomes a part of it. */
-static CUresult joined(struct time_stream *stream, CUstream handle, CUresult rc)
+/* A stream that waits for an event of a capture becomes a part of it. An event of a stream that
+ * waits for somebody makes this one wait, too. */
+struct joining {
+        struct time_stream *waits;
+        struct capture capture;
+        bool is_open;
+};
+
+static struct joining join_begin(CUstream stream)
 {
-        if (stream)
-                unlock_stream(stream, may_be_capturing(handle));
-        return rc;
+        struct joining joining = { .waits = streams_wait() ? wait_begin(stream) : NULL,
+                                   .is_open = captures_are_open() };
+
+        if (joining.is_open)
+                joining.capture = lock_stream(stream);
+        return joining;
 }
 
-/* An event of a stream that waits for somebody makes this one wait, too. */
-static struct time_stream *begin(CUstream stream)
+static CUresult join_end(const struct joining *joining, CUresult rc)
 {
-        return streams_wait() ? wait_begin(stream) : NULL;
+        if (joining->is_open)
+                unlock_stream(&joining->capture, may_be_capturing(joining->capture.handle));
+        return wait_end(joining->waits, rc);
 }
 
 CUresult hook_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-        struct time_stream *waits = begin(LEGACY);
-        struct time_stream *of = captures_are_open() ? lock_stream(LEGACY) : NULL;
+        struct joining joining = join_begin(legacy(stream));
 
-        return wait_end(waits, joined(of, LEGACY, real.cuStreamWaitEvent(stream, event, flags)));
+        return join_end(&joining, real.cuStreamWaitEvent(stream, event, flags));
 }
 
 CUresult hook_cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags)
 {
-        struct time_stream *waits = begin(PER_THREAD);
-        struct time_stream *of = captures_are_open() ? lock_stream(PER_THREAD) : NULL;
+        struct joining joining = join_begin(per_thread(stream));
 
-        return wait_end(waits,
-                        joined(of, PER_THREAD, real.cuStreamWaitEvent_ptsz(stream, event, flags)));
+        return join_end(&joining, real.cuStreamWaitEvent_ptsz(stream, event, flags));
 }

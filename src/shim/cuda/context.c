@@ -12,6 +12,7 @@
  * charged, charged and not active is given back.
  */
 #include "shim/cuda/access.h"
+#include "shim/cuda/capture.h"
 #include "shim/cuda/front.h"
 
 #include "common/atomic.h"
@@ -155,7 +156,7 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
                 lock_take(&state.marks_lock);                              \
                 ending = ending_begin(context);                            \
                 began_ns = time_context_ends();                            \
-                rc = real.symbol(context);                                 \
+                rc = ends_captures(real.symbol(context));                  \
                 time_context_ended(context, rc == CUDA_SUCCESS, began_ns); \
                 rc = ending_end(&ending, rc);                              \
                 lock_drop(&state.marks_lock);                              \
@@ -177,7 +178,7 @@ CUresult hook_cuCtxDetach(CUcontext context)
 
         lock_take(&state.marks_lock);
         began_ns = time_context_ends();
-        rc = real.cuCtxDetach(context);
+        rc = ends_captures(real.cuCtxDetach(context));
         if (rc == CUDA_SUCCESS && front_is_on())
                 alive = real.cuCtxGetApiVersion(context, &version);
         is_gone = alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -324,24 +325,24 @@ static void primary_less(struct place place, uint64_t began_ns, CUresult rc)
                 primary_settle(place, NULL, &none);
 }
 
-#define PRIMARY_LESS(symbol)                                  \
-        CUresult hook_##symbol(CUdevice device)               \
-        {                                                     \
-                ACCESS;                                       \
-                struct place place = place_of_device(device); \
-                uint64_t began_ns;                            \
-                CUresult rc;                                  \
-                                                              \
-                if (place.row < 0)                            \
-                        return real.symbol(device);           \
-                lock_take(&state.primary_lock);               \
-                lock_take(&state.marks_lock);                 \
-                began_ns = time_context_ends();               \
-                rc = real.symbol(device);                     \
-                primary_less(place, began_ns, rc);            \
-                lock_drop(&state.marks_lock);                 \
-                lock_drop(&state.primary_lock);               \
-                return rc;                                    \
+#define PRIMARY_LESS(symbol)                                       \
+        CUresult hook_##symbol(CUdevice device)                    \
+        {                                                          \
+                ACCESS;                                            \
+                struct place place = place_of_device(device);      \
+                uint64_t began_ns;                                 \
+                CUresult rc;                                       \
+                                                                   \
+                if (place.row < 0)                                 \
+                        return ends_captures(real.symbol(device)); \
+                lock_take(&state.primary_lock);                    \
+                lock_take(&state.marks_lock);                      \
+                began_ns = time_context_ends();                    \
+                rc = ends_captures(real.symbol(device));           \
+                primary_less(place, began_ns, rc);                 \
+                lock_drop(&state.marks_lock);                      \
+                lock_drop(&state.primary_lock);                    \
+                return rc;                                         \
         }
 
 PRIMARY_LESS(cuDevicePrimaryCtxRelease)
@@ -371,5 +372,6 @@ CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
         struct charge taken;
 
         charge_take(&taken, SPACE_CONTEXT, key_of(context));
-        return settle_free(&taken, real.cuGreenCtxDestroy(context), SPACE_CONTEXT, key_of(context));
+        return settle_free(&taken, ends_captures(real.cuGreenCtxDestroy(context)), SPACE_CONTEXT,
+                           key_of(context));
 }

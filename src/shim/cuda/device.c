@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/atomic.h"
+#include "common/minmax.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
@@ -65,11 +66,6 @@ static uint64_t left(const struct charge_view *view)
         return view->limit_bytes > view->used_bytes ? view->limit_bytes - view->used_bytes : 0;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
 /* The first interface counts in 32 bits; what does not fit is said as large as it can be. */
 CUresult hook_cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
 {
@@ -79,9 +75,9 @@ CUresult hook_cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
         if (rc != CUDA_SUCCESS || !view(place_here(), &now))
                 return rc;
         if (ret_free)
-                *ret_free = (unsigned int)smaller(left(&now), *ret_free);
+                *ret_free = (unsigned int)min_u64(left(&now), *ret_free);
         if (ret_total)
-                *ret_total = (unsigned int)smaller(now.limit_bytes, UINT_MAX);
+                *ret_total = (unsigned int)min_u64(now.limit_bytes, UINT_MAX);
         return rc;
 }
 
@@ -93,7 +89,7 @@ CUresult hook_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
         if (rc != CUDA_SUCCESS || !view(place_here(), &now))
                 return rc;
         if (ret_free)
-                *ret_free = smaller(left(&now), *ret_free);
+                *ret_free = min_u64(left(&now), *ret_free);
         if (ret_total)
                 *ret_total = now.limit_bytes;
         return rc;
@@ -105,7 +101,7 @@ CUresult hook_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
         struct charge_view now;
 
         if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
-                *ret = (unsigned int)smaller(now.limit_bytes, UINT_MAX);
+                *ret = (unsigned int)min_u64(now.limit_bytes, UINT_MAX);
         return rc;
 }
 

@@ -275,14 +275,6 @@ enum site site_of(const CUmemLocation *location, CUdevice *ret)
         }
 }
 
-bool stream_is_capturing(CUstream stream)
-{
-        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-        return real.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-               status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 struct place place_of_stream(CUstream stream)
 {
         CUcontext context = NULL;

@@ -38,6 +38,17 @@ struct place {
         CUresult answer; /* with SESSION_NO_ROW: the driver's own, if it has one; else 0 */
 };
 
+/* What stream 0 is, by the entry point's family. */
+static inline CUstream legacy(CUstream stream)
+{
+        return stream ? stream : CU_STREAM_LEGACY;
+}
+
+static inline CUstream per_thread(CUstream stream)
+{
+        return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
 extern const struct place place_nowhere;
 
 struct place place_here(void);
@@ -99,10 +110,6 @@ CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space,
 /* A stream, with the default one spelt out, as one number; the default stream of a thread has one
  * handle for all threads, and a number for each. Never 0. */
 uint64_t stream_key(CUstream stream);
-
-/* Being captured: what is given to it becomes a node of a graph. False if the driver does not say.
- */
-bool stream_is_capturing(CUstream stream);
 
 /* What the driver left at `ret`, after it said yes (`rc`), as a handle or as a key. A driver that
  * says yes to nowhere to leave it is not believed. */

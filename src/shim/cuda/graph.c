@@ -42,7 +42,8 @@ static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32
         return node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A graph whose memory is not known, or is nobody's, does not get as far as a launch. */
+/* A graph whose memory is not known, or is nobody's, does not get as far as a launch. Nor does one
+ * that is not noted yet: the program's other threads see it when that is done (withheld). */
 static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
@@ -68,26 +69,50 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
         return rc;
 }
 
+/* Where the driver leaves the handle until hand_out(). */
+static CUgraphExec *withheld(CUgraphExec *exec, CUgraphExec *ret)
+{
+        *exec = ret ? *ret : NULL;
+        return ret ? exec : NULL;
+}
+
+static CUresult hand_out(CUgraphExec *ret, const CUgraphExec *exec, CUresult rc)
+{
+        if (exec)
+                *ret = *exec;
+        return rc;
+}
+
 CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
                                  char *log, size_t log_bytes)
 {
         ACCESS;
-        return instantiated(real.cuGraphInstantiate(ret, graph, error_node, log, log_bytes), ret,
-                            graph);
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        CUresult rc = real.cuGraphInstantiate(exec, graph, error_node, log, log_bytes);
+
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
 CUresult hook_cuGraphInstantiate_v2(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
                                     char *log, size_t log_bytes)
 {
         ACCESS;
-        return instantiated(real.cuGraphInstantiate_v2(ret, graph, error_node, log, log_bytes), ret,
-                            graph);
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        CUresult rc = real.cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes);
+
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
 CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
 {
         ACCESS;
-        return instantiated(real.cuGraphInstantiateWithFlags(ret, graph, flags), ret, graph);
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        CUresult rc = real.cuGraphInstantiateWithFlags(exec, graph, flags);
+
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
 /*
@@ -182,40 +207,36 @@ static CUresult upload_settle(struct upload *upload, CUresult rc, CUgraphExec *e
         return rc;
 }
 
-static CUstream legacy(CUstream stream)
-{
-        return stream ? stream : CU_STREAM_LEGACY;
-}
-
-static CUstream per_thread(CUstream stream)
-{
-        return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
         ACCESS;
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
         struct upload upload;
         CUresult rc = upload_reserve(&upload, graph, params);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = instantiated(real.cuGraphInstantiateWithParams(ret, graph, params), ret, graph);
-        return upload_settle(&upload, rc, ret, legacy(params ? params->hUploadStream : NULL));
+        rc = instantiated(real.cuGraphInstantiateWithParams(exec, graph, params), exec, graph);
+        rc = upload_settle(&upload, rc, exec, legacy(params ? params->hUploadStream : NULL));
+        return hand_out(ret, exec, rc);
 }
 
 CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
                                                 CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
         ACCESS;
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
         struct upload upload;
         CUresult rc = upload_reserve(&upload, graph, params);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = instantiated(real.cuGraphInstantiateWithParams_ptsz(ret, graph, params), ret, graph);
-        return upload_settle(&upload, rc, ret, per_thread(params ? params->hUploadStream : NULL));
+        rc = instantiated(real.cuGraphInstantiateWithParams_ptsz(exec, graph, params), exec, graph);
+        rc = upload_settle(&upload, rc, exec, per_thread(params ? params->hUploadStream : NULL));
+        return hand_out(ret, exec, rc);
 }
 
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
@@ -251,7 +272,7 @@ CUresult hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
         struct launch launch;
         CUresult rc;
 
-        submission_begin(way_with(way_of(stream), (uintptr_t)exec, 0));
+        submission_begin(submission_alike(submission_to(stream), (uintptr_t)exec, 0));
         rc = launch_begin(&launch, exec, legacy(stream));
         if (rc == CUDA_SUCCESS)
                 rc = launch_end(&launch, real.cuGraphLaunch(exec, stream));
@@ -263,7 +284,7 @@ CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
         struct launch launch;
         CUresult rc;
 
-        submission_begin(way_with(way_of_per_thread(stream), (uintptr_t)exec, 0));
+        submission_begin(submission_alike(submission_per_thread(stream), (uintptr_t)exec, 0));
         rc = launch_begin(&launch, exec, per_thread(stream));
         if (rc == CUDA_SUCCESS)
                 rc = launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/graph_launch.h"
 
+#include "common/minmax.h"
 #include "common/sums.h"
+#include "shim/cuda/capture.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/state.h"
 
@@ -77,7 +79,7 @@ static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struc
         find_need(part, exec);
         since_idle = sum_of(meter->base_bytes, sum_of(meter->promised_bytes, part->added));
         since_empty = sum_of(meter->owed_bytes, part->owed);
-        most = since_idle < since_empty ? since_idle : since_empty;
+        most = min_u64(since_idle, since_empty);
         missing = most > covered ? measure_pool_growth(most - covered) : 0;
         if (missing <= part->charge.bytes)
                 charge_trim(&part->charge, missing);
@@ -198,17 +200,18 @@ CUresult launch_grant(struct launch *launch, CUstream stream)
 }
 
 /* What is captured does not run: if the driver takes it at all, it becomes part of another graph,
- * whose need is found when that is made. */
+ * whose need is found when that is made. The capture does not end before launch_end(). */
 static CUresult begin(struct launch *ret, CUgraphExec exec, CUstream stream, unsigned kind)
 {
         ret->count = 0;
+        ret->capture = 0;
         if (!load_relaxed(&state.graphs_with_memory))
                 return CUDA_SUCCESS;
-        *ret = (struct launch){ .exec = exec, .run = { .kind = kind } };
+        *ret = (struct launch){ .exec = exec, .run = { .kind = kind, .stream = stream } };
         launch_find_parts(ret);
-        if (ret->count && stream_is_capturing(stream))
-                ret->count = 0;
-        return launch_grant(ret, stream);
+        if (ret->count)
+                ret->capture = capture_hold(stream);
+        return ret->capture ? CUDA_SUCCESS : launch_grant(ret, stream);
 }
 
 CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
@@ -221,9 +224,29 @@ CUresult upload_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
         return begin(ret, exec, stream, RUN_UPLOAD);
 }
 
+/* A graph that was not captured after all runs, and is charged what the driver has reserved, now
+ * and at every look: above the limit if need be. */
+static void captured_end(struct launch *launch, CUresult rc)
+{
+        if (capture_let_go(launch->run.stream, launch->capture) || rc != CUDA_SUCCESS)
+                return;
+        for (unsigned i = 0; i < launch->count; i++) {
+                struct meter *meter = meter_of_graphs(launch->part[i].place);
+
+                if (!meter)
+                        continue;
+                store_relaxed(&meter->is_dirty, 1);
+                meter_follow(meter);
+        }
+}
+
 /* What was promised is taken back before the run is over, so that nobody else ends the promise. */
 CUresult launch_end(struct launch *launch, CUresult rc)
 {
+        if (launch->capture) {
+                captured_end(launch, rc);
+                return rc;
+        }
         if (launch->count && rc == CUDA_SUCCESS)
                 mark_end(&launch->run, rc);
         for (unsigned i = 0; i < launch->count; i++) {

@@ -51,7 +51,8 @@ struct promise {
 struct launch {
         CUgraphExec exec;
         struct run run;
-        unsigned count; /* 0: the graph has no memory */
+        unsigned count;   /* 0: the graph has no memory */
+        uint64_t capture; /* held until launch_end(): nothing is charged; 0: none */
         struct promise part[GRAPH_DEVICES];
 };
 

@@ -17,13 +17,17 @@
 
 #define CHARGING_SLEEP_NS 20000
 
+/* Two bits of a name: it is one; its size is stated. */
+#define NAMED UINT64_C(1)
+#define STATED UINT64_C(2)
+
 /*
- * A node of state.imports: key = name (0: none), count = references, extent = bytes, row, value =
- * the pin of its lock, or 0 without one, or WAITING or CHARGING; row = CHARGE_NO_DEVICE until it
- * was charged, or found to be somebody else's charge; id = number of its charge; pin = of the lock
- * of those who import. A node of state.import_keys: key = the driver's handle, id = its space,
- * value = the import. A node of state.exports: key = of the charge, id = its space, value = the pin
- * or 0.
+ * A node of state.imports: key = name (0: none), count = references, extent = bytes, the greatest
+ * so far, row, value = the pin of its lock, or 0 without one, or WAITING or CHARGING; row =
+ * CHARGE_NO_DEVICE until it was charged, or found to be somebody else's charge; id = number of its
+ * charge; pin = of the lock of those who import. A node of state.import_keys: key = the driver's
+ * handle, id = its space, value = the import. A node of state.exports: key = of the charge, id =
+ * its space, value = the pin or 0.
  */
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -43,7 +47,12 @@ uint64_t import_name_bytes(const void *handle, size_t bytes)
                 memcpy(&word, at + i, sizeof(word));
                 hash = mix(hash, word);
         }
-        return hash | 1;
+        return (hash & ~STATED) | NAMED;
+}
+
+uint64_t import_name_fabric(const void *handle, size_t bytes)
+{
+        return import_name_bytes(handle, bytes) | STATED;
 }
 
 /* Descriptors of a device file all have its inode, so they say nothing. */
@@ -62,7 +71,7 @@ uint64_t import_name_fd(int fd)
 
         if (!describe(fd, &status))
                 return 0;
-        return mix(mix(2, status.st_dev), status.st_ino) | 1;
+        return mix(mix(2, status.st_dev), status.st_ino) | NAMED | STATED;
 }
 
 uint64_t import_bytes_known(uint64_t name)
@@ -79,6 +88,12 @@ uint64_t import_bytes_known(uint64_t name)
         }
         lock_drop(&state.imports_lock);
         return bytes;
+}
+
+/* What whoever is charged locks. */
+static uint64_t charge_name(uint64_t name, uint64_t bytes)
+{
+        return name & STATED ? mix(name, bytes) : name;
 }
 
 static void unlock(uint64_t pin)
@@ -121,18 +136,29 @@ static struct node *hold(uint64_t name)
         return node;
 }
 
+/* The driver tells the size: what was charged first is all of it. */
+static bool is_told(const struct node *import)
+{
+        return import->key && !(import->key & STATED);
+}
+
 /* True: the caller is to charge it. Waits while another thread does: if that one is refused, the
- * next tries. */
-static bool is_mine_to_charge(struct node *import)
+ * next tries. `ret` and `place` are what the import was charged with until now, and where. */
+static bool is_mine_to_charge(struct node *import, struct import_growth *ret, struct place *place)
 {
         for (;;) {
                 bool is_charged, is_busy;
 
                 lock_take(&state.imports_lock);
-                is_charged = import->row >= 0;
+                is_charged = import->row >= 0 && (import->extent >= ret->bytes || is_told(import));
                 is_busy = import->value == CHARGING;
-                if (!is_charged && !is_busy)
-                        import->value = CHARGING;
+                if (!is_charged && !is_busy) {
+                        ret->import = import;
+                        ret->before = import->value;
+                        set_value(import, CHARGING);
+                        if (import->row >= 0)
+                                place->row = (int)import->row;
+                }
                 lock_drop(&state.imports_lock);
                 if (is_charged || !is_busy)
                         return !is_charged;
@@ -140,58 +166,78 @@ static bool is_mine_to_charge(struct node *import)
         }
 }
 
-/* A new import is charged, or waits for its turn. */
-static CUresult charge_import(struct node *import, struct place place, uint64_t bytes)
+CUresult import_grow(struct import_growth *ret, struct node *import, struct place place,
+                     uint64_t bytes)
 {
-        struct charge charge;
         bool is_free = true;
-        void *pin = import->key ? name_lock(import->key, &is_free) : NULL;
+        uint64_t held;
         CUresult rc;
 
-        is_free |= !import->pin;
-        rc = reserve_at(&charge, place, is_free ? bytes : 0);
-        if (rc != CUDA_SUCCESS) {
-                unlock(key_of(pin));
-                lock_take(&state.imports_lock);
-                import->value = 0;
-                lock_drop(&state.imports_lock);
+        *ret = (struct import_growth){ .bytes = bytes };
+        if (place.row == SESSION_NO_ROW)
+                return refusal(place);
+        if (place.row < 0)
+                return CUDA_SUCCESS;
+        if (!import)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        if (!is_mine_to_charge(import, ret, &place))
+                return CUDA_SUCCESS;
+        if (import->key)
+                ret->pin = key_of(name_lock(charge_name(import->key, bytes), &is_free));
+        ret->is_charged = is_free || !import->pin;
+        held = charge_held(SPACE_IMPORT, import->id);
+        rc = reserve_at(&ret->more, place, ret->is_charged ? bytes - held : 0);
+        return rc == CUDA_SUCCESS ? rc : import_settle(ret, rc);
+}
+
+CUresult import_settle(struct import_growth *growth, CUresult rc)
+{
+        struct node *import = growth->import;
+        uint64_t pin = 0;
+        struct charge charge = { .device = CHARGE_NO_DEVICE };
+
+        if (!import)
                 return rc;
-        }
-        charge.owner = 0;
-        settle(&charge, rc, SPACE_IMPORT, import->id);
         lock_take(&state.imports_lock);
-        import->extent = bytes;
-        import->row = place.row;
-        set_value(import, is_free ? key_of(pin) : WAITING);
+        if (rc == CUDA_SUCCESS) {
+                pin = growth->before;
+                if (growth->more.is_reserved)
+                        import->row = growth->more.device;
+                import->extent = growth->bytes;
+                charge_take(&charge, SPACE_IMPORT, import->id);
+                if (growth->is_charged)
+                        charge_join(&growth->more, &charge);
+                growth->more.owner = 0;
+                charge_keep(&growth->more, SPACE_IMPORT, import->id);
+                set_value(import, growth->is_charged ? growth->pin : WAITING);
+        } else {
+                charge_drop(&growth->more);
+                unlock(growth->pin); /* first: who is next must not find us charged */
+                set_value(import, growth->before);
+        }
+        charge_drop(&charge);
         lock_drop(&state.imports_lock);
+        unlock(pin); /* after the charge: the next to be charged finds the room */
+        growth->import = NULL;
         return rc;
 }
 
 CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint64_t bytes)
 {
-        struct node *import;
-        CUresult rc = CUDA_SUCCESS;
+        struct import_growth growth;
+        struct node *import = place.row >= 0 ? hold(name) : NULL;
+        CUresult rc = import_grow(&growth, import, place, bytes);
 
-        *ret = NULL;
-        if (place.row == SESSION_NO_ROW)
-                return refusal(place);
-        if (place.row < 0)
-                return CUDA_SUCCESS;
-        import = hold(name);
-        if (!import)
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        if (is_mine_to_charge(import))
-                rc = charge_import(import, place, bytes);
-        if (rc == CUDA_SUCCESS)
-                *ret = import;
-        else
+        rc = import_settle(&growth, rc);
+        *ret = rc == CUDA_SUCCESS ? import : NULL;
+        if (rc != CUDA_SUCCESS)
                 import_end(import);
         return rc;
 }
 
 struct node *import_announce(uint64_t name)
 {
-        return name && session_state() == SESSION_ACTIVE ? hold(name) : NULL;
+        return session_state() == SESSION_ACTIVE ? hold(name) : NULL;
 }
 
 /* Under imports_lock: the memory is the driver's again, unless others of the session hold it: then
@@ -269,6 +315,16 @@ struct node *import_take(enum charge_space space, uint64_t key)
         return import;
 }
 
+struct node *import_find(enum charge_space space, uint64_t key)
+{
+        struct node *node;
+
+        lock_take(&state.imports_lock);
+        node = find_kind(&state.import_keys, key, space);
+        lock_drop(&state.imports_lock);
+        return node ? (struct node *)(uintptr_t)node->value : NULL;
+}
+
 void import_export(uint64_t name, enum charge_space space, uint64_t key)
 {
         bool is_free, is_known;
@@ -285,7 +341,7 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
         lock_drop(&state.imports_lock);
         if (is_known)
                 return;
-        pin = name_lock(name, &is_free);
+        pin = name_lock(charge_name(name, charge_held(space, key)), &is_free);
         if (!pin)
                 return;
         lock_take(&state.imports_lock);
@@ -304,11 +360,12 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
 }
 
 /* Under imports_lock: an import of the same memory, held by this process without a charge. */
-static struct node *heir(uint64_t name)
+static struct node *heir(uint64_t name, uint64_t bytes)
 {
         struct node *import = table_find(&state.imports, name);
+        bool is_heir = import && import->value == WAITING;
 
-        return import && import->value == WAITING ? import : NULL;
+        return is_heir && (!(name & STATED) || import->extent == bytes) ? import : NULL;
 }
 
 void import_unexport(enum charge_space space, uint64_t key, struct charge *charge)
@@ -325,7 +382,7 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
         if (export) {
                 pin = export->value;
                 name = export->extent;
-                import = heir(name);
+                import = heir(name, charge->bytes);
                 table_remove(&state.exports, export);
                 table_node_free(&state.exports, export);
                 add_relaxed(&state.exports_live, -1u);
@@ -382,7 +439,7 @@ static void claim(struct node *import)
 {
         struct charge charge;
         bool is_free;
-        void *pin = name_lock(import->key, &is_free);
+        void *pin = name_lock(charge_name(import->key, import->extent), &is_free);
 
         if (!is_free)
                 return;

@@ -16,14 +16,22 @@
  *
  * What has no name (a descriptor of the NVIDIA driver: all have the inode of its device file) is
  * charged in every process that imports it. Several references in one process count as one.
+ *
+ * A legacy handle's size is told by the driver. Of a descriptor or a fabric handle nobody tells it:
+ * the program *states* it, when it imports external memory, or by how far its mappings reach. So
+ * such an import is charged the greatest size that was stated of it in this process, and another
+ * process takes its charge over only where it is charged for the same size: its lock is on the name
+ * and the size. Who states less than the exporter is charged that besides: too much, never too
+ * little.
  */
 #ifndef ALIQUOT_SHIM_CUDA_IMPORT_H
 #define ALIQUOT_SHIM_CUDA_IMPORT_H
 
 #include "shim/cuda/front.h"
 
-/* 0 = it has no name. */
+/* 0 = it has no name. Of a fabric handle and of a descriptor the size is stated. */
 uint64_t import_name_bytes(const void *handle, size_t bytes);
+uint64_t import_name_fabric(const void *handle, size_t bytes);
 uint64_t import_name_fd(int fd);
 
 /* Bytes of what this process itself exported under a name; 0 = it did not: nobody tells. */
@@ -39,12 +47,31 @@ CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint
 void import_end(struct node *import);
 
 /* Before the driver is asked for something of this name: from here to import_end() whoever gives it
- * back knows that it is held, so that it is not without a charge for a moment. May be NULL. */
+ * back knows that it is held, so that it is not without a charge for a moment. NULL without a
+ * session, or memory. */
 struct node *import_announce(uint64_t name);
+
+/*
+ * The charge of an import that somebody holds grows to `bytes`, if it is not as large already. The
+ * caller then asks the driver, and settles with its answer: where it refused, the charge is again
+ * what it was. Until then other threads that would have the same import grow wait.
+ */
+struct import_growth {
+        struct node *import; /* NULL: nothing grows */
+        struct charge more;
+        uint64_t before; /* the import's pin until now */
+        uint64_t pin;
+        uint64_t bytes;
+        bool is_charged; /* here; else somebody of the session is, for so many bytes */
+};
+CUresult import_grow(struct import_growth *ret, struct node *import, struct place place,
+                     uint64_t bytes);
+CUresult import_settle(struct import_growth *growth, CUresult rc);
 
 /* Finds the import by the address or handle the driver gave for it. */
 void import_keep(struct node *import, enum charge_space space, uint64_t key);
 struct node *import_take(enum charge_space space, uint64_t key);
+struct node *import_find(enum charge_space space, uint64_t key);
 
 /* The program made its own memory shareable under this name; `key` is the address or number that
  * its charge is kept under, for import_unexport() when it ends. */

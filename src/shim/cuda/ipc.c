@@ -5,7 +5,8 @@
  * Opening takes no new memory, so the size is asked of the driver afterwards; if the limit has no
  * room for it, the memory is closed again and the program hears out-of-memory. import.h says when
  * it is charged at all. External memory (Vulkan, OpenGL, other descriptors) is as large as the
- * program says when it imports it, and is charged to the current device.
+ * program says when it imports it, and is charged to the current device; a second import of the
+ * same memory that says more is charged the difference.
  */
 #include "shim/cuda/access.h"
 #include "shim/cuda/ask.h"
@@ -143,19 +144,20 @@ CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
                                      const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
         ACCESS;
-        struct node *import = NULL;
+        struct import_growth growth;
+        struct node *import;
         uint64_t name = 0;
-        CUresult rc = CUDA_SUCCESS;
+        CUresult rc;
 
         if (!ret || !desc || !front_is_on())
                 return real.cuImportExternalMemory(ret, desc);
         if (desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD ||
             desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD)
                 name = import_name_fd(desc->handle.fd);
-        rc = import_begin(&import, name, place_here(), desc->size);
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = real.cuImportExternalMemory(ret, desc);
+        import = import_announce(name);
+        rc = import_grow(&growth, import, place_here(), desc->size);
+        if (rc == CUDA_SUCCESS)
+                rc = import_settle(&growth, real.cuImportExternalMemory(ret, desc));
         if (rc == CUDA_SUCCESS)
                 import_keep(import, SPACE_HANDLE, key_of(*ret));
         else

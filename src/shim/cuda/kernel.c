@@ -2,6 +2,7 @@
 /*
  * The launches of kernels.
  */
+#include "common/minmax.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/submit.h"
 #include "shim/cuda/real.h"
@@ -26,9 +27,10 @@
 #define EX_ARGUMENTS (config, function, params, extra)
 
 /* A kernel takes about as long as it did with a grid of that size. */
-static inline struct way way_of_grid(struct way way, CUfunction function, uint64_t blocks)
+static inline struct submission submission_of_grid(struct submission submission,
+                                                   CUfunction function, uint64_t blocks)
 {
-        return way_with(way, (uintptr_t)function, blocks);
+        return submission_alike(submission, (uintptr_t)function, blocks);
 }
 
 static inline uint64_t blocks_of(const CUlaunchConfig *config)
@@ -43,23 +45,28 @@ static inline CUstream stream_of(const CUlaunchConfig *config)
         return config ? config->hStream : NULL;
 }
 
-SUBMITS(cuLaunchKernel, way_of_grid(way_of(stream), function, BLOCKS), GRID_PARAMETERS,
-        GRID_ARGUMENTS)
-SUBMITS(cuLaunchKernel_ptsz, way_of_grid(way_of_per_thread(stream), function, BLOCKS),
+SUBMITS(cuLaunchKernel, submission_of_grid(submission_to(stream), function, BLOCKS),
         GRID_PARAMETERS, GRID_ARGUMENTS)
-SUBMITS(cuLaunchKernelEx, way_of_grid(way_of(stream_of(config)), function, blocks_of(config)),
+SUBMITS(cuLaunchKernel_ptsz, submission_of_grid(submission_per_thread(stream), function, BLOCKS),
+        GRID_PARAMETERS, GRID_ARGUMENTS)
+SUBMITS(cuLaunchKernelEx,
+        submission_of_grid(submission_to(stream_of(config)), function, blocks_of(config)),
         EX_PARAMETERS, EX_ARGUMENTS)
 SUBMITS(cuLaunchKernelEx_ptsz,
-        way_of_grid(way_of_per_thread(stream_of(config)), function, blocks_of(config)),
+        submission_of_grid(submission_per_thread(stream_of(config)), function, blocks_of(config)),
         EX_PARAMETERS, EX_ARGUMENTS)
-SUBMITS(cuLaunchCooperativeKernel, way_of_grid(way_of(stream), function, BLOCKS),
+SUBMITS(cuLaunchCooperativeKernel, submission_of_grid(submission_to(stream), function, BLOCKS),
         COOPERATIVE_PARAMETERS, COOPERATIVE_ARGUMENTS)
-SUBMITS(cuLaunchCooperativeKernel_ptsz, way_of_grid(way_of_per_thread(stream), function, BLOCKS),
-        COOPERATIVE_PARAMETERS, COOPERATIVE_ARGUMENTS)
-SUBMITS(cuLaunch, way_of_grid(way_of(NULL), function, 1), (CUfunction function), (function))
-SUBMITS(cuLaunchGrid, way_of_grid(way_of(NULL), function, (uint64_t)width *(unsigned)height),
+SUBMITS(cuLaunchCooperativeKernel_ptsz,
+        submission_of_grid(submission_per_thread(stream), function, BLOCKS), COOPERATIVE_PARAMETERS,
+        COOPERATIVE_ARGUMENTS)
+SUBMITS(cuLaunch, submission_of_grid(submission_to(NULL), function, 1), (CUfunction function),
+        (function))
+SUBMITS(cuLaunchGrid,
+        submission_of_grid(submission_to(NULL), function, (uint64_t)width *(unsigned)height),
         (CUfunction function, int width, int height), (function, width, height))
-SUBMITS(cuLaunchGridAsync, way_of_grid(way_of(stream), function, (uint64_t)width *(unsigned)height),
+SUBMITS(cuLaunchGridAsync,
+        submission_of_grid(submission_to(stream), function, (uint64_t)width *(unsigned)height),
         (CUfunction function, int width, int height, CUstream stream),
         (function, width, height, stream))
 
@@ -67,12 +74,12 @@ SUBMITS(cuLaunchGridAsync, way_of_grid(way_of(stream), function, (uint64_t)width
 CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned count,
                                                    unsigned flags)
 {
-        unsigned known = !list ? 0 : count < TOGETHER ? count : TOGETHER;
+        unsigned known = !list ? 0 : min_u32(count, TOGETHER);
         CUresult rc;
 
         for (unsigned i = 0; i < known; i++)
-                submission_begin(
-                        way_of_grid(way_of(list[i].hStream), list[i].function, list[i].gridDimX));
+                submission_begin(submission_of_grid(submission_to(list[i].hStream),
+                                                    list[i].function, list[i].gridDimX));
         rc = real.cuLaunchCooperativeKernelMultiDevice(list, count, flags);
         for (unsigned i = 0; i < known; i++)
                 submission_end(rc);

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/sums.h"
 #include "shim/cuda/measure_elf.h"
 
@@ -221,11 +222,6 @@ uint64_t measure_image(const void *image)
         return strnlen(image, TEXT_MAX);
 }
 
-static uint64_t at_most(uint64_t bytes, uint64_t most)
-{
-        return bytes < most ? bytes : most;
-}
-
 uint64_t measure_context(const char *model, uint64_t card_bytes)
 {
         uint64_t most = card_bytes / 64;
@@ -240,7 +236,7 @@ uint64_t measure_context(const char *model, uint64_t card_bytes)
 
         for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
                 if (strstr(model, models[i].part))
-                        return at_most(models[i].mib << 20, most);
+                        return min_u64(models[i].mib << 20, most);
         }
-        return at_most(UINT64_C(400) << 20, most);
+        return min_u64(UINT64_C(400) << 20, most);
 }

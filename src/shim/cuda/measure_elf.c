@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/sums.h"
 
 #define EM_CUDA_MACHINE 190
@@ -92,5 +93,5 @@ uint64_t measure_elf_zeros(const void *image, uint64_t bytes)
         if (elf.header.e_machine != EM_CUDA_MACHINE)
                 return segments;
         sections = section_zeros(&elf);
-        return segments > sections ? segments : sections;
+        return max_u64(segments, sections);
 }

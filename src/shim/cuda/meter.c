@@ -190,7 +190,8 @@ static void keep_all(struct meter *meter, struct charge *grant)
         lock_drop(&meter->lock);
 }
 
-void meter_add_pending(struct meter *meter, uint64_t bytes)
+/* A grant of so many bytes is about to be used on the meter; meter_settle() ends it. */
+static void add_pending(struct meter *meter, uint64_t bytes)
 {
         lock_take(&meter->lock);
         meter->pending_bytes += bytes;
@@ -239,7 +240,7 @@ static bool grant_rest(struct meter *meter,
                 return true;
         if (!begin(&rest, load_relaxed(&meter->row), reserved - held))
                 return false;
-        meter_add_pending(meter, rest.bytes);
+        add_pending(meter, rest.bytes);
         return meter_settle(meter, &rest);
 }
 
@@ -289,7 +290,7 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
                 meter_leave(take_charge);
                 return;
         }
-        meter_add_pending(meter, take_charge->bytes);
+        add_pending(meter, take_charge->bytes);
         meter_settle(meter, take_charge);
 }
 

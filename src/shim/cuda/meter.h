@@ -46,9 +46,6 @@ void meter_let_go(struct meter *meter);
  */
 bool meter_settle(struct meter *meter, struct charge *grant);
 
-/* A grant of so many bytes is about to be used on the meter; meter_settle() ends it. */
-void meter_add_pending(struct meter *meter, uint64_t bytes);
-
 /* More is reserved than charge and grants cover: has the rest granted now; false: no room. */
 bool meter_grant_rest(struct meter *meter);
 

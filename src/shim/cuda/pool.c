@@ -214,11 +214,14 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request)
                 return CUDA_SUCCESS;
         if (ret->place.row == SESSION_NO_ROW)
                 return refusal(ret->place);
+        if (ret->place.row < 0)
+                return CUDA_SUCCESS;
         /* While the stream is captured an allocation becomes a node: charged when it is launched.
          */
-        if (ret->place.row < 0 || stream_is_capturing(request->stream))
-                return CUDA_SUCCESS;
+        ret->capture = capture_hold(request->stream);
         rc = find_meter(ret, request->pool);
+        if (ret->capture)
+                return CUDA_SUCCESS;
         if (!ret->meter)
                 return rc;
         ret->place.row = load_relaxed(&ret->meter->row);
@@ -239,8 +242,26 @@ static void give_back(struct growth *growth, CUdeviceptr address)
         meter_settle(growth->meter, NULL);
 }
 
+/* What was not captured after all is charged like anything else that the driver has: above the
+ * limit if need be, since others may use the pool. */
+static void captured_end(struct growth *growth, CUresult rc)
+{
+        struct meter *meter = growth->meter;
+
+        charge_drop(&growth->charge);
+        if (capture_let_go(growth->stream, growth->capture) || rc != CUDA_SUCCESS || !meter)
+                return;
+        store_relaxed(&meter->is_dirty, 1);
+        if (!meter_grant_rest(meter))
+                meter_follow(meter);
+}
+
 bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
 {
+        if (growth->capture) {
+                captured_end(growth, *rc);
+                return true;
+        }
         if (!growth->meter) {
                 charge_drop(&growth->charge);
                 return true;

@@ -13,6 +13,7 @@
 #ifndef ALIQUOT_SHIM_CUDA_POOL_H
 #define ALIQUOT_SHIM_CUDA_POOL_H
 
+#include "shim/cuda/capture.h"
 #include "shim/cuda/meter.h"
 
 /* One stream-ordered allocation. */
@@ -22,6 +23,7 @@ struct growth {
         struct place place;
         CUstream stream;
         uint64_t bytes;
+        uint64_t capture; /* held until growth_end(): nothing is charged; 0: none */
         unsigned rung;
         bool is_alone;
         bool is_plain; /* the grant is for plain memory: plain_take() instead of the driver's call

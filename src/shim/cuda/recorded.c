@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/recorded.h"
 
+#include "shim/cuda/capture.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
@@ -20,7 +21,7 @@ static uint64_t id_of(CUstream stream)
 
 static uint64_t id_of_per_thread(CUstream stream)
 {
-        return id_of(stream ? stream : CU_STREAM_PER_THREAD);
+        return id_of(per_thread(stream));
 }
 
 /* Under recorded_lock. The first place with the id; with 0, a free one. */
@@ -105,7 +106,7 @@ CUresult hook_cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParam
         uint64_t id = id_of(stream);
         CUresult rc;
 
-        if (id && !put(stream ? stream : CU_STREAM_LEGACY, id))
+        if (id && !put(legacy(stream), id))
                 return CUDA_ERROR_OUT_OF_MEMORY;
         rc = real.cuStreamBeginCaptureToCig(stream, params);
         return take_if(rc != CUDA_SUCCESS, id, rc);
@@ -116,7 +117,7 @@ CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCapture
         uint64_t id = id_of_per_thread(stream);
         CUresult rc;
 
-        if (id && !put(stream ? stream : CU_STREAM_PER_THREAD, id))
+        if (id && !put(per_thread(stream), id))
                 return CUDA_ERROR_OUT_OF_MEMORY;
         rc = real.cuStreamBeginCaptureToCig_ptsz(stream, params);
         return take_if(rc != CUDA_SUCCESS, id, rc);
@@ -125,7 +126,7 @@ CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCapture
 CUresult hook_cuStreamEndCaptureToCig(CUstream stream)
 {
         uint64_t id = id_of(stream);
-        CUresult rc = real.cuStreamEndCaptureToCig(stream);
+        CUresult rc = ends_captures(real.cuStreamEndCaptureToCig(stream));
 
         return take_if(rc == CUDA_SUCCESS, id, rc);
 }
@@ -133,7 +134,7 @@ CUresult hook_cuStreamEndCaptureToCig(CUstream stream)
 CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
 {
         uint64_t id = id_of_per_thread(stream);
-        CUresult rc = real.cuStreamEndCaptureToCig_ptsz(stream);
+        CUresult rc = ends_captures(real.cuStreamEndCaptureToCig_ptsz(stream));
 
         return take_if(rc == CUDA_SUCCESS, id, rc);
 }
@@ -147,7 +148,9 @@ CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
                                                                                        \
                 gate_return_credit();                                                  \
                 time_forget_stream(stream);                                            \
-                rc = real.symbol(stream);                                              \
+                rc = ends_captures(real.symbol(stream));                               \
+                if (rc == CUDA_SUCCESS)                                                \
+                        capture_stream_gone(stream);                                   \
                 while (rc == CUDA_SUCCESS && take(id))                                 \
                         ;                                                              \
                 return rc;                                                             \

@@ -26,6 +26,7 @@
 #define STATE_METERS 1024u
 #define STATE_MARKS 4096u
 #define STATE_RECORDED 256u
+#define STATE_CAPTURES 256u
 #define STATE_EVENTS 1024u
 #define MANY_STREAMS UINT64_MAX
 #define METER_ENDED 1u
@@ -111,6 +112,12 @@ struct resting {
         CUevent event;
 };
 
+/* A capture that was begun and has not ended: capture.c. Guarded by captures_lock. */
+struct begun {
+        uint64_t key; /* of the stream; 0 = free */
+        uint64_t context;
+};
+
 struct state {
         _Atomic uint32_t is_wiped_at_fork;
 
@@ -147,7 +154,14 @@ struct state {
         struct lock events_lock;
         struct resting events[STATE_EVENTS];
 
-        _Atomic uint32_t captures; /* streams that are being captured */
+        /* Calls in flight: that may end captures, and that hold one. Never both kinds (capture.h).
+         */
+        _Atomic uint32_t capture_ends;
+        _Atomic uint32_t capture_holds;
+
+        struct lock captures_lock;
+        struct begun begun[STATE_CAPTURES];
+        _Atomic uint32_t captures; /* that are open, also those for which there was no place */
 
         struct lock recorded_lock;
         struct recorded recorded[STATE_RECORDED]; /* a stream twice if begun twice */

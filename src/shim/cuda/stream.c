@@ -91,14 +91,14 @@ CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 
 CUresult hook_cuStreamSynchronize(CUstream stream)
 {
-        struct wait wait = wait_begin(stream ? stream : CU_STREAM_LEGACY);
+        struct wait wait = wait_begin(legacy(stream));
 
         return wait_end(&wait, real.cuStreamSynchronize(stream));
 }
 
 CUresult hook_cuStreamSynchronize_ptsz(CUstream stream)
 {
-        struct wait wait = wait_begin(stream ? stream : CU_STREAM_PER_THREAD);
+        struct wait wait = wait_begin(per_thread(stream));
 
         return wait_end(&wait, real.cuStreamSynchronize_ptsz(stream));
 }
@@ -119,11 +119,10 @@ static CUresult told_if_done(CUstream stream, CUresult rc)
 
 CUresult hook_cuStreamQuery(CUstream stream)
 {
-        return told_if_done(stream ? stream : CU_STREAM_LEGACY, real.cuStreamQuery(stream));
+        return told_if_done(legacy(stream), real.cuStreamQuery(stream));
 }
 
 CUresult hook_cuStreamQuery_ptsz(CUstream stream)
 {
-        return told_if_done(stream ? stream : CU_STREAM_PER_THREAD,
-                            real.cuStreamQuery_ptsz(stream));
+        return told_if_done(per_thread(stream), real.cuStreamQuery_ptsz(stream));
 }

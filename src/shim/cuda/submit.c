@@ -95,8 +95,10 @@ static struct time_stream *stream_of(const struct target *target, CUstream strea
 {
         CUcontext context;
 
-        if (target->stream)
+        if (target->stream) {
+                capture_ask_again(target->stream);
                 return target->stream;
+        }
         context = target->context ? target->context : context_of_stream(stream);
         return make_stream(target->key, stream, context, target->device);
 }
@@ -115,38 +117,40 @@ struct time_stream *submission_stream(CUstream stream)
 }
 
 /* True: credit was given. */
-static bool prepare(const struct way *way)
+static bool prepare(const struct submission *submission)
 {
-        struct target target = find_target(way->stream);
+        struct target target = find_target(submission->stream);
 
         if (!target.device)
                 return false;
         if (!is_metered(target.device)) {
                 gate_return_credit();
-                gate_leave_open(&target.device->account, way->key, key_of(target.context));
+                gate_leave_open(&target.device->account, submission->key, key_of(target.context));
                 return true;
         }
-        if (may_capture(way->stream)) {
+        if (may_capture(submission->stream)) {
                 gate_return_credit();
                 return false;
         }
-        return gate_wait_turn(stream_of(&target, way->stream),
-                              &(struct gate_ask){ .key = way->key,
+        return gate_wait_turn(stream_of(&target, submission->stream),
+                              &(struct gate_ask){ .key = submission->key,
                                                   .context = key_of(target.context),
-                                                  .hint = way->hint });
+                                                  .hint = submission->hint });
 }
 
 /* What is recorded into a graph touches nothing: it does not wait for the end of a hold. */
-static bool pass(const struct way *way)
+static bool pass(const struct submission *submission)
 {
         bool is_again;
 
-        if (!may_capture(way->stream))
+        if (!may_capture(submission->stream)) {
+                streams_mark_in_hold();
                 gate_pass();
+        }
         front_start();
         threads_join();
         if (session_state() == SESSION_ACTIVE) {
-                is_again = prepare(way);
+                is_again = prepare(submission);
         } else {
                 is_again = session_state() == SESSION_NONE;
                 if (is_again)
@@ -156,16 +160,16 @@ static bool pass(const struct way *way)
 }
 
 /* Who goes on without credit looks at the gate on its way: nothing else would stop it. */
-bool submission_wait(const struct way *way)
+bool submission_wait(const struct submission *submission)
 {
         bool is_again;
 
-        if (gate_switch(way->key))
+        if (gate_switch(submission->key))
                 return true;
         do {
                 credit_leave(&credit_here);
-                is_again = pass(way);
+                is_again = pass(submission);
                 credit_enter(&credit_here);
-        } while (!is_again && gate_is_shut() && !may_capture(way->stream));
+        } while (!is_again && gate_is_shut() && !may_capture(submission->stream));
         return is_again;
 }

@@ -2,7 +2,7 @@
 /*
  * Submissions: the calls that give a device's processors work (shim/time/time.h).
  *
- *      submission_begin(way);                  // waits here while the gate is shut
+ *      submission_begin(submission);                  // waits here while the gate is shut
  *      return submission_end(real.cuLaunchKernel(...));
  *
  * In a stream that is being captured nothing is asked, waited for or recorded. The driver's answers
@@ -19,44 +19,45 @@
 #include "shim/time/credit.h"
 #include "shim/time/window.h"
 
-/* Where work goes. */
-struct way {
+/* A call that gives a device work: where the work goes. */
+struct submission {
         CUstream stream; /* with the default stream spelt out */
         uint64_t key;    /* as credits have it */
         uint32_t hint;   /* what takes about as long (window.h) */
 };
 
 /* The entry points' two families: what stream 0 is. */
-static inline struct way way_of(CUstream stream)
+static inline struct submission submission_to(CUstream stream)
 {
-        return (struct way){ stream ? stream : CU_STREAM_LEGACY, key_of(stream), 0 };
+        return (struct submission){ legacy(stream), key_of(stream), 0 };
 }
 
-static inline struct way way_of_per_thread(CUstream stream)
+static inline struct submission submission_per_thread(CUstream stream)
 {
-        CUstream spelt = stream ? stream : CU_STREAM_PER_THREAD;
+        CUstream spelt = per_thread(stream);
 
-        return (struct way){ spelt, key_of(spelt), 0 };
+        return (struct submission){ spelt, key_of(spelt), 0 };
 }
 
 /* Of submissions that are alike in `what`, those of about this size. */
-static inline struct way way_with(struct way way, uint64_t what, uint64_t size)
+static inline struct submission submission_alike(struct submission submission, uint64_t what,
+                                                 uint64_t size)
 {
-        way.hint = window_hint(what, size);
-        return way;
+        submission.hint = window_hint(what, size);
+        return submission;
 }
 
 /* Waits until the thread may submit. False: it may, and nothing is metered. */
-bool submission_wait(const struct way *way);
+bool submission_wait(const struct submission *submission);
 
 /* The stream as it is metered, with the default one spelt out; NULL: it is not, or is captured. */
 struct time_stream *submission_stream(CUstream stream);
 
-static inline void submission_begin(struct way way)
+static inline void submission_begin(struct submission submission)
 {
         credit_enter(&credit_here);
-        while (__builtin_expect(!credit_spend(&credit_here, way.key, way.hint), 0)) {
-                if (!submission_wait(&way))
+        while (__builtin_expect(!credit_spend(&credit_here, submission.key, submission.hint), 0)) {
+                if (!submission_wait(&submission))
                         break;
         }
 }
@@ -73,11 +74,12 @@ static inline CUresult submission_end(CUresult rc)
         return rc;
 }
 
-/* The hook of a submission: `way` is an expression of its parameters, cheap, and without effect. */
-#define SUBMITS(symbol, way, parameters, arguments)           \
+/* The hook of a submission: `submission` is an expression of its parameters, cheap, and without
+ * effect. */
+#define SUBMITS(symbol, submission, parameters, arguments)    \
         CUresult hook_##symbol parameters                     \
         {                                                     \
-                submission_begin(way);                        \
+                submission_begin(submission);                 \
                 return submission_end(real.symbol arguments); \
         }
 

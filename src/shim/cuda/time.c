@@ -29,7 +29,7 @@ uint64_t time_key(CUstream stream, CUcontext context)
         return key_of(stream);
 }
 
-static CUstream handle_of(const struct time_stream *stream)
+CUstream time_handle(const struct time_stream *stream)
 {
         return (CUstream)(uintptr_t)stream->handle;
 }
@@ -82,11 +82,13 @@ static void leave(bool is_entered)
                 real.cuCtxPopCurrent_v2(&popped);
 }
 
-/* The helper is relaxed for good, and its context is known. */
+/* The helper is relaxed for good, and its context is known. Any other thread's is known until it
+ * goes back to the program. */
 static void relax_thread(bool is_relaxed)
 {
         static _Thread_local struct relaxed was;
         static _Thread_local bool is_for_good;
+        static _Thread_local unsigned depth;
 
         if (helper_is_this()) {
                 if (!is_for_good)
@@ -94,14 +96,14 @@ static void relax_thread(bool is_relaxed)
                 is_for_good = true;
                 return;
         }
-        if (!is_relaxed) {
+        if (is_relaxed && !depth++)
+                is_current_known = false;
+        if (is_relaxed && !was.is_relaxed && captures_are_open())
+                was = relax();
+        if (!is_relaxed && !--depth) {
                 unrelax(was);
                 was.is_relaxed = false;
-                return;
         }
-        if (captures_are_open())
-                was = relax();
-        is_current_known = false;
 }
 
 /* -- Events ----------------------------------------------------------------------------------- */
@@ -137,7 +139,7 @@ static void *record(struct time_stream *stream)
         struct relaxed was;
         bool is_entered;
 
-        if (event && real.cuEventRecord(event, handle_of(stream)) == CUDA_SUCCESS)
+        if (event && real.cuEventRecord(event, time_handle(stream)) == CUDA_SUCCESS)
                 return event;
         if (event)
                 real.cuEventDestroy_v2(event);
@@ -146,7 +148,7 @@ static void *record(struct time_stream *stream)
         is_entered = enter(stream);
         if (real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
                 event = NULL;
-        if (event && real.cuEventRecord(event, handle_of(stream)) != CUDA_SUCCESS) {
+        if (event && real.cuEventRecord(event, time_handle(stream)) != CUDA_SUCCESS) {
                 real.cuEventDestroy_v2(event);
                 event = NULL;
         }
@@ -192,6 +194,8 @@ void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns)
                         ;
         }
         devices_resume();
+        if (is_gone)
+                captures_context_gone(context);
 }
 
 /* -- Questions -------------------------------------------------------------------------------- */
@@ -200,9 +204,9 @@ void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns)
  * while there are captures, in which it is, as it were. */
 static bool is_unseen(const struct time_stream *stream)
 {
-        if (handle_of(stream) == CU_STREAM_LEGACY)
+        if (time_handle(stream) == CU_STREAM_LEGACY)
                 return captures_are_open();
-        return handle_of(stream) == CU_STREAM_PER_THREAD &&
+        return time_handle(stream) == CU_STREAM_PER_THREAD &&
                load_relaxed(&stream->key) !=
                        time_key(CU_STREAM_PER_THREAD, (CUcontext)(uintptr_t)stream->context);
 }
@@ -212,10 +216,10 @@ static bool is_empty(struct time_stream *stream)
         bool is_entered;
         CUresult rc;
 
-        if (captures_are_open() && may_be_capturing(handle_of(stream)))
+        if (captures_are_open() && may_be_capturing(time_handle(stream)))
                 return false;
         is_entered = enter(stream);
-        rc = real.cuStreamQuery(handle_of(stream));
+        rc = real.cuStreamQuery(time_handle(stream));
         leave(is_entered);
         return rc != CUDA_ERROR_NOT_READY;
 }
@@ -234,17 +238,11 @@ static bool is_passed(struct time_stream *stream, void *marker)
         return is_unseen(stream) || is_empty(stream);
 }
 
-static bool is_capturing(struct time_stream *stream)
-{
-        return may_be_capturing(handle_of(stream));
-}
-
 const struct time_driver cuda_time = {
         .record = record,
         .is_passed = is_passed,
         .is_unseen = is_unseen,
         .is_empty = is_empty,
-        .is_capturing = is_capturing,
         .drop = drop,
         .relax = relax_thread,
 };

@@ -16,6 +16,8 @@ extern const struct time_driver cuda_time;
  * for each context and thread. `context` is asked for with those alone. */
 uint64_t time_key(CUstream stream, CUcontext context);
 
+CUstream time_handle(const struct time_stream *stream);
+
 /* The stream is about to be destroyed. */
 void time_forget_stream(CUstream stream);
 

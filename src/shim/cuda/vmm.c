@@ -26,11 +26,10 @@
 
 /*
  * An allocation's node: key = handle, count = handles, value = mappings, extent = calls that hold
- * it while the driver works, id = number of its charge or import, row = the name of an import whose
- * size is not known yet (NAMELESS without one), else 0.
+ * it while the driver works, id = number of its charge or import, row = IMPORTED or 0.
  * A mapping's node: key = address, value = allocation, extent = length.
  */
-#define NAMELESS 1
+#define IMPORTED 1
 
 static struct node *allocation_of(const struct node *mapping)
 {
@@ -232,41 +231,22 @@ static struct place place_of_handle(CUmemGenericAllocationHandle handle)
         return place_of_location(&prop.location);
 }
 
-static CUresult charge_import(struct node *allocation, CUmemGenericAllocationHandle handle,
-                              uint64_t name, uint64_t bytes)
+/* An imported handle does not tell the size of what it stands for: its mappings do, each as far as
+ * it reaches. */
+static CUresult grow_import(struct import_growth *ret, const struct node *allocation,
+                            CUmemGenericAllocationHandle handle, uint64_t bytes)
 {
-        struct node *import;
-        CUresult rc =
-                import_begin(&import, name == NAMELESS ? 0 : name, place_of_handle(handle), bytes);
-
-        if (rc == CUDA_SUCCESS)
-                import_keep(import, SPACE_HANDLE, allocation->id);
-        return rc;
+        *ret = (struct import_growth){ .import = NULL };
+        if (!allocation || allocation->row != IMPORTED)
+                return CUDA_SUCCESS;
+        return import_grow(ret, import_find(SPACE_HANDLE, allocation->id), place_of_handle(handle),
+                           bytes);
 }
 
-/* A descriptor of the driver does not tell the size of what it stands for: the first mapping does.
- */
-static CUresult charge_late_import(struct node *allocation, CUmemGenericAllocationHandle handle,
-                                   uint64_t bytes)
+/* What reaches past every number is larger than any limit. */
+static uint64_t end_of(uint64_t offset, uint64_t bytes)
 {
-        uint64_t name = 0;
-        CUresult rc;
-
-        if (!allocation)
-                return CUDA_SUCCESS;
-        lock_take(&state.vmm_lock);
-        name = (uint64_t)allocation->row;
-        allocation->row = 0;
-        lock_drop(&state.vmm_lock);
-        if (!name)
-                return CUDA_SUCCESS;
-        rc = charge_import(allocation, handle, name, bytes);
-        if (rc != CUDA_SUCCESS) {
-                lock_take(&state.vmm_lock);
-                allocation->row = (int64_t)name;
-                lock_drop(&state.vmm_lock);
-        }
-        return rc;
+        return offset + bytes < offset ? UINT64_MAX : offset + bytes;
 }
 
 CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
@@ -274,6 +254,7 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 {
         ACCESS;
         struct node *mapping, *allocation;
+        struct import_growth growth;
         CUresult rc;
 
         if (!front_is_on())
@@ -284,9 +265,9 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
         mapping->key = address;
         mapping->extent = bytes;
         allocation = hold(handle);
-        rc = charge_late_import(allocation, handle, bytes);
+        rc = grow_import(&growth, allocation, handle, end_of(offset, bytes));
         if (rc == CUDA_SUCCESS)
-                rc = real.cuMemMap(address, bytes, offset, handle, flags);
+                rc = import_settle(&growth, real.cuMemMap(address, bytes, offset, handle, flags));
         mapping_settle(mapping, allocation, rc);
         return rc;
 }
@@ -401,7 +382,7 @@ static uint64_t share_name(const void *shareable, CUmemAllocationHandleType type
         if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
                 return import_name_fd(*(const int *)shareable);
         if (type == CU_MEM_HANDLE_TYPE_FABRIC)
-                return import_name_bytes(shareable, sizeof(CUmemFabricHandle));
+                return import_name_fabric(shareable, sizeof(CUmemFabricHandle));
         return 0;
 }
 
@@ -423,7 +404,7 @@ static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
         if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
                 return import_name_fd((int)(intptr_t)shareable);
         if (type == CU_MEM_HANDLE_TYPE_FABRIC && shareable)
-                return import_name_bytes(shareable, sizeof(CUmemFabricHandle));
+                return import_name_fabric(shareable, sizeof(CUmemFabricHandle));
         return 0;
 }
 
@@ -440,27 +421,28 @@ static bool is_again(CUmemGenericAllocationHandle handle)
         return allocation != NULL;
 }
 
-/* `announced` stays with the allocation, which may tell its size only when it is mapped, or is
- * ended. */
+/* `import` stays with the allocation, or is ended. */
 static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name,
-                              struct node *announced)
+                              struct node *import)
 {
         uint64_t bytes = import_bytes_known(name);
-        struct node *allocation = NULL;
+        struct import_growth growth;
+        struct node *allocation;
         CUresult rc = CUDA_SUCCESS;
-        bool is_known = is_again(handle);
 
-        if (!is_known)
-                allocation = allocation_make();
-        if (!allocation) {
-                import_end(announced);
-                return is_known ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+        if (is_again(handle)) {
+                import_end(import);
+                return CUDA_SUCCESS;
         }
-        import_keep(announced, SPACE_HANDLE, allocation->id);
+        allocation = import || session_state() != SESSION_ACTIVE ? allocation_make() : NULL;
+        if (!allocation) {
+                import_end(import);
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        allocation->row = IMPORTED;
+        import_keep(import, SPACE_HANDLE, allocation->id);
         if (bytes)
-                rc = charge_import(allocation, handle, name, bytes);
-        else
-                allocation->row = (int64_t)(name ? name : NAMELESS);
+                rc = import_settle(&growth, grow_import(&growth, allocation, handle, bytes));
         if (rc == CUDA_SUCCESS) {
                 allocation_put(allocation, handle);
         } else {

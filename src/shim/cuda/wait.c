@@ -10,9 +10,6 @@
 #include "shim/cuda/submit.h"
 #include "shim/time/time.h"
 
-#define LEGACY (stream ? stream : CU_STREAM_LEGACY)
-#define PER_THREAD (stream ? stream : CU_STREAM_PER_THREAD)
-
 struct time_stream *wait_begin(CUstream stream)
 {
         struct time_stream *of = credit_is_free(&credit_here) ? NULL : submission_stream(stream);
@@ -51,33 +48,33 @@ CUresult wait_end(struct time_stream *stream, CUresult rc)
               CUstream stream),                                                          \
              (list, parameters, count, stream))
 
-WAIT_VALUE(cuStreamWaitValue32, LEGACY, cuuint32_t)
-WAIT_VALUE(cuStreamWaitValue32_ptsz, PER_THREAD, cuuint32_t)
-WAIT_VALUE(cuStreamWaitValue32_v2, LEGACY, cuuint32_t)
-WAIT_VALUE(cuStreamWaitValue32_v2_ptsz, PER_THREAD, cuuint32_t)
-WAIT_VALUE(cuStreamWaitValue64, LEGACY, cuuint64_t)
-WAIT_VALUE(cuStreamWaitValue64_ptsz, PER_THREAD, cuuint64_t)
-WAIT_VALUE(cuStreamWaitValue64_v2, LEGACY, cuuint64_t)
-WAIT_VALUE(cuStreamWaitValue64_v2_ptsz, PER_THREAD, cuuint64_t)
-BATCH(cuStreamBatchMemOp, LEGACY)
-BATCH(cuStreamBatchMemOp_ptsz, PER_THREAD)
-BATCH(cuStreamBatchMemOp_v2, LEGACY)
-BATCH(cuStreamBatchMemOp_v2_ptsz, PER_THREAD)
-SEMAPHORES(cuWaitExternalSemaphoresAsync, LEGACY)
-SEMAPHORES(cuWaitExternalSemaphoresAsync_ptsz, PER_THREAD)
-WAIT(cuLaunchHostFunc, LEGACY, (CUstream stream, CUhostFn function, void *data),
+WAIT_VALUE(cuStreamWaitValue32, legacy(stream), cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue32_ptsz, per_thread(stream), cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue32_v2, legacy(stream), cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue32_v2_ptsz, per_thread(stream), cuuint32_t)
+WAIT_VALUE(cuStreamWaitValue64, legacy(stream), cuuint64_t)
+WAIT_VALUE(cuStreamWaitValue64_ptsz, per_thread(stream), cuuint64_t)
+WAIT_VALUE(cuStreamWaitValue64_v2, legacy(stream), cuuint64_t)
+WAIT_VALUE(cuStreamWaitValue64_v2_ptsz, per_thread(stream), cuuint64_t)
+BATCH(cuStreamBatchMemOp, legacy(stream))
+BATCH(cuStreamBatchMemOp_ptsz, per_thread(stream))
+BATCH(cuStreamBatchMemOp_v2, legacy(stream))
+BATCH(cuStreamBatchMemOp_v2_ptsz, per_thread(stream))
+SEMAPHORES(cuWaitExternalSemaphoresAsync, legacy(stream))
+SEMAPHORES(cuWaitExternalSemaphoresAsync_ptsz, per_thread(stream))
+WAIT(cuLaunchHostFunc, legacy(stream), (CUstream stream, CUhostFn function, void *data),
      (stream, function, data))
-WAIT(cuLaunchHostFunc_ptsz, PER_THREAD, (CUstream stream, CUhostFn function, void *data),
+WAIT(cuLaunchHostFunc_ptsz, per_thread(stream), (CUstream stream, CUhostFn function, void *data),
      (stream, function, data))
-WAIT(cuLaunchHostFunc_v2, LEGACY,
+WAIT(cuLaunchHostFunc_v2, legacy(stream),
      (CUstream stream, CUhostFn function, void *data, unsigned int mode),
      (stream, function, data, mode))
-WAIT(cuLaunchHostFunc_v2_ptsz, PER_THREAD,
+WAIT(cuLaunchHostFunc_v2_ptsz, per_thread(stream),
      (CUstream stream, CUhostFn function, void *data, unsigned int mode),
      (stream, function, data, mode))
-WAIT(cuStreamAddCallback, LEGACY,
+WAIT(cuStreamAddCallback, legacy(stream),
      (CUstream stream, CUstreamCallback function, void *data, unsigned int flags),
      (stream, function, data, flags))
-WAIT(cuStreamAddCallback_ptsz, PER_THREAD,
+WAIT(cuStreamAddCallback_ptsz, per_thread(stream),
      (CUstream stream, CUstreamCallback function, void *data, unsigned int flags),
      (stream, function, data, flags))

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/uuid.h"
 #include "shim/cards.h"
 #include "shim/hold.h"
@@ -129,7 +130,7 @@ static unsigned long long free_bytes(const struct charge_view *now, unsigned lon
 {
         uint64_t left = now->limit_bytes > now->used_bytes ? now->limit_bytes - now->used_bytes : 0;
 
-        return left < driver ? left : driver;
+        return min_u64(left, driver);
 }
 
 nvmlReturn_t hook_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)

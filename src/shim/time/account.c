@@ -137,7 +137,8 @@ static uint64_t flies_since_ns(const struct page_row *row, uint64_t now_ns)
         uint64_t begin_ns = load_acquire(shared_word(&row->flight_begin_ns));
 
         if (!begin_ns || begin_ns > now_ns ||
-            !is_recent(load_acquire(shared_word(&row->flight_seen_ns)), ACCOUNT_SILENT_NS, now_ns))
+            !is_recent(load_acquire(shared_word(&row->flight_seen_ns)), PAGE_FLIGHT_SILENT_NS,
+                       now_ns))
                 return 0;
         return begin_ns;
 }
@@ -207,7 +208,7 @@ void account_begin(const struct account *account, uint64_t now_ns)
 static bool is_settled(uint64_t until_ns, uint64_t now_ns)
 {
         return until_ns >= now_ns &&
-               (until_ns - now_ns < ACCOUNT_SILENT_NS || until_ns <= clock_now_ns());
+               (until_ns - now_ns < PAGE_FLIGHT_SILENT_NS || until_ns <= clock_now_ns());
 }
 
 void account_settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns)

@@ -6,8 +6,8 @@
  * the page since when work of it is in flight; whoever looks bills what lies between the moment up
  * to which the session is settled and now, and moves that moment by one exchange. So no moment is
  * billed twice, whatever the number of processes, and a process that is killed takes at most one
- * look's length with it. Who was not heard of for ACCOUNT_SILENT_NS (it is stopped) counts up to
- * the last moment that it told.
+ * look's length with it. Who was not heard of for PAGE_FLIGHT_SILENT_NS counts up to the last
+ * moment that it told.
  *
  * Any thread of any process; no lock. Every function is pure but for the pages and `now_ns`
  * (CLOCK_MONOTONIC). The page is hostile input: every value is bounded, every loop ends.
@@ -19,9 +19,6 @@
 #include <stdint.h>
 
 #include "proto/page.h"
-
-/* Three long slots and a wake-up that is late. */
-#define ACCOUNT_SILENT_NS UINT64_C(20000000)
 
 /* A device of the session, for one process. Borrowed for the life of the process. */
 struct account {

@@ -7,6 +7,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/swap128.h"
 
 /* Readers of the clock in several processes differ by less than this; a time further ahead is
@@ -15,18 +16,11 @@
 #define FIRST_PARTS 10
 /* Of what is longer a nanosecond does not matter. */
 #define EXACT_NS UINT64_C(1000000000)
-/* Keeps the products below 2^63. Who waits for the bank fills it more often than that. */
+/* Keeps the products below 2^63. Who waits for the bucket fills it more often than that. */
 #define ELAPSED_NS (UINT64_C(1) << 43)
 /* Each failed swap is another process's charge. Who always fails is up against a page that somebody
  * scribbles on. */
 #define SWAP_TRIES 10000u
-
-static int64_t clamp(int64_t ns, int64_t low_ns, int64_t high_ns)
-{
-        if (ns < low_ns)
-                return low_ns;
-        return ns > high_ns ? high_ns : ns;
-}
 
 int64_t bucket_top_ns(uint32_t cap_ppm)
 {
@@ -65,14 +59,14 @@ static int64_t level_at(const uint64_t words[2], uint32_t cap_ppm, uint64_t now_
 {
         int64_t top_ns = bucket_top_ns(cap_ppm);
         uint64_t elapsed_ns = now_ns > words[1] ? now_ns - words[1] : 0;
-        int64_t level_ns = clamp((int64_t)words[0], BUCKET_FLOOR_NS, top_ns);
+        int64_t level_ns = clamp_i64((int64_t)words[0], BUCKET_FLOOR_NS, top_ns);
 
         if (!words[1])
                 return top_ns / FIRST_PARTS > 0 ? top_ns / FIRST_PARTS : 1;
         if (elapsed_ns > ELAPSED_NS)
                 elapsed_ns = ELAPSED_NS;
         level_ns += (int64_t)(elapsed_ns * cap_ppm / PAGE_WHOLE_PPM);
-        return clamp(level_ns, BUCKET_FLOOR_NS, top_ns);
+        return clamp_i64(level_ns, BUCKET_FLOOR_NS, top_ns);
 }
 
 static void read_words(const struct page_meter *meter, uint64_t ret[2])
@@ -91,24 +85,18 @@ int64_t bucket_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64
 
 void bucket_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
 {
-        bucket_charge_down_to(meter, cap_ppm, now_ns, ns, BUCKET_FLOOR_NS);
-}
-
-void bucket_charge_down_to(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns,
-                           int64_t floor_ns)
-{
         /* What no piece of work takes, so that no sum overflows. */
-        int64_t charge_ns = clamp(ns, BUCKET_FLOOR_NS, -BUCKET_FLOOR_NS);
+        int64_t charge_ns = clamp_i64(ns, BUCKET_FLOOR_NS, -BUCKET_FLOOR_NS);
         uint64_t words[2], next[2];
 
         for (unsigned i = 0; i < SWAP_TRIES; i++) {
-                int64_t level_ns, least_ns;
+                int64_t level_ns;
 
                 read_words(meter, words);
                 now_ns = now_again(words[1], now_ns);
                 level_ns = level_at(words, cap_ppm, now_ns);
-                least_ns = level_ns < floor_ns ? level_ns : floor_ns;
-                next[0] = (uint64_t)clamp(level_ns - charge_ns, least_ns, bucket_top_ns(cap_ppm));
+                next[0] = (uint64_t)clamp_i64(level_ns - charge_ns, BUCKET_FLOOR_NS,
+                                              bucket_top_ns(cap_ppm));
                 next[1] = filled_at(words[1], cap_ppm, now_ns);
                 if (swap128(&meter->bucket_ns, words, next))
                         return;
@@ -117,7 +105,8 @@ void bucket_charge_down_to(struct page_meter *meter, uint32_t cap_ppm, uint64_t 
 
 uint64_t bucket_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, uint64_t now_ns)
 {
-        int64_t missing_ns = clamp(wanted_ns, BUCKET_FLOOR_NS, bucket_top_ns(cap_ppm)) - level_ns;
+        int64_t missing_ns =
+                clamp_i64(wanted_ns, BUCKET_FLOOR_NS, bucket_top_ns(cap_ppm)) - level_ns;
         uint64_t rate = cap_ppm ? cap_ppm : 1;
 
         if (missing_ns <= 0)

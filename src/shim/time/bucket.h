@@ -33,10 +33,6 @@ int64_t bucket_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64
 /* Takes `ns` out, or puts back what was taken in excess (negative). */
 void bucket_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns);
 
-/* The same, but makes no debt beyond `floor_ns` (below 0). */
-void bucket_charge_down_to(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns,
-                           int64_t floor_ns);
-
 /* When the level will have reached `wanted_ns` (at most the top) if nobody charges meanwhile. */
 uint64_t bucket_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, uint64_t now_ns);
 

@@ -15,9 +15,10 @@
  * knows of each thread whether it may still submit on the old ones.
  *
  * Calls that are no submissions but touch a device's memory have no credit: they check the
- * session's gate alone, between the same enter and leave (hold.h).
+ * session's gate alone, between the same enter and leave (shim/cuda/access.h).
  *
- * Nobody writes it but its thread; others read `calls`, and set `is_fenced`.
+ * Nobody else reads or writes a thread's credit. What others do is in its struct caller, which is
+ * there when the thread has ended.
  */
 #ifndef ALIQUOT_SHIM_TIME_CREDIT_H
 #define ALIQUOT_SHIM_TIME_CREDIT_H
@@ -30,10 +31,19 @@
 
 struct time_stream;
 
-struct credit {
+/* A thread, as others see it (fence.h). `calls` is written by it alone. */
+struct caller {
         _Alignas(64) _Atomic uint32_t calls; /* on their way to the driver */
         /* 1: the thread makes its own fence at each call, since no other can make it for it. */
         _Atomic uint32_t is_fenced;
+        const struct credit *owner; /* NULL: free */
+};
+
+/* Of all threads that are not known yet; what it says is read by nobody. */
+extern struct caller caller_unknown;
+
+struct credit {
+        struct caller *caller;
         int32_t left;    /* units (window.h); 0: none, and nothing below is good */
         uint64_t stream; /* as the program names it */
         uint64_t is_any; /* all ones: of whatever stream, context and device */
@@ -47,10 +57,10 @@ struct credit {
 
         struct time_stream *of; /* NULL: not metered */
         uint64_t context;       /* in which `stream` means what it meant; 0: it means one always */
-        uint32_t number;        /* of the thread, from 1; 0: it has none yet */
-        uint32_t spent;         /* submissions that were made on it */
-        bool is_unbounded;      /* nothing of the window is left to be returned */
-        bool is_marked;         /* what is submitted is told of by a marker (stream_mark_end()) */
+        uint32_t number;   /* of the thread, from 1, never used again; 0: it is not known yet */
+        uint32_t spent;    /* submissions that were made on it */
+        bool is_unbounded; /* nothing of the window is left to be returned */
+        bool is_marked;    /* what is submitted is told of by a marker (stream_mark_end()) */
         /* The default stream that it was last given for: what that is need not be asked again. */
         struct time_stream *home;
         uint64_t home_key, home_context;
@@ -59,18 +69,22 @@ struct credit {
 /* In the thread's static block, at a fixed distance from its pointer. */
 extern _Thread_local struct credit credit_here __attribute__((tls_model("initial-exec")));
 
-static inline void credit_enter(struct credit *credit)
+static inline void credit_enter(const struct credit *credit)
 {
-        store_relaxed(&credit->calls, load_relaxed(&credit->calls) + 1);
+        struct caller *caller = credit->caller;
+
+        store_relaxed(&caller->calls, load_relaxed(&caller->calls) + 1);
         atomic_signal_fence(memory_order_seq_cst);
-        if (__builtin_expect(load_relaxed(&credit->is_fenced), 0))
+        if (__builtin_expect(load_relaxed(&caller->is_fenced), 0))
                 fence_seq_cst();
 }
 
-static inline void credit_leave(struct credit *credit)
+static inline void credit_leave(const struct credit *credit)
 {
+        struct caller *caller = credit->caller;
+
         atomic_signal_fence(memory_order_seq_cst);
-        store_relaxed(&credit->calls, load_relaxed(&credit->calls) - 1);
+        store_relaxed(&caller->calls, load_relaxed(&caller->calls) - 1);
 }
 
 static inline bool credit_holds(const struct credit *credit)

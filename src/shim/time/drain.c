@@ -24,32 +24,66 @@ void stream_touch(struct time_stream *stream)
                 store_release(&stream->is_touched, 1);
 }
 
-/* What was put into it apart from submissions may be in flight still. */
-static bool is_touched(struct time_stream *stream)
+/* What was put into it apart from submissions may be in flight still. In a hold another thread's
+ * own stream has a marker behind all of that. */
+static bool is_touched(struct time_stream *stream, uint32_t gate)
 {
         bool is_empty;
 
         if (!load_acquire(&stream->is_touched))
                 return false;
         lock_take(&stream->device->looking);
-        is_empty = !stream->device->driver->is_unseen(stream) && stream_is_empty(stream);
+        if (stream->device->driver->is_unseen(stream))
+                is_empty = gate && load_acquire(&stream->marked_gate) == gate &&
+                           stream_is_told_over(stream);
+        else
+                is_empty = stream_is_empty(stream);
         lock_drop(&stream->device->looking);
         if (is_empty)
                 store_relaxed(&stream->is_touched, 0);
         return !is_empty;
 }
 
+/* What a hold asks of all streams. */
+struct drain {
+        uint32_t gate;
+        bool is_over;
+};
+
 static void ask(struct time_stream *stream, void *data)
 {
-        bool *are_empty = data;
+        struct drain *drain = data;
 
-        *are_empty = *are_empty && !is_touched(stream);
+        drain->is_over = drain->is_over && !is_touched(stream, drain->gate);
 }
 
 static void ask_each(struct time_stream *stream, void *unused)
 {
         (void)unused;
-        (void)is_touched(stream);
+        (void)is_touched(stream, 0);
+}
+
+/* Of this thread's own: others see none of them. */
+static void mark(struct time_stream *stream, void *data)
+{
+        const uint32_t *gate = data;
+
+        if (!stream->is_of_thread || stream->device->driver->is_unseen(stream) ||
+            load_relaxed(&stream->marked_gate) == *gate ||
+            (!load_acquire(&stream->is_touched) && load_acquire(&stream->work) == STREAM_EMPTY))
+                return;
+        stream_mark_end(stream);
+        if (load_acquire(&stream->end_marker))
+                store_release(&stream->marked_gate, *gate);
+}
+
+void streams_mark_in_hold(void)
+{
+        const struct limits_page *limits = session_limits();
+        uint32_t gate = limits ? load_acquire(shared_half(&limits->gate)) : 0;
+
+        if (gate)
+                streams_each(UINT64_MAX, mark, &gate);
 }
 
 void streams_untouch(const struct time_driver *driver)
@@ -59,21 +93,22 @@ void streams_untouch(const struct time_driver *driver)
         driver->relax(false);
 }
 
-static bool is_over(struct time_device *device)
+static bool is_idle(struct time_device *device)
 {
-        bool is_over;
+        bool is_idle;
 
         device_look(device, clock_now_ns());
         lock_take(&device->lock);
-        is_over = !device->busy_count;
+        is_idle = !device->busy_count;
         lock_drop(&device->lock);
-        return is_over;
+        return is_idle;
 }
 
 /* The helper asks: it disturbs no capture. */
-static bool is_drained(void)
+static bool is_drained(uint32_t gate)
 {
         const struct time_driver *driver = NULL;
+        struct drain drain = { .gate = gate, .is_over = true };
         bool is_drained = threads_are_all_known();
 
         for (unsigned i = 0; i < PAGE_DEVICES && is_drained; i++) {
@@ -82,20 +117,19 @@ static bool is_drained(void)
                 if (!load_acquire(&device->is_ready))
                         continue;
                 driver = device->driver;
-                is_drained = is_over(device);
+                is_drained = is_idle(device);
         }
         if (driver && is_drained) {
                 driver->relax(true);
-                streams_each(UINT64_MAX, ask, &is_drained);
+                streams_each(UINT64_MAX, ask, &drain);
                 driver->relax(false);
         }
-        return is_drained;
+        return is_drained && drain.is_over;
 }
 
 static struct page_slot *own_slot(void)
 {
-        struct process *process = process_attached();
-        uint32_t slot = process ? load_acquire(&process->slot_plus_one) : 0;
+        uint32_t slot = process_slot_plus_one();
 
         return slot ? &session_slots()->slot[slot - 1] : NULL;
 }
@@ -127,7 +161,7 @@ uint64_t drain_tend(uint64_t now_ns)
                 return CLOCK_NEVER;
         }
         fence_all();
-        if (threads_are_out() && is_drained()) {
+        if (threads_are_out() && is_drained(gate)) {
                 answer(slot, gate);
                 return CLOCK_NEVER;
         }

@@ -11,20 +11,25 @@
 #include "shim/lock.h"
 #include "shim/time/credit.h"
 
-#define THREADS 4096u
 #define PAGE_BYTES 4096u
+#define CALLERS 256u
 
-_Thread_local struct credit credit_here;
+/* They are never freed: a thread may call in the last of its destructors. */
+struct callers {
+        struct caller caller[CALLERS];
+        _Atomic uint32_t high;
+        struct callers *_Atomic next; /* written last (release) */
+};
 
 struct threads {
+        struct callers callers;
         _Atomic uint32_t is_wiped_at_fork;
         _Atomic uint32_t is_registered; /* with the kernel */
         _Atomic uint32_t is_barred;     /* by the kernel: each thread makes its own fence */
         _Atomic uint32_t is_late;       /* that was found out at the last fence */
         _Atomic uint32_t is_crowded;    /* some thread is not one of them */
         struct lock lock;
-        _Atomic uint32_t high;
-        struct credit *credit[THREADS];
+        uint32_t numbers; /* given to threads so far */
 };
 
 /* Whole pages of its own, so that the kernel can wipe them in a child. */
@@ -35,23 +40,36 @@ static union {
 
 extern struct threads threads __attribute__((alias("store")));
 
+struct caller caller_unknown;
+_Thread_local struct credit credit_here = { .caller = &caller_unknown };
+
 /* The C library's, since 2.18: runs when the thread ends. */
 extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
 extern __attribute__((visibility("hidden"))) void *__dso_handle;
 
 /* -- Threads ---------------------------------------------------------------------------------- */
 
+/* True: the thread is known. Not so in a forked child, whose callers are all free. */
+static bool is_known(const struct credit *credit)
+{
+        return credit->number && credit->caller->owner == credit;
+}
+
 static void at_thread_end(void *unused)
 {
         struct credit *credit = &credit_here;
+        struct caller *caller = credit->caller;
 
         (void)unused;
-        lock_take(&threads.lock);
-        if (credit->number && threads.credit[credit->number - 1] == credit)
-                threads.credit[credit->number - 1] = NULL;
-        lock_drop(&threads.lock);
+        if (!is_known(credit))
+                return;
+        credit->caller = &caller_unknown;
         credit->number = 0;
         credit->left = 0;
+        lock_take(&threads.lock);
+        store_relaxed(&caller->calls, 0);
+        caller->owner = NULL;
+        lock_drop(&threads.lock);
 }
 
 static bool membarrier(int command)
@@ -69,50 +87,91 @@ static void register_once(void)
         store_release(&threads.is_registered, 1);
 }
 
-/* Under the lock. */
-static uint32_t free_place(void)
+/* Under the lock: a free one; or that of a thread which called in its last destructors, and had its
+ * storage where this one has. */
+static struct caller *find_caller(struct callers *callers, const struct credit *credit)
 {
-        uint32_t high = load_relaxed(&threads.high);
+        uint32_t high = load_relaxed(&callers->high);
+        struct caller *free = high < CALLERS ? &callers->caller[high] : NULL;
 
-        for (uint32_t i = 0; i < high; i++) {
-                if (!threads.credit[i])
-                        return i;
+        for (uint32_t i = high; i-- > 0;) {
+                if (callers->caller[i].owner == credit)
+                        return &callers->caller[i];
+                if (!callers->caller[i].owner)
+                        free = &callers->caller[i];
         }
-        return high;
+        if (free == &callers->caller[high])
+                store_release(&callers->high, high + 1);
+        return free;
+}
+
+static struct callers *more_callers(void)
+{
+        struct callers *more = mmap(NULL, sizeof(*more), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (more == MAP_FAILED)
+                return NULL;
+        madvise(more, sizeof(*more), MADV_WIPEONFORK);
+        return more;
+}
+
+/* Under the lock. NULL: there is no memory. */
+static struct caller *take_caller(const struct credit *credit)
+{
+        struct callers *callers = &threads.callers;
+        struct caller *caller = find_caller(callers, credit);
+
+        while (!caller) {
+                struct callers *next = load_relaxed(&callers->next);
+
+                if (!next) {
+                        next = more_callers();
+                        if (!next)
+                                return NULL;
+                        store_release(&callers->next, next);
+                }
+                callers = next;
+                caller = find_caller(callers, credit);
+        }
+        caller->owner = credit;
+        store_relaxed(&caller->calls, 0);
+        store_relaxed(&caller->is_fenced, load_relaxed(&threads.is_barred));
+        return caller;
+}
+
+static bool join(struct credit *credit)
+{
+        struct caller *caller;
+
+        lock_take(&threads.lock);
+        caller = take_caller(credit);
+        if (caller) {
+                credit->caller = caller;
+                credit->number = ++threads.numbers;
+        }
+        lock_drop(&threads.lock);
+        return caller != NULL;
 }
 
 bool threads_join(void)
 {
         static _Thread_local bool is_told;
         struct credit *credit = &credit_here;
-        uint32_t at;
 
-        if (credit->number && threads.credit[credit->number - 1] == credit)
+        if (is_known(credit))
                 return true;
         if (!is_told)
                 is_told = __cxa_thread_atexit_impl(at_thread_end, NULL, &__dso_handle) == 0;
-        if (!is_told) {
-                store_relaxed(&threads.is_crowded, 1);
-                return false;
-        }
         if (!load_relaxed(&threads.is_wiped_at_fork)) {
                 madvise(&store, sizeof(store), MADV_WIPEONFORK);
                 store_relaxed(&threads.is_wiped_at_fork, 1);
         }
         register_once();
-        lock_take(&threads.lock);
-        at = free_place();
-        if (at < THREADS) {
-                store_relaxed(&credit->is_fenced, load_relaxed(&threads.is_barred));
-                threads.credit[at] = credit;
-                credit->number = at + 1;
-                if (at == load_relaxed(&threads.high))
-                        store_release(&threads.high, at + 1);
-        }
-        lock_drop(&threads.lock);
-        if (at == THREADS)
-                store_relaxed(&threads.is_crowded, 1);
-        return at < THREADS;
+        if (is_told && join(credit))
+                return true;
+        store_relaxed(&threads.is_crowded, 1);
+        return false;
 }
 
 bool threads_are_all_known(void)
@@ -120,20 +179,24 @@ bool threads_are_all_known(void)
         return !load_relaxed(&threads.is_crowded);
 }
 
-/* A thread that ends takes its credit with it: not while it is read here. */
+static bool are_out(struct callers *callers)
+{
+        uint32_t high = load_acquire(&callers->high), i = 0;
+
+        while (i < high && !load_relaxed(&callers->caller[i].calls))
+                i++;
+        return i == high;
+}
+
 bool threads_are_out(void)
 {
-        uint32_t high = load_acquire(&threads.high);
-        bool are_out = !load_relaxed(&threads.is_late);
+        struct callers *callers = &threads.callers;
 
-        lock_take(&threads.lock);
-        for (uint32_t i = 0; i < high && are_out; i++) {
-                const struct credit *credit = threads.credit[i];
-
-                are_out = !credit || !load_relaxed(&credit->calls);
-        }
-        lock_drop(&threads.lock);
-        return are_out;
+        if (load_relaxed(&threads.is_late))
+                return false;
+        while (callers && are_out(callers))
+                callers = load_acquire(&callers->next);
+        return !callers;
 }
 
 /* -- The fence -------------------------------------------------------------------------------- */
@@ -143,9 +206,10 @@ static void be_barred(void)
 {
         store_relaxed(&threads.is_late, !swap_acq_rel(&threads.is_barred, 1));
         lock_take(&threads.lock);
-        for (uint32_t i = 0; i < load_relaxed(&threads.high); i++) {
-                if (threads.credit[i])
-                        store_relaxed(&threads.credit[i]->is_fenced, 1);
+        for (struct callers *callers = &threads.callers; callers;
+             callers = load_relaxed(&callers->next)) {
+                for (uint32_t i = 0; i < CALLERS; i++)
+                        store_relaxed(&callers->caller[i].is_fenced, 1);
         }
         lock_drop(&threads.lock);
 }

@@ -15,8 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The calling thread is one of them until it ends; again in a forked child. False: there are too
- * many, and it may have no credit. */
+/* The calling thread is known until it ends; a call in a later destructor, or in a forked child,
+ * makes it known again. False: there is no memory, or the C library takes no handler; it may have
+ * no credit. */
 bool threads_join(void);
 
 void fence_all(void);

@@ -67,6 +67,16 @@ void flight_seen(struct flight *flight, uint64_t now_ns)
         }
 }
 
+void flight_begin_unseen(struct flight *flight, uint64_t now_ns)
+{
+        uint64_t begin_ns = now_ns;
+
+        if (flight->look_ns <= now_ns && now_ns - flight->slot_ns < flight->length_ns)
+                begin_ns = flight->slot_ns > flight->ended_ns ? flight->slot_ns : flight->ended_ns;
+        flight_begin(flight, begin_ns);
+        flight_seen(flight, now_ns);
+}
+
 static void end(struct flight *flight, uint64_t end_ns)
 {
         flight->usual_ns -= flight->usual_ns / USUAL_PARTS;

@@ -39,6 +39,10 @@ struct flight {
 /* A submission, and nothing was in flight. */
 void flight_begin(struct flight *flight, uint64_t now_ns);
 
+/* Work is in flight at `now_ns`, and began nobody knows when. At the look of its slot that one
+ * counts whole, but for what came before the last flight's end. */
+void flight_begin_unseen(struct flight *flight, uint64_t now_ns);
+
 /* Work was in flight at `now_ns`. */
 void flight_seen(struct flight *flight, uint64_t now_ns);
 

@@ -13,7 +13,9 @@
 #include <stddef.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "interpose/gate.h"
+#include "shim/helper.h"
 #include "shim/time/bucket.h"
 #include "shim/time/credit.h"
 #include "shim/time/fence.h"
@@ -21,7 +23,8 @@
 
 /* Who stands before a closed gate says so again, or the scheduler forgets it. */
 #define LEASE_WAIT_NS UINT64_C(10000000)
-#define LEASE_LOOK_NS UINT64_C(50000)
+/* It is written right now. */
+#define TURN_WRITTEN_NS UINT64_C(50000)
 #define BUCKET_LOOK_NS UINT64_C(5000000)
 #define WINDOW_WAIT_NS UINT64_C(1000000)
 /* What is in flight when the bucket runs dry is debt: no more than half of what it holds. */
@@ -75,6 +78,8 @@ void gate_return_credit(void)
                 return;
         lock_take(&stream->device->lock);
         window_give_back(&stream->device->window, unspent);
+        if (load_relaxed(&stream->parked_ns) && stream->queued_ns >= unspent * WINDOW_UNIT_NS)
+                stream->queued_ns -= unspent * WINDOW_UNIT_NS;
         lock_drop(&stream->device->lock);
 }
 
@@ -96,7 +101,8 @@ bool gate_switch(uint64_t key)
 
         if (!stream || !credit->of || key == credit->stream ||
             stream->device != credit->of->device || !credit_holds(credit) ||
-            load_relaxed(&stream->work) != STREAM_BUSY || load_relaxed(&stream->is_captured))
+            load_relaxed(&stream->work) != STREAM_BUSY || load_relaxed(&stream->is_captured) ||
+            load_relaxed(&stream->parked_ns))
                 return false;
         user = load_relaxed(&stream->user);
         if (user != credit->number && user != STREAM_MANY)
@@ -105,6 +111,7 @@ bool gate_switch(uint64_t key)
         credit->context = stream == credit->home ? credit->home_context : 0;
         credit->of = stream;
         credit->is_marked = is_to_be_marked(stream, credit);
+        add_acq_rel(&stream->grants, 1); /* beside a wait that is put there (park.c) */
         return true;
 }
 
@@ -171,13 +178,16 @@ static struct waiting wait_for_lease(struct time_device *device, const struct te
                                      uint64_t now_ns)
 {
         const struct account *account = &device->account;
-        struct waiting waiting = wait_for(&account->device->lease.turn, now_ns + LEASE_WAIT_NS,
-                                          load_relaxed(&device->looked_ns) + LEASE_LOOK_NS);
+        struct waiting waiting = wait_for(&account->device->lease.turn, now_ns + LEASE_WAIT_NS, 0);
+
+        lock_take(&device->lock);
+        waiting.look_ns = device_awaited_look_ns(device);
+        lock_drop(&device->lock);
 
         store_relaxed(&device->shut_ns, now_ns);
         waiting.seen = terms->turn;
         if (terms->turn & 1)
-                waiting.until_ns = now_ns + LEASE_LOOK_NS;
+                waiting.until_ns = now_ns + TURN_WRITTEN_NS;
         account_want(account, terms, now_ns);
         return waiting;
 }
@@ -209,22 +219,23 @@ static struct waiting wait_for_bucket(const struct account *account, const struc
                         CLOCK_NEVER);
 }
 
-static struct waiting wait_for_window(struct time_device *device, const struct window_wish *wish)
+/* `queue_ns`: there is room behind what the stream waits for; 0: it does not. */
+static struct waiting wait_for_window(struct time_device *device, const struct window_wish *wish,
+                                      uint64_t queue_ns)
 {
         uint64_t due_ns, room_ns, until_ns = wish->now_ns + WINDOW_WAIT_NS;
 
         lock_take(&device->lock);
         due_ns = window_due_ns(&device->window, load_relaxed(&device->looked_ns));
-        room_ns = window_room_ns(&device->window, wish);
+        room_ns = queue_ns ? queue_ns : window_room_ns(&device->window, wish);
         lock_drop(&device->lock);
         if (room_ns > wish->now_ns && room_ns < until_ns)
                 until_ns = room_ns;
         return wait_for(&device->account.limits->epoch, until_ns, due_ns);
 }
 
-/* Beside others what is in flight is less. */
-static uint64_t round_target_ns(const struct account *account, const struct terms *terms,
-                                uint64_t now_ns)
+static uint64_t own_target_ns(const struct account *account, const struct terms *terms,
+                              uint64_t now_ns)
 {
         uint64_t target_ns = terms->is_watched ? WINDOW_SHARED_NS : WINDOW_TARGET_NS;
 
@@ -236,9 +247,18 @@ static uint64_t round_target_ns(const struct account *account, const struct term
                 if (level_ns > (int64_t)(target_ns * PARTS_OF_BUCKET))
                         target_ns = (uint64_t)level_ns / PARTS_OF_BUCKET;
         }
-        if (terms->target_ns && terms->target_ns / WINDOW_ROUNDS < target_ns)
-                target_ns = terms->target_ns / WINDOW_ROUNDS;
-        return target_ns ? target_ns : 1;
+        return target_ns;
+}
+
+/* Beside others less is in flight, in fewer rounds. */
+static void set_target(struct window_wish *wish, const struct account *account,
+                       const struct terms *terms)
+{
+        wish->target_ns = own_target_ns(account, terms, wish->now_ns);
+        wish->is_shared = terms->target_ns && terms->target_ns / WINDOW_ROUNDS < wish->target_ns;
+        if (wish->is_shared)
+                wish->target_ns = terms->target_ns / WINDOW_SHARED_ROUNDS;
+        wish->target_ns = max_u64(wish->target_ns, 1);
 }
 
 /* A session that is alone and has no cap is never stopped for what it has in flight. */
@@ -285,18 +305,30 @@ static void grant(const struct asking *asking, const struct terms *terms, uint32
         stream_use(asking->stream, clock_now_ns());
 }
 
-/* So much of the round that is being filled; 0: it is full, and is to have its markers, if it is
- * due. */
-static uint32_t take_share(struct time_device *device, const struct window_wish *wish,
-                           bool *ret_is_due)
+struct part {
+        uint32_t units;  /* of the round that is being filled; 0: none may be had now */
+        bool is_due;     /* the round is full, and is to have its markers */
+        uint64_t due_ns; /* the stream waits for somebody: until then, 0: it does not, or may */
+};
+
+static struct part take_part(struct time_stream *stream, const struct window_wish *wish,
+                             uint32_t cap_ppm)
 {
-        uint32_t units;
+        struct time_device *device = stream->device;
+        uint64_t weight_ns = window_weight(wish->hint) * WINDOW_UNIT_NS;
+        struct part part = { 0 };
 
         lock_take(&device->lock);
-        units = window_take(&device->window, wish);
-        *ret_is_due = window_is_due(&device->window);
+        part.due_ns = stream_queue_due_ns(stream, weight_ns, wish->target_ns, cap_ppm);
+        if (part.due_ns <= wish->now_ns) {
+                part.due_ns = 0;
+                part.units = window_take(&device->window, wish);
+                part.is_due = window_is_due(&device->window);
+                if (load_relaxed(&stream->parked_ns))
+                        stream->queued_ns += part.units * WINDOW_UNIT_NS;
+        }
         lock_drop(&device->lock);
-        return units;
+        return part;
 }
 
 /* Open, but for what is in flight. */
@@ -305,22 +337,22 @@ static struct waiting pass_window(const struct asking *asking, const struct term
 {
         struct time_device *device = asking->stream->device;
         struct window_wish wish = { .hint = asking->for_what->hint, .now_ns = now_ns };
-        uint32_t units;
-        bool is_due;
+        struct part part;
 
         if (!is_bounded(terms)) {
                 grant(asking, terms, INT32_MAX);
                 return (struct waiting){ 0 };
         }
-        wish.target_ns = round_target_ns(&device->account, terms, now_ns);
-        units = take_share(device, &wish, &is_due);
-        if (!units && is_due) {
+        set_target(&wish, &device->account, terms);
+        wish.is_single = !helper_runs();
+        part = take_part(asking->stream, &wish, terms->cap_ppm);
+        if (part.is_due && !part.units) {
                 device_mark(device, asking->stream);
-                units = take_share(device, &wish, &is_due);
+                part = take_part(asking->stream, &wish, terms->cap_ppm);
         }
-        if (!units)
-                return wait_for_window(device, &wish);
-        grant(asking, terms, units);
+        if (!part.units)
+                return wait_for_window(device, &wish, part.due_ns);
+        grant(asking, terms, part.units);
         return (struct waiting){ 0 };
 }
 
@@ -370,7 +402,7 @@ static uint64_t look_at_ns(struct time_device *device, const struct waiting *wai
         uint64_t look_ns;
 
         lock_take(&device->lock);
-        look_ns = device_look_ns(device, clock_now_ns());
+        look_ns = device_look_ns(device);
         if (look_ns != CLOCK_NEVER && waiting->look_ns < look_ns)
                 look_ns = waiting->look_ns;
         lock_drop(&device->lock);
@@ -410,15 +442,19 @@ bool gate_wait_turn(struct time_stream *stream, const struct gate_ask *ask)
         gate_return_credit();
         if (!threads_join())
                 return false;
+        if (!helper_runs()) /* no helper looks at flights: each thread that submits does */
+                device_look(device, clock_now_ns());
         if (is_let_through(&asking, &waiting))
                 return true;
         began_ns = clock_now_ns();
         add_relaxed(&device->standing, 1);
+        device->driver->relax(true);
         while (!is_let_out(&asking, began_ns)) {
                 stand(device, &waiting);
                 if (is_let_through(&asking, &waiting))
                         break;
         }
+        device->driver->relax(false);
         add_relaxed(&device->standing, -1u);
         account_note_wait(&device->account, clock_now_ns() - began_ns);
         return true;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/clock.h"
+#include "shim/helper.h"
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
@@ -12,34 +13,58 @@
 #define UNSEEN_MOST_NS (UINT64_C(2) * WINDOW_TARGET_NS)
 #define MARKERS_BEHIND_WAITS 3u
 #define UNMARKED_NS CLOCK_SECOND_NS
+#define LOOK_UNDER_WAY_NS UINT64_C(20000)
 
 /* -- Markers ---------------------------------------------------------------------------------- */
 
-/* The marker was not passed yet, and may be: behind what waits for somebody it stands for nothing.
- */
-static bool is_to_come(struct time_device *device, struct time_marker *marker)
+enum marked {
+        MARKER_PASSED,
+        MARKER_TO_COME,
+        MARKER_PARKED, /* it stands for nothing: its stream waits for somebody */
+};
+
+static enum marked state_of(const struct time_marker *marker)
 {
-        if (!marker->marker)
-                return false;
-        if (!device->driver->is_passed(marker->stream, marker->marker) &&
-            !stream_is_parked(marker->stream))
-                return true;
+        const struct time_driver *driver = marker->stream->device->driver;
+
+        if (driver->is_passed(marker->stream, marker->marker))
+                return MARKER_PASSED;
+        return stream_is_parked(marker->stream) ? MARKER_PARKED : MARKER_TO_COME;
+}
+
+/* False: it is to come. */
+static bool is_over(struct time_device *device, struct time_marker *marker, bool *is_parked)
+{
+        enum marked state = marker->marker ? state_of(marker) : MARKER_PASSED;
+
+        if (!marker->marker || state == MARKER_TO_COME)
+                return !marker->marker;
+        *is_parked |= state == MARKER_PARKED;
         device->driver->drop(marker->stream, marker->marker);
         marker->marker = NULL;
         store_relaxed(&marker->stream->used_ns, clock_now_ns());
         lock_take(&device->lock);
         add_relaxed(&marker->stream->markers, -1u);
         lock_drop(&device->lock);
-        return false;
+        return true;
+}
+
+static void pass_rounds(struct time_device *device, uint32_t passed,
+                        const struct window_looks *looks)
+{
+        lock_take(&device->lock);
+        window_pass(&device->window, passed, looks);
+        stuck_not(&device->stuck, clock_now_ns());
+        lock_drop(&device->lock);
 }
 
 /* The rounds of the window, the oldest first, are this looker's while it holds `looking`: others
  * add to them at their end. They were last looked at at `seen_ns`. True: some marker is still to
- * come. */
+ * come. What is over because a stream waits for somebody tells nothing of how long it takes. */
 static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
 {
         uint32_t first, count, passed = 0;
-        bool is_pending = false, is_unmarked = false;
+        bool is_pending = false, is_unmarked = false, is_parked = false;
 
         lock_take(&device->lock);
         first = device->window.first;
@@ -50,26 +75,24 @@ static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
 
                 is_unmarked = device->is_unmarked[(first + passed) % WINDOW_ROUNDS];
                 for (unsigned i = 0; i < TIME_ROUND_MARKERS && !is_pending; i++)
-                        is_pending = is_to_come(device, &marker[i]);
+                        is_pending = !is_over(device, &marker[i], &is_parked);
                 passed += !is_pending && !is_unmarked;
         }
         if (passed) {
-                struct window_looks looks = { .seen_ns = seen_ns,
-                                              .now_ns = clock_now_ns(),
-                                              .shut_ns = load_relaxed(&device->shut_ns) };
+                struct window_looks looks = { .seen_ns = seen_ns, .now_ns = clock_now_ns() };
 
+                looks.shut_ns = is_parked ? looks.now_ns : load_relaxed(&device->shut_ns);
                 if (!load_relaxed(&device->standing))
                         looks.seen_ns = looks.now_ns;
-                lock_take(&device->lock);
-                window_pass(&device->window, passed, &looks);
-                stuck_not(&device->stuck, clock_now_ns());
-                lock_drop(&device->lock);
+                pass_rounds(device, passed, &looks);
         }
         return is_pending;
 }
 
 /* Streams of which no marker is to come yet, so that a full round has one behind all that it may be
- * in. In one that waits for somebody a marker stands for nothing. */
+ * in. In one that waits for somebody a marker stands for nothing. In a default stream it would end
+ * a capture that another thread has begun since: no lock is held until then, for who begins one
+ * cannot wait for a stream that is full. */
 struct chosen {
         struct time_stream *stream[TIME_ROUND_MARKERS];
         unsigned count;
@@ -83,9 +106,9 @@ static void choose(struct time_device *device, struct time_stream *stream, struc
         for (uint32_t i = 0; i < device->busy_count && ret->count < TIME_ROUND_MARKERS; i++) {
                 struct time_stream *other = device->busy[i];
 
-                if (other != stream && !load_relaxed(&other->markers) &&
-                    !load_relaxed(&other->is_captured) && !load_relaxed(&other->is_gone) &&
-                    !device->driver->is_unseen(other))
+                if (other != stream && other->order != STREAM_DEFAULT &&
+                    !load_relaxed(&other->markers) && !load_relaxed(&other->is_captured) &&
+                    !load_relaxed(&other->is_gone) && !device->driver->is_unseen(other))
                         ret->stream[ret->count++] = other;
         }
 }
@@ -250,10 +273,10 @@ static void change_end(struct time_stream *stream, bool is_marked)
         void *old;
 
         lock_take(&stream->lock);
-        old = stream->end_marker;
-        stream->end_marker = is_marked && !load_relaxed(&stream->is_captured)
-                                     ? stream->device->driver->record(stream)
-                                     : NULL;
+        old = load_relaxed(&stream->end_marker);
+        store_release(&stream->end_marker, is_marked && !load_relaxed(&stream->is_captured)
+                                                   ? stream->device->driver->record(stream)
+                                                   : NULL);
         lock_drop(&stream->lock);
         if (old)
                 stream->device->driver->drop(stream, old);
@@ -266,33 +289,41 @@ void stream_mark_end(struct time_stream *stream)
 
 void stream_unmark_end(struct time_stream *stream)
 {
-        if (stream->end_marker)
+        if (load_relaxed(&stream->end_marker))
                 change_end(stream, false);
+}
+
+bool stream_is_told_over(struct time_stream *stream)
+{
+        void *marker;
+        bool is_passed;
+
+        if (!lock_try(&stream->lock))
+                return false;
+        marker = load_relaxed(&stream->end_marker);
+        is_passed = marker && stream->device->driver->is_passed(stream, marker);
+        lock_drop(&stream->lock);
+        return is_passed;
 }
 
 /* Of one that cannot be asked about now: by its marker. A thread's own that has none was submitted
  * to while nothing was limited. The old default stream can be asked again when nobody captures. */
 static bool is_told_over(struct time_device *device, struct time_stream *stream)
 {
-        bool is_passed, has_marker;
-
-        if (!lock_try(&stream->lock))
-                return false;
-        has_marker = stream->end_marker != NULL;
-        is_passed = has_marker && device->driver->is_passed(stream, stream->end_marker);
-        lock_drop(&stream->lock);
-        if (!has_marker)
+        if (!load_acquire(&stream->end_marker))
                 return stream->is_of_thread && is_over_by_now(device, stream);
-        return is_passed;
+        return stream_is_told_over(stream);
 }
 
 /* Of one that was destroyed. It had work: where it has no marker, as it was destroyed in a capture,
  * nobody knows when that is over. */
 static bool is_ended(struct time_stream *stream)
 {
-        if (!stream->end_marker)
+        void *marker = load_acquire(&stream->end_marker);
+
+        if (!marker)
                 return clock_now_ns() > load_relaxed(&stream->used_ns) + UNMARKED_NS;
-        return stream->device->driver->is_passed(stream, stream->end_marker);
+        return stream->device->driver->is_passed(stream, marker);
 }
 
 static bool is_empty(struct time_device *device, struct time_stream *stream)
@@ -375,13 +406,14 @@ static void note_busy(struct time_device *device, uint64_t now_ns)
         struct terms terms = account_terms(&device->account, now_ns);
 
         lock_take(&device->lock);
-        if (!device->flight.begin_ns && device->busy_count) {
-                flight_begin(&device->flight, now_ns);
-                account_begin(&device->account, now_ns);
-        } else if (device->flight.begin_ns < now_ns) {
-                account_settle(&device->account, device->flight.begin_ns, now_ns);
+        if (device->flight.begin_ns) {
                 flight_seen(&device->flight, now_ns);
+        } else if (device->busy_count) {
+                flight_begin_unseen(&device->flight, now_ns);
+                account_begin(&device->account, device->flight.begin_ns);
         }
+        if (device->flight.begin_ns && device->flight.begin_ns < now_ns)
+                account_settle(&device->account, device->flight.begin_ns, now_ns);
         lock_drop(&device->lock);
         if (terms_keep_cap(&terms) && account_level_ns(&device->account, &terms, now_ns) <= 0 &&
             !swap_acq_rel(&device->is_filling, 1))
@@ -396,8 +428,11 @@ static bool note_empty(struct time_device *device, const struct found *found)
         lock_take(&device->lock);
         device_empty(device, &(struct emptied){ .stream = found->stream,
                                                 .count = found->empty,
-                                                .parked = found->parked });
+                                                .parked = found->parked,
+                                                .end_ns = helper_runs() ? 0 : clock_now_ns() });
         is_over = !device->flight.begin_ns;
+        if (is_over) /* the next look, at what streams that wait may begin */
+                (void)flight_look_ns(&device->flight, clock_now_ns());
         lock_drop(&device->lock);
         return is_over;
 }
@@ -439,15 +474,14 @@ static void look(struct time_device *device)
 }
 
 /* Streams that wait for somebody have work, too, which begins at any time. */
-uint64_t device_look_ns(struct time_device *device, uint64_t now_ns)
+uint64_t device_look_ns(const struct time_device *device)
 {
-        struct flight *flight = &device->flight;
+        return device->busy_count ? device->flight.look_ns : CLOCK_NEVER;
+}
 
-        if (!device->busy_count)
-                return CLOCK_NEVER;
-        if (!flight->begin_ns && flight->look_ns <= load_relaxed(&device->looked_ns))
-                return flight_look_ns(flight, now_ns);
-        return flight->look_ns;
+uint64_t device_awaited_look_ns(const struct time_device *device)
+{
+        return window_over_ns(&device->window, load_relaxed(&device->looked_ns));
 }
 
 void device_look(struct time_device *device, uint64_t due_ns)
@@ -457,6 +491,20 @@ void device_look(struct time_device *device, uint64_t due_ns)
                 device->driver->relax(true);
                 look(device);
                 device->driver->relax(false);
+        }
+        add_acq_rel(&device->looks, 1);
+        lock_drop(&device->looking);
+}
+
+/* The lock is not fair: who looks often has it again before one who sleeps for it wakes up. */
+void device_wait_for_look(struct time_device *device)
+{
+        uint32_t looks = load_acquire(&device->looks);
+
+        while (!lock_try(&device->looking)) {
+                if (load_acquire(&device->looks) != looks)
+                        return;
+                clock_sleep_ns(LOOK_UNDER_WAY_NS);
         }
         lock_drop(&device->looking);
 }

@@ -4,9 +4,17 @@
  *
  * An event before the wait and one behind it: between the two the stream does nothing. More waits
  * in a stream at a time than there is room for count like work: what lies between two of them is.
+ * So does a wait while which is put there another thread submits: on which side of it that lies
+ * nobody knows.
+ *
+ * What is let in behind a wait runs when that ends, whatever the bucket holds then. So while the
+ * stream waits no more is let in than a round, and what the cap would have let run since.
  */
 #include <stddef.h>
 
+#include "common/clock.h"
+#include "shim/time/credit.h"
+#include "shim/time/fence.h"
 #include "shim/time/time.h"
 
 /* -- Which streams of a device wait ------------------------------------------------------------ */
@@ -74,15 +82,16 @@ static uint32_t parks_of(const struct time_stream *stream)
         return load_relaxed(&stream->parks);
 }
 
-static void put(struct time_stream *stream, void *before)
+static void put(struct time_stream *stream, void *before, uint32_t grants)
 {
         uint32_t parks = parks_of(stream);
 
-        stream->is_parking = parks < TIME_PARKS;
-        if (!stream->is_parking) {
+        if (parks == TIME_PARKS || load_relaxed(&stream->parker)) {
                 drop(stream, &before);
                 return;
         }
+        store_relaxed(&stream->parker, credit_here.number);
+        stream->parker_grants = grants;
         stream->park[parks] = (struct park){ before, NULL };
         store_relaxed(&stream->parks, parks + 1);
         if (!parks)
@@ -114,29 +123,46 @@ static bool put_event(struct time_stream *stream, void **ret)
         return !is_captured;
 }
 
+/* Whoever submits to it from now on is given credit first. False: somebody may be on its way. */
+static bool keep_out(struct time_stream *stream)
+{
+        uint32_t user = load_acquire(&stream->user);
+
+        return !user || user == credit_here.number || turn_end(&stream->device->epoch);
+}
+
 void stream_park_begin(struct time_stream *stream)
 {
+        uint32_t grants;
         void *before;
 
-        if (!put_event(stream, &before))
+        if (!threads_join())
+                return;
+        grants = load_acquire(&stream->grants);
+        if (!keep_out(stream) || !put_event(stream, &before))
                 return;
         lock_take(&stream->parking);
-        put(stream, before);
+        put(stream, before, grants);
         lock_drop(&stream->parking);
 }
 
 /* Without an event behind it nobody would see its end: then it was none. Nor is one that made the
- * stream a part of a capture. */
+ * stream a part of a capture. Who is given credit after the last look at that comes behind the
+ * event. */
 void stream_park_end(struct time_stream *stream, bool is_there)
 {
         void *behind = NULL;
         uint32_t parks;
 
-        if (!stream->is_parking)
+        if (!credit_here.number || load_relaxed(&stream->parker) != credit_here.number)
                 return;
-        if (is_there && parks_of(stream))
+        if (is_there)
                 put_event(stream, &behind);
+        fence_seq_cst();
+        if (load_acquire(&stream->grants) != stream->parker_grants)
+                drop(stream, &behind);
         lock_take(&stream->parking);
+        store_relaxed(&stream->parker, 0);
         parks = parks_of(stream);
         if (parks) {
                 struct park *park = &stream->park[parks - 1];
@@ -201,7 +227,7 @@ static bool waits_itself(struct time_stream *stream)
 }
 
 /* The wait of one of the two is reached when all that the other one held before is done. */
-bool stream_is_parked(struct time_stream *stream)
+static bool waits(struct time_stream *stream)
 {
         struct time_stream *other[TIME_WAITING];
         unsigned count;
@@ -216,6 +242,30 @@ bool stream_is_parked(struct time_stream *stream)
                         return true;
         }
         return false;
+}
+
+bool stream_is_parked(struct time_stream *stream)
+{
+        bool is_parked = waits(stream);
+
+        if (is_parked == (load_relaxed(&stream->parked_ns) != 0))
+                return is_parked;
+        lock_take(&stream->device->lock);
+        store_relaxed(&stream->parked_ns, is_parked ? clock_now_ns() : 0);
+        stream->queued_ns = 0;
+        lock_drop(&stream->device->lock);
+        return is_parked;
+}
+
+uint64_t stream_queue_due_ns(const struct time_stream *stream, uint64_t ns, uint64_t round_ns,
+                             uint32_t cap_ppm)
+{
+        uint64_t parked_ns = load_relaxed(&stream->parked_ns);
+        uint64_t queued_ns = stream->queued_ns + ns;
+
+        if (!parked_ns || !stream->queued_ns || queued_ns <= round_ns)
+                return 0;
+        return parked_ns + (queued_ns - round_ns) * PAGE_WHOLE_PPM / cap_ppm;
 }
 
 bool streams_wait(void)

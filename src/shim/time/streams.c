@@ -40,8 +40,7 @@ extern struct streams streams __attribute__((alias("store")));
 
 static void device_fill(struct time_device *device, int row, const struct time_driver *driver)
 {
-        struct process *process = process_attached();
-        uint32_t slot = process ? load_acquire(&process->slot_plus_one) : 0;
+        uint32_t slot = process_slot_plus_one();
         struct slots_page *slots = session_slots();
 
         device->account = (struct account){
@@ -131,9 +130,11 @@ static struct time_stream *find_room(uint64_t key)
 
 static void drop_end(struct time_stream *stream)
 {
-        if (stream->end_marker)
-                stream->device->driver->drop(stream, stream->end_marker);
-        stream->end_marker = NULL;
+        void *marker = load_relaxed(&stream->end_marker);
+
+        if (marker)
+                stream->device->driver->drop(stream, marker);
+        store_relaxed(&stream->end_marker, NULL);
 }
 
 struct time_stream *stream_make(const struct stream_name *name, struct time_device *device)
@@ -153,6 +154,9 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
                         stream->is_of_thread = name->is_of_thread;
                         stream->device = device;
                         store_relaxed(&stream->is_captured, 0);
+                        store_relaxed(&stream->parked_ns, 0);
+                        store_relaxed(&stream->marked_gate, 0);
+                        stream->queued_ns = 0;
                         store_relaxed(&stream->is_gone, 0);
                         store_relaxed(&stream->user, 0);
                         store_release(&stream->key, name->key);
@@ -207,6 +211,7 @@ void stream_use(struct time_stream *stream, uint64_t now_ns)
 
         store_relaxed(&stream->used_ns, now_ns);
         note_user(stream);
+        add_acq_rel(&stream->grants, 1);
         fence_seq_cst();
         if (load_acquire(&stream->work) == STREAM_BUSY ||
             cas_acq_rel(&stream->work, &asked, STREAM_BUSY))
@@ -361,7 +366,7 @@ static void forget(struct time_stream *stream, void *end_marker)
 {
         add_acq_rel(&stream->device->epoch, 1);
         lock_take(&streams.lock);
-        stream->end_marker = end_marker;
+        store_relaxed(&stream->end_marker, end_marker);
         store_release(&stream->is_gone, 1);
         store_release(&stream->key, KEY_GONE);
         lock_drop(&streams.lock);
@@ -433,7 +438,7 @@ void streams_end(uint64_t context, uint64_t began_ns)
                         continue;
                 store_relaxed(&stream->is_touched, 0);
                 stream_park_lose(stream);
-                stream->end_marker = NULL;
+                store_relaxed(&stream->end_marker, NULL);
         }
         tell_all(&(struct telling){ context, began_ns, true });
         streams_each(context, forget_with_context, NULL);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/minmax.h"
 #include "shim/time/stuck.h"
 
 #define PATIENCE_FIRST_NS UINT64_C(50000000)
@@ -8,11 +9,6 @@
 #define HELPED_NS UINT64_C(3000000)
 /* More than a stream takes are never let through together. */
 #define BATCH_MOST 512u
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
 
 static uint64_t patience_of(const struct stuck *stuck)
 {
@@ -33,7 +29,7 @@ static uint64_t drawn_ns(const struct stuck *stuck)
 static void note_helped(struct stuck *stuck)
 {
         stuck->patience_ns =
-                later(patience_of(stuck) / (stuck->has_helped ? 4 : 2), PATIENCE_LEAST_NS);
+                max_u64(patience_of(stuck) / (stuck->has_helped ? 4 : 2), PATIENCE_LEAST_NS);
         stuck->has_helped = true;
 }
 
@@ -55,7 +51,7 @@ void stuck_ran(struct stuck *stuck, uint64_t now_ns)
 {
         if (now_ns - stuck->let_out_ns >= patience_of(stuck) / 2)
                 return;
-        stuck->patience_ns = later(patience_of(stuck) / 2, PATIENCE_LEAST_NS);
+        stuck->patience_ns = max_u64(patience_of(stuck) / 2, PATIENCE_LEAST_NS);
         stuck->has_run = true;
 }
 
@@ -81,7 +77,7 @@ static void begin_batch(struct stuck *stuck, uint64_t now_ns)
 bool stuck_for_long(struct stuck *stuck, uint64_t began_ns, uint64_t now_ns)
 {
         if (!stuck->more) {
-                uint64_t since_ns = later(later(began_ns, stuck->ended_ns), stuck->let_out_ns);
+                uint64_t since_ns = max_u64(max_u64(began_ns, stuck->ended_ns), stuck->let_out_ns);
 
                 if (now_ns < since_ns || now_ns - since_ns < drawn_ns(stuck))
                         return false;

@@ -8,8 +8,6 @@
 
 /* So long after a flight the next one is awaited: it begins without waking the helper up. */
 #define LINGER_NS UINT64_C(5000000)
-/* So often where another session waits. */
-#define AWAITED_NS UINT64_C(50000)
 /* A thread of the program that stands at the gate looks; unless it is held up for so long. */
 #define HELD_UP_NS (2 * FLIGHT_SLOT_NS)
 
@@ -32,11 +30,11 @@ static uint64_t dry_ns(const struct time_device *device, const struct terms *ter
 static uint64_t look_in_flight_ns(struct time_device *device, uint64_t now_ns)
 {
         struct terms terms = account_terms(&device->account, now_ns);
-        uint64_t look_ns = device_look_ns(device, now_ns);
+        uint64_t look_ns = device_look_ns(device);
         uint64_t empty_ns = dry_ns(device, &terms, now_ns);
 
         if (is_awaited(&terms, now_ns))
-                look_ns = load_relaxed(&device->looked_ns) + AWAITED_NS;
+                look_ns = device_awaited_look_ns(device);
         if (load_relaxed(&device->standing))
                 look_ns += HELD_UP_NS;
         return look_ns < empty_ns ? look_ns : empty_ns;
@@ -53,7 +51,7 @@ static uint64_t look_ns(struct time_device *device, uint64_t now_ns)
         if (flight->begin_ns)
                 ns = look_in_flight_ns(device, now_ns);
         else if (device->busy_count)
-                ns = device_look_ns(device, now_ns);
+                ns = device_look_ns(device);
         else if (flight->ended_ns && now_ns < flight->ended_ns + LINGER_NS)
                 ns = flight_look_ns(flight, now_ns);
         lock_drop(&device->lock);

@@ -89,21 +89,28 @@ struct time_stream {
         enum stream_order order;
         bool is_of_thread;
         struct time_device *device;
+        _Atomic uint32_t grants;      /* credit for it was given so often */
         _Atomic uint64_t used_ns;     /* credit for it was last given, or a marker passed */
         _Atomic uint32_t work;        /* enum stream_work */
         _Atomic uint32_t user;        /* number of the one thread that has credit; STREAM_MANY */
         _Atomic uint32_t is_captured; /* by our own hooks: into a graph */
         _Atomic uint32_t is_gone;     /* destroyed: nothing is asked of it */
         _Atomic uint32_t is_touched;  /* what is nobody's GPU time may be in flight in it */
-        void *end_marker; /* behind the last of its work, of one that is gone or a thread's; NULL:
-                             none */
+        _Atomic uint32_t marked_gate; /* the hold in which its end marker was put; 0: none */
+        void *_Atomic end_marker; /* behind the last of its work, of one that is gone or that not
+                                   * everybody can ask about; NULL: none. Written under `lock` */
         struct lock lock; /* held across begin and end of captures, and across what we ask of it */
         struct lock parking; /* of the following; never held across what takes a place in the
                               * stream, since that may take as long as the stream is full */
         struct park park[TIME_PARKS]; /* the oldest first */
-        bool is_parking;              /* there was room for the one that is being put there */
-        _Atomic uint32_t parks;       /* written under it */
-        uint32_t place;               /* in the device's list of busy ones */
+        _Atomic uint32_t
+                parker; /* number of the thread that puts one there, and is told apart; 0: none */
+        uint32_t parker_grants;     /* when it began */
+        _Atomic uint32_t parks;     /* written under it */
+        _Atomic uint64_t parked_ns; /* it was first seen to wait for somebody, and still is; 0: it
+                                     * does not. Written under the device's lock, as the next */
+        uint64_t queued_ns;         /* of GPU time, by weights, let in behind the wait since */
+        uint32_t place;             /* in the device's list of busy ones */
         _Atomic uint32_t
                 markers; /* of it, of rounds in flight or over; written under the device's lock */
 };
@@ -120,11 +127,10 @@ struct time_driver {
         bool (*is_unseen)(const struct time_stream *stream);
         /* Not of one that is captured, or unseen. */
         bool (*is_empty)(struct time_stream *stream);
-        /* Is its work recorded into a graph? True also where the driver does not say. */
-        bool (*is_capturing)(struct time_stream *stream);
         /* The marker is to be used again. */
         void (*drop)(struct time_stream *stream, void *marker);
-        /* From now on (until false) calls of this thread disturb no capture of another one. */
+        /* From now on (until false, as often) calls of this thread disturb no capture of another
+         * one, and its context stays the same but for what we do. */
         void (*relax)(bool is_relaxed);
 };
 
@@ -143,6 +149,7 @@ struct time_device {
                 is_filling; /* the bucket ran dry: nothing is submitted until it has filled */
         _Atomic uint64_t looked_ns; /* the last look began */
         _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
+        _Atomic uint32_t looks;     /* that are over */
         _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
         struct lock looking; /* held by who looks, also across calls of the driver that ask */
         struct lock marking; /* held by who ends a round, also while its markers find no place in a
@@ -206,13 +213,19 @@ void streams_told(uint64_t context, uint64_t began_ns);
 /* -- park.c ----------------------------------------------------------------------------------- */
 
 /* Something that waits for somebody is about to be put in the stream, and was put there. What
- * stands behind it is not in flight until that is over. */
+ * stands behind it is not in flight until that is over. Not where another thread puts something
+ * there, too: nobody knows on which side of the wait that is. */
 void stream_park_begin(struct time_stream *stream);
 void stream_park_end(struct time_stream *stream, bool is_there);
 
 /* The stream has come to such a wait, and no further; or what it holds is ordered behind a stream
  * that has. */
 bool stream_is_parked(struct time_stream *stream);
+
+/* Under the device's lock: when what takes `ns` of GPU time may be let in behind what the stream
+ * waits for, of which one, or `round_ns`, may be at once; 0: it does not wait. */
+uint64_t stream_queue_due_ns(const struct time_stream *stream, uint64_t ns, uint64_t round_ns,
+                             uint32_t cap_ppm);
 
 /* Some do, on whatever device: so may what waits for an event of theirs. */
 bool streams_wait(void);
@@ -227,25 +240,33 @@ void stream_park_lose(struct time_stream *stream);
 /* What is in flight, now; nothing if somebody has looked since `due_ns`. */
 void device_look(struct time_device *device, uint64_t due_ns);
 
+/* Until no look is under way that began before this. */
+void device_wait_for_look(struct time_device *device);
+
 /* The driver says that nothing of it is left. False for one whose work is recorded, which is not
  * asked, as that would end the recording, and for one into which something is put right now, which
  * takes long where it is full. */
 bool stream_is_empty(struct time_stream *stream);
 
 /* Under the device's lock: when that is due for the account; CLOCK_NEVER: no stream has work. */
-uint64_t device_look_ns(struct time_device *device, uint64_t now_ns);
+uint64_t device_look_ns(const struct time_device *device);
+/* The same, while another session waits to hear that nothing is in flight. */
+uint64_t device_awaited_look_ns(const struct time_device *device);
 
 /* Places a marker behind what this thread has just submitted, for those who look: they cannot ask
  * about the stream. */
 void stream_mark_end(struct time_stream *stream);
 /* What is submitted from now on has none: the one that is there says nothing. */
 void stream_unmark_end(struct time_stream *stream);
+/* Its marker says that nothing of it is left. */
+bool stream_is_told_over(struct time_stream *stream);
 
 /* Places markers behind what was submitted until now: a round is full. */
 void device_mark(struct time_device *device, struct time_stream *stream);
 
 /* Under the device's lock: the streams were found empty, and `parked` others wait for somebody.
- * `end_ns`: when a wait of the program ended at it; 0: nobody knows when they were. */
+ * `end_ns`: when a wait of the program ended at it, or now where nobody looked meanwhile; 0: it is
+ * sampled. */
 struct emptied {
         struct time_stream *const *stream;
         unsigned count;
@@ -283,6 +304,10 @@ void gate_return_credit(void);
 /* A call that is about to be made leaves something to the stream which touches a device's memory,
  * and is no submission. */
 void stream_touch(struct time_stream *stream);
+
+/* The session is held, and this thread waits for the end of that: puts a marker behind what it left
+ * in streams which it alone can name, so that the helper sees when that is over. */
+void streams_mark_in_hold(void);
 
 /* Forgets it of streams that are empty by now: their places may be used again. */
 void streams_untouch(const struct time_driver *driver);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/minmax.h"
 #include "shim/time/window.h"
 
-/* A round that takes longer than expected is looked at again after so long, or so much of that. */
+/* The first look at a round is so much of it, or so long, before its end is expected; the next ones
+ * are so far apart, or so much of what it took by then. */
 #define AGAIN_NS UINT64_C(50000)
-#define AGAIN_PARTS 8u
+#define EARLY_PARTS 8u
+#define LATE_PARTS 4u
 /* Given out at a time, so that threads share a round. */
 #define SHARES_OF_ROUND 4u
 /* A weight changes by so much at a time; more after a round of one submission. */
@@ -11,16 +14,6 @@
 #define CHANGE_ALONE 16u
 
 _Atomic uint16_t window_weights[WINDOW_HINTS];
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-        return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-        return a > b ? a : b;
-}
 
 void window_clear(struct window *window)
 {
@@ -35,7 +28,7 @@ void window_clear(struct window *window)
 
 static uint32_t weight_of(uint32_t hint)
 {
-        return (uint32_t)most(window_weight(hint), 1);
+        return (uint32_t)max_u64(window_weight(hint), 1);
 }
 
 static void sample(struct window_round *round, uint32_t hint)
@@ -53,7 +46,7 @@ static uint32_t give(struct window *window, const struct window_wish *wish, uint
 {
         if (!window->filling.units)
                 window->filling.begin_ns = wish->now_ns;
-        window->left -= (uint32_t)least(units, window->left);
+        window->left -= (uint32_t)min_u64(units, window->left);
         window->filling.units += units;
         sample(&window->filling, wish->hint);
         return units;
@@ -70,7 +63,7 @@ static uint64_t in_flight(const struct window *window)
 
 static uint64_t runs_since_ns(const struct window *window)
 {
-        return most(window->passed_ns, window->round[window->first].begin_ns);
+        return max_u64(window->passed_ns, window->round[window->first].begin_ns);
 }
 
 /* Of the oldest round, by its weights: the device is to have the next submission before it is done
@@ -81,17 +74,22 @@ static uint64_t done(const struct window *window, uint64_t now_ns)
 
         if (!window->count || now_ns < since_ns)
                 return 0;
-        return least((now_ns - since_ns) / WINDOW_UNIT_NS, window->round[window->first].units);
+        return min_u64((now_ns - since_ns) / WINDOW_UNIT_NS, window->round[window->first].units);
 }
 
 static uint32_t round_budget(const struct window_wish *wish)
 {
-        return (uint32_t)least(most(wish->target_ns / WINDOW_UNIT_NS, 1), INT32_MAX);
+        return (uint32_t)min_u64(max_u64(wish->target_ns / WINDOW_UNIT_NS, 1), INT32_MAX);
+}
+
+static uint32_t rounds(const struct window_wish *wish)
+{
+        return wish->is_shared ? WINDOW_SHARED_ROUNDS : WINDOW_ROUNDS;
 }
 
 uint64_t window_room_ns(const struct window *window, const struct window_wish *wish)
 {
-        uint64_t room = (uint64_t)round_budget(wish) * WINDOW_ROUNDS, units = in_flight(window);
+        uint64_t room = (uint64_t)round_budget(wish) * rounds(wish), units = in_flight(window);
 
         if (!window->count || units < room || units - room >= window->round[window->first].units)
                 return UINT64_MAX;
@@ -101,24 +99,25 @@ uint64_t window_room_ns(const struct window *window, const struct window_wish *w
 uint32_t window_take(struct window *window, const struct window_wish *wish)
 {
         uint32_t weight = weight_of(wish->hint), budget = round_budget(wish);
+        uint64_t share;
 
-        if (in_flight(window) - done(window, wish->now_ns) >= (uint64_t)budget * WINDOW_ROUNDS) {
+        if (in_flight(window) - done(window, wish->now_ns) >= (uint64_t)budget * rounds(wish)) {
                 window->left = 0;
                 return 0;
         }
         if (!window->filling.units)
-                window->left = (uint32_t)most(budget, weight);
+                window->left = (uint32_t)max_u64(budget, weight);
         if (window->left < weight) {
                 window->left = 0;
                 return 0;
         }
-        return give(window, wish,
-                    (uint32_t)least(window->left, most(weight, budget / SHARES_OF_ROUND)));
+        share = wish->is_single ? weight : max_u64(weight, budget / SHARES_OF_ROUND);
+        return give(window, wish, (uint32_t)min_u64(window->left, share));
 }
 
 void window_give_back(struct window *window, uint32_t units)
 {
-        uint32_t back = (uint32_t)least(units, window->filling.units);
+        uint32_t back = (uint32_t)min_u64(units, window->filling.units);
 
         window->filling.units -= back;
         window->left += back;
@@ -151,9 +150,9 @@ struct change {
 /* By what it weighed then: rounds that are in flight together tell the same change. */
 static void weigh(const struct window_sample *sample, const struct change *change)
 {
-        uint64_t weight = sample->weight * change->took / most(change->units, 1);
+        uint64_t weight = sample->weight * change->took / max_u64(change->units, 1);
 
-        weight = most(least(weight, WINDOW_WEIGHT_MOST), 1);
+        weight = max_u64(min_u64(weight, WINDOW_WEIGHT_MOST), 1);
         store_relaxed(&window_weights[sample->hint], (uint16_t)(weight + 1));
 }
 
@@ -167,15 +166,15 @@ static bool is_of_one(const struct window_round *round)
 static uint64_t ended_ns(const struct window *window, uint32_t passed,
                          const struct window_looks *looks)
 {
-        uint64_t begin_ns = least(runs_since_ns(window), looks->now_ns);
-        uint64_t seen_ns = most(least(looks->seen_ns, looks->now_ns), begin_ns);
+        uint64_t begin_ns = min_u64(runs_since_ns(window), looks->now_ns);
+        uint64_t seen_ns = max_u64(min_u64(looks->seen_ns, looks->now_ns), begin_ns);
 
         for (uint32_t i = 0; i < passed; i++)
                 begin_ns +=
                         window->round[(window->first + i) % WINDOW_ROUNDS].units * WINDOW_UNIT_NS;
         if (passed == window->count)
                 begin_ns = (seen_ns + looks->now_ns) / 2;
-        return most(least(begin_ns, looks->now_ns), seen_ns);
+        return max_u64(min_u64(begin_ns, looks->now_ns), seen_ns);
 }
 
 /* Several rounds that were over at one look are one measurement: when the first of them ended
@@ -192,15 +191,15 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
                 return;
         is_own = oldest->begin_ns >= looks->shut_ns;
         end_ns = ended_ns(window, passed, looks);
-        took_ns = end_ns - least(runs_since_ns(window), end_ns);
+        took_ns = end_ns - min_u64(runs_since_ns(window), end_ns);
         change.took = took_ns / WINDOW_UNIT_NS;
         bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MOST;
         for (uint32_t i = 0; i < passed; i++)
                 change.units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
         /* Nothing was left in flight: they were over sooner, or seen late. */
         if (passed == window->count)
-                change.took = least(change.took, change.units);
-        change.took = most(least(change.took, change.units * bound), change.units / bound);
+                change.took = min_u64(change.took, change.units);
+        change.took = max_u64(min_u64(change.took, change.units * bound), change.units / bound);
         if (is_own)
                 window->took_ns = took_ns / passed;
         window->passed_ns = end_ns;
@@ -214,6 +213,27 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         }
 }
 
+static bool is_known(const struct window_round *round)
+{
+        for (uint32_t i = 0; i < round->samples; i++) {
+                if (round->sample[i].weight == WINDOW_WEIGHT_MOST)
+                        return false;
+        }
+        return true;
+}
+
+uint64_t window_over_ns(const struct window *window, uint64_t looked_ns)
+{
+        uint64_t since_ns = window->count ? runs_since_ns(window)
+                                          : max_u64(window->passed_ns, window->filling.begin_ns);
+        uint64_t half_ns = since_ns + in_flight(window) * WINDOW_UNIT_NS / 2;
+        bool is_sure = is_known(&window->filling);
+
+        for (uint32_t i = 0; i < window->count; i++)
+                is_sure &= is_known(&window->round[(window->first + i) % WINDOW_ROUNDS]);
+        return is_sure ? max_u64(half_ns, looked_ns + AGAIN_NS) : looked_ns + AGAIN_NS;
+}
+
 uint64_t window_due_ns(const struct window *window, uint64_t looked_ns)
 {
         uint64_t begin_ns, due_ns, again_ns;
@@ -222,7 +242,7 @@ uint64_t window_due_ns(const struct window *window, uint64_t looked_ns)
                 return looked_ns + AGAIN_NS;
         begin_ns = runs_since_ns(window);
         due_ns = begin_ns + window->took_ns * ((window->count + 1) / 2);
-        due_ns -= least(most(AGAIN_NS, window->took_ns / AGAIN_PARTS), due_ns - begin_ns);
-        again_ns = looked_ns > begin_ns ? (looked_ns - begin_ns) / AGAIN_PARTS : 0;
-        return most(due_ns, looked_ns + most(again_ns, AGAIN_NS));
+        due_ns -= min_u64(max_u64(AGAIN_NS, window->took_ns / EARLY_PARTS), due_ns - begin_ns);
+        again_ns = looked_ns > begin_ns ? (looked_ns - begin_ns) / LATE_PARTS : 0;
+        return max_u64(due_ns, looked_ns + max_u64(again_ns, AGAIN_NS));
 }

@@ -21,6 +21,7 @@
 #include "common/atomic.h"
 
 #define WINDOW_ROUNDS 4u
+#define WINDOW_SHARED_ROUNDS 2u /* longer ones: each costs a marker and a look or two */
 /* What a round is to take, alone and beside others. */
 #define WINDOW_TARGET_NS UINT64_C(2500000)
 #define WINDOW_SHARED_NS UINT64_C(1000000)
@@ -83,6 +84,8 @@ struct window_wish {
         uint32_t hint;
         uint64_t target_ns;
         uint64_t now_ns;
+        bool is_single; /* for this submission, and no more */
+        bool is_shared; /* beside others: no more than WINDOW_SHARED_ROUNDS are in flight */
 };
 
 /* For a submission with that hint, and some more: the units that are given out of the round that is
@@ -113,6 +116,10 @@ struct window_looks {
 };
 
 void window_pass(struct window *window, uint32_t passed, const struct window_looks *looks);
+
+/* While somebody waits for all of it: when half of it should be over, by the weights; from then on,
+ * and where these are not known, often. */
+uint64_t window_over_ns(const struct window *window, uint64_t looked_ns);
 
 /* Shortly before half of the rounds should be over; was one looked at since, some time later. */
 uint64_t window_due_ns(const struct window *window, uint64_t looked_ns);

@@ -80,17 +80,6 @@ static void no_debt_is_too_large_to_be_owed(void **state)
         assert_true(bucket_due_ns(BUCKET_FLOOR_NS, 1, 1000, START) > START);
 }
 
-static void a_floor_of_one_charge_forgives_nothing_that_was_owed(void **state)
-{
-        bucket_charge_down_to(&meter, HALF, START, 20 * SECOND, -10 * SECOND);
-        assert_int_equal(level(0), -10 * SECOND);
-        bucket_charge(&meter, HALF, START, 5 * SECOND);
-        bucket_charge_down_to(&meter, HALF, START, 1 * SECOND, -10 * SECOND);
-        assert_int_equal(level(0), -15 * SECOND);
-        bucket_charge_down_to(&meter, HALF, START, -2 * SECOND, -10 * SECOND);
-        assert_int_equal(level(0), -13 * SECOND);
-}
-
 static void what_was_taken_in_excess_is_put_back(void **state)
 {
         bucket_charge(&meter, HALF, START, 8 * MS);
@@ -206,7 +195,6 @@ int main(void)
                 cmocka_unit_test_setup(a_long_idle_time_fills_it_as_a_short_one_does, full),
                 cmocka_unit_test_setup(a_debt_is_paid_back_to_the_last_nanosecond, full),
                 cmocka_unit_test_setup(no_debt_is_too_large_to_be_owed, full),
-                cmocka_unit_test_setup(a_floor_of_one_charge_forgives_nothing_that_was_owed, full),
                 cmocka_unit_test_setup(what_was_taken_in_excess_is_put_back, full),
                 cmocka_unit_test_setup(a_clock_that_goes_back_fills_nothing, full),
                 cmocka_unit_test_setup(looks_that_come_often_lose_nothing, full),

@@ -24,8 +24,11 @@
 #define THREADS 4
 #define ROUNDS 60
 #define HANG_SECONDS 300
+#define MANY 600
+#define SMALL_STACK (UINT64_C(128) << 10)
+#define LARGE_STACK (UINT64_C(64) << 20) /* more than the C library keeps */
 
-static _Atomic uint32_t gate, epoch, is_over, in_driver, touched, broken;
+static _Atomic uint32_t gate, epoch, is_over, in_driver, arrived, touched, broken;
 
 /* In the place of the driver's function: what a thread past the check does. */
 static void (*driver)(void);
@@ -119,6 +122,95 @@ static void check_that_threads_that_end_are_not_waited_for(void)
                 _exit(3);
 }
 
+static _Atomic uint32_t let_go;
+static _Thread_local uint32_t place;
+
+static void stand_there_until_let_go(void)
+{
+        add_acq_rel(&arrived, 1);
+        while (load_acquire(&let_go) <= place)
+                usleep(5000);
+        touch_memory();
+}
+
+static void *call_in_place(void *at)
+{
+        place = (uint32_t)(uintptr_t)at;
+        return call_once(NULL);
+}
+
+/* More threads than one table of them holds, all past the check; then the last one alone. */
+static void check_that_each_of_many_threads_is_waited_for(void)
+{
+        static pthread_t thread[MANY];
+        pthread_attr_t small;
+
+        pthread_attr_init(&small);
+        pthread_attr_setstacksize(&small, SMALL_STACK);
+        driver = stand_there_until_let_go;
+        for (uintptr_t i = 0; i < MANY; i++) {
+                if (pthread_create(&thread[i], &small, call_in_place, (void *)i) != 0)
+                        _exit(77);
+        }
+        while (load_acquire(&arrived) < MANY)
+                usleep(100);
+        if (turn_end(&epoch) || !threads_are_all_known())
+                _exit(5);
+        store_release(&let_go, MANY - 1);
+        for (unsigned i = 0; i < MANY - 1; i++)
+                pthread_join(thread[i], NULL);
+        if (turn_end(&epoch))
+                _exit(9);
+        store_release(&let_go, MANY);
+        pthread_join(thread[MANY - 1], NULL);
+        if (!turn_end(&epoch) || load_acquire(&touched) != MANY)
+                _exit(6);
+        store_relaxed(&touched, 0);
+        pthread_attr_destroy(&small);
+}
+
+/* -- In the last destructors of a thread ------------------------------------------------------ */
+
+static pthread_key_t last;
+
+static void call_at_end(void *unused)
+{
+        (void)unused;
+        threads_join();
+        call();
+}
+
+static void *call_and_end(void *unused)
+{
+        call_once(NULL);
+        pthread_setspecific(last, &last);
+        return unused;
+}
+
+/* The C library runs those of keys after all others, and then frees the thread's storage: at once
+ * if it is as large as this. */
+static void check_that_nothing_of_a_thread_is_read_when_it_has_ended(void)
+{
+        pthread_attr_t large;
+        pthread_t thread;
+
+        driver = touch_memory;
+        pthread_key_create(&last, call_at_end);
+        pthread_attr_init(&large);
+        pthread_attr_setstacksize(&large, LARGE_STACK);
+        for (unsigned i = 0; i < 20; i++) {
+                pthread_create(&thread, &large, call_and_end, NULL);
+                pthread_join(thread, NULL);
+                if (!turn_end(&epoch) || !threads_are_all_known())
+                        _exit(7);
+        }
+        if (load_acquire(&touched) != 2 * 20)
+                _exit(8);
+        store_relaxed(&touched, 0);
+        pthread_attr_destroy(&large);
+        pthread_key_delete(last);
+}
+
 /* -- Thousands of times ----------------------------------------------------------------------- */
 
 static void check_that_nothing_is_touched_after_the_last_one_is_out(void)
@@ -185,6 +277,9 @@ static void check(enum barred barred)
                 if (barred == LATER)
                         bar_membarrier();
                 check_that_threads_that_end_are_not_waited_for();
+                store_relaxed(&touched, 0);
+                check_that_each_of_many_threads_is_waited_for();
+                check_that_nothing_of_a_thread_is_read_when_it_has_ended();
                 check_that_nothing_is_touched_after_the_last_one_is_out();
                 _exit(0);
         }

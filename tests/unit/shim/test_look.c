@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "shim/helper.h"
 #include "shim/time/time.h"
 
 /* Last: it defines fail(). */
@@ -27,12 +28,13 @@ static struct time_stream stream;
 
 static _Atomic uint32_t is_recording, has_room;
 static unsigned dropped, found_empty;
+static const struct time_stream *recorded;
 static bool is_marker_passed;
 static int event;
 
-static void *record(struct time_stream *unused)
+static void *record(struct time_stream *in)
 {
-        (void)unused;
+        recorded = in;
         store_release(&is_recording, 1);
         while (!load_acquire(&has_room))
                 usleep(1000);
@@ -72,7 +74,6 @@ static const struct time_driver driver = { .record = record,
                                            .is_passed = is_passed,
                                            .is_unseen = is_never_unseen,
                                            .is_empty = never,
-                                           .is_capturing = never,
                                            .drop = drop,
                                            .relax = relax };
 
@@ -80,6 +81,11 @@ void device_empty(struct time_device *unused, const struct emptied *emptied)
 {
         (void)unused;
         found_empty += emptied->count;
+}
+
+bool helper_runs(void)
+{
+        return true;
 }
 
 struct time_device *device_at(unsigned index)
@@ -175,6 +181,24 @@ static void nor_does_a_wait_that_is_put_into_the_stream(void **state)
         assert_int_equal(stream.parks, 1);
 }
 
+/* Between its choice and its marker another thread may begin a capture, which that would end. */
+static void only_who_submits_to_a_default_stream_puts_a_marker_there(void **state)
+{
+        static struct time_stream of_default;
+
+        of_default = (struct time_stream){ .device = &device,
+                                           .work = STREAM_BUSY,
+                                           .order = STREAM_DEFAULT };
+        device.busy[device.busy_count++] = &of_default;
+        store_release(&has_room, 1);
+        device_mark(&device, &stream);
+        assert_ptr_equal(recorded, &stream);
+        assert_int_equal(of_default.markers, 0);
+        device.window.filling.units = 1;
+        device_mark(&device, &of_default);
+        assert_int_equal(of_default.markers, 1);
+}
+
 /* What comes after it belongs to another one. */
 static void a_flight_that_ends_meanwhile_takes_the_round_with_it(void **state)
 {
@@ -209,6 +233,8 @@ int main(void)
                 cmocka_unit_test_setup(the_end_of_a_round_does_not_hold_up_a_look, setup),
                 cmocka_unit_test_setup(nor_does_it_keep_another_thread_there, setup),
                 cmocka_unit_test_setup(nor_does_a_wait_that_is_put_into_the_stream, setup),
+                cmocka_unit_test_setup(only_who_submits_to_a_default_stream_puts_a_marker_there,
+                                       setup),
                 cmocka_unit_test_setup(a_stream_that_is_gone_is_over_with_its_last_marker, setup),
                 cmocka_unit_test_setup(a_flight_that_ends_meanwhile_takes_the_round_with_it, setup),
         };

@@ -101,6 +101,44 @@ static void no_more_than_four_rounds_and_what_fills_the_next_are_in_flight(void 
         assert_in_range(most_ns, WINDOW_TARGET_NS, (WINDOW_ROUNDS + 1) * 2 * WINDOW_TARGET_NS);
 }
 
+/* Each round costs a marker and a few questions. */
+static void beside_others_two_rounds_are_in_flight(void **state)
+{
+        struct window window = { 0 };
+        struct window_wish wish = { .hint = 10, .target_ns = MS, .now_ns = 0, .is_shared = true };
+
+        play(&window, (struct kernels){ 10, 200 * US }, MS, 200 * MS);
+        window_clear(&window);
+        for (unsigned i = 0; i < WINDOW_SHARED_ROUNDS; i++) {
+                while (window_take(&window, &wish))
+                        ;
+                assert_true(window_is_due(&window));
+                window_close(&window);
+        }
+        assert_int_equal(window_take(&window, &wish), 0);
+        wish.is_shared = false;
+        assert_int_not_equal(window_take(&window, &wish), 0);
+}
+
+/* Weights are right within a factor of two, or not known: then it is asked all the time. */
+static void the_end_of_a_turn_is_looked_for_when_half_of_it_should_be_over(void **state)
+{
+        struct window window = { 0 };
+        struct window_wish known = { 11, WINDOW_TARGET_NS, MS },
+                           unknown = { 4000, WINDOW_TARGET_NS, MS };
+        uint64_t ns;
+
+        play(&window, (struct kernels){ 11, 200 * US }, MS, 200 * MS);
+        window_clear(&window);
+        ns = window_take(&window, &known) * WINDOW_UNIT_NS;
+        assert_int_equal(window_over_ns(&window, MS), MS + ns / 2);
+        assert_int_equal(window_over_ns(&window, MS + ns / 2), MS + ns / 2 + 50 * US);
+        assert_int_equal(window_over_ns(&window, 100 * MS), 100 * MS + 50 * US);
+        window_close(&window);
+        window_take(&window, &unknown);
+        assert_int_equal(window_over_ns(&window, MS), MS + 50 * US);
+}
+
 static void what_was_not_used_is_given_out_again(void **state)
 {
         struct window window = { 0 };
@@ -190,6 +228,8 @@ int main(void)
                 cmocka_unit_test(what_was_never_weighed_is_a_round),
                 cmocka_unit_test(what_is_known_spends_its_weight_among_others),
                 cmocka_unit_test(no_more_than_four_rounds_and_what_fills_the_next_are_in_flight),
+                cmocka_unit_test(beside_others_two_rounds_are_in_flight),
+                cmocka_unit_test(the_end_of_a_turn_is_looked_for_when_half_of_it_should_be_over),
                 cmocka_unit_test(what_was_not_used_is_given_out_again),
         };
 
