@@ -141,6 +141,23 @@ def compile_c(build, tmp_path):
     return lambda name, text, *flags: build.compile_c(tmp_path / name, text, *flags)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--each-value-once", action="store_true",
+                     help="of a story's parameters, as few sets as have each value of each parameter in them")
+
+
+def sets_with_each_value(items):
+    """Those of one story's that pytest runs with --each-value-once: next is the one with the most values not seen yet."""
+    values = {item: {(name, repr(value)) for name, value in item.callspec.params.items()} for item in items}
+    missing = set().union(*values.values())
+    chosen = set()
+    while missing:
+        best = max(items, key=lambda item: len(values[item] & missing))
+        missing -= values[best]
+        chosen.add(best)
+    return chosen
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*names): skipped, with the reason, in a place that lacks one (lib/place.py)")
 
@@ -151,8 +168,15 @@ def pytest_runtest_setup(item):
         place.need(*mark.args)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Under an emulator, what it lacks is a skip with its reason and no failure of ours."""
+    if config.getoption("--each-value-once"):
+        stories = {}
+        for item in items:
+            stories.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        left = {item for story in stories.values() if len(story) > 1 for item in set(story) - sets_with_each_value(story)}
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
     if "ALIQUOT_EMULATOR" in os.environ:
         for item in items:
             if item.name in LACKS:

@@ -4,6 +4,7 @@ import os
 import sys
 
 from daemon import wait_for
+from hang import HANG_SECONDS
 from tenant import create, holding, kinds, needs_root
 
 MIB = 1 << 20
@@ -100,7 +101,7 @@ def test_who_leaves_its_slots_does_not_free_what_it_holds(served, tenant):
     assert daemon.post("/v1/sessions", {"name": "others", "memory": "700MiB"}).status == 409
     slipped.stdin.write("\n")
     slipped.stdin.flush()
-    assert slipped.wait(60) == 0
+    assert slipped.wait(HANG_SECONDS) == 0
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
     assert "it goes, though" not in daemon.said()
 

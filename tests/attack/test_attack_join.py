@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 from daemon import wait_for
+from hang import HANG_SECONDS
 from tenant import needs_root
 
 UNREAD_MOST = 16  # src/daemon/tenant_visit.c
@@ -25,7 +26,7 @@ def unread(tenant, name, count):
         yield process
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(HANG_SECONDS)
 
 
 def read_welcomes(process):

@@ -12,6 +12,7 @@ import pytest
 
 import place
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import OUT_OF_MEMORY, Script
 from tenant import create, holding, kinds, needs_root
 
@@ -87,7 +88,7 @@ def test_no_look_of_its_slots_keeps_a_session_from_ending(served, tenant, look):
         answer = attacker.ask("PATCH", "/v1/sessions/theirs", '{"memory":"128MiB"}')
         assert answer.status == 200, answer
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
-        assert gpu.process.wait(60) == -signal.SIGKILL
+        assert gpu.process.wait(HANG_SECONDS) == -signal.SIGKILL
         wait_for(lambda: daemon.session("theirs") is None, daemon.said)
     assert "failed" not in kinds(daemon, "gone")
 
@@ -99,7 +100,7 @@ def test_a_session_of_any_mode_ends_when_its_time_is_over(served, tenant):
     with attacker.script("theirs") as gpu:
         gpu.ready().do(f"alloc 1 {64 * MIB}")
         (attacker.folder("theirs") / "slots").chmod(0o666)
-        assert gpu.process.wait(60) == -signal.SIGKILL
+        assert gpu.process.wait(HANG_SECONDS) == -signal.SIGKILL
         wait_for(lambda: daemon.session("theirs") is None, daemon.said)
     daemon.create("others", "768MiB")  # what it was promised is free, now that nobody has it
 
@@ -135,7 +136,7 @@ def test_who_keeps_a_session_alive_is_ended_with_it(served, tenant, program):
     create(attacker, "theirs")
     with holding(attacker, program, attacker.folder("theirs") / "slots") as keeper:
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
-        assert keeper.wait(60) == -signal.SIGKILL
+        assert keeper.wait(HANG_SECONDS) == -signal.SIGKILL
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
@@ -148,7 +149,7 @@ def test_descriptors_that_are_costly_to_read_are_not_read(served, tenant):
     with holding(attacker, "costly_descriptors.py", 900), holding(attacker, "keep_lock.py", slots) as keeper:
         before = daemon.reads()
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
-        assert keeper.wait(60) == -signal.SIGKILL
+        assert keeper.wait(HANG_SECONDS) == -signal.SIGKILL
         wait_for(lambda: daemon.session("theirs") is None, daemon.said)
         # 900 texts of 900 lines of some 60 bytes are 12,000 reads of 4 KiB, for each look.
         assert daemon.reads() - before < 40 * len(list(pathlib.Path("/proc").glob("[0-9]*")))
@@ -179,7 +180,7 @@ def test_slots_that_name_another_program_save_nobody(served, tenant):
     with attacker.script("theirs") as decoy, holding(attacker, "headless.py", slots) as hidden:
         decoy.ready().do(f"alloc 1 {MIB}")
         assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
-        assert [decoy.process.wait(60), hidden.wait(60)] == [-signal.SIGKILL] * 2
+        assert [decoy.process.wait(HANG_SECONDS), hidden.wait(HANG_SECONDS)] == [-signal.SIGKILL] * 2
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 

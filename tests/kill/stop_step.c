@@ -2,21 +2,23 @@
 /*
  * SIGSTOP or SIGKILL for a process that runs, when one of its threads stands at a certain step.
  *
- *      stop-step PID THREAD CALLS INSTRUCTIONS SIGNAL
+ *      stop-step PID THREAD CALLS|@ADDRESS INSTRUCTIONS SIGNAL
  *
- * The step: so many system calls from now, and so many instructions after the last of them; THREAD
- * is its name. A thread that does not come so far within ten seconds has its signal where it is.
- * Prints "there" or "elsewhere".
+ * The step: so many system calls from now, or when the thread next comes to that address, and so
+ * many instructions after that; THREAD is its name. A thread that does not come so far within ten
+ * seconds has its signal where it is. Prints "there" or "elsewhere".
  */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +99,45 @@ static bool step(pid_t thread, int request, int *held)
         return true;
 }
 
+/* Each call is stopped at twice, before and after it. */
+static void pass_calls(pid_t thread, long count, int *held)
+{
+        for (long i = 2 * count; i > 0 && !is_late; i--)
+                is_late |= !step(thread, PTRACE_SYSCALL, held);
+}
+
+/* By a debug register, which is this thread's alone: others pass there as ever. */
+#ifdef __x86_64__
+static void set_register(pid_t thread, unsigned number, uint64_t value)
+{
+        size_t at = offsetof(struct user, u_debugreg[0]) + 8 * number;
+
+        if (ptrace(PTRACE_POKEUSER, thread, (void *)at, (void *)(uintptr_t)value) == 0)
+                return;
+        must(errno != ESRCH, "debug register");
+        fprintf(stderr, "stop-step: debug register: %s\n", strerror(errno));
+        exit(77);
+}
+
+static void run_to(pid_t thread, uint64_t address, int *held)
+{
+        set_register(thread, 0, address);
+        set_register(thread, 7, 1);
+        is_late |= !step(thread, PTRACE_CONT, held);
+        if (is_late) { /* it runs, and cannot be told so */
+                ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
+                waitpid(thread, &(int){ 0 }, __WALL);
+        }
+        set_register(thread, 7, 0);
+}
+#else
+static void run_to(pid_t thread, uint64_t address, int *held)
+{
+        errno = EPERM;
+        must(false, "debug registers of this architecture");
+}
+#endif
+
 int main(int argc, char **argv)
 {
         const struct sigaction late = { .sa_handler = be_late };
@@ -114,9 +155,10 @@ int main(int argc, char **argv)
         must(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) == 0, "interrupt");
         must(waitpid(thread, &status, __WALL) == thread && WIFSTOPPED(status), "wait");
         held = signal_of(status);
-        /* Each call is stopped at twice, before and after it. */
-        for (long i = 2 * strtol(argv[3], NULL, 10); i > 0 && !is_late; i--)
-                is_late |= !step(thread, PTRACE_SYSCALL, &held);
+        if (argv[3][0] == '@')
+                run_to(thread, strtoull(argv[3] + 1, NULL, 16), &held);
+        else
+                pass_calls(thread, strtol(argv[3], NULL, 10), &held);
         for (long i = strtol(argv[4], NULL, 10); i > 0 && !is_late; i--)
                 is_late |= !step(thread, PTRACE_SINGLESTEP, &held);
         must(kill(pid, (int)strtol(argv[5], NULL, 10)) == 0, "kill");

@@ -9,6 +9,8 @@ import pathlib
 import shlex
 import subprocess
 
+from hang import HANG_SECONDS
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -54,6 +56,6 @@ class Build:
         source.write_text(text)
         command = [*self.compiler, "-std=gnu17", "-D_GNU_SOURCE", "-g", "-I", str(SOURCE / "src"),
                    "-o", str(output), str(source), *map(str, flags)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
         assert done.returncode == 0, done.stderr
         return output

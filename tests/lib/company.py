@@ -63,7 +63,7 @@ class Company:
         sim.configure(**{"clock": "virtual", "memory": "1GiB", "begin_with": self.size + 1, **settings})
         self.daemon = Daemon(sim, config).start()
         for at, term in enumerate(terms):
-            self.daemon.create(f"s{at}", "64MiB", **term)
+            self.daemon.create(f"s{at}", **{"memory": "64MiB", **term})
 
     def start(self, at, program, gpu=None, **arguments):
         words = [f"{key}={value}" for key, value in arguments.items()]

@@ -114,9 +114,11 @@ class Daemon:
 
     def reload(self, config):
         self.config.write_text(config)
-        before = self.said().count("config read again")
+        def answers():
+            return self.said().count("config read again") + self.said().count("the config is as before")
+        before = answers()
         self.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: self.said().count("config read again") > before, self.said)
+        wait_for(lambda: answers() > before, self.said)
 
     def connection(self, tcp=False):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS) if tcp \

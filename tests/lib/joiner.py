@@ -97,7 +97,7 @@ def refused(sim, path, **variables):
         assert gpu.code("init") != SUCCESS
         gpu.process.stdin.close()
         gpu.process.stdin = None
-        gpu.process.wait(60)
+        gpu.process.wait(HANG_SECONDS)
         lines = gpu.process.stderr.read().splitlines()
     assert len(lines) == 1 and lines[0].endswith("GPU calls are refused"), lines
     return lines[0]

@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import time
 
+from hang import HANG_SECONDS
+
 MANAGER = pathlib.Path("/usr/lib/systemd/systemd")
 BOOT_SECONDS = 60
 
@@ -106,7 +108,7 @@ class LiveSystemd:
         return ["nsenter", f"--target={self.pid()}", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", *map(str, words)]
 
     def run(self, *words, check=True):
-        done = subprocess.run(self.words(*words), capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(self.words(*words), capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
         assert not check or done.returncode == 0, (words, done.stdout, done.stderr, self.said()[-4000:])
         return done
 
@@ -122,4 +124,4 @@ class LiveSystemd:
         self.process.wait()
         sweep = ('mount -t cgroup2 cgroup2 "$1" && for try in 1 2 3 4 5 6 7 8 9; do '
                  'find "$1/$2" -depth -type d -exec rmdir {} + 2>/dev/null && break; sleep 0.2; done')
-        subprocess.run(["unshare", "--mount", "sh", "-c", sweep, "sh", self.root, self.group], timeout=60, check=False)
+        subprocess.run(["unshare", "--mount", "sh", "-c", sweep, "sh", self.root, self.group], timeout=HANG_SECONDS, check=False)

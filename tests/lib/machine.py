@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 from build import SOURCE
+from hang import HANG_SECONDS
 
 VERSIONS = SOURCE / "src/abi/cuda.versions"
 OURS = "libaliquot.so"
@@ -55,7 +56,7 @@ class Machine:
 
     def run(self, command, text="", cwd=None, **how):
         return subprocess.run(self.build.command(command), input=text, env=self.env(**how), cwd=cwd,
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
 
     def probe(self, commands, us=True, **how):
         """Answers to the probe's commands, one each."""

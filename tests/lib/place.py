@@ -115,6 +115,7 @@ NEEDS = {
     "mount namespaces": lambda: mount_in_namespace("--mount"),
     "user namespaces": lambda: mount_in_namespace("--map-root-user", "--mount"),
     "PID namespaces": lambda: attempt("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"),
+    "time namespaces": lambda: attempt("unshare", "--map-root-user", "--time", "--monotonic", "-1", "true"),
     "tracing": lambda: attempt(sys.executable, "-c", TRACE_ME),
     "terminals": open_terminal,
     "tmux": lambda: open_terminal() or start_tmux(),

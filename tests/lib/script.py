@@ -10,6 +10,8 @@ replay() runs a whole list at once and returns the lines, to compare two runs.
 """
 import collections
 
+from hang import HANG_SECONDS
+
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED = 0, 1, 2, 3
 INVALID_CONTEXT, NOT_PERMITTED = 201, 800
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -28,7 +30,7 @@ class Script:
         if self.process.poll() is None:
             self.process.stdin.close()
             self.process.stdin = None  # Node.close() would flush it
-            self.process.wait(60)
+            self.process.wait(HANG_SECONDS)
 
     def say(self, line):
         """The words of the answer; the first is the result code."""
@@ -66,7 +68,7 @@ class Script:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(60)
+        self.process.wait(HANG_SECONDS)
 
 
 def replay(sim, lines, preload=True, **variables):

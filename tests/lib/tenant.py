@@ -98,7 +98,7 @@ def holding(tenant, name, *words):
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(60)
+        process.wait(HANG_SECONDS)
 
 
 def create(tenant, name, memory="256MiB", **fields):

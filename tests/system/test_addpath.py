@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from hang import HANG_SECONDS
+
 PATH = "/usr/local/bin:/usr/bin:/bin"
 DOCUMENTED = {"PATH": PATH, "LD_LIBRARY_PATH": "/usr/lib64:/lib64"}
 
@@ -128,6 +130,6 @@ def test_a_setuid_program_keeps_its_environment(build, public_folder):
         program.chmod(mode)
         done = subprocess.run([program], user=65534, group=65534, extra_groups=[],
                               env={"PATH": PATH, "TF_PREPEND_PATH": "/t/evil"},
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
         seen[mode] = done.stdout.strip()
     assert seen == {0o755: f"/t/evil:{PATH}", 0o4755: PATH}

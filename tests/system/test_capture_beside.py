@@ -3,14 +3,15 @@
 cuThreadExchangeStreamCaptureMode: beside a global capture a thread that has not relaxed its mode may make no call that is potentially unsafe."""
 import pytest
 
-CAP = {"release": 500000, "allocate": 0}  # release: so that there are markers in the stream
-LIMIT = {"release": "512MiB", "allocate": "56MiB"}  # allocate: what the pool has, and not as much again
+# release: so that there are markers in the stream; launch: the thread stands at the gate when the capture begins
+CAP = {"release": 500000, "allocate": 0, "launch": 100000}
+LIMIT = {"release": "512MiB", "allocate": "56MiB", "launch": "512MiB"}  # allocate: what the pool has, and not as much again
 
 
 @pytest.mark.parametrize("what", LIMIT)
 def test_a_capture_survives_what_another_thread_may_do(sim, build, what):
     """The release of a primary context with kernels under way; an allocation for which a pool
-    grows beyond the limit, which is undone."""
+    grows beyond the limit, which is undone; launches that wait for the cap."""
     sim.configure(context=0, pool_growth="32MiB")
     program = build.program("compute/bystander")
     bare = sim.run([program, 0, what])

@@ -44,6 +44,23 @@ def test_while_it_is_away_its_sessions_are_read_and_joined_and_not_changed(cli, 
     assert cli("rm", "t").rc == 0
 
 
+def test_no_daemon_of_a_moment_takes_over_its_sessions(cli, daemon, holder):
+    """One that goes with its last session knows neither their ends nor their terms, and would bar the way of the one that does."""
+    assert cli("create", "s", "--memory", "256MiB", "--weight", "300").rc == 0
+    daemon.kill()
+    for words in (["--ttl", "1h"], ["--gpu", "any"]):
+        result = cli.run(*words, "--memory", "64MiB", "--", "true")
+        assert result.rc == 125 and result.stderr.count("\n") == 1, result
+        assert words[0] in result.stderr and "is away (its session: s); start aliquotd" in result.stderr, result
+    words = daemon.words("--until-empty")
+    words[words.index(daemon.state)] = cli.sim.folder / "else"
+    refused = cli.sim.run(words, ALIQUOT_SIM=None)
+    assert refused.rc == 1 and "session s is another daemon's" in refused.stderr, refused
+    daemon.start()
+    assert cli("show", "s", "--json").json["weight"] == 300 and cli("rm", "s").rc == 0
+    assert cli.run("--ttl", "1h", "--memory", "64MiB", "--", "true").rc == 0
+
+
 @pytest.mark.needs("other users")
 @pytest.mark.parametrize("words", [["gpus", "--json"], ["ps"]], ids=lambda words: words[0])
 def test_one_that_hangs_is_waited_for_once_and_not_once_a_session(cli, daemon, words):

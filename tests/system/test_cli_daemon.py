@@ -14,6 +14,7 @@ import pytest
 from cli import AWAY, Command, expect_away
 from daemon import Daemon, wait_for
 from fakedaemon import HANG, FakeDaemon
+from hang import HANG_SECONDS
 from node import Node
 
 MIB = 1 << 20
@@ -194,6 +195,47 @@ def test_a_cap_and_a_guarantee_are_taken_back_by_none(cli, daemon):
     assert device["compute_percent"] in (None, 100) and not device["guarantee_percent"], device
 
 
+def caps_of(daemon, name):
+    return [device["compute_percent"] for device in daemon.session(name)["devices"] if device["memory_bytes"] > 1]
+
+
+@pytest.mark.parametrize("flags, variables", [
+    (["--gpu", "0", "--compute", "0=30"], {}), (["--gpu", "0", "--compute", "0=30,1=50"], {}),
+    (["--compute", "0=30,1=30"], {}), (["--compute", "30,1=30"], {}), (["--gpu", "any", "--compute", "30,1=30"], {}),
+    (["--gpu", "0"], {"CUDA_DEVICE_SM_LIMIT_0": "30"}), (["--gpu", "1"], {"CUDA_CORE_LIMIT_1": "30"}),
+    ([], {"TENSOR_FUSION_CUDA_UP_LIMIT": '{"0": 30, "1": 30}'}), ([], {"ALIQUOT_COMPUTE": "0=30,1=30"})])
+def test_caps_by_gpu_that_come_to_one_are_a_daemons_too(cli, daemon, flags, variables):
+    assert cli("create", "s", "--memory", "64MiB", *flags, **variables).rc == 0
+    assert set(caps_of(daemon, "s")) == {30}
+    assert cli("run", "--memory", "64MiB", *flags, "--", "true", **variables).rc == 0
+
+
+@pytest.mark.parametrize("flags, variables, words", [
+    (["--compute", "0=30"], {}, "--compute 0=30%: 30% of GPU-"),
+    (["--compute", "50,1=30"], {}, "--compute 50%,1=30%: 50% of GPU-"),
+    ([], {"CUDA_DEVICE_SM_LIMIT_0": "30"}, "CUDA_DEVICE_SM_LIMIT_0 0=30%: 30% of GPU-"),
+    ([], {"CUDA_CORE_LIMIT_1": "30"}, "CUDA_CORE_LIMIT_1 1=30%: 100% of GPU-"),
+    ([], {"TENSOR_FUSION_CUDA_UP_LIMIT": '{"0": 30, "1": 40}'}, "TENSOR_FUSION_CUDA_UP_LIMIT 0=30%,1=40%: 30% of GPU-"),
+    (["--gpu", "any", "--compute", "0=30"], {}, "--compute 0=30%: the daemon chooses the GPUs")])
+def test_caps_by_gpu_that_differ_are_refused_by_the_name_that_said_them(cli, daemon, flags, variables, words):
+    made = cli("create", "s", "--memory", "64MiB", *flags, **variables)
+    ran = cli("run", "--memory", "64MiB", *flags, "--", "true", **variables)
+    assert (made.rc, ran.rc) == (1, 125) and words in made.stderr and words in ran.stderr, (made, ran)
+    assert len(made.stderr.splitlines()) == 1 and daemon.names() == []
+
+
+def test_a_cap_by_gpu_changes_a_daemons_session_where_it_is_the_cap_of_all(cli, daemon):
+    assert cli("create", "one", "--memory", "64MiB", "--gpu", "1").rc == 0
+    assert cli("create", "two", "--memory", "64MiB", "--compute", "50").rc == 0
+    assert cli("set", "one", "--compute", "1=30").rc == 0 and caps_of(daemon, "one") == [30]
+    refused = cli("set", "one", "--compute", "0=20")
+    assert refused.rc == 1 and "--compute 0=20%: the session has none of these GPUs" in refused.stderr, refused
+    refused = cli("set", "two", "--compute", "0=30")
+    assert refused.rc == 1 and "30% of GPU-" in refused.stderr and "50% of GPU-" in refused.stderr, refused
+    assert cli("set", "two", "--compute", "0=50").rc == 0 and caps_of(daemon, "two") == [50, 50]
+    assert cli("set", "two", "--compute", "0=30,1=30").rc == 0 and caps_of(daemon, "two") == [30, 30]
+
+
 def test_a_simulated_gpu_that_the_daemon_does_not_have(cli, daemon):
     result = cli("run", f"--sim=gpus=4,state={cli.sim.folder}/others", "--memory", "64MiB", "--", "true", sim=False)
     assert result.rc == 125 and "has GPUs of its own, whatever --sim says" in result.stderr, result
@@ -271,7 +313,7 @@ def test_events_as_they_happen(cli, daemon):
     last = [line.split()[2] for line in cli("events", "--last", "2", "--count", "2").stdout.splitlines()]
     assert last == ["released", "gone"] and cli("events", "--last", "9", "--count", "1").stdout.startswith("1 ")
     assert cli("events", "--last", "1", "--since", "1").rc == 2
-    told, _ = follower.communicate(timeout=60)
+    told, _ = follower.communicate(timeout=HANG_SECONDS)
     assert [json.loads(line)["type"] for line in told.splitlines()] == ["created", "changed", "released"], told
     assert follower.returncode == 0
     assert cli("events", "--since", "x").rc == 2 and cli("events", "a b").rc == 2
@@ -281,7 +323,7 @@ def test_an_interrupt_ends_the_following(cli, daemon):
     follower = cli.start("events", "--since", "0", sim=False)
     assert "gpu-here" in follower.stdout.readline()
     follower.send_signal(signal.SIGINT)
-    assert follower.wait(60) == -signal.SIGINT
+    assert follower.wait(HANG_SECONDS) == -signal.SIGINT
 
 
 def test_the_following_ends_when_nobody_reads_it_any_more(cli, daemon):
@@ -289,7 +331,7 @@ def test_the_following_ends_when_nobody_reads_it_any_more(cli, daemon):
     follower = cli.start("events", "--since", "0", sim=False)
     assert "gpu-here" in follower.stdout.readline() and "gpu-here" in follower.stdout.readline()
     follower.stdout.close()
-    assert follower.wait(60) == 0 and follower.stderr.read() == ""
+    assert follower.wait(HANG_SECONDS) == 0 and follower.stderr.read() == ""
     follower.stdout = None
 
 
@@ -297,7 +339,7 @@ def test_the_end_of_the_daemon_is_told_to_who_follows(cli, daemon):
     follower = cli.start("events", "--since", "0", sim=False)
     assert "gpu-here" in follower.stdout.readline()
     daemon.kill()
-    _, error = follower.communicate(timeout=60)
+    _, error = follower.communicate(timeout=HANG_SECONDS)
     assert follower.returncode == AWAY and "does not answer" in error, error
 
 
@@ -323,7 +365,7 @@ def test_a_daemon_that_hangs_is_told_to_who_follows(cli, daemon):
     try:
         late = cli("events")
         assert late.rc == AWAY and "waiting for it" in late.stderr and "says nothing" in late.stderr, late
-        _, error = follower.communicate(timeout=60)
+        _, error = follower.communicate(timeout=HANG_SECONDS)
         assert follower.returncode == AWAY and "says nothing" in error, error
     finally:
         os.kill(daemon.process.pid, signal.SIGCONT)
@@ -346,7 +388,7 @@ def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, 
     expect_away(cli("rm", "s", "--force"), "start aliquotd")
     daemon.start()
     assert cli("rm", "s", "--force").rc == 0
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
     wait_for(lambda: cli("ls", "--json").json == [])
 
 
@@ -374,7 +416,7 @@ def test_a_session_of_one_run_goes_with_it(cli, daemon, holder):
     name, = daemon.names()
     assert name.startswith("run-") and daemon.session(name)["processes"] == 1
     killed.kill()
-    killed.wait(60)
+    killed.wait(HANG_SECONDS)
     wait_for(lambda: daemon.session(name)["processes"] == 0)
     old = cli.sim.runtime / "sessions" / name
     os.utime(old, (1, 1))  # older than the minute that a run may take to start

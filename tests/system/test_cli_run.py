@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """aliquot run: the program sees its share, behaves as it would without us, and leaves nothing."""
+import contextlib
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import time
 
 import pytest
+
+from daemon import wait_for
+from hang import HANG_SECONDS
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -24,13 +29,6 @@ def environment(result):
 
 def uuids(cli):
     return [gpu["uuid"] for gpu in cli("gpus", "--json").json]
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within 30 s"
-        time.sleep(0.02)
 
 
 # What the program sees
@@ -175,7 +173,7 @@ def test_signals_reach_the_program(cli, number, session):
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
     assert process.stdout.readline() == f"got {name}\n"
-    assert process.wait(30) == 7
+    assert process.wait(HANG_SECONDS) == 7
 
 
 def state(pid):
@@ -189,17 +187,38 @@ def test_we_stop_and_go_on_with_the_program(cli):
     program = int(process.stdout.readline())
     assert program != process.pid
     os.kill(program, signal.SIGSTOP)
-    wait_until(lambda: state(program) == "T" and state(process.pid) == "T", "both stop")
+    wait_for(lambda: state(program) == "T" and state(process.pid) == "T", lambda: "both stop")
     process.send_signal(signal.SIGCONT)
-    wait_until(lambda: state(program) == "S" and state(process.pid) == "S", "both go on")
+    wait_for(lambda: state(program) == "S" and state(process.pid) == "S", lambda: "both go on")
 
 
 def test_our_death_is_the_programs(cli):
     process = cli.start("run", "--", "sh", "-c", "echo $$; exec sleep 60")
     program = int(process.stdout.readline())
     process.kill()
-    process.wait(30)
-    wait_until(lambda: not os.path.exists(f"/proc/{program}") or state(program) == "Z", "it dies")
+    process.wait(HANG_SECONDS)
+    wait_for(lambda: not os.path.exists(f"/proc/{program}") or state(program) == "Z", lambda: "it dies")
+
+
+def test_a_run_that_dies_at_any_moment_leaves_no_program(cli):
+    """Also between its making and its asking to die with us."""
+    seconds = f"{os.getpid()}.5"
+    for nth in range(60):
+        process = cli.start("run", "--", "sleep", seconds)
+        time.sleep(nth * 0.0002)
+        process.kill()
+        process.wait(HANG_SECONDS)
+    wait_for(lambda: not programs(["sleep", seconds]), lambda: "all die")
+
+
+def programs(words):
+    """Processes with these words."""
+    line = "".join(f"{word}\0" for word in words).encode()
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found += [process.name] if (process / "cmdline").read_bytes() == line else []
+    return found
 
 
 def test_signal_masks_and_dispositions_are_those_we_got(cli):
@@ -235,18 +254,16 @@ def test_what_goes_on_in_the_background_keeps_its_session(cli, holder, tmp_path)
     session, = cli.sessions()
     assert [s["name"] for s in cli("ls", "--json").json] == [session]
     go.touch()
-    wait_until(done.exists, "the background program ends")
+    wait_for(done.exists, lambda: "the background program ends")
     assert int(done.read_text().split()[2]) == 64 * MIB
 
 
 def test_what_outlived_its_run_is_swept_away_later(cli, sim):
-    process = cli.start("run", "--memory", "1MiB", "--", "sleep", "60")
-    wait_until(cli.sessions, "the session is made")
-    process.kill()
-    process.wait(30)
+    """The run is killed by its own program, which ends, too: one that goes on would keep the session."""
+    assert cli.run("--memory", "1MiB", "--", "sh", "-c", "kill -9 $PPID").rc == -9
     session, = cli.sessions()
     os.utime(sim.runtime / "sessions" / session, (1, 1))  # a run that is just starting is younger
-    wait_until(lambda: cli("ls", "--json").json == [], "the session is swept away")
+    wait_for(lambda: cli("ls", "--json").json == [], lambda: "the session is swept away")
 
 
 def test_a_run_that_is_under_way_is_not_swept_away(cli, sim):
@@ -277,7 +294,7 @@ def test_two_that_make_one_session_at_once(cli, holder):
     racers = [cli.start("run", "--session", "both", "--memory", "512MiB", "--", holder, 0, MIB)
               for _ in range(8)]
     for racer in racers:
-        out, err = racer.communicate("", timeout=60)
+        out, err = racer.communicate("", timeout=HANG_SECONDS)
         assert racer.returncode == 0 and int(out.split()[2]) == 512 * MIB, (out, err)
 
 
@@ -366,4 +383,4 @@ def test_a_terminal_s_interrupt_reaches_the_program_once(cli):
                 text += chunk
         except OSError:  # the terminal's other side is closed
             pass
-    assert process.wait(30) == 9 and text.count(b"int") == 1, text
+    assert process.wait(HANG_SECONDS) == 9 and text.count(b"int") == 1, text

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from daemon import Daemon
+
 MIB = 1 << 20
 
 
@@ -329,6 +331,49 @@ def test_what_reads_finds_the_folder_that_was_written_to(cli, sim, build):
     if result.rc == 77:
         pytest.skip("another user cannot execute the build folder")
     assert result.rc == 0 and "s" in result.stdout.split() and "denied" not in result.stderr, result
+
+
+@pytest.mark.needs("other users", "mount namespaces")
+@pytest.mark.parametrize("mode, is_told", [("0600", True), ("0666", False), (None, False)], ids=["for root", "for all", "none serves"])
+def test_who_is_kept_out_by_the_machines_daemon_is_told_that_it_does_not_count(cli, sim, build, mode, is_told):
+    """A session beside it is made all the same, and not without a word."""
+    daemon = Daemon(sim, f"[socket]\nmode = {mode or '0666'}\n")
+    xdg = sim.folder / "xdg"
+    xdg.mkdir(mode=0o700)
+    sim.folder.chmod(0o711)
+    for folder in (xdg, sim.state):
+        os.chown(folder, 1234, 1234)
+    serve = f"""{daemon.program} --config {daemon.config} --state-dir {daemon.state} --sim={sim.spec} 2>{daemon.log} &
+        trap "kill $!" EXIT
+        while ! grep -q serving {daemon.log}; do kill -0 $! || exit 1; sleep 0.05; done"""
+    script = f"""
+        mount -t tmpfs x /run && mkdir -m 711 /run/aliquot || exit 77
+        become="setpriv --reuid 1234 --regid 1234 --clear-groups"
+        $become {build.aliquot} version >/dev/null || exit 77
+        {serve if mode else ""}
+        chmod -R a+rwX {sim.state}
+        $become sh -ec '
+            aliquot={build.aliquot}
+            $aliquot create s --memory 64MiB --sim={sim.spec}
+            $aliquot run --memory 64MiB --sim={sim.spec} -- true
+            $aliquot run --quiet --memory 64MiB --sim={sim.spec} -- true
+            $aliquot doctor --sim={sim.spec} || true'
+        """
+    result = sim.run(["unshare", "-m", "sh", "-c", script], ALIQUOT_RUNTIME_DIR=None, XDG_RUNTIME_DIR=xdg, LD_LIBRARY_PATH=None)
+    if result.rc == 77:
+        pytest.skip("another user cannot execute the build folder")
+    notes = [line for line in result.stderr.splitlines() if "does not count session" in line]
+    assert result.rc == 0 and len(notes) == (2 if is_told else 0), result
+    assert all("/run/aliquot does not let this user in" in note and f"made in {xdg}/aliquot" in note for note in notes), result
+    assert ("one serves /run/aliquot and does not let this user in" in result.stdout) == is_told, result
+
+
+@pytest.mark.parametrize("words", (["ls"], ["ps"], ["show", "s"], ["doctor"]), ids=" ".join)
+def test_a_misspelled_folder_is_not_passed_over_for_another(cli, words):
+    result = cli(*words, ALIQUOT_RUNTIMEDIR=cli.sim.folder / "here")
+    assert result.rc == 1 and "did you mean ALIQUOT_RUNTIME_DIR" in result.stdout + result.stderr, result
+    # A misspelled limit is a program's matter, and looking on is not.
+    assert cli("ls", ALIQUOT_MEMROY="1GiB").rc == 0
 
 
 def test_a_session_that_is_not_there(cli):

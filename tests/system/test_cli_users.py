@@ -7,6 +7,7 @@ import pytest
 
 from cli import AWAY, UNSET
 from daemon import Daemon
+from hang import HANG_SECONDS
 from script import replay
 from tenant import Tenant
 
@@ -27,15 +28,23 @@ def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, bu
 
     def as_tenant(*words):
         return subprocess.run(["setpriv", f"--reuid={TENANT}", f"--regid={TENANT}", "--clear-groups",
-                               build.aliquot, *words], env=cli.sim.env(), capture_output=True, text=True, check=False, timeout=60)
+                               build.aliquot, *words], env=cli.sim.env(), capture_output=True, text=True, check=False, timeout=HANG_SECONDS)
 
     if as_tenant("version").returncode != 0:
         pytest.skip("another user cannot execute the build folder")
     served.create("theirs", owner=TENANT, labels={"for": "them"})
     assert cli("create", "roots", "--memory", "64MiB").rc == 0
+    for path in (cli.sim.state, *cli.sim.state.rglob("*")):
+        path.chmod(0o777)
     assert as_tenant("ls", "-o", "session").stdout.split() == ["SESSION", "theirs"]
-    for command in ("show", "ps"):
-        assert "there is no session roots" in as_tenant(command, "roots").stderr
+    taken = f"there is no session roots of this user in {cli.sim.runtime}: another user has the name"
+    for words in (["show", "roots"], ["ps", "roots"], ["rm", "roots"], ["set", "roots", "--memory", "1MiB"], ["renew", "roots"],
+                  ["run", "--session", "roots", "--", "true"], ["run", "--session", "roots", "--memory", "1MiB", "--", "true"]):
+        assert taken in as_tenant(*words).stderr, words
+    made = as_tenant("create", "roots", "--memory", "1MiB")
+    assert made.returncode == 1 and "exists already: another user has the name" in made.stderr, made
+    nobodys = as_tenant("run", "--session", "nobodys", "--", "true")
+    assert nobodys.returncode == 125 and "nobodys does not exist" in nobodys.stderr, nobodys
     folder = next(line for line in as_tenant("doctor").stdout.splitlines() if " folder " in line)
     assert folder.startswith("ok"), folder
     assert as_tenant("show", "roots").returncode == 1 and as_tenant("rm", "roots").returncode == 1

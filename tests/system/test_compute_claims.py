@@ -87,7 +87,7 @@ def test_programs_past_the_library_are_told_of(sim):
     assert reports(events(company, "s0", "s1")) == [("s0", "understated")]
 
 
-@pytest.mark.parametrize("lie, why", (("meter", "understated"), ("bank", "above-cap")))
+@pytest.mark.parametrize("lie, why", (("meter", "understated"), ("bucket", "above-cap")))
 def test_who_is_reported_is_told_since_when_and_why(sim, lie, why):
     """Alone, it keeps its cap by itself. By the API and by the metrics, while that is so."""
     company = Company(sim, [{"compute": 30}], config="[metrics]\nsessions = yes\n")

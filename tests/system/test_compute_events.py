@@ -27,7 +27,7 @@ def load(sim):
 def beside(sim):
     """The same, beside itself without a cap."""
     def beside_run(kind, ns, percent, seconds=4, **settings):
-        return beside_solo(sim, settings, kind=kind, ns=ns, cap=percent * PERCENT, seconds=seconds, settle=300)
+        return beside_solo(sim, settings, kind=kind, ns=ns, cap=percent * PERCENT, seconds=seconds, solo_seconds=1, settle=300)
     return beside_run
 
 

@@ -6,6 +6,7 @@ the library's part. In virtual time; the judge is the simulator's engine time.
 """
 import pytest
 
+from hang import HANG_SECONDS
 from node import finished
 
 US, MS = 10**3, 10**6
@@ -26,7 +27,7 @@ def leased(sim, build):
         words = [word for pair in zip(folders, lengths) for word in pair]
         scheduler = sim.start([build.program("compute/lease"), *map(str, words), str(scheduled_seconds)])
         results = [finished(program) for program in programs]
-        assert scheduler.wait(timeout=60) == 0
+        assert scheduler.wait(HANG_SECONDS) == 0
         return results
     return leased_run
 

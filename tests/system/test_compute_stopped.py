@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from company import MS, US, Company
+from hang import HANG_SECONDS
 
 MOMENTS = (1000, 1001, 1003, 1005, 1008)
 LENGTHS = (200 * US, 2 * MS, 20 * MS)
@@ -48,7 +49,7 @@ def test_who_is_stopped_is_waited_for_once(beside, at, ns):
 @pytest.mark.parametrize("at", MOMENTS)
 def test_who_is_killed_is_waited_for_once(beside, at):
     seen, company = beside([f"{at}:kill:s0"], 2 * MS)
-    assert company.programs[0].wait(60) == -signal.SIGKILL
+    assert company.programs[0].wait(HANG_SECONDS) == -signal.SIGKILL
     assert_neighbour_has_it_all(seen, at / 1000, 2.9)
 
 

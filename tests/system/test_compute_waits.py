@@ -14,8 +14,9 @@ POINT = 0.01  # of what it does alone
 
 @pytest.fixture
 def play(sim):
-    def play_script(words, cap=CAP, seconds=4, **more):
-        return beside_solo(sim, {}, kind="script", cap=cap, seconds=seconds, settle=500, do=words, **more)
+    def play_script(words, cap=CAP, seconds=4, solo_seconds=1, node=None, **more):
+        return beside_solo(sim, node or {}, kind="script", cap=cap, seconds=seconds, solo_seconds=solo_seconds, settle=500,
+                           do=words, **more)
     return play_script
 
 
@@ -53,11 +54,48 @@ def test_a_cap_holds_in_a_stream_that_others_cannot_ask_about(play, words):
     assert_at_the_cap(play(words), 2 * POINT)
 
 
+@pytest.mark.parametrize("words", ("l k20u V o | k200u s", "l k20u V o | 9*k20u k5m s", "l k5m V | k200u s"))
+def test_what_is_in_flight_when_a_capture_begins_ends(play, words):
+    """In the old default stream, which nobody can ask about from then on: it is not in flight until the capture ends."""
+    assert_at_the_cap(play(words))
+
+
+@pytest.mark.parametrize("words", ("F | k5m w5200u", "F | 9*k200u w2m"))
+def test_who_looks_is_not_ended_by_a_child(play, words):
+    """A vfork child runs the program's handlers at exit, in the program's memory."""
+    got = play(words, cap=100_000)
+    assert got["own"] < 0.1 + 2 * POINT, got
+
+
+@pytest.mark.parametrize("words", ("y k500u", "v k500u"))
+def test_what_two_threads_put_around_a_wait_is_billed(play, words):
+    """One of them waits for the host, and the other one launches meanwhile, in the same stream."""
+    got = play(words, cap=100_000, threads=2, seconds=6, node={"costs": "real"})
+    assert got["own"] < 0.1 + POINT, got
+
+
+def test_a_capture_ends_with_its_stream(sim, build):
+    """From then on the old default stream can be asked about again: not each launch in it has a marker."""
+    sim.configure(clock="virtual", calls="on")
+    assert sim.run([build.program("compute/load"), "kind=script", "seconds=2", "settle=500", "cap=300000", "do=C20u w2m l | 9*k20u k1m"],
+                   preload=True, ALIQUOT_MEMORY="512MiB", ALIQUOT_SESSION="capped").rc == 0
+    calls = {name: sum(by.values()) for name, by in sim.oracle()["calls"]["capped"].items()}
+    assert calls["cuEventRecord"] < calls["cuLaunchKernel"] / 3, calls
+
+
 @pytest.mark.parametrize("words", ("y k200u", "v k200u", "9*y k5m", "10*y 20*k1m", "Y50m Y20u"))
 def test_no_number_of_waits_or_threads_is_a_way_past_a_cap(play, words):
     """More waits stand in a stream than are told apart; a thread ends, and another one has its place in memory."""
     got = play(words)
     assert got["own"] < CAP / 1e6 + 2 * POINT, got
+
+
+@pytest.mark.parametrize("words", ("y20m 100*k1m", "y20m 50*k5m", "y20m k1m 1 10*k1m 0", "y30m 1 k20u 0 9*k1m 1 k20u 0 9*k1m"))
+def test_what_is_launched_behind_a_wait_is_no_burst(play, words):
+    """While a stream waits for the host no more is let in behind the wait than the cap would have let run since; what runs when
+    the wait ends is billed although nobody saw it begin."""
+    got = play(words, solo_seconds=None)
+    assert got["own"] < CAP / 1e6 + 3 * POINT and max(got["windows"]) < CAP / 1e6 + 10 * POINT, got
 
 
 @pytest.mark.parametrize("words", ("l k200u z", "l 9*k20u k5m w2m z", "C10m w12m"))
@@ -69,8 +107,9 @@ def test_nothing_that_only_looks_like_an_end_is_one(play, words):
 
 @pytest.mark.parametrize("words", ("R5m", "R200u", "X5m", "X20m", "X300u"))
 def test_a_cap_holds_where_contexts_come_and_go(play, words):
-    """Of a context that others still use nothing ends with one user; of one that is destroyed all is done then."""
-    assert_at_the_cap(play(words))
+    """Of a context that others still use nothing ends with one user; of one that is destroyed all is done then. A step may
+    take seconds."""
+    assert_at_the_cap(play(words, solo_seconds=3.5))
 
 
 @pytest.mark.parametrize("words, cap", (("k100u q", 900_000), ("k20u q", 700_000), ("k20u k180u p", CAP)))

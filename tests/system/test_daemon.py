@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 from tenant import ASK, needs_root
 
@@ -125,7 +126,7 @@ def test_at_the_end_of_its_time_a_session_does_as_it_was_told(daemon, sim, endin
         if ends is None:
             assert gpu.code("alloc 1 1048576") == OUT_OF_MEMORY
         else:
-            assert gpu.process.wait(60) == ends
+            assert gpu.process.wait(HANG_SECONDS) == ends
     wait_for(lambda: daemon.session("a") is None, daemon.said)
     types = [event["type"] for event in daemon.events(most=5 if ends is None else 6) if event["session"] == "a"]
     assert types[:2] == ["created", "expired"], types
@@ -155,7 +156,7 @@ def test_who_does_not_heed_sigterm_is_killed_after_the_grace(sim, compile_c):
     process = sim.start([stubborn], preload=True, ALIQUOT_SESSION="a")
     assert process.stdout.readline() == "ready\n"
     assert daemon.delete("/v1/sessions/a?force=true").status == 202
-    assert process.wait(60) == -9
+    assert process.wait(HANG_SECONDS) == -9
     wait_for(lambda: daemon.session("a") is None, daemon.said)
 
 
@@ -183,7 +184,7 @@ def test_a_forged_slot_sends_no_signal_to_a_stranger(daemon, sim):
             file.seek(at - 8)
             file.write(start.to_bytes(8, "little") + bystander.pid.to_bytes(4, "little"))
         daemon.delete("/v1/sessions/a?force=true")
-        assert gpu.process.wait(60) == -9
+        assert gpu.process.wait(HANG_SECONDS) == -9
     assert "is not what its slot says" in daemon.said() and bystander.poll() is None
 
 
@@ -195,7 +196,7 @@ def test_who_scribbles_over_its_slots_is_killed_all_the_same(daemon, sim):
             file.write(b"\xff" * (4096 * 65))
         assert daemon.get("/v1/sessions/a").status == daemon.get("/v1/sessions/a/processes").status == 200
         assert daemon.delete("/v1/sessions/a?force=true").status in (202, 204)
-        assert gpu.process.wait(60) == -9
+        assert gpu.process.wait(HANG_SECONDS) == -9
     wait_for(lambda: daemon.session("a") is None, daemon.said)
 
 
@@ -220,7 +221,7 @@ def test_a_users_own_session_keeps_its_name(daemon, sim):
 
 def as_nobody(words):
     return subprocess.run([str(word) for word in words], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
 
 
 def ask_as_nobody(daemon, method, path, body=""):
@@ -261,7 +262,7 @@ def test_a_list_that_is_kept_is_kept_for_who_may_see_it(sim, daemon):
     with subprocess.Popen(["/usr/bin/python3", "-c", LIST_OFTEN, daemon.socket], stdout=subprocess.PIPE, text=True) as mine:
         theirs = as_nobody(["/usr/bin/python3", "-c", LIST_OFTEN, daemon.socket])
         assert theirs.stdout == "[('theirs',)]\n", theirs
-        assert mine.communicate(timeout=60)[0] == "[('roots', 'theirs')]\n"
+        assert mine.communicate(timeout=HANG_SECONDS)[0] == "[('roots', 'theirs')]\n"
 
 
 @needs_root

@@ -12,6 +12,7 @@ import pytest
 
 from build import SOURCE
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import MIB, Script
 
 SCHEMA = json.loads((SOURCE / "src/daemon/openapi.json").read_text())
@@ -356,7 +357,7 @@ def test_prometheus_finds_nothing_wrong_with_the_metrics(daemon):
     daemon.reload("[metrics]\nsessions = yes\n")
     daemon.create("a")
     checked = subprocess.run([promtool, "check", "metrics"], input=daemon.get("/metrics").text, capture_output=True, text=True,
-                             timeout=60, check=False)
+                             timeout=HANG_SECONDS, check=False)
     assert checked.returncode == 0 and checked.stderr == "", checked
 
 

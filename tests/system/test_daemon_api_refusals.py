@@ -9,7 +9,7 @@ from node import Node
 
 GOOD = {"name": "new", "memory": "1MiB"}
 BAD_FIELDS = [
-    ("name", 7), ("name", ""), ("name", ".hidden"), ("name", "a/b"), ("name", "x" * 64),
+    ("name", 7), ("name", ""), ("name", ".hidden"), ("name", "a/b"), ("name", "env-0123456789abcdef"), ("name", "x" * 64),
     ("memory", 0), ("memory", -1), ("memory", 1.5), ("memory", "lots"), ("memory", None), ("memory", []), ("memory", {}),
     ("memory", {"9": "1MiB"}), ("memory", {"GPU-ffff": "1MiB"}), ("memory", {"0": 0}), ("memory", "101%"), ("memory", {"0,1": "1MiB"}),
     ("gpus", "0"), ("gpus", []), ("gpus", ["7"]), ("gpus", [0]), ("gpus", ["0", "0"]), ("gpus", {"color": 1}),

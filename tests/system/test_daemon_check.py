@@ -62,7 +62,7 @@ def test_the_token_in_the_environment_is_looked_at(sim):
 def test_what_belongs_to_another_user_is_told(sim):
     token = write(sim.folder / "token")
     os.chown(token, NOBODY, NOBODY)
-    assert f"belongs to user {NOBODY}" in check(sim, Daemon(sim, f"[http]\ntoken_file = {token}\n"))
+    assert f"belongs to user {NOBODY}, expected root" in check(sim, Daemon(sim, f"[http]\ntoken_file = {token}\n"))
     os.chown(token, 0, 0)
     os.chown(sim.runtime, NOBODY, NOBODY)
     assert "runtime folder" in check(sim, Daemon(sim, f"[http]\ntoken_file = {token}\n"))
@@ -85,10 +85,26 @@ def test_a_path_too_long_for_a_socket_is_told(sim):
 
 
 def test_every_fault_is_told_at_once(sim):
-    daemon = Daemon(sim, "[http]\ntoken_file = /none/http\n[join]\ntoken_file = /none/join\n[socket]\ngroup = no-such-group-here\n")
+    """By file, line and key, also behind faults of the text itself."""
+    daemon = Daemon(sim, "[http]\ntoken_file = /none/http\naddress = 0.0.0.0:80\n[join]\ntoken_file = /none/join\n"
+                         "[socket]\ngroup = no-such-group-here\n[daemon]\ncolour = red\nlog = loud\n")
+    write(sim.runtime / "somebodys")
     rc, said = lines_of(sim, daemon.words("--check-config"))
-    assert rc == 2 and len(said) == 3, said
-    assert all(any(word in line for line in said) for word in ("/none/http", "/none/join", "no-such-group-here")), said
+    places = [f"{daemon.config}:{line}: {key}" for line, key in (
+        (2, "http.token_file: token file /none/http"), (3, "http.address = 0.0.0.0:80: other machines"),
+        (5, "join.token_file: token file /none/join"), (7, "socket.group = no-such-group-here"),
+        (9, "[daemon] colour = red: no such key"), (10, "daemon.log = loud"))]
+    places.append("--runtime-dir: daemon.runtime_dir: ")
+    assert rc == 2 and len(said) == len(places), said
+    assert all(any(line.startswith(place) for line in said) for place in places), said
+
+
+def test_a_value_that_is_refused_is_not_looked_at_as_its_default(sim):
+    daemon = Daemon(sim, "[http]\ntoken_file = here\ntoken_required = yes\n[daemon]\nruntime_dir = here\n")
+    words = [word for word in daemon.words("--check-config") if word not in ("--runtime-dir", sim.runtime)]
+    rc, said = lines_of(sim, words)
+    assert rc == 2 and [line.partition(" = here: expected")[0] for line in said] == [
+        f"{daemon.config}:2: http.token_file", f"{daemon.config}:5: daemon.runtime_dir"], said
 
 
 @pytest.mark.needs("chown")

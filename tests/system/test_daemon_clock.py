@@ -6,6 +6,7 @@ import time
 import pytest
 
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import MIB, Script
 from wallclock import WallClock
 
@@ -65,7 +66,7 @@ def test_a_program_gets_its_grace_all_the_same(daemon, clock, sim):
     with Script(sim, ALIQUOT_SESSION="a") as gpu:
         gpu.ready()
         clock.ahead(hours=24 * 30)
-        assert gpu.process.wait(60) == -15
+        assert gpu.process.wait(HANG_SECONDS) == -15
     wait_for(lambda: daemon.names() == [], daemon.said)
     assert "killed" not in [event["type"] for event in daemon.events(most=4)]
 

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join
 from script import MIB, Script
 
@@ -66,7 +67,7 @@ def test_doctor_says_so_too(sim, code):
     words = ["--", sim.build.folder / "src/cli/aliquot", "doctor"]
     for barred, is_said in (([f"pidfd_open={code}"], True), ([], False)):
         done = subprocess.run([sim.build.program("daemon/without"), *barred, *words], env=sim.env(), capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=HANG_SECONDS, check=False)
         assert ("no pidfd_open" in done.stdout) == is_said, done
 
 
@@ -105,7 +106,7 @@ def test_a_program_is_ended_with_its_session(sim, old, ending, number):
     with Script(sim, ALIQUOT_SESSION="a") as gpu:
         gpu.ready().do(f"alloc 1 {100 * MIB}")
         assert old.delete("/v1/sessions/a?force=true").status in (202, 204)
-        assert gpu.process.wait(60) == -number
+        assert gpu.process.wait(HANG_SECONDS) == -number
     wait_for(lambda: old.session("a") is None, old.said)
 
 
@@ -118,7 +119,7 @@ def test_whose_a_process_on_a_gpu_is_is_known_all_the_same(sim, old):
         gpu.ready().do(f"alloc 1 {100 * MIB}")
         wait_for(lambda: holder() == [(gpu.process.pid, "a")], old.said)
         gpu.process.kill()
-        gpu.process.wait(60)
+        gpu.process.wait(HANG_SECONDS)
         wait_for(lambda: not holder(), old.said)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 from tenant import needs_root
 from together import together
@@ -81,13 +82,13 @@ def test_three_hundred_programs_start_at_once(daemon, sim):
     limit = PROGRAMS * (CONTEXT + SHARE)
     daemon.create("crowd", limit)
     process = sim.start([sim.build.program("hooks/crowd"), PROGRAMS, SHARE], preload=True, ALIQUOT_SESSION="crowd")
-    assert process.stdout.readline() == "0\n", process.communicate(timeout=60)
+    assert process.stdout.readline() == "0\n", process.communicate(timeout=HANG_SECONDS)
     assert process.stdout.readline() == "held\n"
     assert used(daemon, "crowd") == granted(sim, "crowd") == limit
     assert daemon.session("crowd")["processes"] == PROGRAMS
     listed = daemon.get("/v1/sessions/crowd/processes").json
     assert sum(one["devices"][0]["bytes"] for one in listed) == limit and len(listed) == PROGRAMS
-    process.communicate("\n", timeout=60)
+    process.communicate("\n", timeout=HANG_SECONDS)
     assert daemon.session("crowd")["processes"] == used(daemon, "crowd") == 0
 
 
@@ -162,7 +163,7 @@ def test_no_tenant_raises_its_limit(daemon, sim):
     folder = sim.runtime / "sessions/theirs"
     before = (folder / "limits").read_bytes()
     done = subprocess.run(["/usr/bin/python3", "-c", ATTEMPTS, folder], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done
     assert (folder / "limits").read_bytes() == before
 

@@ -11,6 +11,7 @@ import pytest
 
 import place
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join
 from script import MIB
 
@@ -78,7 +79,7 @@ def live_a_day(sim, daemon):
     daemon.reload(daemon.config.read_text() + "[admission]\nttl = 1h\n")
     assert daemon.get("/metrics").status == 200
     assert daemon.delete("/v1/sessions/theirs?force=true").status in (202, 204)
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
@@ -109,7 +110,7 @@ def test_without_them_no_program_of_another_user_is_ended(sim, confined, power):
     assert confined.delete("/v1/sessions/theirs?force=true").status == 202
     process.stdin.close()
     process.stdin = None
-    assert process.wait(60) == 0  # by itself, not by a signal that came before the answer
+    assert process.wait(HANG_SECONDS) == 0  # by itself, not by a signal that came before the answer
 
 
 def calls_of(group):

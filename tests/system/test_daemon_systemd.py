@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from daemon import wait_for
+from hang import HANG_SECONDS
 from livesystemd import LiveSystemd
 
 NOBODY = 65534
@@ -87,7 +88,7 @@ def test_a_program_of_another_user_is_ended_with_its_session(machine, build):
     with subprocess.Popen(machine.words(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
         assert one.stdout.readline().startswith("ready "), machine.said()[-2000:]
         aliquot(machine, "rm", "theirs", "--force")
-        assert one.wait(60) == -signal.SIGKILL or one.returncode == 128 + signal.SIGKILL
+        assert one.wait(HANG_SECONDS) == -signal.SIGKILL or one.returncode == 128 + signal.SIGKILL
 
 
 def test_programs_live_on_while_the_unit_is_killed_reloaded_and_stopped(machine, build):
@@ -110,4 +111,4 @@ def test_programs_live_on_while_the_unit_is_killed_reloaded_and_stopped(machine,
         machine.run("systemctl", "start", UNIT)
         aliquot(machine, "set", "lasting", "--memory", "128MiB")
         program.stdin.close()
-        assert program.wait(60) == 0
+        assert program.wait(HANG_SECONDS) == 0

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 NOBODY = 65534
@@ -93,7 +94,7 @@ def go_around(sim, daemon, name, size):
 def end(process):
     process.stdin.close()
     process.stdin = None
-    assert process.wait(60) == 0
+    assert process.wait(HANG_SECONDS) == 0
 
 
 def event_of(daemon, kind, **detail):
@@ -165,7 +166,7 @@ def test_in_a_managed_cgroup_a_stranger_is_stopped_and_nowhere_else(watched, sim
     outside = hold(sim, MIB)
     beside = hold(sim, MIB, cgroup=other)
     inside = hold(sim, MIB, cgroup=managed)
-    assert inside.wait(60) == -signal.SIGKILL
+    assert inside.wait(HANG_SECONDS) == -signal.SIGKILL
     assert event_of(daemon, "stranger", pid=inside.pid)["detail"]["action"] == "kill"
     for process in (outside, beside):
         detail = event_of(daemon, "stranger", pid=process.pid)["detail"]
@@ -181,7 +182,7 @@ def test_below_a_managed_cgroup_is_in_it(watched, sim, cgroup):
     try:
         daemon = watched(strangers="kill", managed_cgroups=f"/{cgroup[0].name}")
         process = hold(sim, MIB, cgroup=inner)
-        assert process.wait(60) == -signal.SIGKILL
+        assert process.wait(HANG_SECONDS) == -signal.SIGKILL
         assert event_of(daemon, "stranger")["detail"]["cgroup"] == f"/{cgroup[0].name}/job"
     finally:
         wait_for(lambda: not (inner / "cgroup.procs").read_text())
@@ -194,7 +195,7 @@ def test_who_does_not_heed_sigterm_is_killed_after_the_grace(watched, sim, cgrou
     code = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True)); " + AROUND
     process = start_in(sim, cgroup[0], ["/usr/bin/python3", "-c", code, "/dev/zero", sim.build.driver / "libcuda.so.1", str(MIB)])
     assert [process.stdout.readline(), process.stdout.readline()] == ["ready\n", "asked\n"], process.stderr.read()
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
     assert daemon.metrics()["aliquot_signals_sent_total"] == 2
 
 
@@ -232,7 +233,7 @@ def test_a_tenant_that_scribbles_over_all_of_its_slots_is_stopped(watched, sim):
         other.ready().do(f"alloc 1 {200 * MIB}")
         with open(sim.runtime / "sessions/a/slots", "r+b") as file:
             file.write(bytes(4096 * 80))
-        assert gpu.process.wait(60) == -signal.SIGKILL
+        assert gpu.process.wait(HANG_SECONDS) == -signal.SIGKILL
         assert event_of(daemon, "forged")["detail"]["pid"] == gpu.process.pid
         wait_for_looks(daemon, sim)
         assert other.code(f"alloc 2 {MIB}") == SUCCESS
@@ -243,7 +244,7 @@ def test_slots_that_were_cut_short_explain_nothing(watched, sim):
     daemon.create("a", "512MiB", gpus=["0"])
     process = go_around(sim, daemon, "a", 200 * MIB)
     os.truncate(sim.runtime / "sessions/a/slots", 0)
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
 
 
 def test_who_goes_around_us_from_inside_a_session_is_found(watched, sim):
@@ -375,10 +376,10 @@ def test_users_see_their_own_processes_alone(watched, sim):
     process = hold(sim, MIB)
     event_of(daemon, "stranger", pid=process.pid)
     ask = f"curl -s --unix-socket {daemon.socket} http://localhost/v1/processes"
-    mine = subprocess.run(ask.split(), user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", capture_output=True, text=True, timeout=60, check=True)
+    mine = subprocess.run(ask.split(), user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
     assert mine.stdout == '{"processes":[],"known":true}', mine
     heard = subprocess.run(f"curl -s -N -m 2 --unix-socket {daemon.socket} http://localhost/v1/events?since=0".split(), user=NOBODY,
-                           group=NOBODY, extra_groups=[], cwd="/", capture_output=True, text=True, timeout=60, check=False)
+                           group=NOBODY, extra_groups=[], cwd="/", capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert "gpu-here" in heard.stdout and "stranger" not in heard.stdout, heard
 
 

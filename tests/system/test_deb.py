@@ -17,6 +17,7 @@ import pytest
 
 from build import SOURCE
 from daemon import UnixConnection, wait_for
+from hang import HANG_SECONDS
 
 VERSION = re.search(r"^ *version: '(.*)',", (SOURCE / "meson.build").read_text(), re.MULTILINE)[1]
 SPEC = "gpus=1,memory=1GiB,model=h200,state=/sim"
@@ -24,7 +25,7 @@ SPEC = "gpus=1,memory=1GiB,model=h200,state=/sim"
 OF_THE_SYSTEM = re.compile(r"(var/(lib/dpkg|log|cache)|etc/(group|gshadow|\.pwd\.lock)|proc|dev|sim)\b")
 
 
-def tool(*command, timeout=60):
+def tool(*command, timeout=HANG_SECONDS):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, (command, done.stdout, done.stderr)
     return done.stdout
@@ -190,7 +191,7 @@ class Root:
     def close(self):
         for process in self.started:
             process.kill()
-            process.wait(60)
+            process.wait(HANG_SECONDS)
         shutil.rmtree(self.folder)
 
 
@@ -289,7 +290,7 @@ def test_an_upgrade_disturbs_no_program_and_keeps_the_config(root):
     assert config.read_text() == "[audit]\nkeep_days = 7\n"
     assert daemon.poll() is None and works(root)
     daemon.terminate()
-    assert daemon.wait(60) == 0
+    assert daemon.wait(HANG_SECONDS) == 0
     root.start_daemon()
     assert program.poll() is None and works(root), root.said()
 
@@ -305,7 +306,7 @@ def test_removal_keeps_what_is_known_and_purge_keeps_nothing(root):
     assert (root.folder / "var/lib/aliquot/aliquot.db").exists()
     for process in (program, daemon):
         process.terminate()
-        process.wait(60)
+        process.wait(HANG_SECONDS)
     root.dpkg("--purge", "aliquot-daemon", "aliquot")
     (root.folder / "started.log").unlink()
     left = tree(root.folder)

@@ -15,6 +15,7 @@ import tarfile
 import pytest
 
 from build import SOURCE
+from hang import HANG_SECONDS
 
 ARCHITECTURES = ("x86_64", "aarch64")
 OLDEST_GLIBC = (2, 28)  # RHEL 8; Ubuntu 20.04 has 2.31
@@ -61,7 +62,7 @@ def elf_files(folder):
 
 
 def tool(*command):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60,
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=HANG_SECONDS,
                           check=True).stdout
 
 
@@ -128,7 +129,7 @@ def test_a_program_is_held_to_its_limit_by_what_was_unpacked(build, sim, unpacke
 def install(unpacked, *words, home=None):
     env = {"PATH": os.environ["PATH"], "HOME": str(home or "/nonexistent")}
     return subprocess.run([unpacked / "install", *map(str, words)], env=env, capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=HANG_SECONDS, check=False)
 
 
 def tree(folder):
@@ -222,7 +223,7 @@ def test_where_the_loader_could_not_find_it_nothing_is_installed(small, build, t
     done = install(small, f"PREFIX={tmp_path}/{name}")
     assert done.returncode == 2 and "colon" in done.stderr and not (tmp_path / name).exists(), done
     done = subprocess.run(["make", "install", f"PREFIX={tmp_path}/{name}"], cwd=build.source, capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode != 0 and "colon" in done.stderr, done
 
 

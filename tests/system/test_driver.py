@@ -17,6 +17,7 @@ import subprocess
 
 import pytest
 
+from hang import HANG_SECONDS
 from machine import CUDA, NVML, OURS, expect_as_without_us, lookups
 
 if "ALIQUOT_SANITIZER" in os.environ:
@@ -73,7 +74,7 @@ def compare(machine, soname, commands):
 
 
 def exported(library):
-    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
     return sorted({words[2].split("@")[0] for words in map(str.split, done.stdout.splitlines()) if words[1] == "T"})
 
 
@@ -203,7 +204,7 @@ def test_nvidias_own_runtime_finds_its_driver_behind_us(machine, tmp_path):
         pytest.skip("no nvcc here")
     source = tmp_path / "runtime.cu"
     source.write_text(RUNTIME)
-    subprocess.run([nvcc, "-cudart", "static", "-o", tmp_path / "runtime", source], capture_output=True, timeout=120,
+    subprocess.run([nvcc, "-cudart", "static", "-o", tmp_path / "runtime", source], capture_output=True, timeout=HANG_SECONDS,
                    check=True)
     told = expect_alike(machine, tmp_path / "runtime").split()
     assert told[0] == "0" and int(told[1]) >= 10000 and told[2] in ("35", "100")

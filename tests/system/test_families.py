@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from cli import Command
+from hang import HANG_SECONDS
 
 MIB = 1 << 20
 CONTEXT = 16 * MIB
@@ -27,12 +28,12 @@ def family(sim, cli):
         process = cli.start("run", "--session", "box", "--", sys.executable, "-B", program, *words)
         wanted = {}
         for line in iter(process.stdout.readline, "held\n"):
-            assert line, process.communicate(timeout=60)
+            assert line, process.communicate(timeout=HANG_SECONDS)
             pid, mib = line.split()
             wanted[int(pid)] = CONTEXT + int(mib) * MIB
         assert holders(cli) == wanted
         assert sim.oracle()["tags"]["box"][0]["current_bytes"] == sum(wanted.values())
-        _, err = process.communicate("\n", timeout=60)
+        _, err = process.communicate("\n", timeout=HANG_SECONDS)
         assert process.returncode == 0, err
         assert holders(cli) == {} and used(cli) == 0
         tag, = sim.oracle()["tags"]["box"]

@@ -21,7 +21,7 @@ def tool(build):
         env = {**os.environ, **{key: str(value) for key, value in variables.items()}}
         done = subprocess.run([build.source / "tools" / name, *map(str, arguments)], env=env,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                              stderr=subprocess.STDOUT, timeout=120, check=False)
+                              stderr=subprocess.STDOUT, timeout=HANG_SECONDS, check=False)
         return done.returncode, done.stdout
     return tool_run
 
@@ -141,7 +141,7 @@ def project(tmp_path):
             (tmp_path / name).chmod(0o755)
         tests = "".join(f"test('{name}', find_program('./{name}'))\n" for name in scripts)
         (tmp_path / "meson.build").write_text("project('p')\n" + tests)
-        subprocess.run(["meson", "setup", "build"], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+        subprocess.run(["meson", "setup", "build"], cwd=tmp_path, check=True, capture_output=True, timeout=HANG_SECONDS)
         return tmp_path / "build"
     return project_make
 
@@ -328,7 +328,7 @@ def test_what_is_there_is_not_installed_again(tool):
 
 def test_an_installed_tree_has_the_documented_places(build, tmp_path):
     done = subprocess.run(["meson", "install", "-C", build.folder, "--no-rebuild", "--quiet",
-                           "--destdir", tmp_path], capture_output=True, text=True, timeout=120,
+                           "--destdir", tmp_path], capture_output=True, text=True, timeout=HANG_SECONDS,
                           check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     installed = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
@@ -348,11 +348,17 @@ def clone(build, tmp_path):
 def compile_by(build, clone, command):
     """Runs `cc ...` as a page has it."""
     assert command.split()[0] == "cc", command
-    done = subprocess.run([*build.compiler, *command.split()[1:]], cwd=clone, capture_output=True, text=True, timeout=120,
+    done = subprocess.run([*build.compiler, *command.split()[1:]], cwd=clone, capture_output=True, text=True, timeout=HANG_SECONDS,
                           check=False)
     # The linker itself warns of what a sanitizer's own library calls.
     said = [line for line in (done.stdout + done.stderr).splitlines() if "san.so" not in line]
     assert (done.returncode, said) == (0, []), (command, done)
+
+
+def test_make_help_lists_every_target(build):
+    done = subprocess.run(["make", "-s", "-C", build.source, "help"], capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
+    targets, = re.findall(r"^\.PHONY: all (.*)$", (build.source / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"\bmake ([a-z-]+)", done.stdout)) == set(targets.split()), done.stdout
 
 
 @pytest.mark.parametrize("name, words, says", [

@@ -14,6 +14,7 @@ import pytest
 
 import place
 from build import SOURCE
+from hang import HANG_SECONDS
 from machine import CUDA, NVML
 
 # What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
@@ -94,7 +95,7 @@ def test_facades_by_library_path(machine):
     assert answers[6] == "libnvidia-ml.so.1 aliquot_is_us"
     for facade, own, other in (("libcuda.so.1", CUDA, NVML), ("libnvidia-ml.so.1", NVML, CUDA)):
         done = subprocess.run(["nm", "-D", "--defined-only", str(machine.build.shims / facade)],
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
         exported = {line.split()[-1] for line in done.stdout.splitlines()}
         assert exported >= set(own)
         assert not exported & set(other)
@@ -212,7 +213,7 @@ def test_a_wrong_table_is_refused_with_its_line(tmp_path, line, complaint):
     (tmp_path / "toy.h").write_text("int toyOther(int);\n")
     done = subprocess.run([SOURCE / "tools/gen-api", tmp_path,
                            f"toy={tmp_path}/toy.api:{tmp_path}/toy.h"],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode != 0
     assert complaint in done.stderr and "toy.api:" in done.stderr, done
 
@@ -224,13 +225,13 @@ def test_a_hook_that_is_not_written_does_not_link(machine, tmp_path):
     (tmp_path / "abi/toy.h").write_text("int toyA(int);\n")
     (tmp_path / "toy.api").write_text("toyA 1 hook to be missed\n")
     subprocess.run([SOURCE / "tools/gen-api", tmp_path / "shim",
-                    f"toy={tmp_path}/toy.api:{tmp_path}/abi/toy.h"], timeout=60, check=True)
+                    f"toy={tmp_path}/toy.api:{tmp_path}/abi/toy.h"], timeout=HANG_SECONDS, check=True)
     machine_name = os.uname().machine
     done = subprocess.run(["cc", "-shared", "-fPIC", f"-I{tmp_path}", f"-I{SOURCE}/src",
                            f'-DTHUNK_MACROS="interpose/{machine_name}_thunks.inc"', "-Wl,-z,defs",
                            "-o", tmp_path / "x.so", tmp_path / "shim/thunks.S",
                            tmp_path / "shim/entries.c"],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode != 0 and "hook_toyA" in done.stderr
 
 
@@ -238,12 +239,12 @@ def test_loads_on_older_c_libraries(build):
     """It is copied into containers: no symbol newer than glibc 2.27, or a preload is refused there
     and the limit is not there either. What is needed beyond is in src/shim/oldlibc.c."""
     for library in (build.library, build.shims / "libcuda.so.1", build.shims / "libnvidia-ml.so.1"):
-        done = subprocess.run(["objdump", "-T", library], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["objdump", "-T", library], capture_output=True, text=True, timeout=HANG_SECONDS,
                               check=True)
         newer = {(version, line.split()[-1]) for line in done.stdout.splitlines()
                  for version in re.findall(r"GLIBC_2\.(\d+)", line) if int(version) > 27}
         assert not newer, library
-        needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, timeout=60,
+        needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, timeout=HANG_SECONDS,
                                 check=True).stdout
         assert re.findall(r"NEEDED.*\[(.*)\]", needed) in (["libc.so.6"], ["libc.so.6", "ld-linux-x86-64.so.2"])
 
@@ -343,7 +344,7 @@ def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, flags)
     they called first, and clearing it lets them go on, even if nobody wakes them."""
     where = compile_c("where", "#include <stdio.h>\n#include \"proto/page.h\"\nint main(void)"
                       "{ printf(\"%zu\", offsetof(struct limits_page, gate)); return 0; }")
-    offset = int(subprocess.run([where], capture_output=True, text=True, timeout=60, check=True).stdout)
+    offset = int(subprocess.run([where], capture_output=True, text=True, timeout=HANG_SECONDS, check=True).stdout)
     process = start([compile_c("fills", FILLS, *flags)], preload=True, ALIQUOT_MEMORY="256MiB")
     lines = process.stdout.fileno()
 
@@ -356,7 +357,7 @@ def test_a_shut_gate_of_the_session_holds_its_work(sim, start, compile_c, flags)
     with open(limits, "r+b", buffering=0) as page:
         page.seek(offset)
         page.write(b"\1")
-        until = time.monotonic() + 30
+        until = time.monotonic() + HANG_SECONDS
         while not waits_on(process, limits):
             assert process.poll() is None and time.monotonic() < until, "the gate does not hold it"
             arrives(0)

@@ -4,6 +4,7 @@ import collections
 
 import pytest
 
+from hang import HANG_SECONDS
 from script import GIB, MIB, OUT_OF_MEMORY, Script
 
 CONTEXT = 16 * MIB
@@ -47,7 +48,7 @@ def test_processes_with_their_cards_in_another_order(sim, uuids):
                        ALIQUOT_MEMORY="0=256MiB,1=288MiB,2=320MiB")
              for seed, order in enumerate(orders)]
     for process in fleet:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 0, err
     tags = sim.oracle()["tags"]["box"]
     assert [tag["current_bytes"] for tag in tags] == [0, 0, 0]
@@ -83,7 +84,7 @@ def test_two_crowded_sessions_on_one_card(sim):
              for seed in range(3) for name, limit in limits.items()]
     refused = 0
     for process in fleet:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 0, err
         refused += ends(out)[0].refused
     assert refused > 0, "neither limit was ever reached"

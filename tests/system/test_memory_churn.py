@@ -4,6 +4,7 @@ import collections
 
 import pytest
 
+from hang import HANG_SECONDS
 from script import MIB, Script
 
 OPERATIONS = 1_000_000
@@ -48,7 +49,7 @@ def test_processes_churn_in_one_session(sim):
     with Script(sim, ALIQUOT_MEMORY="896MiB") as watcher:
         watcher.ready()
         for process in fleet:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=HANG_SECONDS)
             assert process.returncode == 0, err
             assert churned(out).refused == 0 and churned(out).high <= 896 * MIB
         books = watcher.look()

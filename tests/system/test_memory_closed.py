@@ -20,7 +20,7 @@ CODES = (1, 201) if IS_SLOW else (1, 2, 3, 101, 201, 400, 709, 801)
 
 QUERIES = """cuDeviceGetUuid cuDeviceTotalMem cuDeviceGetCount cuDeviceGetName cuCtxGetCurrent
     cuCtxGetDevice cuCtxPushCurrent cuCtxPopCurrent cuCtxGetApiVersion cuStreamGetCtx
-    cuStreamGetDevice cuStreamIsCapturing cuDeviceGetMemPool cuDeviceGetDefaultMemPool
+    cuStreamGetDevice cuStreamIsCapturing cuStreamGetCaptureInfo cuDeviceGetMemPool cuDeviceGetDefaultMemPool
     cuMemPoolGetAttribute cuDeviceGetGraphMemAttribute cuPointerGetAttribute cuMemGetAddressRange
     cuMemGetAllocationPropertiesFromHandle cuDevicePrimaryCtxGetState cuGraphGetNodes
     cuGraphNodeGetType cuGraphMemAllocNodeGetParams cuArrayGetMemoryRequirements

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from hang import HANG_SECONDS
 from script import GIB, KIB, MIB, Script, replay
 
 CONTEXT = 16 * MIB
@@ -27,7 +28,7 @@ CALLS = {
     "cuMipmappedArrayDestroy": ["mipmap 1 64 64 4", "end-mipmap 1"],
     "cuMemAllocAsync": ["async 1 1000000 0"],
     "cuDeviceGetMemPool": ["async 1 1000000 0"],
-    "cuStreamIsCapturing": ["async 1 1000000 0"],
+    "cuStreamGetCaptureInfo": ["async 1 1000000 0"],
     "cuMemFreeAsync": ["async 1 1000000 0", "free-async 1 0", "sync"],
     "cuMemPoolCreate": ["pool 1 0", "from-pool 2 1000000 1 0"],
     "cuMemAllocFromPoolAsync": ["pool 1 0", "from-pool 2 1000000 1 0"],
@@ -116,7 +117,7 @@ def random_script(seed, length):
         lambda: f"free {slot() + 60}",
         lambda: f"async {slot() + 80} {size()} {rng.randrange(3)}",
         lambda: f"free-async {slot() + 80} {rng.randrange(3)}", lambda: f"free {slot() + 80}",
-        # A slot may name memory that went with its context: when its address is another's again must not be a matter of luck.
+        # When an address is another's again must not be a matter of luck.
         lambda: f"free-async {slot() + 20} 0\nsync 0",
         lambda: f"pool {slot()} 0", lambda: f"from-pool {slot() + 80} {size()} {slot()} 0",
         lambda: f"trim {slot()} 0",
@@ -128,7 +129,7 @@ def random_script(seed, length):
         lambda: f"release-handle {slot()}", lambda: f"attributes {slot() + rng.choice((20, 40, 80))}",
         lambda: f"graph {slot()} {size()} 0", lambda: f"launch {slot()} {rng.randrange(3)}",
         lambda: "info", lambda: "sync", lambda: f"sync {rng.randrange(3)}", lambda: "graph-trim 0",
-        lambda: f"retain {slot()} 0", lambda: "release 0", lambda: "current 0",
+        lambda: f"retain {slot()} 0", lambda: "release 0\nforget-gone", lambda: "current 0",
     ]
     lines = ["init", "context 0 0", "stream 1", "stream 2"]
     while len(lines) < length:
@@ -173,6 +174,35 @@ def test_streams_that_share_a_pool(sim, threads, door):
 
 
 @DOORS
+@pytest.mark.parametrize("end", ("end", "destroy", "context"))
+@pytest.mark.parametrize("way", ("alloc", "launch"))
+def test_captures_that_end_at_any_moment(sim, way, end, door):
+    """What is captured costs nothing, and what another thread's end of the capture makes an ordinary
+    allocation or launch is charged: the card never held more than the limit, and two contexts
+    where they are free."""
+    sim.configure(memory="3GiB", context=CONTEXT)
+    free = end == "context"
+    result = sim.run([sim.build.program("hooks/captures"), way, end, 2], ALIQUOT_MEMORY="256MiB",
+                     ALIQUOT_CONTEXT="free" if free else "charge", **door)
+    assert result.rc == 0, result
+    captures, taken, refused, charged, granted, high = map(int, result.stdout.split())
+    assert captures > 100 and taken > 0 and refused > 0
+    assert charged + free * CONTEXT >= granted
+    assert high <= 256 * MIB + free * 2 * CONTEXT
+
+
+@DOORS
+def test_graphs_that_are_launched_before_their_maker_has_them(sim, door):
+    """A handle is seen by nobody before what a launch of it costs is noted."""
+    sim.configure(memory="3GiB", context=CONTEXT)
+    result = sim.run([sim.build.program("hooks/early"), 30], ALIQUOT_MEMORY="256MiB", **door)
+    assert result.rc == 0, result
+    made, refused, high = map(int, result.stdout.split())
+    assert made > 0 and refused > 0
+    assert high <= 256 * MIB
+
+
+@DOORS
 def test_contexts_end_with_all_that_is_in_them(sim, door):
     """What a context took along is there for the others only when the card has it back."""
     limit = 700 * MIB
@@ -189,7 +219,7 @@ def test_processes_at_the_limit(sim):
                        ALIQUOT_MEMORY="160MiB", **(PRELOAD, FACADES)[seed % 2])
              for seed in range(6)]
     for process in fleet:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANG_SECONDS)
         assert process.returncode == 0, err
         assert int(out.split()[2]) <= 160 * MIB
     with Script(sim, ALIQUOT_MEMORY="160MiB") as last:

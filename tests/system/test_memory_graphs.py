@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from hang import HANG_SECONDS
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 NOT_READY = 600
@@ -88,7 +89,7 @@ def test_graphs_that_free_beside_a_block_that_stays(sim):
 
 def ask(gpu, line):
     """Asks the driver until it says that all is over; the answers in between are `not ready`."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + HANG_SECONDS
     while (answer := gpu.code(line)) != SUCCESS:
         assert answer == NOT_READY and time.monotonic() < until
         time.sleep(0.001)

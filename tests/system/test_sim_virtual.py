@@ -504,7 +504,7 @@ def test_a_servant_and_a_program_pass_a_word_on_time(sim, build, compile_c, wake
                 clock_follow(find(TIME_AUTHORITY_VERSION));
                 return strcmp(argv[1], "serve") == 0 ? serve() : ask();
         }
-        """, build.source / "src/common/clock.c", "-ldl")
+        """, build.source / "src/common/clock.c", build.source / "src/common/time_namespace.c", "-ldl")
     sim.configure(clock="virtual", wake=f"{wake}ms")
     page = sim.folder / "page"
     servant = sim.start([program, "serve", page])

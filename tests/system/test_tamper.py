@@ -10,6 +10,8 @@ import shutil
 
 import pytest
 
+from hang import HANG_SECONDS
+
 MIB = 1 << 20
 GIB = 1 << 30
 OUT_OF_MEMORY = "cuMemAlloc: 2"
@@ -50,7 +52,7 @@ def running(node, program, folder):
 
 
 def end(process):
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 0 and err == "", (out, err)
 
 

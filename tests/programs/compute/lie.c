@@ -14,7 +14,7 @@
 #define PLENTY_NS UINT64_C(20000000)
 
 static struct page_meter *meter; /* of the session's first GPU */
-static bool is_meter, is_bank;
+static bool is_meter, is_bucket;
 
 void lie_begin(const char *path, const char *what)
 {
@@ -26,16 +26,16 @@ void lie_begin(const char *path, const char *what)
         if (fd < 0 || slots == MAP_FAILED)
                 exit(4);
         meter = &slots->meter[0];
-        is_meter = what && strcmp(what, "bank") != 0;
-        is_bank = what && strcmp(what, "meter") != 0;
+        is_meter = what && strcmp(what, "bucket") != 0;
+        is_bucket = what && strcmp(what, "meter") != 0;
 }
 
 void lie_tell(void)
 {
         if (is_meter)
                 store_relaxed(shared_word(&meter->busy_ns), 0);
-        if (is_bank)
+        if (is_bucket)
                 store_relaxed(shared_word(&meter->bucket_ns), PLENTY_NS);
-        if (is_meter && is_bank)
+        if (is_meter && is_bucket)
                 store_relaxed(shared_half(&meter->drained_turn), 0);
 }

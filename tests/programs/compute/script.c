@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
@@ -20,7 +22,7 @@ static struct {
         char name;
         uint64_t ns;
 } script[WORDS];
-static unsigned words;
+static unsigned words, again; /* it is played from there when it was played once */
 static CUcontext first, another;
 static struct kinds_work *shared;
 static _Atomic bool is_over;
@@ -47,7 +49,7 @@ static CUresult launch_graph(struct kinds_work *work, CUstream stream, uint64_t 
         return cuGraphLaunch(work->graph, stream);
 }
 
-static CUresult wait(struct kinds_work *work, CUstream stream, uint64_t ns)
+static CUresult wait_for(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         switch (script[next].name) {
         case 's':
@@ -171,15 +173,19 @@ static CUresult leave_behind(struct kinds_work *work, CUstream stream, uint64_t 
         return cuCtxDestroy_v2(context);
 }
 
-static void do_nothing(void *unused)
+static void take_ns(void *ns)
 {
-        (void)unused;
+        clock_sleep_ns((uint64_t)(uintptr_t)ns);
+}
+
+static CUresult wait_for_host(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        return cuLaunchHostFunc(stream, take_ns, (void *)(uintptr_t)ns);
 }
 
 static CUresult wait_for_nothing(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
-        return script[next].name == 'y' ? cuLaunchHostFunc(stream, do_nothing, NULL)
-                                        : cuStreamWaitValue32_v2(stream, memory, 0, 0);
+        return cuStreamWaitValue32_v2(stream, memory, 0, 0);
 }
 
 static CUresult copy_nothing(struct kinds_work *work, CUstream stream, uint64_t ns)
@@ -225,7 +231,18 @@ static CUresult destroy_captured(struct kinds_work *work, CUstream stream, uint6
         return CUDA_SUCCESS;
 }
 
-static CUresult pause(struct kinds_work *work, CUstream stream, uint64_t ns)
+/* It shares our memory, and runs our handlers at its exit. */
+static CUresult fork_and_exit(struct kinds_work *work, CUstream stream, uint64_t ns)
+{
+        pid_t child = vfork();
+
+        if (child == 0)
+                exit(0);
+        EXPECT(waitpid(child, NULL, 0), child);
+        return CUDA_SUCCESS;
+}
+
+static CUresult do_else(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         clock_sleep_ns(ns);
         return CUDA_SUCCESS;
@@ -238,7 +255,7 @@ static const struct {
         act *act;
 } acts[] = { { "k", launch },
              { "g", launch_graph },
-             { "scep", wait },
+             { "scep", wait_for },
              { "qt", ask },
              { "hdHDM", copy },
              { "01", choose },
@@ -247,11 +264,13 @@ static const struct {
              { "V", capture_elsewhere },
              { "n", renew },
              { "AB", enter },
-             { "w", pause },
-             { "yv", wait_for_nothing },
+             { "w", do_else },
+             { "y", wait_for_host },
+             { "v", wait_for_nothing },
              { "z", copy_nothing },
              { "Y", launch_by_another },
              { "C", destroy_captured },
+             { "F", fork_and_exit },
              { "R", enter_primary },
              { "X", leave_behind } };
 
@@ -269,6 +288,10 @@ static void add(const char *text)
         unsigned count = times ? (unsigned)strtoul(text, NULL, 10) : 1;
         const char *word = times ? times + 1 : text;
 
+        if (word[0] == '|') {
+                again = words;
+                return;
+        }
         for (unsigned i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
                 if (!strchr(acts[i].names, word[0]))
                         continue;
@@ -308,7 +331,7 @@ CUresult script_go_on(struct kinds_work *work)
 {
         CUresult rc = script[next].act(work, work->stream[current], script[next].ns);
 
-        next = (next + 1) % words;
+        next = next + 1 < words ? next + 1 : again;
         return rc;
 }
 

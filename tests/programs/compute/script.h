@@ -18,12 +18,15 @@
  *      A B             goes on in that context: the first one, another one
  *      RNS             a kernel in the primary context, which has one user more meanwhile
  *      XNS             one in a context of its own, destroyed behind the launch
- *      y v             a host function that does nothing; a wait for a word that is there
+ *      yNS             a host function that takes so long, or y: none
+ *      v               a wait for a word that is there
  *      z               a copy of nothing from the device
  *      YNS             a kernel in the default stream of a thread that then ends
  *      CNS             one in a stream that is destroyed while it is captured
+ *      F               a child that shares the program's memory exits
  *      wNS             the host does something else for so long
  *      9*WORD          nine times
+ *      |               what stands before it was played once; what follows is, over and over
  */
 #pragma once
 

@@ -79,6 +79,21 @@ static void do_reset(const struct command *c)
         say(cuDevicePrimaryCtxReset_v2((CUdevice)number(c, 1)));
 }
 
+/* Slots whose memory went with its context, by the driver's word: its address may be another's by
+ * then, and nobody knows when. */
+static void do_forget_gone(const struct command *c)
+{
+        unsigned type;
+
+        (void)c;
+        for (unsigned i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+                if (cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory[i]) !=
+                    CUDA_SUCCESS)
+                        memory[i] = 0;
+        }
+        say(0);
+}
+
 static void do_alloc(const struct command *c)
 {
         say(cuMemAlloc_v2(AT(memory, c, 1), number(c, 2)));
@@ -325,6 +340,7 @@ static const struct verb commands[] = {
         { "retain", do_retain },
         { "release", do_release },
         { "reset", do_reset },
+        { "forget-gone", do_forget_gone },
         { "alloc", do_alloc },
         { "managed", do_managed },
         { "pitch", do_pitch },
