@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Everything behind it is Meson (build/) and the scripts of tools/.
 #
+#   make help    these lines
 #   make         build              make check      warnings, sanitizers, fuzzers, linters
 #   make demo    the tour               make bench      the figures, beside the peers'
 #   make test    the tests          make gpu-check  the same on a real GPU, where there is one
@@ -13,6 +14,9 @@ PREFIX ?= /usr/local
 all:
 	@tools/bootstrap build
 	@tools/build
+
+help:
+	@sed -n 's/^#   //p' Makefile
 
 demo:
 	@tools/bootstrap build demo
@@ -61,4 +65,4 @@ deb:
 clean:
 	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz build-aarch64
 
-.PHONY: all demo test check bench gpu-check install uninstall dist deb clean
+.PHONY: all help demo test check bench gpu-check install uninstall dist deb clean
