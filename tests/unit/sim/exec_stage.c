@@ -62,7 +62,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 int stage_open_usual(void **state)
 {
-        stage_open("");
+        stage_open(",clock=virtual");
         return 0;
 }
 

@@ -37,7 +37,7 @@ extern struct stage stage;
 /* `extra` are more settings of ALIQUOT_SIM, beginning with a comma, or "". */
 void stage_open(const char *extra);
 
-/* cmocka's group fixtures. */
+/* cmocka's group fixtures, in virtual time: no busy machine decides what a story measures. */
 int stage_open_usual(void **state);
 int stage_close(void **state);
 

@@ -277,8 +277,7 @@ static void parallel_nodes_overlap(void **state)
         ok(cuEventSynchronize(end));
         ok(cuEventElapsedTime(&ms, start, end));
         assert_true(ms >= 20.0f);
-        /* 160 ms if they did not overlap: anything clearly below shows that they did. */
-        assert_true(ms < 120.0f);
+        assert_true(ms < 40.0f); /* 160 if they did not overlap */
         ok(cuGraphExecDestroy(exec));
         ok(cuEventDestroy_v2(start));
         ok(cuEventDestroy_v2(end));

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams and events: what waits for what, and what time it took.
- *
- * Durations are compared by the events' own clock, which the model computes; the machine's speed
- * decides nothing.
  */
 #include "exec_stage.h"
 
@@ -204,14 +201,13 @@ static void spin_takes_what_it_says(void **state)
         ok(cuEventCreate(&start, 0));
         ok(cuEventCreate(&end, 0));
         ok(cuEventRecord(start, stream));
-        /* Held back until all are queued, so that the launching thread's speed does not show. */
         for (int i = 0; i < 20; i++)
                 stage_spin(stream, 500000);
         ok(cuEventRecord(end, stream));
         assert_int_equal(cuEventElapsedTime(&ms, start, end), CUDA_ERROR_NOT_READY);
         ok(cuEventSynchronize(end));
         ok(cuEventElapsedTime(&ms, start, end));
-        assert_true(ms >= 10.0f);
+        assert_true(ms >= 10.0f && ms < 11.0f);
         ok(cuEventDestroy_v2(start));
         ok(cuEventDestroy_v2(end));
         ok(cuStreamDestroy_v2(stream));
