@@ -169,7 +169,8 @@ static void wait_for_looks(void)
                 struct time_device *device = device_at(i);
 
                 add_acq_rel(&device->epoch, 1);
-                device_wait_for_look(device);
+                device_stop_looks(device);
+                device_resume_looks(device);
         }
 }
 

@@ -32,13 +32,13 @@ static bool is_touched(struct time_stream *stream, uint32_t gate)
 
         if (!load_acquire(&stream->is_touched))
                 return false;
-        lock_take(&stream->device->looking);
+        device_stop_looks(stream->device);
         if (stream->device->driver->is_unseen(stream))
                 is_empty = gate && load_acquire(&stream->marked_gate) == gate &&
                            stream_is_told_over(stream);
         else
                 is_empty = stream_is_empty(stream);
-        lock_drop(&stream->device->looking);
+        device_resume_looks(stream->device);
         if (is_empty)
                 store_relaxed(&stream->is_touched, 0);
         return !is_empty;

@@ -13,7 +13,19 @@
 #define UNSEEN_MOST_NS (UINT64_C(2) * WINDOW_TARGET_NS)
 #define MARKERS_BEHIND_WAITS 3u
 #define UNMARKED_NS CLOCK_SECOND_NS
-#define LOOK_UNDER_WAY_NS UINT64_C(20000)
+#define WANTED_NS UINT64_C(20000)
+
+void device_stop_looks(struct time_device *device)
+{
+        add_acq_rel(&device->wanted, 1);
+        lock_take(&device->looking);
+        add_acq_rel(&device->wanted, -1u);
+}
+
+void device_resume_looks(struct time_device *device)
+{
+        lock_drop(&device->looking);
+}
 
 /* -- Markers ---------------------------------------------------------------------------------- */
 
@@ -188,7 +200,7 @@ static bool choose_for_round(struct time_device *device, struct time_stream *str
 {
         bool is_due;
 
-        lock_take(&device->looking);
+        device_stop_looks(device);
         lock_take(&device->lock);
         *ret_cleared = device->window.cleared;
         is_due = window_is_due(&device->window);
@@ -197,7 +209,7 @@ static bool choose_for_round(struct time_device *device, struct time_stream *str
         lock_drop(&device->lock);
         if (is_due)
                 leave_out_parked(device, ret);
-        lock_drop(&device->looking);
+        device_resume_looks(device);
         return is_due;
 }
 
@@ -214,12 +226,12 @@ static void mark(struct time_device *device, struct time_stream *stream)
                 is_unmarked |= !place(device, &marker[i], chosen.stream[i]);
         for (unsigned i = 0; i < chosen.count; i++)
                 is_unmarked &= !marker[i].marker;
-        lock_take(&device->looking);
+        device_stop_looks(device);
         lock_take(&device->lock);
         if (device->window.cleared == cleared)
                 close_round(device, marker, is_unmarked);
         lock_drop(&device->lock);
-        lock_drop(&device->looking);
+        device_resume_looks(device);
         for (unsigned i = 0; i < TIME_ROUND_MARKERS; i++) {
                 if (marker[i].marker)
                         device->driver->drop(marker[i].stream, marker[i].marker);
@@ -484,27 +496,25 @@ uint64_t device_awaited_look_ns(const struct time_device *device)
         return window_over_ns(&device->window, load_relaxed(&device->looked_ns));
 }
 
+/* A lock is not fair: who looks often would have it again before one who sleeps for it wakes up. */
+static void take_looking(struct time_device *device)
+{
+        while (load_acquire(&device->wanted))
+                clock_sleep_ns(WANTED_NS);
+        lock_take(&device->looking);
+}
+
 void device_look(struct time_device *device, uint64_t due_ns)
 {
-        lock_take(&device->looking);
+        uint64_t now_ns;
+
+        take_looking(device);
         if (load_relaxed(&device->looked_ns) < due_ns) {
                 device->driver->relax(true);
                 look(device);
                 device->driver->relax(false);
-        }
-        add_acq_rel(&device->looks, 1);
-        lock_drop(&device->looking);
-}
-
-/* The lock is not fair: who looks often has it again before one who sleeps for it wakes up. */
-void device_wait_for_look(struct time_device *device)
-{
-        uint32_t looks = load_acquire(&device->looks);
-
-        while (!lock_try(&device->looking)) {
-                if (load_acquire(&device->looks) != looks)
-                        return;
-                clock_sleep_ns(LOOK_UNDER_WAY_NS);
+                now_ns = clock_now_ns();
+                store_relaxed(&device->rested_ns, 2 * now_ns - load_relaxed(&device->looked_ns));
         }
         lock_drop(&device->looking);
 }

@@ -394,14 +394,14 @@ void devices_hold(void)
         gate_return_credit();
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 lock_take(&device_at(i)->marking);
-                lock_take(&device_at(i)->looking);
+                device_stop_looks(device_at(i));
         }
 }
 
 void devices_resume(void)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                lock_drop(&device_at(i)->looking);
+                device_resume_looks(device_at(i));
                 lock_drop(&device_at(i)->marking);
         }
 }

@@ -148,8 +148,9 @@ struct time_device {
         _Atomic uint32_t
                 is_filling; /* the bucket ran dry: nothing is submitted until it has filled */
         _Atomic uint64_t looked_ns; /* the last look began */
+        _Atomic uint64_t rested_ns; /* no look is due before: they take half of the time at most */
         _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
-        _Atomic uint32_t looks;     /* that are over */
+        _Atomic uint32_t wanted;    /* threads that would have `looking` and do not look */
         _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
         struct lock looking; /* held by who looks, also across calls of the driver that ask */
         struct lock marking; /* held by who ends a round, also while its markers find no place in a
@@ -240,8 +241,10 @@ void stream_park_lose(struct time_stream *stream);
 /* What is in flight, now; nothing if somebody has looked since `due_ns`. */
 void device_look(struct time_device *device, uint64_t due_ns);
 
-/* Until no look is under way that began before this. */
-void device_wait_for_look(struct time_device *device);
+/* Between the two nobody looks: what began before is over. They are waited for, and wait for this
+ * thread, also where a look begins as soon as the last one is over. */
+void device_stop_looks(struct time_device *device);
+void device_resume_looks(struct time_device *device);
 
 /* The driver says that nothing of it is left. False for one whose work is recorded, which is not
  * asked, as that would end the recording, and for one into which something is put right now, which

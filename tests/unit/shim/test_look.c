@@ -28,6 +28,7 @@ static struct time_stream stream;
 
 static _Atomic uint32_t is_recording, has_room;
 static unsigned dropped, found_empty;
+static _Atomic uint32_t is_ended, is_stopped, looks;
 static const struct time_stream *recorded;
 static bool is_marker_passed;
 static int event;
@@ -50,6 +51,7 @@ static bool is_never_unseen(const struct time_stream *unused)
 static bool never(struct time_stream *unused)
 {
         (void)unused;
+        add_acq_rel(&looks, 1);
         return false;
 }
 
@@ -227,9 +229,53 @@ static void a_stream_that_is_gone_is_over_with_its_last_marker(void **state)
         assert_int_equal(found_empty, 1);
 }
 
+static void *look_without_end(void *unused)
+{
+        while (!load_acquire(&is_ended))
+                device_look(&device, CLOCK_NEVER);
+        return unused;
+}
+
+static void *stop_looks(void *ret_looks)
+{
+        device_stop_looks(&device);
+        store_release(&is_stopped, 1);
+        *(uint32_t *)ret_looks = load_acquire(&looks);
+        usleep(100);
+        assert_int_equal(load_acquire(&looks), *(uint32_t *)ret_looks);
+        device_resume_looks(&device);
+        return NULL;
+}
+
+/* A context that ends is held up by looks at it otherwise, and those by it, since they find nothing
+ * over while a thread is in such a call: for ever, where a look takes longer than the pause. */
+static void who_looks_without_a_pause_lets_others_in(void **state)
+{
+        pthread_t looker, other;
+
+        store_release(&is_ended, 0);
+        store_release(&looks, 0);
+        pthread_create(&looker, NULL, look_without_end, NULL);
+        for (unsigned i = 0; i < 100; i++) {
+                uint32_t before, stopped = 0;
+
+                store_release(&is_stopped, 0);
+                pthread_create(&other, NULL, stop_looks, &stopped);
+                while (!load_acquire(&device.wanted) && !load_acquire(&is_stopped))
+                        ;
+                before = load_acquire(&looks);
+                pthread_join(other, NULL);
+                /* One that was under way, and one that had seen that nobody waits. */
+                assert_true((int32_t)(stopped - before) <= 2);
+        }
+        store_release(&is_ended, 1);
+        pthread_join(looker, NULL);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup(who_looks_without_a_pause_lets_others_in, setup),
                 cmocka_unit_test_setup(the_end_of_a_round_does_not_hold_up_a_look, setup),
                 cmocka_unit_test_setup(nor_does_it_keep_another_thread_there, setup),
                 cmocka_unit_test_setup(nor_does_a_wait_that_is_put_into_the_stream, setup),
