@@ -107,8 +107,8 @@ struct time_stream *stream_find(uint64_t key)
 }
 
 /* Under the lock: a place that is free, or whose stream is gone; else one without work, whose
- * stream may come again. */
-static struct time_stream *find_room(uint64_t key)
+ * stream may come again. Its own lock is taken: nobody asks about it. */
+static struct time_stream *take_room(uint64_t key)
 {
         uint32_t first = place_of_key(key);
         struct time_stream *idle = NULL;
@@ -119,13 +119,15 @@ static struct time_stream *find_room(uint64_t key)
 
                 if (load_relaxed(&stream->is_touched) || load_relaxed(&stream->markers))
                         continue;
-                if (!found || (found == KEY_GONE && load_acquire(&stream->work) == STREAM_EMPTY))
+                if ((!found ||
+                     (found == KEY_GONE && load_acquire(&stream->work) == STREAM_EMPTY)) &&
+                    lock_try(&stream->lock))
                         return stream;
                 if (!idle && load_acquire(&stream->work) == STREAM_EMPTY &&
                     !load_relaxed(&stream->user) && !load_relaxed(&stream->is_captured))
                         idle = stream;
         }
-        return idle;
+        return idle && lock_try(&idle->lock) ? idle : NULL;
 }
 
 static void drop_end(struct time_stream *stream)
@@ -144,7 +146,7 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
         lock_take(&streams.lock);
         stream = stream_find(name->key);
         if (!stream) {
-                stream = find_room(name->key);
+                stream = take_room(name->key);
                 if (stream) {
                         stream_park_forget(stream);
                         drop_end(stream);
@@ -160,6 +162,7 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
                         store_relaxed(&stream->is_gone, 0);
                         store_relaxed(&stream->user, 0);
                         store_release(&stream->key, name->key);
+                        lock_drop(&stream->lock);
                 }
         }
         lock_drop(&streams.lock);
@@ -427,19 +430,27 @@ static void forget_with_context(struct time_stream *stream, void *unused)
         forget(stream, NULL);
 }
 
-void streams_end(uint64_t context, uint64_t began_ns)
+/* Its streams, those that are gone as well: their places are not used again meanwhile. */
+static void lose_markers(uint64_t context)
 {
-        for (unsigned i = 0; i < PAGE_DEVICES; i++)
-                forget_markers(device_at(i), context);
+        lock_take(&streams.lock);
         for (uint32_t i = 0; i < TIME_STREAMS; i++) {
                 struct time_stream *stream = &streams.stream[i];
 
-                if (stream->context != context || !load_acquire(&stream->key))
+                if (!load_acquire(&stream->key) || stream->context != context)
                         continue;
                 store_relaxed(&stream->is_touched, 0);
                 stream_park_lose(stream);
                 store_relaxed(&stream->end_marker, NULL);
         }
+        lock_drop(&streams.lock);
+}
+
+void streams_end(uint64_t context, uint64_t began_ns)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                forget_markers(device_at(i), context);
+        lose_markers(context);
         tell_all(&(struct telling){ context, began_ns, true });
         streams_each(context, forget_with_context, NULL);
 }
