@@ -406,7 +406,7 @@ static uint64_t look_at_ns(struct time_device *device, const struct waiting *wai
         if (look_ns != CLOCK_NEVER && waiting->look_ns < look_ns)
                 look_ns = waiting->look_ns;
         lock_drop(&device->lock);
-        return max_u64(look_ns, load_relaxed(&device->rested_ns));
+        return look_ns;
 }
 
 /* Who stands here looks: no other thread can ask about streams of its own. */

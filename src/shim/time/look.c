@@ -506,15 +506,11 @@ static void take_looking(struct time_device *device)
 
 void device_look(struct time_device *device, uint64_t due_ns)
 {
-        uint64_t now_ns;
-
         take_looking(device);
         if (load_relaxed(&device->looked_ns) < due_ns) {
                 device->driver->relax(true);
                 look(device);
                 device->driver->relax(false);
-                now_ns = clock_now_ns();
-                store_relaxed(&device->rested_ns, 2 * now_ns - load_relaxed(&device->looked_ns));
         }
         lock_drop(&device->looking);
 }

@@ -3,7 +3,6 @@
  * See time.h: the helper looks at flights while the program is elsewhere.
  */
 #include "common/clock.h"
-#include "common/minmax.h"
 #include "shim/helper.h"
 #include "shim/time/time.h"
 
@@ -56,7 +55,7 @@ static uint64_t look_ns(struct time_device *device, uint64_t now_ns)
         else if (flight->ended_ns && now_ns < flight->ended_ns + LINGER_NS)
                 ns = flight_look_ns(flight, now_ns);
         lock_drop(&device->lock);
-        return max_u64(ns, load_relaxed(&device->rested_ns));
+        return ns;
 }
 
 static uint64_t tend(struct time_device *device, uint64_t now_ns)

@@ -148,7 +148,6 @@ struct time_device {
         _Atomic uint32_t
                 is_filling; /* the bucket ran dry: nothing is submitted until it has filled */
         _Atomic uint64_t looked_ns; /* the last look began */
-        _Atomic uint64_t rested_ns; /* no look is due before: they take half of the time at most */
         _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
         _Atomic uint32_t wanted;    /* threads that would have `looking` and do not look */
         _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
