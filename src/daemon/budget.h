@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BUDGET_SHARE 30u /* listings, names and signals have one each: a tenth together */
+#define BUDGET_SHARE 30u /* listings and names have one each */
 #define BUDGET_BURST_NS UINT64_C(300000000)
 #define BUDGET_CHEAP_NS UINT64_C(2000000)
 #define BUDGET_TURN_NS UINT64_C(3000000000) /* signals are asked for again each second */

@@ -23,7 +23,8 @@
 #include "store/liveness.h"
 
 #define OTHERS_GO_THROUGH 0711
-#define SIGNALS_MOST_NS UINT64_C(200000000)
+/* A walk takes as long as the tenant has mappings and descriptors, up to that. */
+#define SIGNALS_MOST_NS UINT64_C(100000000)
 
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
@@ -409,33 +410,37 @@ static int signal_told(const struct store *store, const struct sessions_one *ses
         return (int)victim_signal_told(use.process, use.count, order);
 }
 
-/* How long a walk takes goes by the processes of all, and by the mappings and descriptors of the
- * tenant's. */
-static struct budget signals = { .most_ns = SIGNALS_MOST_NS };
-
-int folder_signal(const struct store *store, const struct sessions_one *session,
-                  const struct folder_signal *signal, struct error *err)
+int folder_can_signal(const struct store *store, const struct sessions_one *session,
+                      struct error *err)
 {
-        const uint64_t began_ns = clock_thread_ns();
-        char path[STORE_PATH_BYTES];
-        struct liveness_file file;
-        struct victim_order order = { &file, session->owner_uid, signal->number, 0 };
         struct store_session joined;
-        int sent = 0;
         int rc = join(store, session, &joined, err);
 
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
-        slots_of(&joined, path, &file, NULL);
-        order.most_ns = budget_begin(&signals, session->id, clock_machine_ns()) / 2;
-        if (order.most_ns) {
-                if (!signal->is_repeated)
-                        sent = signal_told(store, session, &order);
-                /* Somebody may live in it whom no slot, or only a forged one, tells of. */
-                if (sent == 0 && store_is_live(&joined, NULL) != 0)
-                        sent = (int)victim_signal_all(&order);
-                budget_end(&signals, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
-        }
         store_close(&joined);
-        return order.most_ns ? sent : -EAGAIN;
+        return 0;
+}
+
+int folder_signal(const struct store *store, const struct sessions_one *session,
+                  const struct folder_signal *signal, struct victim_walk *walk)
+{
+        char path[STORE_PATH_BYTES];
+        struct liveness_file file;
+        const struct victim_order order = { &file, session->owner_uid, signal->number,
+                                            SIGNALS_MOST_NS, walk };
+        struct store_session joined;
+        int sent = 0;
+        int rc = join(store, session, &joined, NULL);
+
+        if (rc < 0)
+                return is_absent(rc) ? 0 : rc;
+        slots_of(&joined, path, &file, NULL);
+        if (!signal->is_repeated)
+                sent = signal_told(store, session, &order);
+        /* Somebody may live in it whom no slot, or only a forged one, tells of. */
+        if (sent == 0 && store_is_live(&joined, NULL) != 0)
+                sent = (int)victim_signal_all(&order);
+        store_close(&joined);
+        return sent;
 }

@@ -43,17 +43,21 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
                  struct error *err);
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* Sends a signal to every process of the session. Returns how many got it; -EAGAIN: such
- * searches have used up their processor time, so none was made: call again later. At first
- * one whose slot, start, user and mapping do not all say that it is of this session gets nothing.
- * Repeated, it goes by the kernel's word alone: slots that name others cannot turn it away for
- * long. */
+/* Sends a signal to every process of the session. Returns how many got it. At first one whose slot,
+ * start, user and mapping do not all say that it is of this session gets nothing. Repeated, it goes
+ * by the kernel's word alone: slots that name others cannot turn it away for long. Other processes
+ * can make it wait without end (hunt.h). */
 struct folder_signal {
         int number;
         bool is_repeated;
 };
+struct victim_walk;
 int folder_signal(const struct store *store, const struct sessions_one *session,
-                  const struct folder_signal *signal, struct error *err);
+                  const struct folder_signal *signal, struct victim_walk *walk);
+
+/* Whether that could be tried: 0 also where it has no folder. */
+int folder_can_signal(const struct store *store, const struct sessions_one *session,
+                      struct error *err);
 
 /* Without its programs' leave. 0 also when it is not there. */
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err);

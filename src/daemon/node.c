@@ -49,7 +49,6 @@ struct work {
         bool is_creation; /* a folder that is there already is not ours to move */
         bool is_unsaved;  /* what failed was the database */
         bool must_look;   /* whether the session is empty now */
-        bool is_put_off;  /* there was no time for a SIGKILL: it is owed as if it had failed */
 };
 
 /* What is not usual of it. A session has one cap and one guarantee for all its GPUs. */
@@ -217,16 +216,16 @@ static int signal_all(struct node *node, struct work *work, const struct session
                       int number, struct error *err)
 {
         unsigned kills = number == SIGKILL ? node->kills[session - node->sessions->session] : 0;
-        const struct folder_signal signal = { .number = number, .is_repeated = kills > 0 };
-        int rc = folder_signal(&node->store, session, &signal, err);
+        int rc = folder_can_signal(&node->store, session, err);
 
         work->must_look = true;
-        if (rc > 0)
-                node->counts.signals += (uint64_t)rc;
-        if (rc >= 0 && number == SIGKILL)
+        if (rc < 0)
+                return rc;
+        node_hunt(node, session,
+                  &(struct folder_signal){ .number = number, .is_repeated = kills > 0 });
+        if (number == SIGKILL)
                 failed_kill(node, session);
-        work->is_put_off = rc == -EAGAIN && number == SIGKILL;
-        return rc < 0 && rc != -EAGAIN ? rc : 0;
+        return 0;
 }
 
 static int act(struct node *node, struct work *work, const struct sessions_action *action,
@@ -383,8 +382,6 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
                 give_up(node, session->name, work.is_unsaved, who);
         else
                 count(node, event, ret);
-        if (rc == 0 && work.is_put_off && session)
-                give_up(node, session->name, false, who);
         if (rc == 0 && work.must_look && session)
                 look_after(node, session);
         node_arm(node);

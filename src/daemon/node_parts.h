@@ -11,6 +11,8 @@
 #define ALIQUOT_DAEMON_NODE_PARTS_H
 
 #include "common/text.h"
+#include "daemon/folder.h"
+#include "daemon/hunt.h"
 #include "daemon/node_gpus.h"
 
 #define NODE_SECOND_NS UINT64_C(1000000000)
@@ -57,6 +59,8 @@ struct node {
         struct event *looking; /* at sessions that end */
         struct event *rounds;  /* at everything else, slowly */
         struct event *placing; /* at whether the database is in its place */
+        struct hunts *hunts;
+        struct event *hunting; /* while they are on */
         bool has_leftovers;    /* folders that no session has, with somebody in them */
         unsigned look_from;    /* the place where the next look begins */
         uint64_t turn_ns; /* node_now_ns() at which the turn of the clock began; 0: none runs */
@@ -96,6 +100,9 @@ void node_note_empty(struct node *node, const char *name);
 int node_watch_start(struct node *node, struct error *err);
 void node_watch_stop(struct node *node);
 void node_arm(struct node *node);
+/* Sends it to all processes of the session, soon. */
+void node_hunt(struct node *node, const struct sessions_one *session,
+               const struct folder_signal *signal);
 
 /* node_cards.c */
 int node_cards_start(struct node *node, const struct node_options *options, struct error *err);

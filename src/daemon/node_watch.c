@@ -73,6 +73,29 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
         }
 }
 
+/* -- Signals ---------------------------------------------------------------------------------- */
+
+static void on_hunting(evutil_socket_t fd, short what, void *context)
+{
+        const struct timeval pause = { .tv_usec = HUNT_TEND_NS / 1000 };
+        struct node *node = context;
+
+        node->counts.signals += hunts_tend(node->hunts, clock_machine_ns());
+        if (hunts_are_on(node->hunts))
+                event_add(node->hunting, &pause);
+}
+
+/* Not at once: sessions of one user that end together are searched for together. */
+void node_hunt(struct node *node, const struct sessions_one *session,
+               const struct folder_signal *signal)
+{
+        static const struct timeval now = { 0 };
+
+        hunts_order(node->hunts, session, signal);
+        if (!event_pending(node->hunting, EV_TIMEOUT, NULL))
+                event_add(node->hunting, &now);
+}
+
 /* -- Now and then ----------------------------------------------------------------------------- */
 
 static void on_round(evutil_socket_t fd, short what, void *context)
@@ -107,8 +130,11 @@ int node_watch_start(struct node *node, struct error *err)
         node->looking = event_new(node->base, -1, EV_PERSIST, on_looking, node);
         node->rounds = event_new(node->base, -1, EV_PERSIST, on_round, node);
         node->placing = event_new(node->base, -1, EV_PERSIST, on_placing, node);
-        if (!node->due || !node->looking || !node->rounds || !node->placing ||
-            event_add(node->due, NULL) < 0 || event_add(node->looking, &look_every) < 0 ||
+        node->hunts = hunts_new(node->sessions, &node->store);
+        node->hunting = event_new(node->base, -1, 0, on_hunting, node);
+        if (!node->hunts || !node->hunting || !node->due || !node->looking || !node->rounds ||
+            !node->placing || event_add(node->due, NULL) < 0 ||
+            event_add(node->looking, &look_every) < 0 ||
             event_add(node->rounds, &round_every) < 0 || event_add(node->placing, &place_every) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
@@ -116,12 +142,14 @@ int node_watch_start(struct node *node, struct error *err)
 
 void node_watch_stop(struct node *node)
 {
-        struct event *events[] = { node->due, node->looking, node->rounds, node->placing };
+        struct event *events[] = { node->due, node->looking, node->rounds, node->placing,
+                                   node->hunting };
 
         for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
                 if (events[i])
                         event_free(events[i]);
         }
+        hunts_free(node->hunts);
         if (node->clock >= 0)
                 close(node->clock);
 }

@@ -68,13 +68,9 @@ static void answer(struct node *node, const struct sessions_one *session)
         const uint32_t policy = node->watch->forged;
         const struct folder_signal signal = { .number = policy == WATCH_KILL ? SIGKILL : SIGTERM,
                                               .is_repeated = true };
-        int sent;
 
-        if (policy != WATCH_KILL && policy != WATCH_TERM)
-                return;
-        sent = folder_signal(&node->store, session, &signal, NULL);
-        if (sent > 0)
-                node->counts.signals += (uint64_t)sent;
+        if (policy == WATCH_KILL || policy == WATCH_TERM)
+                node_hunt(node, session, &signal);
 }
 
 /* Whether anything was taken back; what could not be is told of and answered as well. */

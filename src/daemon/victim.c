@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/atomic.h"
 #include "common/log.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
@@ -92,6 +93,7 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
 
         usage_name(list, count, order->most_ns / 2);
         for (unsigned i = 0; i < count && clock_thread_ns() < until_ns; i++) {
+                add_relaxed(&order->walk->steps, 1);
                 if (list[i].local_pid && !is_repeated(list, i))
                         sent += signal_told(&list[i], order, until_ns);
         }
@@ -204,9 +206,8 @@ static struct dirent *next_around(DIR *proc, long from, bool *is_round)
 /* A process whose look was cut off is looked at again, first, with all the time there is. */
 unsigned victim_signal_all(const struct victim_order *order)
 {
-        static long from;
         const struct look look = { file_of(order->slots), clock_thread_ns() + order->most_ns };
-        const long begin = from;
+        const long begin = load_relaxed(&order->walk->from);
         scoped_dir DIR *proc = opendir("/proc");
         bool is_round = false, is_first = true;
         struct dirent *entry;
@@ -218,14 +219,19 @@ unsigned victim_signal_all(const struct victim_order *order)
                 uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
                 scoped_fd int held = hold(pid);
                 bool is_users_own = held >= 0 && is_users(pid, order->owner_uid);
+                const long before = load_relaxed(&order->walk->from);
+
+                store_relaxed(&order->walk->from, telldir(proc));
+                add_relaxed(&order->walk->steps, 1);
 
                 if (is_users_own && (identity_has_mapped(pid, &look.file, look.until_ns) == 1 ||
                                      has_locked((pid_t)pid, &look)))
                         sent += identity_signal(held, pid, order->number);
-                if (is_over(&look) && is_users_own && !is_first)
+                if (is_over(&look) && is_users_own && !is_first) {
+                        store_relaxed(&order->walk->from, before);
                         break;
+                }
                 is_first = is_first && !is_users_own;
-                from = telldir(proc);
                 if (is_over(&look))
                         break;
         }

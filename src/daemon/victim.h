@@ -16,11 +16,18 @@
 #include "daemon/identity.h"
 #include "store/usage.h"
 
+/* Where a walk over all processes is, for who watches it: in memory that both have. */
+struct victim_walk {
+        _Atomic long from;      /* where the next one begins */
+        _Atomic uint32_t steps; /* processes that were looked at */
+};
+
 struct victim_order {
         const struct liveness_file *slots;
         uint32_t owner_uid;
         int number;
         uint64_t most_ns; /* of processor time, also for one process with many mappings */
+        struct victim_walk *walk;
 };
 
 /* To those that slots tell of; each once, also where many tell of one. Returns how many got it. It
@@ -30,8 +37,9 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
 
 /* The same for every process of the owner that has `slots` mapped, or holds a lock on it, whatever
  * any slot says: a walk over all processes, for a session whose slots cannot be believed. Returns
- * how many got it. It ends after as long, and goes on where the last one ended, whosever that was:
- * who was not reached is at one of the next walks. */
+ * how many got it. It ends after as long, and goes on where the last one ended: who was not reached
+ * is at one of the next walks. One that is ended from outside has passed by the process that it was
+ * at. */
 unsigned victim_signal_all(const struct victim_order *order);
 
 /* To the process that this is the identity of, if it is still there. */

@@ -106,6 +106,14 @@ def have_runtime_folder():
     return None if any(map(keeps_locks, usual)) else f"{' and '.join(usual)} are on overlayfs"
 
 
+def open_for_reading_and_writing(path):
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return str(error)
+    return None
+
+
 # What a story can need: how it is tried, and what is said before the reason.
 NEEDS = {
     "other users": become_another_user,
@@ -116,6 +124,7 @@ NEEDS = {
     "user namespaces": lambda: mount_in_namespace("--map-root-user", "--mount"),
     "PID namespaces": lambda: attempt("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"),
     "time namespaces": lambda: attempt("unshare", "--map-root-user", "--time", "--monotonic", "-1", "true"),
+    "file systems in user space": lambda: mount() or open_for_reading_and_writing("/dev/fuse"),
     "tracing": lambda: attempt(sys.executable, "-c", TRACE_ME),
     "terminals": open_terminal,
     "tmux": lambda: open_terminal() or start_tmux(),
