@@ -68,8 +68,10 @@ struct hunts *hunts_new(const struct sessions *sessions, const struct store *sto
                 free(hunts);
                 return NULL;
         }
-        for (unsigned i = 0; i < HUNTS_MOST; i++)
+        for (unsigned i = 0; i < HUNTS_MOST; i++) {
+                hunts->progress[i].walk.spared = (uint32_t)getpid();
                 hunts->hunt[i].progress = &hunts->progress[i];
+        }
         return hunts;
 }
 

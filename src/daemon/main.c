@@ -235,6 +235,7 @@ static int add_events(struct error *err)
                         return fail(err, -ENOMEM, "out of memory");
         }
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGCHLD, SIG_DFL); /* else the pid of a child is another's before it is waited for */
         return add_empty_look(err);
 }
 

@@ -17,18 +17,21 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-/* The real user, by the line "Uid:" of its status. */
-static bool is_users(uint32_t pid, uint32_t uid)
+/* By the lines "PPid:" and "Uid:" (the real one) of its status. Other searches, which the daemon
+ * has forked, have mapped what it has. */
+static bool is_users(uint32_t pid, const struct victim_order *order)
 {
         scoped_file FILE *status = NULL;
         char path[64], line[256];
-        unsigned real;
+        unsigned parent = 0, real;
 
         snprintf(path, sizeof(path), "/proc/%u/status", pid);
         status = fopen(path, "re");
         while (status && fgets(line, sizeof(line), status)) {
+                if (sscanf(line, "PPid: %u", &parent) == 1 && parent == order->walk->spared)
+                        return false;
                 if (sscanf(line, "Uid: %u", &real) == 1)
-                        return real == uid;
+                        return real == order->owner_uid;
         }
         return false;
 }
@@ -50,9 +53,9 @@ static bool holds_slot(const struct usage_process *process, const struct livenes
         return is_held;
 }
 
-static int hold(uint32_t pid)
+static int hold(uint32_t pid, uint32_t spared)
 {
-        return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
+        return pid < 2 || pid == spared || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
 }
 
 static bool signal_told(const struct usage_process *process, const struct victim_order *order,
@@ -60,12 +63,12 @@ static bool signal_told(const struct usage_process *process, const struct victim
 {
         const struct identity_file file = file_of(order->slots);
         uint32_t pid = process->local_pid;
-        scoped_fd int held = hold(pid);
+        scoped_fd int held = hold(pid, order->walk->spared);
 
         if (held < 0)
                 return false;
         /* From here on the pid is nobody else's unless the descriptor's process is gone. */
-        if (!usage_is_process(process, pid) || !is_users(pid, order->owner_uid) ||
+        if (!usage_is_process(process, pid) || !is_users(pid, order) ||
             identity_has_mapped(pid, &file, until_ns) != 1 || !holds_slot(process, order->slots)) {
                 log_line(LOG_WARN, "pid %u (%s) is not what its slot says: no signal", pid,
                          text_shown(process->command));
@@ -217,8 +220,8 @@ unsigned victim_signal_all(const struct victim_order *order)
                 seekdir(proc, begin);
         while (proc && (entry = next_around(proc, begin, &is_round))) {
                 uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-                scoped_fd int held = hold(pid);
-                bool is_users_own = held >= 0 && is_users(pid, order->owner_uid);
+                scoped_fd int held = hold(pid, order->walk->spared);
+                bool is_users_own = held >= 0 && is_users(pid, order);
                 const long before = load_relaxed(&order->walk->from);
 
                 store_relaxed(&order->walk->from, telldir(proc));
@@ -240,7 +243,7 @@ unsigned victim_signal_all(const struct victim_order *order)
 
 bool victim_signal_identity(const struct identity *identity, int number)
 {
-        scoped_fd int held = hold(identity->pid);
+        scoped_fd int held = hold(identity->pid, 0);
 
         /* The start is read when the pid can be nobody else's any more. */
         return held >= 0 && identity_is_same(identity) &&

@@ -20,6 +20,7 @@
 struct victim_walk {
         _Atomic long from;      /* where the next one begins */
         _Atomic uint32_t steps; /* processes that were looked at */
+        uint32_t spared;        /* the daemon's pid: it and its children have `slots` mapped, too */
 };
 
 struct victim_order {
