@@ -20,7 +20,7 @@
 #define BUDGET_SHARE 30u /* listings and names have one each */
 #define BUDGET_BURST_NS UINT64_C(300000000)
 #define BUDGET_CHEAP_NS UINT64_C(2000000)
-#define BUDGET_TURN_NS UINT64_C(3000000000) /* signals are asked for again each second */
+#define BUDGET_TURN_NS UINT64_C(3000000000)
 #define BUDGET_PLACES 65536u
 
 struct budget {

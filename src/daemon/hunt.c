@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/hunt.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,6 @@
 #include "common/log.h"
 #include "daemon/victim.h"
 
-/* Once a child of the same user was ended so often in a row, what is left waits for the next
- * order. */
-#define STILL_MOST 8u
-
 enum order_state { ORDER_NONE, ORDER_WAITS, ORDER_BEGUN };
 
 struct order {
@@ -31,7 +26,6 @@ struct order {
 /* What a child tells as it goes. */
 struct progress {
         struct victim_walk walk;
-        _Atomic uint32_t sent;
         _Atomic uint8_t is_done[SESSIONS_MOST]; /* by place, since it began */
 };
 
@@ -41,7 +35,8 @@ struct hunt {
         pid_t child; /* 0: none */
         uint32_t steps;
         uint64_t step_ns; /* they last rose */
-        unsigned stills;
+        unsigned cuts;    /* children in a row that did not end by themselves */
+        bool is_killed;
         struct progress *progress; /* shared with the child */
 };
 
@@ -68,18 +63,9 @@ struct hunts *hunts_new(const struct sessions *sessions, const struct store *sto
                 free(hunts);
                 return NULL;
         }
-        for (unsigned i = 0; i < HUNTS_MOST; i++) {
-                hunts->progress[i].walk.spared = (uint32_t)getpid();
+        for (unsigned i = 0; i < HUNTS_MOST; i++)
                 hunts->hunt[i].progress = &hunts->progress[i];
-        }
         return hunts;
-}
-
-static void end_child(const struct hunt *hunt)
-{
-        kill(hunt->child, SIGKILL);
-        while (waitpid(hunt->child, NULL, 0) < 0 && errno == EINTR)
-                ;
 }
 
 void hunts_free(struct hunts *hunts)
@@ -88,7 +74,7 @@ void hunts_free(struct hunts *hunts)
                 return;
         for (unsigned i = 0; i < hunts->used; i++) {
                 if (hunts->hunt[i].child)
-                        end_child(&hunts->hunt[i]);
+                        kill(hunts->hunt[i].child, SIGKILL);
         }
         munmap(hunts->progress, HUNTS_MOST * sizeof(struct progress));
         free(hunts);
@@ -101,18 +87,6 @@ bool hunts_are_on(const struct hunts *hunts)
 
 /* -- Orders ----------------------------------------------------------------------------------- */
 
-void hunts_order(struct hunts *hunts, const struct sessions_one *session,
-                 const struct folder_signal *signal)
-{
-        struct order *order = &hunts->order[session - hunts->sessions->session];
-
-        hunts->waiting += order->state != ORDER_WAITS;
-        *order = (struct order){ .state = ORDER_WAITS,
-                                 .uid = session->owner_uid,
-                                 .signal = *signal };
-        memcpy(order->id, session->id, sizeof(order->id));
-}
-
 static const struct sessions_one *session_of(const struct hunts *hunts, const struct order *order)
 {
         const struct sessions_one *session = &hunts->sessions->session[order - hunts->order];
@@ -121,6 +95,23 @@ static const struct sessions_one *session_of(const struct hunts *hunts, const st
                                memcmp(session->id, order->id, sizeof(order->id)) == 0
                        ? session
                        : NULL;
+}
+
+void hunts_order(struct hunts *hunts, const struct sessions_one *session,
+                 const struct folder_signal *signal)
+{
+        struct order *order = &hunts->order[session - hunts->sessions->session];
+        int number = signal->number;
+
+        /* What was to kill is not softened by what comes later. */
+        if (session_of(hunts, order) && order->state != ORDER_NONE &&
+            order->signal.number == SIGKILL)
+                number = SIGKILL;
+        hunts->waiting += order->state != ORDER_WAITS;
+        *order = (struct order){ .state = ORDER_WAITS,
+                                 .uid = session->owner_uid,
+                                 .signal = { number, signal->is_repeated } };
+        memcpy(order->id, session->id, sizeof(order->id));
 }
 
 /* -- The child -------------------------------------------------------------------------------- */
@@ -136,7 +127,7 @@ static void be_child(pid_t parent)
                 _exit(1);
         prctl(PR_SET_NAME, "aliquot-hunt");
         for (unsigned i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
-                signal(handled[i], SIG_DFL);
+                signal(handled[i], SIG_IGN);
         if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0) < 0) {
                 for (int fd = (int)sysconf(_SC_OPEN_MAX); fd > STDERR_FILENO; fd--)
                         close(fd);
@@ -150,14 +141,11 @@ static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
         for (unsigned i = 0; i < hunts->sessions->entries; i++) {
                 const struct order *order = &hunts->order[i];
                 const struct sessions_one *session = session_of(hunts, order);
-                int sent;
 
                 if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
                         continue;
-                sent = session ? folder_signal(hunts->store, session, &order->signal,
-                                               &progress->walk)
-                               : 0;
-                add_relaxed(&progress->sent, sent > 0 ? (uint32_t)sent : 0);
+                if (session)
+                        folder_signal(hunts->store, session, &order->signal, &progress->walk);
                 store_release(&progress->is_done[i], 1);
         }
 }
@@ -196,7 +184,8 @@ static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
         pid_t child;
 
         take_orders(hunts, hunt);
-        store_relaxed(&hunt->progress->sent, 0);
+        store_relaxed(&hunt->progress->walk.sent, 0);
+        hunt->is_killed = false;
         hunt->steps = load_relaxed(&hunt->progress->walk.steps);
         hunt->step_ns = now_ns;
         child = fork();
@@ -206,7 +195,7 @@ static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
                 _exit(0);
         }
         if (child < 0) {
-                log_line(LOG_ERROR, "no process for the signals of user %u: %m", hunt->uid);
+                log_line(LOG_ERROR, "cannot fork to signal the sessions of user %u: %m", hunt->uid);
                 drop_orders(hunts, hunt, false);
                 return;
         }
@@ -214,12 +203,22 @@ static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
         hunts->running++;
 }
 
-/* -- Turns ------------------------------------------------------------------------------------ */
+/* -- Tending ---------------------------------------------------------------------------------- */
 
-static void end(struct hunts *hunts, struct hunt *hunt, bool is_still)
+/* A child that was cut short goes on in another one, which passes by where it stood; until that has
+ * come about too often. */
+static void end(struct hunts *hunts, struct hunt *hunt, bool is_cut)
 {
-        hunt->stills = is_still ? hunt->stills + 1 : 0;
-        drop_orders(hunts, hunt, is_still && hunt->stills < STILL_MOST);
+        struct victim_walk *walk = &hunt->progress->walk;
+        bool is_again = is_cut && hunt->cuts < VICTIM_PASSED;
+
+        if (is_again) {
+                walk->passed[hunt->cuts++] = load_relaxed(&walk->at);
+        } else {
+                memset(walk->passed, 0, sizeof(walk->passed));
+                hunt->cuts = 0;
+        }
+        drop_orders(hunts, hunt, is_again);
         hunt->child = 0;
         hunts->running--;
 }
@@ -235,23 +234,31 @@ static bool is_still(struct hunt *hunt, uint64_t now_ns)
         return now_ns - hunt->step_ns >= HUNT_STILL_NS;
 }
 
+/* Not waited for here: what it stands at may end after it. */
+static void end_child(struct hunt *hunt)
+{
+        if (hunt->is_killed)
+                return;
+        log_line(LOG_WARN,
+                 "pid %u holds up the search for the processes of a session of user %u: it is "
+                 "passed over",
+                 load_relaxed(&hunt->progress->walk.at), hunt->uid);
+        kill(hunt->child, SIGKILL);
+        hunt->is_killed = true;
+}
+
 /* Returns how many processes it has signalled, if it is over. */
 static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
-        bool has_ended = waitpid(hunt->child, NULL, WNOHANG) != 0;
-        bool stands = !has_ended && is_still(hunt, now_ns);
+        int status = 0;
 
-        if (!has_ended && !stands)
+        if (waitpid(hunt->child, &status, WNOHANG) == 0) {
+                if (is_still(hunt, now_ns))
+                        end_child(hunt);
                 return 0;
-        if (stands) {
-                log_line(LOG_WARN,
-                         "a process of user %u holds up the search for the processes of a session: "
-                         "it is passed over",
-                         hunt->uid);
-                end_child(hunt);
         }
-        end(hunts, hunt, stands);
-        return load_relaxed(&hunt->progress->sent);
+        end(hunts, hunt, status != 0);
+        return load_relaxed(&hunt->progress->walk.sent);
 }
 
 /* The user's; else one that nobody uses now. NULL: all are in use. */
@@ -267,8 +274,10 @@ static struct hunt *find(struct hunts *hunts, uint32_t uid)
         }
         if (hunts->used < HUNTS_MOST)
                 idle = &hunts->hunt[hunts->used++];
-        if (idle)
+        if (idle) {
                 *idle = (struct hunt){ .uid = uid, .progress = idle->progress };
+                idle->progress->walk = (struct victim_walk){ .spared = (uint32_t)getpid() };
+        }
         return idle;
 }
 

@@ -53,9 +53,29 @@ static bool holds_slot(const struct usage_process *process, const struct livenes
         return is_held;
 }
 
-static int hold(uint32_t pid, uint32_t spared)
+static int hold(uint32_t pid)
 {
-        return pid < 2 || pid == spared || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
+        return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
+}
+
+/* -1: it is not looked at. */
+static int hold_next(uint32_t pid, struct victim_walk *walk)
+{
+        for (unsigned i = 0; i < VICTIM_PASSED; i++) {
+                if (pid == walk->passed[i])
+                        return -1;
+        }
+        store_relaxed(&walk->at, pid);
+        add_relaxed(&walk->steps, 1);
+        return pid == walk->spared ? -1 : hold(pid);
+}
+
+static bool send_to(int held, uint32_t pid, const struct victim_order *order)
+{
+        bool is_sent = identity_signal(held, pid, order->number);
+
+        add_relaxed(&order->walk->sent, is_sent);
+        return is_sent;
 }
 
 static bool signal_told(const struct usage_process *process, const struct victim_order *order,
@@ -63,7 +83,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
 {
         const struct identity_file file = file_of(order->slots);
         uint32_t pid = process->local_pid;
-        scoped_fd int held = hold(pid, order->walk->spared);
+        scoped_fd int held = hold_next(pid, order->walk);
 
         if (held < 0)
                 return false;
@@ -74,7 +94,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
                          text_shown(process->command));
                 return false;
         }
-        return identity_signal(held, pid, order->number);
+        return send_to(held, pid, order);
 }
 
 /* Whether one before it says the same. */
@@ -96,7 +116,6 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
 
         usage_name(list, count, order->most_ns / 2);
         for (unsigned i = 0; i < count && clock_thread_ns() < until_ns; i++) {
-                add_relaxed(&order->walk->steps, 1);
                 if (list[i].local_pid && !is_repeated(list, i))
                         sent += signal_told(&list[i], order, until_ns);
         }
@@ -220,16 +239,15 @@ unsigned victim_signal_all(const struct victim_order *order)
                 seekdir(proc, begin);
         while (proc && (entry = next_around(proc, begin, &is_round))) {
                 uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-                scoped_fd int held = hold(pid, order->walk->spared);
+                scoped_fd int held = hold_next(pid, order->walk);
                 bool is_users_own = held >= 0 && is_users(pid, order);
                 const long before = load_relaxed(&order->walk->from);
 
                 store_relaxed(&order->walk->from, telldir(proc));
-                add_relaxed(&order->walk->steps, 1);
 
                 if (is_users_own && (identity_has_mapped(pid, &look.file, look.until_ns) == 1 ||
                                      has_locked((pid_t)pid, &look)))
-                        sent += identity_signal(held, pid, order->number);
+                        sent += send_to(held, pid, order);
                 if (is_over(&look) && is_users_own && !is_first) {
                         store_relaxed(&order->walk->from, before);
                         break;
@@ -243,7 +261,7 @@ unsigned victim_signal_all(const struct victim_order *order)
 
 bool victim_signal_identity(const struct identity *identity, int number)
 {
-        scoped_fd int held = hold(identity->pid, 0);
+        scoped_fd int held = hold(identity->pid);
 
         /* The start is read when the pid can be nobody else's any more. */
         return held >= 0 && identity_is_same(identity) &&

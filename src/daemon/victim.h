@@ -16,11 +16,15 @@
 #include "daemon/identity.h"
 #include "store/usage.h"
 
-/* Where a walk over all processes is, for who watches it: in memory that both have. */
+/* Where a walk over all processes is: shared with the daemon, which watches its progress. */
+#define VICTIM_PASSED 8u
 struct victim_walk {
-        _Atomic long from;      /* where the next one begins */
-        _Atomic uint32_t steps; /* processes that were looked at */
-        uint32_t spared;        /* the daemon's pid: it and its children have `slots` mapped, too */
+        _Atomic long from;              /* where the next one begins */
+        _Atomic uint32_t steps;         /* processes that were looked at */
+        _Atomic uint32_t at;            /* the pid that is looked at now */
+        _Atomic uint32_t sent;          /* signals */
+        uint32_t passed[VICTIM_PASSED]; /* pids that are not looked at: former walks stood there */
+        uint32_t spared; /* the daemon's pid: it and its children have `slots` mapped, too */
 };
 
 struct victim_order {
@@ -38,9 +42,8 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
 
 /* The same for every process of the owner that has `slots` mapped, or holds a lock on it, whatever
  * any slot says: a walk over all processes, for a session whose slots cannot be believed. Returns
- * how many got it. It ends after as long, and goes on where the last one ended: who was not reached
- * is at one of the next walks. One that is ended from outside has passed by the process that it was
- * at. */
+ * how many got it. It ends after as long, and goes on where the last one ended: processes that were
+ * not reached are looked at by the next walks. */
 unsigned victim_signal_all(const struct victim_order *order);
 
 /* To the process that this is the identity of, if it is still there. */

@@ -496,7 +496,8 @@ uint64_t device_awaited_look_ns(const struct time_device *device)
         return window_over_ns(&device->window, load_relaxed(&device->looked_ns));
 }
 
-/* A lock is not fair: who looks often would have it again before one who sleeps for it wakes up. */
+/* A lock is not fair: a thread that looks often would take it again before one that sleeps for it
+ * wakes up. */
 static void take_looking(struct time_device *device)
 {
         while (load_acquire(&device->wanted))

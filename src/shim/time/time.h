@@ -149,7 +149,7 @@ struct time_device {
                 is_filling; /* the bucket ran dry: nothing is submitted until it has filled */
         _Atomic uint64_t looked_ns; /* the last look began */
         _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
-        _Atomic uint32_t wanted;    /* threads that would have `looking` and do not look */
+        _Atomic uint32_t wanted;    /* threads in device_stop_looks() that wait for `looking` */
         _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
         struct lock looking; /* held by who looks, also across calls of the driver that ask */
         struct lock marking; /* held by who ends a round, also while its markers find no place in a

@@ -29,6 +29,7 @@
 /* What the children do and saw, in memory that they share with us. */
 struct seen {
         _Atomic uint32_t is_still; /* a bit a session: the search for its processes never ends */
+        _Atomic uint32_t is_ended; /* likewise: the child is ended by something else */
         _Atomic uint32_t calls[SESSIONS];
         _Atomic uint32_t number[SESSIONS], is_repeated[SESSIONS], pid[SESSIONS];
         _Atomic uint32_t has_our_file;
@@ -50,6 +51,7 @@ int folder_signal(const struct store *unused, const struct sessions_one *session
                   const struct folder_signal *signal, struct victim_walk *walk)
 {
         unsigned at = (unsigned)(session - all.session);
+        const bool stands = load_acquire(&seen->is_still) >> at & 1;
 
         (void)unused;
         store_relaxed(&seen->number[at], (uint32_t)signal->number);
@@ -58,8 +60,11 @@ int folder_signal(const struct store *unused, const struct sessions_one *session
         store_relaxed(&seen->has_our_file, fcntl(our_file, F_GETFD) >= 0);
         add_relaxed(&walk->steps, 1);
         add_acq_rel(&seen->calls[at], 1);
-        while (load_acquire(&seen->is_still) >> at & 1)
+        if (load_acquire(&seen->is_ended) >> at & 1)
+                _exit(1);
+        while (stands)
                 pause();
+        add_relaxed(&walk->sent, 1);
         return 1;
 }
 
@@ -172,7 +177,7 @@ static void who_stands_still_is_passed_over(void **state)
         hunts_tend(hunts, now_ns());
         store_release(&seen->is_still, 0);
         pass_still_time();
-        assert_int_equal(until_over(), 2);
+        until_over();
         assert_int_equal(calls(0), 2);
         assert_true(load_relaxed(&seen->is_repeated[0])); /* not by the slots, which led there */
         assert_int_equal(calls(1), 1);
@@ -182,12 +187,12 @@ static void one_that_always_stands_still_is_given_up_until_the_next_order(void *
 {
         store_relaxed(&seen->is_still, 1);
         order(0, SIGKILL);
-        while (hunts_are_on(hunts)) {
-                uint32_t before = calls(0);
-
-                pass_still_time();
-                for (unsigned i = 0; i < 1000 && calls(0) == before && hunts_are_on(hunts); i++)
+        for (uint32_t times = 1; hunts_are_on(hunts); times++) {
+                while (hunts_are_on(hunts) && calls(0) < times) {
+                        hunts_tend(hunts, now_ns());
                         usleep(1000);
+                }
+                pass_still_time();
         }
         assert_in_range(calls(0), 2, 20);
         store_release(&seen->is_still, 0);
@@ -201,6 +206,26 @@ static void a_later_order_replaces_one_that_waits(void **state)
         order(0, SIGKILL);
         assert_int_equal(until_over(), 1);
         assert_int_equal(load_relaxed(&seen->number[0]), SIGKILL);
+}
+
+static void a_kill_is_not_softened_by_a_later_order(void **state)
+{
+        order(0, SIGKILL);
+        order(0, SIGTERM);
+        until_over();
+        assert_int_equal(load_relaxed(&seen->number[0]), SIGKILL);
+}
+
+static void a_search_that_is_ended_by_something_else_goes_on(void **state)
+{
+        store_release(&seen->is_ended, 1);
+        order(0, SIGTERM);
+        order(1, SIGTERM);
+        until_called(0, 1);
+        store_release(&seen->is_ended, 0);
+        until_over();
+        assert_in_range(calls(0), 2, 9);
+        assert_int_equal(calls(1), 1);
 }
 
 /* Its search has begun: it may have passed by what the later one is for. */
@@ -245,6 +270,8 @@ int main(void)
                 hunt_story(who_stands_still_is_passed_over),
                 hunt_story(one_that_always_stands_still_is_given_up_until_the_next_order),
                 hunt_story(a_later_order_replaces_one_that_waits),
+                hunt_story(a_kill_is_not_softened_by_a_later_order),
+                hunt_story(a_search_that_is_ended_by_something_else_goes_on),
                 hunt_story(a_later_order_is_carried_out_after_one_that_was_begun),
                 hunt_story(no_signal_is_sent_for_the_next_session_of_a_place),
                 hunt_story(users_without_number_are_served),
