@@ -229,6 +229,44 @@ static void a_stream_that_is_gone_is_over_with_its_last_marker(void **state)
         assert_int_equal(found_empty, 1);
 }
 
+#define HINT 7
+#define UNITS 1000
+
+static void begin_round_before_marker(void)
+{
+        store_relaxed(&window_weights[HINT], 0);
+        device.window.round[0] =
+                (struct window_round){ .units = UNITS,
+                                       .samples = 1,
+                                       .sample = { { HINT, UNITS } },
+                                       .begin_ns = clock_now_ns() - 2 * UNITS * WINDOW_UNIT_NS };
+        device.window.count = 1;
+        device.marker[0][0] = (struct time_marker){ .stream = &stream, .marker = &event };
+        store_relaxed(&stream.markers, 1);
+}
+
+static void what_a_marker_ends_is_weighed(void **state)
+{
+        begin_round_before_marker();
+        is_marker_passed = true;
+        device_look(&device, clock_now_ns());
+        assert_int_equal(device.window.count, 0);
+        assert_int_equal(window_weight(HINT), UNITS);
+}
+
+/* When its marker passes is up to whom the stream waits for. */
+static void what_stands_behind_a_wait_is_not(void **state)
+{
+        begin_round_before_marker();
+        device.waiting[0] = &stream;
+        store_relaxed(&device.waiting_count, 1);
+        stream.park[0] = (struct park){ .before = NULL, .behind = &event };
+        store_relaxed(&stream.parks, 1);
+        device_look(&device, clock_now_ns());
+        assert_int_equal(device.window.count, 0);
+        assert_int_equal(window_weight(HINT), WINDOW_WEIGHT_MOST);
+}
+
 static void *look_without_end(void *unused)
 {
         while (!load_acquire(&is_ended))
@@ -291,6 +329,8 @@ int main(void)
                 cmocka_unit_test_setup(only_who_submits_to_a_default_stream_puts_a_marker_there,
                                        setup),
                 cmocka_unit_test_setup(a_stream_that_is_gone_is_over_with_its_last_marker, setup),
+                cmocka_unit_test_setup(what_a_marker_ends_is_weighed, setup),
+                cmocka_unit_test_setup(what_stands_behind_a_wait_is_not, setup),
                 cmocka_unit_test_setup(a_flight_that_ends_meanwhile_takes_the_round_with_it, setup),
         };
 
