@@ -88,6 +88,16 @@ def test_what_a_test_catches_is_told_from_what_it_does_not(project):
     assert result.stdout.splitlines()[-1] == "5 mutants, 2 caught, 3 missed"
 
 
+def test_a_fault_that_is_caught_the_second_time_is_listed_as_flaky(project, tmp_path):
+    """What stays of the first run, with the fault, is what lets the second one fail."""
+    put(project, "core/sometimes", line=f'int mkdir(); return mkdir("{tmp_path}/was-here", 0);')
+    put(project, "core/caught")
+    result = mutants("--root", project)
+    assert result.returncode == 0, result
+    assert "core/sometimes: caught, flaky: answer passes" in result.stdout.splitlines()[-3]
+    assert result.stdout.splitlines()[-1] == "2 mutants, 2 caught (1 flaky), 0 missed"
+
+
 def test_those_that_are_named_alone_are_tried(project):
     for name in "core/one", "core/two", "store/three":
         put(project, name)
