@@ -181,13 +181,14 @@ static bool is_elsewhere(const struct authority_state *state, struct party *part
         return false;
 }
 
-/* The process that was to make a party's thread is gone. */
+/* The process that was to make a party's thread is gone. The caller's own is there, whatever it
+ * reads of itself: qemu-user tells each thread another start of its process (7.2). */
 static bool is_maker_gone(const struct party *party)
 {
         struct proc_stat process;
         char path[64];
 
-        if (!party_is_in_sight(party))
+        if (!party_is_in_sight(party) || party->pid == getpid())
                 return false;
         snprintf(path, sizeof(path), "/proc/%d/stat", party->pid);
         return !proc_stat_read(path, &process) || process.start_ticks != party->process_start ||
