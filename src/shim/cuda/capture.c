@@ -193,7 +193,7 @@ static void open_one(void)
         add_acq_rel(&state.captures, 1);
         wait_for_looks();
         if (is_first)
-                streams_each(UINT64_MAX, mark_default, NULL);
+                streams_each(mark_default, NULL);
         lock_drop(&state.captures_lock);
 }
 
@@ -288,7 +288,7 @@ static CUresult capture_ended(const struct capture *capture, CUresult rc)
         unlock_stream(capture, is_there);
         if (capture->is_there && !is_there)
                 unlist(capture->key, true);
-        streams_each(UINT64_MAX, ask_again, NULL);
+        streams_each(ask_again, NULL);
         return rc;
 }
 

@@ -31,7 +31,7 @@ uint64_t time_key(CUstream stream, CUcontext context)
 
 CUstream time_handle(const struct time_stream *stream)
 {
-        return (CUstream)(uintptr_t)stream->handle;
+        return (CUstream)(uintptr_t)load_relaxed(&stream->handle);
 }
 
 /* -- Contexts --------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ static void mark(struct time_stream *stream, void *data)
 {
         const uint32_t *gate = data;
 
-        if (!stream->is_of_thread || stream->device->driver->is_unseen(stream) ||
+        if (!load_relaxed(&stream->is_of_thread) || stream->device->driver->is_unseen(stream) ||
             load_relaxed(&stream->marked_gate) == *gate ||
             (!load_acquire(&stream->is_touched) && load_acquire(&stream->work) == STREAM_EMPTY))
                 return;
@@ -83,13 +83,13 @@ void streams_mark_in_hold(void)
         uint32_t gate = limits ? load_acquire(shared_half(&limits->gate)) : 0;
 
         if (gate)
-                streams_each(UINT64_MAX, mark, &gate);
+                streams_each(mark, &gate);
 }
 
 void streams_untouch(const struct time_driver *driver)
 {
         driver->relax(true);
-        streams_each(UINT64_MAX, ask_each, NULL);
+        streams_each(ask_each, NULL);
         driver->relax(false);
 }
 
@@ -121,7 +121,7 @@ static bool is_drained(uint32_t gate)
         }
         if (driver && is_drained) {
                 driver->relax(true);
-                streams_each(UINT64_MAX, ask, &drain);
+                streams_each(ask, &drain);
                 driver->relax(false);
         }
         return is_drained && drain.is_over;

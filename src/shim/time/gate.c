@@ -88,7 +88,7 @@ static bool is_to_be_marked(const struct time_stream *stream, const struct credi
 {
         if (credit->is_unbounded)
                 return false;
-        return stream->is_of_thread || stream->device->driver->is_unseen(stream);
+        return load_relaxed(&stream->is_of_thread) || stream->device->driver->is_unseen(stream);
 }
 
 /* To another stream of the same device, which has work already: no clock, no lock, no call of the

@@ -323,7 +323,7 @@ bool stream_is_told_over(struct time_stream *stream)
 static bool is_told_over(struct time_device *device, struct time_stream *stream)
 {
         if (!load_acquire(&stream->end_marker))
-                return stream->is_of_thread && is_over_by_now(device, stream);
+                return load_relaxed(&stream->is_of_thread) && is_over_by_now(device, stream);
         return stream_is_told_over(stream);
 }
 

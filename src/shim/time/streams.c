@@ -150,10 +150,10 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
                 if (stream) {
                         stream_park_forget(stream);
                         drop_end(stream);
-                        stream->handle = name->handle;
+                        store_relaxed(&stream->handle, name->handle);
                         stream->context = name->context;
                         stream->order = name->order;
-                        stream->is_of_thread = name->is_of_thread;
+                        store_relaxed(&stream->is_of_thread, name->is_of_thread);
                         stream->device = device;
                         store_relaxed(&stream->is_captured, 0);
                         store_relaxed(&stream->parked_ns, 0);
@@ -169,14 +169,13 @@ struct time_stream *stream_make(const struct stream_name *name, struct time_devi
         return stream;
 }
 
-void streams_each(uint64_t context, void (*each)(struct time_stream *stream, void *data),
-                  void *data)
+void streams_each(void (*each)(struct time_stream *stream, void *data), void *data)
 {
         for (uint32_t i = 0; i < TIME_STREAMS; i++) {
                 struct time_stream *stream = &streams.stream[i];
                 uint64_t key = load_acquire(&stream->key);
 
-                if (key && key != KEY_GONE && (context == UINT64_MAX || stream->context == context))
+                if (key && key != KEY_GONE)
                         each(stream, data);
         }
 }
@@ -298,7 +297,7 @@ void stream_told(struct time_stream *stream, uint64_t began_ns)
         uint64_t now_ns = clock_now_ns();
 
         gate_return_credit();
-        if (stream->is_of_thread) /* nobody else puts anything into it */
+        if (load_relaxed(&stream->is_of_thread)) /* nobody else puts anything into it */
                 store_relaxed(&stream->is_touched, 0);
         if (!is_mine_alone(stream))
                 return;
@@ -363,20 +362,19 @@ void streams_told(uint64_t context, uint64_t began_ns)
 
 /* -- The end of a stream ---------------------------------------------------------------------- */
 
-/* Its key means nothing from here on: every credit for it ends first. Under the stream's lock, or
- * while nobody asks about streams. */
+/* Its key means nothing from here on: every credit for it ends first. Under streams.lock, and the
+ * stream's lock or while nobody asks about streams. */
 static void forget(struct time_stream *stream, void *end_marker)
 {
         add_acq_rel(&stream->device->epoch, 1);
-        lock_take(&streams.lock);
         store_relaxed(&stream->end_marker, end_marker);
         store_release(&stream->is_gone, 1);
         store_release(&stream->key, KEY_GONE);
-        lock_drop(&streams.lock);
 }
 
 void stream_forget(struct time_stream *stream)
 {
+        void *end_marker;
         bool is_busy;
 
         /* A copy that is still in flight counts from here on like a submission. */
@@ -385,7 +383,10 @@ void stream_forget(struct time_stream *stream)
         lock_take(&stream->lock);
         is_busy =
                 load_acquire(&stream->work) != STREAM_EMPTY && !load_relaxed(&stream->is_captured);
-        forget(stream, is_busy ? stream->device->driver->record(stream) : NULL);
+        end_marker = is_busy ? stream->device->driver->record(stream) : NULL;
+        lock_take(&streams.lock);
+        forget(stream, end_marker);
+        lock_drop(&streams.lock);
         lock_drop(&stream->lock);
 }
 
@@ -424,13 +425,21 @@ static void forget_markers(struct time_device *device, uint64_t context)
         lock_drop(&device->lock);
 }
 
-static void forget_with_context(struct time_stream *stream, void *unused)
+/* Places are not used again meanwhile: whose they are does not change. */
+static void forget_all(uint64_t context)
 {
-        (void)unused;
-        forget(stream, NULL);
+        lock_take(&streams.lock);
+        for (uint32_t i = 0; i < TIME_STREAMS; i++) {
+                struct time_stream *stream = &streams.stream[i];
+                uint64_t key = load_relaxed(&stream->key);
+
+                if (key && key != KEY_GONE && stream->context == context)
+                        forget(stream, NULL);
+        }
+        lock_drop(&streams.lock);
 }
 
-/* Its streams, those that are gone as well: their places are not used again meanwhile. */
+/* Its streams, those that are gone as well. */
 static void lose_markers(uint64_t context)
 {
         lock_take(&streams.lock);
@@ -452,5 +461,5 @@ void streams_end(uint64_t context, uint64_t began_ns)
                 forget_markers(device_at(i), context);
         lose_markers(context);
         tell_all(&(struct telling){ context, began_ns, true });
-        streams_each(context, forget_with_context, NULL);
+        forget_all(context);
 }

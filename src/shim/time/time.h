@@ -83,11 +83,11 @@ struct stream_name {
 
 /* A stream of this process. Its place is used again when the stream was destroyed. */
 struct time_stream {
-        _Atomic uint64_t key; /* 0: free. Written last (release) */
-        uint64_t handle;      /* the front end's */
+        _Atomic uint64_t key;    /* 0: free. Written last (release) */
+        _Atomic uint64_t handle; /* the front end's */
         uint64_t context;
         enum stream_order order;
-        bool is_of_thread;
+        _Atomic bool is_of_thread;
         struct time_device *device;
         _Atomic uint32_t grants;      /* credit for it was given so often */
         _Atomic uint64_t used_ns;     /* credit for it was last given, or a marker passed */
@@ -198,9 +198,9 @@ void devices_resume(void);
  * done. Events of it are gone. */
 void streams_end(uint64_t context, uint64_t began_ns);
 
-/* Calls `each` for all streams of the context; UINT64_MAX: of all. */
-void streams_each(uint64_t context, void (*each)(struct time_stream *stream, void *data),
-                  void *data);
+/* Calls `each` for all streams. Whose context and handle each has may change meanwhile, where it is
+ * destroyed and another one made. */
+void streams_each(void (*each)(struct time_stream *stream, void *data), void *data);
 
 /*
  * The program waited, from `began_ns` until now, and the driver said that all that had been
