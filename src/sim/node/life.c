@@ -31,7 +31,6 @@
 #include "sim/node/robust.h"
 #include "sim/node/share.h"
 
-#define PF_EXITING 0x4
 #define LOWEST_DESCRIPTOR 512
 
 static struct node *the_node;
@@ -68,15 +67,13 @@ struct node_row *node_self(void)
 static bool process_is_exiting(const struct node_row *row)
 {
         char path[320];
-        struct proc_stat is = { 0 };
+        struct proc_status is = { 0 };
         struct stat st;
 
         if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != row->pid_namespace)
                 return false;
-        snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
-        if (!proc_stat_read(path, &is) || is.start_ticks != row->start_ticks)
-                return true;
-        if (!(is.flags & PF_EXITING))
+        snprintf(path, sizeof(path), "/proc/%d/status", row->pid);
+        if (proc_status_read(path, &is) && is.has_memory)
                 return false;
         snprintf(path, sizeof(path), "/proc/%d/task", row->pid);
         scoped_dir DIR *tasks = opendir(path);
@@ -85,8 +82,8 @@ static bool process_is_exiting(const struct node_row *row)
         for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
                 if (task->d_name[0] == '.')
                         continue;
-                snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", row->pid, task->d_name);
-                if (proc_stat_read(path, &is) && !(is.flags & PF_EXITING))
+                snprintf(path, sizeof(path), "/proc/%d/task/%s/status", row->pid, task->d_name);
+                if (proc_status_read(path, &is) && is.has_memory)
                         return false;
         }
         return true;
@@ -143,15 +140,14 @@ bool node_row_is_alive(struct node *node, unsigned row)
 bool node_row_is_stopped(struct node *node, unsigned index)
 {
         const struct node_row *row = &node->row[index];
-        struct proc_stat is;
+        struct proc_status is;
         char path[64];
         struct stat st;
 
         if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != row->pid_namespace)
                 return false;
-        snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
-        return proc_stat_read(path, &is) && is.start_ticks == row->start_ticks &&
-               strchr("Tt", is.state);
+        snprintf(path, sizeof(path), "/proc/%d/status", row->pid);
+        return proc_status_read(path, &is) && strchr("Tt", is.state);
 }
 
 /* Virtual time may stand for want of anybody who waits: the dead do not, and then who looks does.
@@ -282,14 +278,11 @@ static int liveness_take(unsigned row)
 
 static void row_fill(struct node_row *row)
 {
-        struct proc_stat own = { 0 };
         struct stat st = { 0 };
         char path[256];
         const char *tag = environment_get("ALIQUOT_SESSION");
 
         row->pid = getpid();
-        proc_stat_read("/proc/self/stat", &own);
-        row->start_ticks = own.start_ticks;
         stat("/proc/self/ns/pid", &st);
         row->pid_namespace = st.st_ino;
         row->attached_ns = sim_now_ns();

@@ -94,7 +94,6 @@ struct node_row {
         uint32_t generation;    /* of this row's use, so that a reference to an old one shows */
         int32_t pid;            /* as its own PID namespace has it */
         uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
-        uint64_t start_ticks;   /* field 22 of /proc/PID/stat */
         uint64_t attached_ns;
         char name[64];         /* path of the program, its end if too long */
         pthread_mutex_t alive; /* held by the thread that attached, never released */

@@ -10,22 +10,41 @@
 
 /* Fields as proc(5) counts them. */
 #define FIELD_STATE 3
-#define FIELD_FLAGS 9
 #define FIELD_USER_TICKS 14
 #define FIELD_SYSTEM_TICKS 15
 #define FIELD_START 22
 
-bool proc_stat_read(const char *path, struct proc_stat *ret)
+static bool read_text(const char *path, char *ret, size_t bytes)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-        char text[1024];
+        ssize_t n = fd < 0 ? -1 : read(fd, ret, bytes - 1);
 
-        if (fd < 0)
-                return false;
-        ssize_t n = read(fd, text, sizeof(text) - 1);
         if (n <= 0)
                 return false;
-        text[n] = '\0';
+        ret[n] = '\0';
+        return true;
+}
+
+bool proc_status_read(const char *path, struct proc_status *ret)
+{
+        static const char name[] = "\nState:\t";
+        char text[4096];
+        const char *state;
+
+        if (!read_text(path, text, sizeof(text)))
+                return false;
+        state = strstr(text, name);
+        *ret = (struct proc_status){ .state = state ? state[sizeof(name) - 1] : '?',
+                                     .has_memory = strstr(text, "\nVmSize:") != NULL };
+        return true;
+}
+
+bool proc_stat_read(const char *path, struct proc_stat *ret)
+{
+        char text[1024];
+
+        if (!read_text(path, text, sizeof(text)))
+                return false;
         /* The name may have anything in it, also parentheses. */
         char *at = strrchr(text, ')');
         if (!at || at[1] != ' ')
@@ -33,8 +52,6 @@ bool proc_stat_read(const char *path, struct proc_stat *ret)
         *ret = (struct proc_stat){ .state = at[2] };
         at += 2;
         for (unsigned field = FIELD_STATE; field <= FIELD_START && at; field++) {
-                if (field == FIELD_FLAGS)
-                        ret->flags = strtoull(at, NULL, 10);
                 if (field == FIELD_USER_TICKS || field == FIELD_SYSTEM_TICKS)
                         ret->cpu_ticks += strtoull(at, NULL, 10);
                 if (field == FIELD_START)
