@@ -11,12 +11,13 @@
 #include "common/uuid.h"
 #include "daemon/api_parts.h"
 #include "daemon/budget.h"
+#include "daemon/names.h"
 #include "daemon/schedule/scheduler.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define WALK_MOST_NS UINT64_C(50000000)
+#define NAMES_MOST_NS UINT64_C(50000000)
 /* Of one session, in one answer: its owner writes how many there are. */
-#define PROCESSES_MOST 512u
+#define PROCESSES_MOST NAMES_MOST
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
 static const char *const ending_names[] = { "deny-new", "term", "kill" };
@@ -255,17 +256,17 @@ static json_t *view_process(const struct api *api, const struct sessions_one *se
                          recorded ? "socket" : "path", "devices", devices);
 }
 
-/* Whoever asks and whatever stands in slots, walks over /proc take a small share of the time. */
+/* Whoever asks and whatever stands in slots, names take a small share of the time. */
 static void name_processes(const struct sessions_one *session, struct usage_process *list,
                            unsigned count)
 {
-        static struct budget names = { .most_ns = WALK_MOST_NS };
-        const uint64_t began_ns = clock_thread_ns();
-        const uint64_t most_ns = budget_begin(&names, session->id, clock_machine_ns());
+        static struct budget names = { .most_ns = NAMES_MOST_NS };
+        const uint64_t began_ns = clock_machine_ns();
+        const uint64_t most_ns = budget_begin(&names, session->id, began_ns);
 
-        usage_name(list, count, most_ns);
+        names_find(list, count, most_ns);
         if (most_ns)
-                budget_end(&names, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
+                budget_end(&names, session->id, clock_machine_ns(), clock_machine_ns() - began_ns);
 }
 
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much processor time the daemon's loop gives to work that tenants can lengthen.
+ * How much of its time the daemon's loop gives to work that tenants can lengthen.
  *
  * Cheap work always runs. What takes longer is granted as long as all of it together takes a
  * BUDGET_SHAREth of the time, with BUDGET_BURST_NS in advance after a rest: however many ask, the
@@ -31,7 +31,7 @@ struct budget {
         bool is_dear[BUDGET_PLACES]; /* the last work for it was not cheap */
 };
 
-/* How much processor time work for this session may take now. 0: none, ask again later. */
+/* How much time work for this session may take now. 0: none, ask again later. */
 uint64_t budget_begin(struct budget *budget, const uint8_t id[16], uint64_t now_ns);
 
 /* What it took. */

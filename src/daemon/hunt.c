@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
 #include "common/log.h"
+#include "daemon/aside.h"
 #include "daemon/victim.h"
 
 enum order_state { ORDER_NONE, ORDER_WAITS, ORDER_BEGUN };
@@ -32,11 +30,8 @@ struct progress {
 /* A user's. It stays that user's until the place is needed: where the last walk ended is known. */
 struct hunt {
         uint32_t uid;
-        pid_t child; /* 0: none */
-        uint32_t steps;
-        uint64_t step_ns; /* they last rose */
-        unsigned cuts;    /* children in a row that did not end by themselves */
-        bool is_killed;
+        struct aside aside;
+        unsigned cuts;             /* children in a row that did not end by themselves */
         struct progress *progress; /* shared with the child */
 };
 
@@ -72,10 +67,8 @@ void hunts_free(struct hunts *hunts)
 {
         if (!hunts)
                 return;
-        for (unsigned i = 0; i < hunts->used; i++) {
-                if (hunts->hunt[i].child)
-                        kill(hunts->hunt[i].child, SIGKILL);
-        }
+        for (unsigned i = 0; i < hunts->used; i++)
+                aside_end(&hunts->hunt[i].aside);
         munmap(hunts->progress, HUNTS_MOST * sizeof(struct progress));
         free(hunts);
 }
@@ -115,24 +108,6 @@ void hunts_order(struct hunts *hunts, const struct sessions_one *session,
 }
 
 /* -- The child -------------------------------------------------------------------------------- */
-
-/* Of the daemon it has what it began with: its listeners, locks and files are the daemon's alone,
- * and it does not outlive it. */
-static void be_child(pid_t parent)
-{
-        static const int handled[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
-
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent)
-                _exit(1);
-        prctl(PR_SET_NAME, "aliquot-hunt");
-        for (unsigned i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
-                signal(handled[i], SIG_IGN);
-        if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0) < 0) {
-                for (int fd = (int)sysconf(_SC_OPEN_MAX); fd > STDERR_FILENO; fd--)
-                        close(fd);
-        }
-}
 
 static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
 {
@@ -180,27 +155,19 @@ static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_ag
 
 static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
-        const pid_t parent = getpid();
-        pid_t child;
-
         take_orders(hunts, hunt);
         store_relaxed(&hunt->progress->walk.sent, 0);
-        hunt->is_killed = false;
-        hunt->steps = load_relaxed(&hunt->progress->walk.steps);
-        hunt->step_ns = now_ns;
-        child = fork();
-        if (child == 0) {
-                be_child(parent);
+        switch (aside_fork(&hunt->aside, "aliquot-hunt", now_ns)) {
+        case 0:
                 carry_out(hunts, hunt);
                 _exit(0);
-        }
-        if (child < 0) {
+        case -1:
                 log_line(LOG_ERROR, "cannot fork to signal the sessions of user %u: %m", hunt->uid);
                 drop_orders(hunts, hunt, false);
-                return;
+                break;
+        default:
+                hunts->running++;
         }
-        hunt->child = child;
-        hunts->running++;
 }
 
 /* -- Tending ---------------------------------------------------------------------------------- */
@@ -219,46 +186,25 @@ static void end(struct hunts *hunts, struct hunt *hunt, bool is_cut)
                 hunt->cuts = 0;
         }
         drop_orders(hunts, hunt, is_again);
-        hunt->child = 0;
         hunts->running--;
-}
-
-static bool is_still(struct hunt *hunt, uint64_t now_ns)
-{
-        uint32_t steps = load_relaxed(&hunt->progress->walk.steps);
-
-        if (steps != hunt->steps) {
-                hunt->steps = steps;
-                hunt->step_ns = now_ns;
-        }
-        return now_ns - hunt->step_ns >= HUNT_STILL_NS;
-}
-
-/* Not waited for here: what it stands at may end after it. */
-static void end_child(struct hunt *hunt)
-{
-        if (hunt->is_killed)
-                return;
-        log_line(LOG_WARN,
-                 "pid %u holds up the search for the processes of a session of user %u: it is "
-                 "passed over",
-                 load_relaxed(&hunt->progress->walk.at), hunt->uid);
-        kill(hunt->child, SIGKILL);
-        hunt->is_killed = true;
 }
 
 /* Returns how many processes it has signalled, if it is over. */
 static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
-        int status = 0;
+        const struct victim_walk *walk = &hunt->progress->walk;
+        const enum aside_state state =
+                aside_tend(&hunt->aside, load_relaxed(&walk->steps), HUNT_STILL_NS, now_ns);
 
-        if (waitpid(hunt->child, &status, WNOHANG) == 0) {
-                if (is_still(hunt, now_ns))
-                        end_child(hunt);
+        if (state == ASIDE_STANDS)
+                log_line(LOG_WARN,
+                         "pid %u holds up the search for the processes of a session of user %u: it "
+                         "is passed over",
+                         load_relaxed(&walk->at), hunt->uid);
+        if (state == ASIDE_RUNS || state == ASIDE_STANDS)
                 return 0;
-        }
-        end(hunts, hunt, status != 0);
-        return load_relaxed(&hunt->progress->walk.sent);
+        end(hunts, hunt, state == ASIDE_CUT);
+        return load_relaxed(&walk->sent);
 }
 
 /* The user's; else one that nobody uses now. NULL: all are in use. */
@@ -269,7 +215,7 @@ static struct hunt *find(struct hunts *hunts, uint32_t uid)
         for (unsigned i = 0; i < hunts->used; i++) {
                 if (hunts->hunt[i].uid == uid)
                         return &hunts->hunt[i];
-                if (!hunts->hunt[i].child)
+                if (!hunts->hunt[i].aside.child)
                         idle = &hunts->hunt[i];
         }
         if (hunts->used < HUNTS_MOST)
@@ -286,14 +232,14 @@ unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
         unsigned sent = 0;
 
         for (unsigned i = 0; i < hunts->used; i++) {
-                if (hunts->hunt[i].child)
+                if (hunts->hunt[i].aside.child)
                         sent += tend(hunts, &hunts->hunt[i], now_ns);
         }
         for (unsigned i = 0; i < SESSIONS_MOST && hunts->waiting; i++) {
                 struct order *order = &hunts->order[i];
                 struct hunt *hunt = order->state == ORDER_WAITS ? find(hunts, order->uid) : NULL;
 
-                if (hunt && !hunt->child)
+                if (hunt && !hunt->aside.child)
                         begin(hunts, hunt, now_ns);
         }
         return sent;

@@ -2,12 +2,10 @@
 /*
  * Signals to all processes of a session, sent by a process of their own.
  *
- * Who is in a session is looked for in other processes' mappings and descriptors, and such a look
- * takes as long as they make it take: the kernel waits for a lock that a program holds while it
- * faults on a page of a file system in user space, or executes a program from one, and only a fatal
- * signal ends that wait. So the daemon's loop does not look. It forks a child that does, one at a
- * time for each user, and ends it when it stands still; whoever it stood at is passed over by the
- * next one. Users who hold up the search hold it up for their own sessions alone.
+ * Who is in a session is looked for in other processes' mappings and descriptors, which others can
+ * hold up (aside.h). There is one child at a time for each user; whoever it stood still at is
+ * passed over by the next one. Users who hold up the search hold it up for their own sessions
+ * alone.
  *
  *      hunts_order(hunts, session, &signal)    // sent soon, not before this returns
  *      hunts_tend(hunts, now_ns)               // every HUNT_TEND_NS while hunts_are_on()

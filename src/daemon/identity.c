@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/machine_clock.h"
@@ -19,6 +20,7 @@
 #include "common/scoped.h"
 
 #define HOST_PID_NS UINT64_C(0xeffffffc) /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define PIDFD_FILES 0x50494446L          /* PID_FS_MAGIC, linux/magic.h of Linux 6.9 */
 #define FLAG_EXITING 0x4u                /* PF_EXITING, include/linux/sched.h */
 #define TICK_NS(per_second) (UINT64_C(1000000000) / (uint64_t)(per_second))
 
@@ -72,6 +74,17 @@ bool identity_is_there(int held)
         struct pollfd poll_it = { .fd = held, .events = POLLIN };
 
         return identity_is_pidfd(held) ? poll(&poll_it, 1, 0) == 0 : has_stat(held);
+}
+
+/* Before Linux 6.9 all pidfds have one inode, of another file system. */
+static uint64_t inode_of(int held)
+{
+        struct statfs files;
+        struct stat st;
+
+        return fstatfs(held, &files) == 0 && files.f_type == PIDFD_FILES && fstat(held, &st) == 0
+                       ? (uint64_t)st.st_ino
+                       : 0;
 }
 
 bool identity_signal(int held, uint32_t pid, int number)
@@ -156,6 +169,16 @@ static bool read_status(uint32_t pid, struct identity *ret)
                         ret->inner_pid = (uint32_t)strtoul(last + 1, NULL, 10);
         }
         return has_uid;
+}
+
+bool identity_user(uint32_t pid, uint32_t *ret)
+{
+        struct identity identity;
+
+        if (!read_status(pid, &identity))
+                return false;
+        *ret = identity.uid;
+        return true;
 }
 
 static void read_cgroup(uint32_t pid, struct identity *ret)
@@ -298,12 +321,15 @@ int identity_has_mapped(uint32_t pid, const struct identity_file *file, uint64_t
 
 bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
 {
+        scoped_fd int held = identity_hold(pid);
         struct identity identity = { .pid = pid, .start_ticks = read_start(pid) };
         char path[64];
         struct stat st;
 
         if (!identity.start_ticks || !read_status(pid, &identity))
                 return false;
+        if (held >= 0)
+                identity.pidfd_inode = inode_of(held);
         snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
         if (stat(path, &st) == 0)
                 identity.pid_ns = (uint64_t)st.st_ino;
@@ -338,9 +364,12 @@ bool identity_read(uint32_t pid, struct identity *ret)
         return true;
 }
 
-bool identity_is_same(const struct identity *identity)
+bool identity_is_same(int held, const struct identity *identity)
 {
-        return read_start(identity->pid) == identity->start_ticks;
+        uint64_t inode = inode_of(held);
+
+        return inode && identity->pidfd_inode ? inode == identity->pidfd_inode
+                                              : read_start(identity->pid) == identity->start_ticks;
 }
 
 bool identity_was_there(const struct identity *identity, uint64_t boot_ns)

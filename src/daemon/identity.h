@@ -10,6 +10,8 @@
  * mapped is told by device and inode, since its paths may be those of another mount namespace: only
  * files named so are kept, and who hides its session behind another name is in none. A process that
  * may not be looked into (another user's, for a user's own daemon) has no mappings that are known.
+ * What is read of a process (identity_read(), _begin(), _go_on(), _has_mapped()) can keep the
+ * reader waiting: for children of the daemon (aside.h). The rest does not wait.
  *
  * Any thread; no state.
  */
@@ -32,6 +34,7 @@ struct identity {
         uint32_t inner_pid;   /* in its own */
         uint64_t pid_ns;      /* inode of that; 0: not to be known */
         uint64_t start_ticks; /* field 22 of its stat */
+        uint64_t pidfd_inode; /* its alone since boot (Linux 6.9); 0: not to be known */
         uint32_t uid;         /* the real one */
         bool has_maps;        /* its mappings could be read */
         bool is_partial;      /* they are still being read: there may be other slots among them */
@@ -52,6 +55,9 @@ bool identity_is_pidfd(int held); /* one that can be waited for: it becomes read
  * to live: in between it could end, and its pid be given to another. */
 bool identity_signal(int held, uint32_t pid, int number);
 
+/* Whose it is, by its real user id. False: there is no such process. */
+bool identity_user(uint32_t pid, uint32_t *ret);
+
 /* False: there is no such process (any more). How long it takes goes by what the process has
  * mapped.
  */
@@ -67,8 +73,9 @@ bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns);
  * -EAGAIN: not found until this thread had used so much of a processor (clock_thread_ns()). */
 int identity_has_mapped(uint32_t pid, const struct identity_file *file, uint64_t until_ns);
 
-/* Whether it is still the process that `identity` was read from: the same start. */
-bool identity_is_same(const struct identity *identity);
+/* Whether who is held with the pid of `identity` is the process that this was read from. Before
+ * Linux 6.9 it goes by its start, for which the kernel may wait (aside.h). */
+bool identity_is_same(int held, const struct identity *identity);
 
 /* Whether it had started before this moment (CLOCK_BOOTTIME): if so, and it lives, its pid was its
  * own at that moment. */

@@ -132,7 +132,7 @@ static bool is_there(const struct identity *who)
 {
         scoped_fd int held = identity_hold(who->pid);
 
-        return held >= 0 && identity_is_same(who) && identity_is_there(held);
+        return held >= 0 && identity_is_same(held, who) && identity_is_there(held);
 }
 
 static bool is_its_gpu(const struct sessions_one *session, const uint8_t uuid[16])

@@ -7,109 +7,36 @@
 
 #include "common/machine_clock.h"
 #include "daemon/descriptors.h"
+#include "daemon/readers.h"
 
-#define HELD_MOST 4096u   /* descriptors of processes */
-#define READINGS_MOST 16u /* and of mappings that are read on at the next look */
-#define READ_AGAIN 256u   /* one of so many identities is read again at each whole look */
-/* Then a process is taken for what was read: mappings can be added without end. */
-#define SLICES_MOST 400u
+#define HELD_MOST 4096u /* descriptors of processes */
+#define READ_AGAIN 256u /* one of so many identities is read again at each whole look */
 
 /* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
 struct held {
-        int fd; /* -1: one too many */
+        int fd; /* -1: one too many, known for one look alone */
+        uint32_t pid;
+        int ticket;     /* it is being read; -1: it is not */
+        bool must_read; /* as soon as there is a ticket */
+        bool is_known;
         struct identity identity;
-        FILE *maps;           /* being read; NULL: none are */
-        struct identity next; /* what they have shown so far */
-        unsigned slices;
 };
 
-static void close_maps(struct held *held)
+static void drop_ticket(const struct people *people, struct held *held)
 {
-        if (held->maps)
-                fclose(held->maps);
-        held->maps = NULL;
+        readers_drop(people->readers, held->ticket);
+        held->ticket = -1;
 }
 
-static void drop(struct held *held)
+static void drop(const struct people *people, struct held *held)
 {
-        close_maps(held);
+        drop_ticket(people, held);
         if (held->fd >= 0)
                 close(held->fd);
         held->fd = -1;
-        held->identity.is_partial = false; /* it is begun anew at each look */
 }
 
-/* -- One process ------------------------------------------------------------------------------ */
-
-/* Reads on for a moment. Who is known already stays what it was until all is read. */
-static void read_on(const struct people *people, struct held *held)
-{
-        uint64_t until_ns = clock_thread_ns() + PEOPLE_SLICE_NS;
-        bool is_read = identity_go_on(&held->next, held->maps,
-                                      until_ns < people->until_ns ? until_ns : people->until_ns);
-
-        if (is_read || ++held->slices >= SLICES_MOST) {
-                held->next.is_partial = false;
-                close_maps(held);
-        }
-        if (!held->maps || held->identity.is_partial)
-                held->identity = held->next;
-}
-
-/* Who is on the way out is nobody any more: what it held goes, but after its mappings. */
-static bool is_somebody(const struct held *held)
-{
-        return !held->next.is_exiting && identity_is_there(held->fd);
-}
-
-static bool read_who(struct people *people, struct held *held, uint32_t pid)
-{
-        close_maps(held);
-        if (!identity_begin(pid, &held->next, &held->maps))
-                return false;
-        if (held->identity.is_partial || !held->maps)
-                held->identity = held->next;
-        if (held->maps)
-                read_on(people, held);
-        if (held->maps && people->readings >= READINGS_MOST)
-                close_maps(held);
-        return is_somebody(held);
-}
-
-/* It had its pid before the driver listed it and has it still: it is the one that was listed. */
-static bool find_out(struct people *people, uint32_t pid, uint64_t listed_ns, struct held *ret)
-{
-        *ret = (struct held){ .fd = identity_hold(pid), .identity.is_partial = true };
-        if (ret->fd < 0)
-                return false;
-        if (read_who(people, ret, pid) && identity_was_there(&ret->identity, listed_ns))
-                return true;
-        drop(ret);
-        return false;
-}
-
-static bool must_read_again(const struct nvml_ask *ask, unsigned looks, const struct held *held)
-{
-        for (unsigned i = 0; i < ask->suspect_count; i++) {
-                if (ask->suspect[i] == held->identity.pid)
-                        return true;
-        }
-        return ask->extent == SAMPLE_WHOLE && (held->identity.pid + looks) % READ_AGAIN == 0;
-}
-
-/* Another program in the same process (exec) changes what it has mapped, not who it is. */
-static bool is_known(struct people *people, struct held *held, bool must_read)
-{
-        if (held->fd < 0 || !identity_is_there(held->fd))
-                return false;
-        if (!must_read || held->maps || held->identity.is_partial ||
-            clock_thread_ns() >= people->until_ns)
-                return true;
-        held->slices = 0;
-        return read_who(people, held, held->identity.pid);
-}
-
-/* -- All of them ------------------------------------------------------------------------------ */
+/* -- Who is there ----------------------------------------------------------------------------- */
 
 static unsigned count_pids(const struct sample *sample)
 {
@@ -120,11 +47,27 @@ static unsigned count_pids(const struct sample *sample)
         return count;
 }
 
-static void keep(struct people *people, struct held *held, bool has_room)
+static bool must_read_again(const struct nvml_ask *ask, unsigned looks, const struct held *held)
 {
-        people->readings += held->maps != NULL;
-        if (!has_room)
-                drop(held);
+        for (unsigned i = 0; i < ask->suspect_count; i++) {
+                if (ask->suspect[i] == held->pid)
+                        return true;
+        }
+        return ask->extent == SAMPLE_WHOLE && (held->pid + looks) % READ_AGAIN == 0;
+}
+
+/* Another program in the same process (exec) changes what it has mapped, not who it is. */
+static bool is_there(const struct held *held)
+{
+        return held->fd >= 0 && identity_is_there(held->fd);
+}
+
+static struct held begin(uint32_t pid, bool has_room)
+{
+        return (struct held){ .fd = has_room ? identity_hold(pid) : -1,
+                              .pid = pid,
+                              .ticket = -1,
+                              .must_read = true };
 }
 
 /* Takes the former array over: both are in the order of the pids. */
@@ -137,50 +80,78 @@ static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsi
 
         for (unsigned i = 0; i < sample->process_count; i++) {
                 uint32_t pid = sample->process[i].pid;
-                bool is_found;
 
                 if (i && pid == sample->process[i - 1].pid)
                         continue;
-                while (old < end && old->identity.pid < pid)
-                        drop(old++);
-                is_found = old < end && old->identity.pid == pid;
-                if (is_found && is_known(people, old, must_read_again(ask, looks, old))) {
+                while (old < end && old->pid < pid)
+                        drop(people, old++);
+                if (old < end && old->pid == pid && is_there(old) && count < most) {
                         ret[count] = *old++;
-                        keep(people, &ret[count], count < most);
-                        count++;
-                        continue;
+                        ret[count].must_read |= (!ret[count].is_known && ret[count].ticket < 0) ||
+                                                must_read_again(ask, looks, &ret[count]);
+                } else {
+                        ret[count] = begin(pid, count < most);
                 }
-                if (is_found)
-                        drop(old++);
-                if (!find_out(people, pid, sample->listed_ns, &ret[count]))
-                        continue;
-                keep(people, &ret[count], count < most);
                 count++;
         }
         while (old < end)
-                drop(old++);
+                drop(people, old++);
         return count;
 }
 
-/* Those whose mappings are not read yet, each for a slice, by turns. */
-static void read_all_on(struct people *people)
+/* -- What is read of them --------------------------------------------------------------------- */
+
+/* Returns whether anybody is. */
+static bool ask_all(struct people *people)
 {
-        const unsigned from = people->from;
+        bool is_any = false;
 
-        for (unsigned i = 0; i < people->count && clock_thread_ns() < people->until_ns; i++) {
-                struct held *held = &people->held[(from + i) % people->count];
+        for (unsigned i = 0; i < people->count; i++) {
+                struct held *held = &people->held[i];
 
-                if (!held->maps && !held->identity.is_partial)
+                if (!held->must_read || held->ticket >= 0)
                         continue;
-                people->from = (from + i + 1) % people->count;
-                if (held->maps) {
-                        read_on(people, held);
-                        continue;
-                }
-                if (!read_who(people, held, held->identity.pid))
-                        held->identity.is_exiting = true;
-                people->readings += held->maps != NULL;
+                held->ticket = readers_ask(people->readers, held->pid);
+                held->must_read = held->ticket < 0;
+                is_any |= held->ticket >= 0;
         }
+        return is_any;
+}
+
+/* It had its pid before the driver listed it and has it still: it is the one that was listed. Who
+ * is known already stays what it was until all is read. */
+static void take(struct held *held, const struct identity *said, uint64_t listed_ns)
+{
+        if (!held->is_known && !identity_was_there(said, listed_ns))
+                return;
+        if (held->is_known && said->is_partial && !held->identity.is_partial)
+                return;
+        held->identity = *said;
+        held->is_known = true;
+}
+
+static void take_all(struct people *people, uint64_t listed_ns)
+{
+        for (unsigned i = 0; i < people->count; i++) {
+                struct held *held = &people->held[i];
+                struct identity said;
+                enum readers_word word = READERS_SILENT;
+
+                if (held->ticket >= 0)
+                        word = readers_answer(people->readers, held->ticket, &said);
+                if (word == READERS_PART || word == READERS_WHOLE)
+                        take(held, &said, listed_ns);
+                if (word == READERS_NOBODY)
+                        held->is_known = false;
+                if (word == READERS_NOBODY || word == READERS_WHOLE)
+                        drop_ticket(people, held);
+        }
+}
+
+/* Who is on the way out is nobody any more: what it held goes, but after its mappings. */
+static bool is_somebody(const struct held *held)
+{
+        return held->is_known && !held->identity.is_exiting && (held->fd < 0 || is_there(held));
 }
 
 static bool make_room(struct nvml_look *look, unsigned room)
@@ -200,24 +171,32 @@ static bool make_room(struct nvml_look *look, unsigned room)
 int people_find(struct people *people, const struct nvml_ask *ask, unsigned looks,
                 struct nvml_look *look)
 {
-        unsigned room = count_pids(&look->sample);
+        const uint64_t until_ns = clock_machine_ns() + PEOPLE_LOOK_NS;
+        const unsigned room = count_pids(&look->sample);
         struct held *held = calloc(room + 1, sizeof(*held));
+        uint64_t now_ns;
+        bool has_more = true;
 
-        if (!held || !make_room(look, room)) {
+        if (!people->readers)
+                people->readers = readers_new();
+        if (!people->readers || !held || !make_room(look, room)) {
                 free(held);
                 return -ENOMEM;
         }
-        people->readings = 0;
-        people->until_ns = clock_thread_ns() + PEOPLE_LOOK_NS;
-        room = hold_all(people, ask, looks, &look->sample, held);
+        people->count = hold_all(people, ask, looks, &look->sample, held);
         free(people->held);
         people->held = held;
-        people->count = room;
-        read_all_on(people);
+        while (has_more && (now_ns = clock_machine_ns()) < until_ns) {
+                has_more = ask_all(people);
+                readers_tend(people->readers, until_ns - now_ns);
+                take_all(people, look->sample.listed_ns);
+        }
         look->who_count = 0;
         for (unsigned i = 0; i < people->count; i++) {
-                if (!held[i].identity.is_exiting)
+                if (is_somebody(&held[i]))
                         look->who[look->who_count++] = held[i].identity;
+                if (held[i].fd < 0)
+                        drop_ticket(people, &held[i]);
         }
         return 0;
 }
@@ -225,6 +204,7 @@ int people_find(struct people *people, const struct nvml_ask *ask, unsigned look
 void people_release(struct people *people)
 {
         for (unsigned i = 0; i < people->count; i++)
-                drop(&people->held[i]);
+                drop(people, &people->held[i]);
         free(people->held);
+        readers_free(people->readers);
 }

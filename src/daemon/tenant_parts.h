@@ -25,7 +25,6 @@ struct tenant_peer {
         int held;                 /* pidfd; -1: it is gone, or the kernel gave none */
         bool is_sure;             /* `held` is that very process, and not whoever has its pid */
         uint64_t connected_ticks; /* since boot, when it had connected */
-        uint64_t start_ticks;     /* 0: not to be known */
         char cgroup[USAGE_CGROUP_BYTES];
 };
 

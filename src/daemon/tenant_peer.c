@@ -70,15 +70,12 @@ void tenant_peer_identify(struct tenant_peer *peer)
 {
         if (peer->held < 0)
                 return;
-        peer->start_ticks = usage_start_ticks((uint32_t)peer->pid);
         usage_cgroup((uint32_t)peer->pid, peer->cgroup);
-        if (!peer->is_sure && peer->start_ticks > peer->connected_ticks)
+        if (!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks)
                 tenant_peer_end(peer);
-        if (peer->held >= 0 && identity_is_there(peer->held))
-                return;
-        /* What was read is of the next one with its pid. */
-        peer->start_ticks = 0;
-        peer->cgroup[0] = '\0';
+        /* Else what was read is of the next one with its pid. */
+        if (peer->held < 0 || !identity_is_there(peer->held))
+                peer->cgroup[0] = '\0';
 }
 
 void tenant_peer_end(struct tenant_peer *peer)
@@ -113,7 +110,8 @@ static void on_death(evutil_socket_t fd, short what, void *context)
         node_look(tenants->options.node, session);
 }
 
-/* Who asks again, because it closed what it had, is watched already. */
+/* Who asks again, because it closed what it had, is watched already: while that process lives, its
+ * pid is nobody else's. */
 static bool is_watched(const struct tenant_listener *listener, const struct tenant_peer *peer)
 {
         const struct tenant_resident *resident;
@@ -121,8 +119,7 @@ static bool is_watched(const struct tenant_listener *listener, const struct tena
         LIST_FOREACH(resident, &listener->residents, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
-                if (resident->peer.pid == peer->pid &&
-                    resident->peer.start_ticks == peer->start_ticks)
+                if (resident->peer.pid == peer->pid && identity_is_there(resident->peer.held))
                         return true;
         }
         return false;

@@ -263,7 +263,6 @@ bool victim_signal_identity(const struct identity *identity, int number)
 {
         scoped_fd int held = hold(identity->pid);
 
-        /* The start is read when the pid can be nobody else's any more. */
-        return held >= 0 && identity_is_same(identity) &&
+        return held >= 0 && identity_is_same(held, identity) &&
                identity_signal(held, identity->pid, number);
 }

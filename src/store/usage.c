@@ -207,13 +207,14 @@ int usage_list_within(const struct slots_page *slots, const struct usage_look *l
 }
 
 /* The last number of the NSpid line: the pid in the process's own namespace. */
-static uint32_t innermost_pid(const char *status_path)
+static uint32_t innermost_pid(const char *pid)
 {
-        char text[4096];
+        char path[64], text[4096];
         char *line;
-        uint32_t pid = 0;
+        uint32_t inner = 0;
 
-        if (!read_small(status_path, text, sizeof(text)))
+        snprintf(path, sizeof(path), "/proc/%.16s/status", pid);
+        if (!read_small(path, text, sizeof(text)))
                 return 0;
         line = strstr(text, "\nNSpid:");
         if (!line)
@@ -222,50 +223,45 @@ static uint32_t innermost_pid(const char *status_path)
         while (*line == '\t') {
                 char *end;
 
-                pid = (uint32_t)strtoul(line + 1, &end, 10);
+                inner = (uint32_t)strtoul(line + 1, &end, 10);
                 line = end;
         }
-        return pid;
+        return inner;
 }
 
-static bool is_the_process(const struct usage_process *process, const char *pid)
+static uint64_t start_ticks_of(const char *pid)
 {
         char path[64];
 
-        /* What cannot be read is 0 too. */
-        if (!process->pid || !process->start_ticks)
-                return false;
         snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-        if (start_of(path) != process->start_ticks)
-                return false;
-        snprintf(path, sizeof(path), "/proc/%.16s/status", pid);
-        return innermost_pid(path) == process->pid;
+        return start_of(path);
 }
 
 bool usage_is_process(const struct usage_process *process, uint32_t pid)
 {
         char name[16];
 
+        /* What cannot be read is 0 too. */
+        if (!process->pid || !process->start_ticks)
+                return false;
         snprintf(name, sizeof(name), "%u", pid);
-        return is_the_process(process, name);
+        return innermost_pid(name) == process->pid && start_ticks_of(name) == process->start_ticks;
 }
 
-/* Those that are this process. Returns how many: more than one where slots are forged. */
+/* Those that are this process. Returns how many: more than one where slots are forged. A stat file
+ * can keep its reader waiting (daemon/aside.h), and status does not: of most processes it says
+ * enough. */
 static size_t name_as(const char *pid, struct usage_process *list, size_t count)
 {
-        uint64_t start_ticks;
-        uint32_t inner_pid = 0;
+        const uint32_t inner_pid = innermost_pid(pid);
+        uint64_t start_ticks = 0;
         size_t named = 0;
-        char path[64];
 
-        snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-        start_ticks = start_of(path);
-        snprintf(path, sizeof(path), "/proc/%.16s/status", pid);
-        for (size_t i = 0; start_ticks && i < count; i++) {
-                if (list[i].local_pid || !list[i].pid || list[i].start_ticks != start_ticks)
+        for (size_t i = 0; inner_pid && i < count; i++) {
+                if (list[i].local_pid || list[i].pid != inner_pid || !list[i].start_ticks)
                         continue;
-                inner_pid = inner_pid ? inner_pid : innermost_pid(path);
-                if (list[i].pid != inner_pid)
+                start_ticks = start_ticks ? start_ticks : start_ticks_of(pid);
+                if (list[i].start_ticks != start_ticks)
                         continue;
                 list[i].local_pid = (uint32_t)strtoul(pid, NULL, 10);
                 named++;

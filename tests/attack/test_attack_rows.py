@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long the daemon works for a tenant, and with how many descriptors, is not for the tenant to say."""
-import contextlib
 import os
 import pathlib
 import resource
 import sys
 import time
 
-from tenant import needs_root
+from tenant import holding, needs_root
 
 pytestmark = needs_root
 
-FORGE = pathlib.Path(__file__).parent / "programs/forge_rows.py"
-MANY_LOCKS = FORGE.parent / "many_locks.py"
+MANY_LOCKS = pathlib.Path(__file__).parent / "programs/many_locks.py"
 SLOTS, LISTED = 4096, 512
 DESCRIPTORS = 64
 CROWD = """
@@ -44,23 +42,12 @@ def processes_here():
     return sum(name.isdigit() for name in os.listdir("/proc"))
 
 
-@contextlib.contextmanager
-def forged(attacker, name):
-    program = attacker.start([sys.executable, FORGE, attacker.folder(name) / "slots"])
-    try:
-        assert program.stdout.readline() == "held\n", program.communicate()
-        yield
-    finally:
-        program.kill()
-        program.wait()
-
-
 def test_forged_slots_do_not_decide_how_often_proc_is_read(served, tenant):
     """Each slot tells of another process in a foreign PID namespace; one lock makes all of them look alive."""
     daemon = served()
     attacker = tenant(daemon)
     attacker.create("forged")
-    with forged(attacker, "forged"):
+    with holding(attacker, "forge_rows.py", attacker.folder("forged") / "slots"):
         before = daemon.reads()
         answer = attacker.ask("GET", "/v1/sessions/forged/processes")
         made = daemon.reads() - before

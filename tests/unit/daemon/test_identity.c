@@ -100,6 +100,7 @@ static void map_slots_and_delete_them(void)
 static void a_process_is_known_by_what_the_kernel_says(void **state)
 {
         pid_t pid = start(NULL);
+        int held = identity_hold((uint32_t)pid), ours = identity_hold((uint32_t)getpid());
         struct identity who;
 
         assert_true(identity_read((uint32_t)pid, &who));
@@ -108,10 +109,15 @@ static void a_process_is_known_by_what_the_kernel_says(void **state)
         assert_int_equal(who.uid, getuid());
         assert_true(who.start_ticks > 0 && who.pid_ns > 0 && who.has_maps);
         assert_int_equal(who.slots_count, 0);
-        assert_true(identity_is_same(&who));
+        assert_true(identity_is_same(held, &who));
+        assert_false(identity_is_same(ours, &who) && who.pidfd_inode);
+        who.pidfd_inode = 0; /* an old kernel's */
+        assert_true(identity_is_same(held, &who));
         end(pid);
-        assert_false(identity_is_same(&who));
+        assert_false(identity_is_same(held, &who));
         assert_false(identity_read((uint32_t)pid, &who));
+        close(held);
+        close(ours);
 }
 
 static struct identity_file slots_of_folder(void)
@@ -319,6 +325,7 @@ static void a_signal_goes_to_the_process_that_was_meant_or_to_none(void **state)
         assert_true(identity_read((uint32_t)pid, &who));
         other = who;
         other.start_ticks--;
+        other.pidfd_inode += other.pidfd_inode != 0;
         assert_false(victim_signal_identity(&other, SIGKILL));
         assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
         assert_true(victim_signal_identity(&who, SIGTERM));

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/aside.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Listeners, locks and files are the daemon's alone. */
+static void be_child(pid_t parent, const char *name)
+{
+        static const int handled[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                _exit(1);
+        prctl(PR_SET_NAME, name);
+        for (unsigned i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+                signal(handled[i], SIG_IGN);
+        if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0) < 0) {
+                for (int fd = (int)sysconf(_SC_OPEN_MAX); fd > STDERR_FILENO; fd--)
+                        close(fd);
+        }
+}
+
+pid_t aside_fork(struct aside *aside, const char *name, uint64_t now_ns)
+{
+        const pid_t parent = getpid();
+        const pid_t child = fork();
+
+        if (child == 0)
+                be_child(parent, name);
+        if (child > 0)
+                *aside = (struct aside){ .child = child, .step_ns = now_ns };
+        return child;
+}
+
+void aside_end(struct aside *aside)
+{
+        if (aside->child)
+                kill(aside->child, SIGKILL);
+        aside->is_ended = true;
+}
+
+enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_ns, uint64_t now_ns)
+{
+        int status = 0;
+
+        if (waitpid(aside->child, &status, WNOHANG) != 0) {
+                aside->child = 0;
+                return status ? ASIDE_CUT : ASIDE_DONE;
+        }
+        if (steps != aside->steps) {
+                aside->steps = steps;
+                aside->step_ns = now_ns;
+        }
+        if (aside->is_ended || now_ns - aside->step_ns < still_ns)
+                return ASIDE_RUNS;
+        aside_end(aside);
+        return ASIDE_STANDS;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who processes are, read by children of the daemon: nobody who keeps one waiting keeps the daemon,
+ * or other users' readers, from their work.
+ */
+#include "daemon/readers.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+
+/* Last: it defines fail(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define HANG_SECONDS 60
+#define LONG_NS UINT64_C(30000000000)
+#define SHORT_NS UINT64_C(50000000)
+/* Processes of the stories: a number, and whose it is. */
+#define PID_OF(uid, number) ((uid)*1000 + (number))
+
+/* What the children do and saw, in memory that they share with us. */
+struct seen {
+        _Atomic uint32_t still;   /* the pid that keeps its reader waiting */
+        _Atomic uint32_t endless; /* that one's mappings are never all read */
+        _Atomic uint32_t gone;
+        _Atomic uint32_t reads, has_our_file, reader;
+};
+
+static struct seen *seen;
+static struct readers *readers;
+static int our_file;
+
+bool identity_user(uint32_t pid, uint32_t *ret)
+{
+        *ret = pid / 1000;
+        return true;
+}
+
+bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
+{
+        add_relaxed(&seen->reads, 1);
+        store_relaxed(&seen->has_our_file, fcntl(our_file, F_GETFD) >= 0);
+        store_relaxed(&seen->reader, (uint32_t)getpid());
+        while (load_acquire(&seen->still) == pid)
+                pause();
+        if (load_relaxed(&seen->gone) == pid)
+                return false;
+        *ret = (struct identity){ .pid = pid, .uid = pid / 1000, .is_partial = true };
+        *maps = fopen("/dev/null", "re");
+        return true;
+}
+
+bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns)
+{
+        (void)maps;
+        (void)until_ns;
+        identity->slots_count = 1;
+        identity->is_partial = load_relaxed(&seen->endless) == identity->pid;
+        return !identity->is_partial;
+}
+
+static int setup(void **state)
+{
+        alarm(HANG_SECONDS);
+        seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        our_file = open("/dev/null", O_RDWR | O_CLOEXEC);
+        readers = readers_new();
+        return seen == MAP_FAILED || our_file < 0 || !readers;
+}
+
+static int teardown(void **state)
+{
+        readers_free(readers);
+        close(our_file);
+        return munmap(seen, sizeof(*seen));
+}
+
+static enum readers_word word_of(int ticket)
+{
+        struct identity who;
+
+        return readers_answer(readers, ticket, &who);
+}
+
+/* -- Stories ----------------------------------------------------------------------------------- */
+
+static void a_process_is_read_by_another_one(void **state)
+{
+        int ticket = readers_ask(readers, PID_OF(1, 1));
+        struct identity who;
+
+        assert_true(ticket >= 0);
+        assert_int_equal(word_of(ticket), READERS_SILENT);
+        readers_tend(readers, LONG_NS);
+        assert_int_equal(readers_answer(readers, ticket, &who), READERS_WHOLE);
+        assert_int_equal(who.pid, PID_OF(1, 1));
+        assert_int_equal(who.slots_count, 1);
+        assert_int_not_equal(load_relaxed(&seen->reader), getpid());
+        assert_false(load_relaxed(&seen->has_our_file));
+}
+
+static void who_is_gone_is_nobody(void **state)
+{
+        int ticket = readers_ask(readers, PID_OF(1, 1));
+
+        store_relaxed(&seen->gone, PID_OF(1, 1));
+        readers_tend(readers, LONG_NS);
+        assert_int_equal(word_of(ticket), READERS_NOBODY);
+}
+
+static void who_stands_still_holds_up_nobody_elses(void **state)
+{
+        int still = readers_ask(readers, PID_OF(1, 1)), other;
+
+        store_relaxed(&seen->still, PID_OF(1, 1));
+        readers_tend(readers, SHORT_NS);
+        other = readers_ask(readers, PID_OF(2, 1));
+        readers_tend(readers, SHORT_NS);
+        for (unsigned i = 0; i < 1000 && word_of(other) != READERS_WHOLE; i++)
+                readers_tend(readers, SHORT_NS);
+        assert_int_equal(word_of(other), READERS_WHOLE);
+        assert_int_equal(word_of(still), READERS_SILENT);
+}
+
+static void others_of_the_same_user_are_read_when_it_was_ended(void **state)
+{
+        int still = readers_ask(readers, PID_OF(1, 1)), other = readers_ask(readers, PID_OF(1, 2));
+
+        store_relaxed(&seen->still, PID_OF(1, 1));
+        readers_tend(readers, LONG_NS);
+        assert_int_equal(word_of(still), READERS_SILENT);
+        assert_int_equal(word_of(other), READERS_WHOLE);
+        assert_int_equal(load_relaxed(&seen->reads), 2); /* and it is left alone for a while */
+}
+
+static void one_with_mappings_without_end_is_taken_for_what_was_read(void **state)
+{
+        int ticket = readers_ask(readers, PID_OF(1, 1));
+        struct identity who;
+
+        store_relaxed(&seen->endless, PID_OF(1, 1));
+        readers_tend(readers, LONG_NS);
+        assert_int_equal(readers_answer(readers, ticket, &who), READERS_WHOLE);
+        assert_false(who.is_partial);
+        assert_int_equal(who.slots_count, 1);
+}
+
+static void tickets_are_used_again(void **state)
+{
+        for (unsigned round = 0; round < 3; round++) {
+                int ticket[READERS_EACH];
+
+                for (unsigned i = 0; i < READERS_EACH; i++) {
+                        ticket[i] = readers_ask(readers, PID_OF(1, i % 999));
+                        assert_true(ticket[i] >= 0);
+                }
+                assert_int_equal(readers_ask(readers, PID_OF(1, 0)), -1);
+                readers_tend(readers, LONG_NS);
+                for (unsigned i = 0; i < READERS_EACH; i++) {
+                        assert_int_equal(word_of(ticket[i]), READERS_WHOLE);
+                        readers_drop(readers, ticket[i]);
+                }
+        }
+}
+
+/* What is dropped while it is read is another's only when its reader has let go of it. */
+static void a_ticket_can_be_dropped_at_any_time(void **state)
+{
+        int still = readers_ask(readers, PID_OF(1, 1)), next;
+
+        store_relaxed(&seen->still, PID_OF(1, 1));
+        readers_tend(readers, SHORT_NS);
+        readers_drop(readers, still);
+        next = readers_ask(readers, PID_OF(1, 2));
+        assert_int_not_equal(next, still);
+        readers_tend(readers, LONG_NS);
+        assert_int_equal(word_of(next), READERS_WHOLE);
+        assert_int_equal(readers_ask(readers, PID_OF(1, 3)), still);
+}
+
+static void users_without_number_are_served(void **state)
+{
+        for (unsigned uid = 1; uid < 2 * READERS_USERS; uid++) {
+                int ticket = readers_ask(readers, PID_OF(uid, 1));
+
+                assert_true(ticket >= 0);
+                while (word_of(ticket) != READERS_WHOLE)
+                        readers_tend(readers, LONG_NS);
+                readers_drop(readers, ticket);
+                readers_tend(readers, SHORT_NS);
+        }
+}
+
+#define readers_story(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                readers_story(a_process_is_read_by_another_one),
+                readers_story(who_is_gone_is_nobody),
+                readers_story(who_stands_still_holds_up_nobody_elses),
+                readers_story(others_of_the_same_user_are_read_when_it_was_ended),
+                readers_story(one_with_mappings_without_end_is_taken_for_what_was_read),
+                readers_story(tickets_are_used_again),
+                readers_story(a_ticket_can_be_dropped_at_any_time),
+                readers_story(users_without_number_are_served),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
