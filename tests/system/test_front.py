@@ -190,14 +190,18 @@ def checked(build, tmp_path):
     (root / "source.c").write_text("one\n")
     for name in ("check", "tree-state"):
         shutil.copy(build.source / "tools" / name, root / "tools")
-    for name, word in (("check-cppcheck", "cppcheck"), ("run-tests", "lint")):  # the step lint runs tests of that suite
+    (root / "build-clang").mkdir()
+    (root / "build-clang/build.ninja").write_text("")
+    # The step lint runs tests of that suite.
+    for name, word in (("check-cppcheck", "cppcheck"), ("run-tests", "lint"), ("check-tidy", "tidy"), ("ninja", "ninja")):
         script = root / "tools" / name
-        script.write_text(f"#!/bin/sh\necho {word} >>build/ran\n. ./build/how-{word} || true\n")
+        script.write_text(f'#!/bin/sh\n[ "$1" != --version ] || exit 0\necho {word} >>build/ran\n. ./build/how-{word} || true\n')
         script.chmod(0o755)
         (root / f"build/how-{word}").write_text("")
 
     def run(*words, **variables):
-        done = subprocess.run(["tools/check", *words], cwd=root, env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+        environment = {**os.environ, "PATH": f"{root / 'tools'}:{os.environ['PATH']}", **variables}
+        done = subprocess.run(["tools/check", *words], cwd=root, env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_SECONDS, check=False)
         ran = (root / "build/ran").read_text().split() if (root / "build/ran").exists() else []
         (root / "build/ran").write_text("")
@@ -249,6 +253,12 @@ def test_two_steps_run_at_a_time_and_what_they_say_is_not_mixed(checked):
         checked.tell(step, f"until grep -q {other} build/ran; do sleep 0.1; done; echo {step} one; sleep 0.3; echo {step} two")
     status, output, _ = checked("lint", "cppcheck")
     assert status == 0 and "lint one\nlint two\n== lint: exit 0" in output and "cppcheck one\ncppcheck two\n== cppcheck: exit 0" in output
+
+
+def test_a_step_does_not_run_beside_the_one_whose_folder_it_uses(checked):
+    """tidy after clang, whose build is a script here."""
+    checked.tell("ninja", "sleep 1; echo built >>build/ran")
+    assert checked("clang", "tidy")[2] == ["ninja", "built", "ninja", "built", "tidy"]
 
 
 def test_steps_that_never_ran_fail_the_sum(checked, tool):
