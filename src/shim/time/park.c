@@ -138,6 +138,8 @@ void stream_park_begin(struct time_stream *stream)
 
         if (!threads_join())
                 return;
+        /* What it has left of a round is no part of what is before the wait. */
+        gate_return_credit();
         grants = load_acquire(&stream->grants);
         if (!keep_out(stream) || !put_event(stream, &before))
                 return;

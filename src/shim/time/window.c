@@ -185,7 +185,7 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         const struct window_round *oldest = &window->round[window->first];
         struct change change = { 0 };
         uint64_t end_ns, took_ns, bound;
-        bool is_own;
+        bool is_own, is_told;
 
         if (!passed || passed > window->count)
                 return;
@@ -196,9 +196,8 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MOST;
         for (uint32_t i = 0; i < passed; i++)
                 change.units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
-        /* Nothing was left in flight: they were over sooner, or seen late. */
-        if (passed == window->count)
-                change.took = min_u64(change.took, change.units);
+        /* Nothing was left in flight: they were over sooner, or seen late, which tells nothing. */
+        is_told = is_own && (passed < window->count || change.took < change.units);
         change.took = max_u64(min_u64(change.took, change.units * bound), change.units / bound);
         if (is_own)
                 window->took_ns = took_ns / passed;
@@ -206,7 +205,7 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         for (uint32_t i = 0; i < passed; i++) {
                 const struct window_round *round = &window->round[window->first];
 
-                for (uint32_t at = 0; at < round->samples && is_own; at++)
+                for (uint32_t at = 0; at < round->samples && is_told; at++)
                         weigh(&round->sample[at], &change);
                 window->first = (window->first + 1) % WINDOW_ROUNDS;
                 window->count--;

@@ -218,12 +218,45 @@ static void rounds_that_left_nothing_in_flight_make_nothing_heavier(void **state
         assert_weighs((struct kernels){ 12, 50 * US });
 }
 
+static void fill(struct window *window, const struct window_wish *wish)
+{
+        while (window_take(window, wish))
+                ;
+        assert_true(window_is_due(window));
+        window_close(window);
+}
+
+/* Of rounds that were filled together the last one says what all weigh: a burst that ends would
+ * undo what its first rounds told, and kernels could but become lighter, down to nothing. */
+static void nor_do_they_undo_what_the_rounds_before_them_told(void **state)
+{
+        const struct window_wish wish = { 13, WINDOW_TARGET_NS, 300 * MS };
+        const uint64_t late_ns = 10 * WINDOW_TARGET_NS;
+        struct window window = { 0 };
+        uint32_t before;
+
+        (void)state;
+        play(&window, (struct kernels){ 13, 50 * US }, MS, 200 * MS);
+        window_clear(&window);
+        before = window_weight(13);
+        fill(&window, &wish);
+        fill(&window, &wish);
+        window_pass(&window, 1,
+                    &(struct window_looks){ wish.now_ns + late_ns, wish.now_ns + late_ns, 0 });
+        assert_true(window_weight(13) > before);
+        window_pass(
+                &window, 1,
+                &(struct window_looks){ wish.now_ns + 2 * late_ns, wish.now_ns + 2 * late_ns, 0 });
+        assert_true(window_weight(13) > before);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(kernels_weigh_what_they_take_on_average),
                 cmocka_unit_test(a_round_that_saw_the_gate_shut_tells_no_weight),
                 cmocka_unit_test(rounds_that_left_nothing_in_flight_make_nothing_heavier),
+                cmocka_unit_test(nor_do_they_undo_what_the_rounds_before_them_told),
                 cmocka_unit_test(a_submission_comes_to_weigh_what_it_takes),
                 cmocka_unit_test(what_was_never_weighed_is_a_round),
                 cmocka_unit_test(what_is_known_spends_its_weight_among_others),
