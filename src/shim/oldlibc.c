@@ -51,6 +51,51 @@ int fcntl64(int fd, int command, ...)
         return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
+#if __GLIBC_PREREQ(2, 38)
+/* Those of C23, which the headers give to whoever asks for GNU's: they read 0b, too. */
+HIDDEN unsigned long __isoc23_strtoul(const char *text, char **end, int base);
+HIDDEN unsigned long long __isoc23_strtoull(const char *text, char **end, int base);
+HIDDEN long __isoc23_strtol(const char *text, char **end, int base);
+HIDDEN long long __isoc23_strtoll(const char *text, char **end, int base);
+HIDDEN int __isoc23_sscanf(const char *text, const char *format, ...);
+
+extern unsigned long old_strtoul(const char *text, char **end, int base) __asm__("strtoul");
+extern long old_strtol(const char *text, char **end, int base) __asm__("strtol");
+extern int old_vsscanf(const char *text, const char *format,
+                       va_list list) __asm__("__isoc99_vsscanf");
+
+unsigned long __isoc23_strtoul(const char *text, char **end, int base)
+{
+        return old_strtoul(text, end, base);
+}
+
+unsigned long long __isoc23_strtoull(const char *text, char **end, int base)
+{
+        return old_strtoul(text, end, base);
+}
+
+long __isoc23_strtol(const char *text, char **end, int base)
+{
+        return old_strtol(text, end, base);
+}
+
+long long __isoc23_strtoll(const char *text, char **end, int base)
+{
+        return old_strtol(text, end, base);
+}
+
+int __isoc23_sscanf(const char *text, const char *format, ...)
+{
+        va_list list;
+        int count;
+
+        va_start(list, format);
+        count = old_vsscanf(text, format, list);
+        va_end(list);
+        return count;
+}
+#endif
+
 /* Of libpthread before 2.34, which not every program has loaded; what it calls is in libc. */
 HIDDEN int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),

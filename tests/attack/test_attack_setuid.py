@@ -99,7 +99,7 @@ def test_no_file_is_made_where_the_user_says(setuid):
     assert setuid.made() == []
 
 
-@needs_root
+@pytest.mark.needs("a build folder for other users")
 def test_the_same_variables_hold_without_the_raised_rights(setuid):
     """The ground of the story before: the log is made as soon as the program is nobody's but the user's."""
     own = setuid.folder / "own"
@@ -110,7 +110,7 @@ def test_the_same_variables_hold_without_the_raised_rights(setuid):
     assert (own / "log").stat().st_uid == USER
 
 
-@needs_root
+@pytest.mark.needs("a build folder for other users")
 def test_no_library_is_loaded_that_the_user_names(setuid):
     evil = setuid.build.compile_c(setuid.folder / "evil.so", EVIL % (setuid.private / "grabbed"), "-shared", "-fPIC",
                                   "-Wl,-soname,libcuda.so.1")

@@ -9,6 +9,7 @@ A story asks for what it does, never for the place: the reason is the kernel's o
 """
 import functools
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,16 @@ def become_another_user():
     if os.geteuid() != 0:
         return "only root becomes another user"
     return attempt("true", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
+
+
+def open_build_folder():
+    """To other users, whose programs run what was built: a clone in /root is not."""
+    if lacks("other users"):
+        return lacks("other users")
+    build = pathlib.Path(os.environ.get("ALIQUOT_BUILD", pathlib.Path(__file__).parents[2] / "build"))
+    if attempt("test", "-x", str(build / "src/cli/aliquot"), user=NOBODY, group=NOBODY, extra_groups=[], cwd="/"):
+        return f"{build} is closed to other users"
+    return None
 
 
 def reach_other_users():
@@ -117,6 +128,7 @@ def open_for_reading_and_writing(path):
 # What a story can need: how it is tried, and what is said before the reason.
 NEEDS = {
     "other users": become_another_user,
+    "a build folder for other users": open_build_folder,
     "powers over other users' programs": reach_other_users,
     "chown": give_files_away,
     "mounts": mount,

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import joiner
+import place
 from daemon import wait_for
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join, refused, script, socket_of
 from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
@@ -32,11 +33,6 @@ def open_to_others(sim):
 
 def as_user(uid, *words):
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words]
-
-
-def needs_open_build(sim):
-    if subprocess.run(as_user(NOBODY, "test", "-x", str(sim.build.program("sim/hold"))), check=False).returncode:
-        pytest.skip("the build folder is closed to other users")
 
 
 # -- Joining
@@ -76,7 +72,7 @@ def test_another_user_joins_by_the_socket_alone(daemon, sim, how):
     """Also where its access lists are gone, and with them the way to the files."""
     daemon.create("theirs", owner=NOBODY)
     open_to_others(sim)
-    needs_open_build(sim)
+    place.need("a build folder for other users")
     folder = sim.runtime / "sessions/theirs"
     for entry in (folder, folder / "limits"):
         os.removexattr(entry, "system.posix_acl_access")
