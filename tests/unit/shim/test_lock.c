@@ -9,7 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#define HANG_SECONDS 60
+
 #include <pthread.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "shim/lock.h"
@@ -84,5 +87,6 @@ int main(void)
                 cmocka_unit_test(a_contended_lock_is_waited_for_by_the_clock),
         };
 
+        alarm(HANG_SECONDS);
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,15 +247,15 @@ static void a_stream_that_is_gone_is_over_with_its_last_marker(void **state)
 
 #define HINT 7
 #define UNITS 1000
+#define LONG_UNITS 60000 /* 2.4 ms: over sooner, however busy the machine is */
 
-static void begin_round_before_marker(void)
+static void begin_round_before_marker(uint32_t units, uint64_t ago_ns)
 {
         store_relaxed(&window_weights[HINT], 0);
-        device.window.round[0] =
-                (struct window_round){ .units = UNITS,
-                                       .samples = 1,
-                                       .sample = { { HINT, UNITS } },
-                                       .begin_ns = clock_now_ns() - 2 * UNITS * WINDOW_UNIT_NS };
+        device.window.round[0] = (struct window_round){ .units = units,
+                                                        .samples = 1,
+                                                        .sample = { { HINT, (uint16_t)units } },
+                                                        .begin_ns = clock_now_ns() - ago_ns };
         device.window.count = 1;
         device.marker[0][0] = (struct time_marker){ .stream = &stream, .marker = &event };
         store_relaxed(&stream.markers, 1);
@@ -265,7 +265,7 @@ static void what_a_marker_ends_is_weighed(void **state)
 {
         static int later;
 
-        begin_round_before_marker();
+        begin_round_before_marker(UNITS, 2 * UNITS * WINDOW_UNIT_NS);
         device.window.round[1] = (struct window_round){ .units = UNITS };
         device.window.count = 2;
         device.marker[1][0] = (struct time_marker){ .stream = &stream, .marker = &later };
@@ -279,7 +279,7 @@ static void what_a_marker_ends_is_weighed(void **state)
 /* When its marker passes is up to whom the stream waits for. */
 static void what_stands_behind_a_wait_is_not(void **state)
 {
-        begin_round_before_marker();
+        begin_round_before_marker(LONG_UNITS, LONG_UNITS * WINDOW_UNIT_NS / 2);
         device.waiting[0] = &stream;
         store_relaxed(&device.waiting_count, 1);
         stream.park[0] = (struct park){ .before = NULL, .behind = &event };
