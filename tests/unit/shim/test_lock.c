@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#define HANG_SECONDS 60
-
 #include <pthread.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "shim/lock.h"
+
+#define HANG_SECONDS 60
 
 #define ROUNDS 20000
 
