@@ -6,8 +6,9 @@
         t.figure("delivered", stamps.delivered, "points")
 
 What a program got is told by the time stamps of its kernels, from `SETTLE` after its first one to
-the end, as part of what kernels of that length fill of a card that they have alone without us
-(native()): between two kernels of 20 us a card stands still for a while in any case.
+the end, as part of what such a program fills of a card that it has alone without us (native()):
+between two kernels of 20 us a card stands still for a while in any case, and for longer where each
+is waited for.
 
 In a rehearsal each company of programs has a simulated node of its own, in virtual time: what they
 get is then exact.
@@ -156,8 +157,8 @@ def native(t, kind, ns):
     return facts
 
 
-# Of programs that wait for each launch the pauses are not the card's.
-FULL_AS = {"sync": "kernel", "ask": "kernel"}
+# Who asks at random times is compared with kernels that follow each other.
+FULL_AS = {"ask": "kernel"}
 
 
 def play(t, loads, seconds, has_node=False):

@@ -26,6 +26,21 @@ static const char image[] = ".version 6.4\n"
                             ".address_size 64\n"
                             ".visible .entry nothing() { ret; }\n";
 static CUfunction nothing;
+static CUcontext context;
+static CUstream stream[2];
+static CUevent untimed, timed, later;
+static CUgraphExec graph;
+
+static void make_graph(void)
+{
+        CUgraph captured;
+
+        must(driver.begin_capture(stream[0], CU_STREAM_CAPTURE_MODE_GLOBAL),
+             "cuStreamBeginCapture");
+        must(driver.launch(nothing, 1, 1, 1, 1, 1, 1, 0, stream[0], NULL, NULL), "cuLaunchKernel");
+        must(driver.end_capture(stream[0], &captured), "cuStreamEndCapture");
+        must(driver.instantiate(&graph, captured, 0), "cuGraphInstantiate");
+}
 
 static void card_open(size_t live)
 {
@@ -33,10 +48,21 @@ static void card_open(size_t live)
         CUdeviceptr block;
 
         driver_ready();
+        must(driver.retain(&context, 0), "cuDevicePrimaryCtxRetain");
         must(driver.load(&module, image), "cuModuleLoadData");
         must(driver.function(&nothing, module, "nothing"), "cuModuleGetFunction");
         for (size_t i = 0; i < live; i++)
                 must(driver.alloc(&block, BLOCK_BYTES), "cuMemAlloc");
+        for (unsigned i = 0; i < 2; i++)
+                must(driver.stream(&stream[i], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        must(driver.event(&untimed, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+        must(driver.event(&timed, CU_EVENT_DEFAULT), "cuEventCreate");
+        must(driver.event(&later, CU_EVENT_DEFAULT), "cuEventCreate");
+        make_graph();
+        must(driver.record(untimed, stream[0]), "cuEventRecord");
+        must(driver.record(timed, stream[0]), "cuEventRecord");
+        must(driver.record(later, stream[0]), "cuEventRecord");
+        must(driver.synchronize(), "cuCtxSynchronize");
 }
 
 static void alloc_and_free(void)
@@ -50,6 +76,106 @@ static void alloc_and_free(void)
 static void launch(void)
 {
         must(driver.launch(nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), "cuLaunchKernel");
+}
+
+static void launch_in_turns(void)
+{
+        static unsigned turn;
+
+        must(driver.launch(nothing, 1, 1, 1, 1, 1, 1, 0, stream[turn++ % 2], NULL, NULL),
+             "cuLaunchKernel");
+}
+
+static void launch_graph(void)
+{
+        must(driver.launch_graph(graph, stream[0]), "cuGraphLaunch");
+}
+
+static void launch_and_wait(void)
+{
+        must(driver.launch(nothing, 1, 1, 1, 1, 1, 1, 0, stream[0], NULL, NULL), "cuLaunchKernel");
+        must(driver.stream_wait(stream[0]), "cuStreamSynchronize");
+}
+
+static void record_untimed(void)
+{
+        must(driver.record(untimed, stream[0]), "cuEventRecord");
+}
+
+static void record_timed(void)
+{
+        must(driver.record(timed, stream[0]), "cuEventRecord");
+}
+
+/* Two in turns: between two kernels, as a marker is. */
+static void launch_and_record(void)
+{
+        must(driver.launch(nothing, 1, 1, 1, 1, 1, 1, 0, stream[0], NULL, NULL), "cuLaunchKernel");
+        record_untimed();
+}
+
+static void event_query(void)
+{
+        driver.event_query(untimed);
+}
+
+static void event_elapsed(void)
+{
+        float ms;
+
+        must(driver.event_elapsed(&ms, timed, later), "cuEventElapsedTime");
+}
+
+static void stream_query(void)
+{
+        driver.stream_query(stream[1]);
+}
+
+static void stream_context(void)
+{
+        CUcontext found;
+
+        must(driver.stream_context(stream[1], &found), "cuStreamGetCtx");
+}
+
+static void stream_number(void)
+{
+        unsigned long long number;
+
+        must(driver.stream_number(stream[1], &number), "cuStreamGetId");
+}
+
+static void is_capturing(void)
+{
+        CUstreamCaptureStatus status;
+
+        must(driver.is_capturing(stream[1], &status), "cuStreamIsCapturing");
+}
+
+static void exchange_mode(void)
+{
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+        must(driver.exchange_mode(&mode), "cuThreadExchangeStreamCaptureMode");
+        must(driver.exchange_mode(&mode), "cuThreadExchangeStreamCaptureMode");
+}
+
+static void push_and_pop(void)
+{
+        CUcontext popped;
+
+        must(driver.push(context), "cuCtxPushCurrent");
+        must(driver.pop(&popped), "cuCtxPopCurrent");
+}
+
+static void nothing_on_host(void *data)
+{
+        (void)data;
+}
+
+static void host_function(void)
+{
+        must(driver.host_function(stream[0], nothing_on_host, NULL), "cuLaunchHostFunc");
 }
 
 static void unhooked(void)
@@ -131,5 +257,20 @@ int main(int argc, char **argv)
         time_calls("unhooked", unhooked, 1000);
         time_calls("meminfo", info, 16);
         time_calls("lookup", find, 100);
+        time_calls("launch-in-turns", launch_in_turns, IN_FLIGHT);
+        time_calls("graph-launch", launch_graph, IN_FLIGHT);
+        time_calls("launch+wait", launch_and_wait, 16);
+        time_calls("launch+record", launch_and_record, IN_FLIGHT);
+        time_calls("record-untimed", record_untimed, IN_FLIGHT);
+        time_calls("record-timed", record_timed, IN_FLIGHT);
+        time_calls("host-function", host_function, 16);
+        time_calls("event-query", event_query, 100);
+        time_calls("event-elapsed", event_elapsed, 100);
+        time_calls("stream-query", stream_query, 100);
+        time_calls("stream-context", stream_context, 100);
+        time_calls("stream-id", stream_number, 100);
+        time_calls("is-capturing", is_capturing, 100);
+        time_calls("exchange-mode-twice", exchange_mode, 100);
+        time_calls("push+pop", push_and_pop, 100);
         return 0;
 }

@@ -12,33 +12,43 @@
 #include "abi/cuda.h"
 
 /* Member, and the exported name. */
-#define DRIVER_CALLS(X)                                  \
-        X(init, cuInit)                                  \
-        X(retain, cuDevicePrimaryCtxRetain)              \
-        X(set_current, cuCtxSetCurrent)                  \
-        X(get_device, cuCtxGetDevice)                    \
-        X(synchronize, cuCtxSynchronize)                 \
-        X(alloc, cuMemAlloc_v2)                          \
-        X(free, cuMemFree_v2)                            \
-        X(info, cuMemGetInfo_v2)                         \
-        X(host_alloc, cuMemHostAlloc)                    \
-        X(host_pointer, cuMemHostGetDevicePointer_v2)    \
-        X(copy_to, cuMemcpyHtoD_v2)                      \
-        X(copy_from, cuMemcpyDtoH_v2)                    \
-        X(load, cuModuleLoadData)                        \
-        X(function, cuModuleGetFunction)                 \
-        X(launch, cuLaunchKernel)                        \
-        X(launch_ex, cuLaunchKernelEx)                   \
-        X(launch_cooperative, cuLaunchCooperativeKernel) \
-        X(stream, cuStreamCreate)                        \
-        X(stream_wait, cuStreamSynchronize)              \
-        X(event, cuEventCreate)                          \
-        X(record, cuEventRecord)                         \
-        X(event_wait, cuEventSynchronize)                \
-        X(begin_capture, cuStreamBeginCapture_v2)        \
-        X(end_capture, cuStreamEndCapture)               \
-        X(instantiate, cuGraphInstantiateWithFlags)      \
-        X(launch_graph, cuGraphLaunch)                   \
+#define DRIVER_CALLS(X)                                     \
+        X(init, cuInit)                                     \
+        X(retain, cuDevicePrimaryCtxRetain)                 \
+        X(set_current, cuCtxSetCurrent)                     \
+        X(get_device, cuCtxGetDevice)                       \
+        X(synchronize, cuCtxSynchronize)                    \
+        X(alloc, cuMemAlloc_v2)                             \
+        X(free, cuMemFree_v2)                               \
+        X(info, cuMemGetInfo_v2)                            \
+        X(host_alloc, cuMemHostAlloc)                       \
+        X(host_pointer, cuMemHostGetDevicePointer_v2)       \
+        X(copy_to, cuMemcpyHtoD_v2)                         \
+        X(copy_from, cuMemcpyDtoH_v2)                       \
+        X(load, cuModuleLoadData)                           \
+        X(function, cuModuleGetFunction)                    \
+        X(launch, cuLaunchKernel)                           \
+        X(launch_ex, cuLaunchKernelEx)                      \
+        X(launch_cooperative, cuLaunchCooperativeKernel)    \
+        X(stream, cuStreamCreate)                           \
+        X(stream_wait, cuStreamSynchronize)                 \
+        X(event, cuEventCreate)                             \
+        X(record, cuEventRecord)                            \
+        X(event_wait, cuEventSynchronize)                   \
+        X(event_query, cuEventQuery)                        \
+        X(event_elapsed, cuEventElapsedTime)                \
+        X(stream_query, cuStreamQuery)                      \
+        X(stream_context, cuStreamGetCtx)                   \
+        X(stream_number, cuStreamGetId)                     \
+        X(is_capturing, cuStreamIsCapturing)                \
+        X(exchange_mode, cuThreadExchangeStreamCaptureMode) \
+        X(push, cuCtxPushCurrent_v2)                        \
+        X(pop, cuCtxPopCurrent_v2)                          \
+        X(host_function, cuLaunchHostFunc)                  \
+        X(begin_capture, cuStreamBeginCapture_v2)           \
+        X(end_capture, cuStreamEndCapture)                  \
+        X(instantiate, cuGraphInstantiateWithFlags)         \
+        X(launch_graph, cuGraphLaunch)                      \
         X(find, cuGetProcAddress_v2)
 
 #define DRIVER_MEMBER(member, name) __typeof__(name) *member;

@@ -14,6 +14,7 @@ PINNED, DEVICE, POSIX_FD, READ_WRITE = 1, 1, 1, 3
 NON_BLOCKING, ATTACH_GLOBAL = 1, 1
 RELEASE_THRESHOLD, RESERVED_CURRENT, GRAPH_RESERVED_CURRENT = 4, 5, 2
 STACK_SIZE, PRINTF_SIZE, HEAP_SIZE = 0, 1, 2
+SM_RESOURCE, GREEN_DEFAULT_STREAM = 1, 1
 
 # For the oldest card whose code a driver of CUDA 13 still makes: sm_75.
 PTX = b"""
@@ -34,6 +35,42 @@ PTX = b"""
         cvta.to.global.u64 %d2, %d0;
         add.s64 %d3, %d2, %d1;
         st.global.u32 [%d3], %r0;
+        ret;
+}
+"""
+
+# A kernel with 16 KiB of local memory a thread, and one that calls malloc().
+HUNGRY_PTX = b"""
+.version 6.4
+.target sm_75
+.address_size 64
+.extern .func (.param .b64 block) malloc(.param .b64 bytes);
+.visible .entry uses_local(.param .u64 to, .param .u32 at)
+{
+        .reg .b32 %r<4>; .reg .b64 %d<6>;
+        .local .align 16 .b8 room[16384];
+        ld.param.u64 %d0, [to]; ld.param.u32 %r0, [at];
+        cvta.to.global.u64 %d1, %d0;
+        mov.u64 %d2, room;
+        cvt.u64.u32 %d3, %r0;
+        add.s64 %d4, %d2, %d3;
+        st.local.u32 [%d4], %r0;
+        ld.local.u32 %r1, [%d2+64];
+        st.global.u32 [%d1], %r1;
+        ret;
+}
+.visible .entry uses_heap(.param .u64 to)
+{
+        .reg .b64 %d<4>;
+        ld.param.u64 %d0, [to];
+        cvta.to.global.u64 %d1, %d0;
+        {
+                .param .b64 bytes; .param .b64 block;
+                st.param.b64 [bytes], 64;
+                call.uni (block), malloc, (bytes);
+                ld.param.b64 %d2, [block];
+        }
+        st.global.u64 [%d1], %d2;
         ret;
 }
 """
@@ -70,6 +107,11 @@ class ArrayShape(ctypes.Structure):
 
 class ArrayNeeds(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("alignment", c_size_t), ("reserved", c_uint * 4)]
+
+
+class DevResource(ctypes.Structure):
+    """Room for what the driver writes: it is passed on as it is."""
+    _fields_ = [("bytes", ctypes.c_ubyte * 256)]
 
 
 class IpcHandle(ctypes.Structure):

@@ -6,13 +6,18 @@ read what the card says and what was charged.
 """
 import contextlib
 import sys
-from ctypes import byref, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
-from driver import (ATTACH_GLOBAL, GIB, HEAP_SIZE, KIB, MIB, PRINTF_SIZE, PTX,
-                    RELEASE_THRESHOLD, STACK_SIZE, ArrayNeeds, ArrayShape, Driver, DriverError)
+from driver import (ATTACH_GLOBAL, GIB, GREEN_DEFAULT_STREAM, HEAP_SIZE, HUNGRY_PTX, KIB, MIB, NON_BLOCKING, PRINTF_SIZE,
+                    PTX, RELEASE_THRESHOLD, SM_RESOURCE, STACK_SIZE, ArrayNeeds, ArrayShape, DevResource, Driver,
+                    DriverError)
 from said import hold, say
 
 HALF, FLOAT = 0x10, 0x20
+
+# Where does a block begin to have pages of its own?
+STEPS = (64 * KIB, 256 * KIB, 512 * KIB, 700 * KIB, MIB - 512, MIB, MIB + 1, 5 * MIB // 4, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1)
+
 gpu = Driver()
 
 
@@ -151,6 +156,95 @@ def limit(which, size):
 
 
 @contextlib.contextmanager
+def library(image, contexts):
+    """Loaded, looked up, launched: when does the driver take what it needs? In each context?"""
+    made = c_void_p()
+    gpu.call("cuLibraryLoadData", byref(made), c_char_p(image), None, None, 0, None, None, 0)
+    hold("loaded", asked=len(image))
+    kernel = c_void_p(gpu.value(c_void_p, "cuLibraryGetKernel", made, c_char_p(b"nothing")))
+    hold("looked-up", asked=len(image))
+    others = [c_void_p(gpu.value(c_void_p, "cuCtxCreate_v2", 0, 0)) for _ in range(contexts - 1)]
+    if others:
+        hold("contexts-made", asked=len(image))
+    for context in [*others, gpu.context]:
+        gpu.call("cuCtxSetCurrent", context)
+        assert gpu.launch(kernel) == 0
+        gpu.sync()
+        hold("launched", asked=len(image))
+    yield len(image)
+    gpu.call("cuLibraryUnload", made)
+    for context in others:
+        gpu.call("cuCtxDestroy_v2", context)
+    gpu.call("cuCtxSetCurrent", gpu.context)
+
+
+@contextlib.contextmanager
+def hungry(name, *parameters):
+    """A kernel that needs more of its context than others do."""
+    module, block = gpu.module(HUNGRY_PTX), gpu.alloc(MIB)
+    hold("loaded", asked=0)
+    assert gpu.launch(gpu.function(module, name), c_uint64(block), *parameters) == 0
+    gpu.sync()
+    yield 0
+    gpu.call("cuModuleUnload", module)
+    gpu.free(block)
+
+
+@contextlib.contextmanager
+def managed_by_kernel(size):
+    block, module = gpu.value(c_uint64, "cuMemAllocManaged", size, ATTACH_GLOBAL), gpu.module()
+    count = size // 4
+    assert gpu.launch(gpu.function(module, b"fill"), c_uint64(block), c_uint(1), c_uint(count), blocks=-(-count // 256),
+                      threads=256) == 0
+    gpu.sync()
+    yield size
+    gpu.free(block)
+    gpu.call("cuModuleUnload", module)
+
+
+@contextlib.contextmanager
+def many(make, end):
+    made = [c_void_p(gpu.value(c_void_p, *make)) for _ in range(256)]
+    yield 0
+    for one in made:
+        gpu.call(end, one)
+
+
+@contextlib.contextmanager
+def kernel_graphs():
+    """Of one kernel each, instantiated and launched."""
+    module, graph_, stream = gpu.module(), c_void_p(), gpu.stream()
+    gpu.call("cuStreamBeginCapture_v2", stream, 0)
+    assert gpu.launch(gpu.function(module, b"nothing"), stream=stream) == 0
+    gpu.call("cuStreamEndCapture", stream, byref(graph_))
+    ready = [c_void_p(gpu.value(c_void_p, "cuGraphInstantiateWithFlags", graph_, 0)) for _ in range(64)]
+    hold("instantiated", asked=0)
+    for one in ready:
+        gpu.call("cuGraphLaunch", one, stream)
+    gpu.call("cuStreamSynchronize", stream)
+    yield 0
+    for one in ready:
+        gpu.call("cuGraphExecDestroy", one)
+    gpu.call("cuModuleUnload", module)
+
+
+@contextlib.contextmanager
+def green_context():
+    """On eight multiprocessors, with a stream."""
+    whole, part, count, description = DevResource(), DevResource(), c_uint(1), c_void_p()
+    gpu.call("cuDeviceGetDevResource", 0, byref(whole), SM_RESOURCE)
+    gpu.call("cuDevSmResourceSplitByCount", byref(part), byref(count), byref(whole), None, c_uint(0), c_uint(8))
+    gpu.call("cuDevResourceGenerateDesc", byref(description), byref(part), c_uint(1))
+    green = c_void_p(gpu.value(c_void_p, "cuGreenCtxCreate", description, c_int(0), c_uint(GREEN_DEFAULT_STREAM)))
+    hold("made", asked=0)
+    stream = c_void_p(gpu.value(c_void_p, "cuGreenCtxStreamCreate", green, c_uint(NON_BLOCKING), c_int(0)))
+    assert gpu.launch(gpu.function(gpu.module(), b"nothing"), stream=stream) in (0, 400)
+    yield 0
+    gpu.call("cuStreamDestroy_v2", stream)
+    gpu.call("cuGreenCtxDestroy", green)
+
+
+@contextlib.contextmanager
 def second_context():
     other = gpu.value(c_void_p, "cuCtxCreate_v2", 0, 0)
     yield 0
@@ -163,6 +257,7 @@ FAMILIES = {
     "alloc-1000x4KiB": lambda: blocks(4 * KIB, 1000),
     "alloc-1B": lambda: blocks(1),
     "alloc-3MiB": lambda: blocks(3 * MIB),
+    **{f"alloc-16x{size}": lambda size=size: blocks(size, 16) for size in STEPS},
     "pitch-1000x16384": lambda: pitch(1000, 16384),
     "managed-untouched": lambda: managed(64 * MIB, False),
     "managed-touched": lambda: managed(64 * MIB, True),
@@ -185,6 +280,15 @@ FAMILIES = {
     "heap-64MiB": lambda: limit(HEAP_SIZE, 64 * MIB),
     "stack-4KiB": lambda: limit(STACK_SIZE, 4 * KIB),
     "printf-16MiB": lambda: limit(PRINTF_SIZE, 16 * MIB),
+    "library": lambda: library(PTX, 1),
+    "library-two-contexts": lambda: library(PTX, 2),
+    "local-16KiB": lambda: hungry(b"uses_local", c_uint(128)),
+    "heap-used": lambda: hungry(b"uses_heap"),
+    "managed-by-kernel": lambda: managed_by_kernel(64 * MIB),
+    "streams-256": lambda: many(("cuStreamCreate", NON_BLOCKING), "cuStreamDestroy_v2"),
+    "events-256": lambda: many(("cuEventCreate", 0), "cuEventDestroy_v2"),
+    "graphs-64": kernel_graphs,
+    "green-context": green_context,
     "context": second_context,
 }
 
@@ -199,7 +303,7 @@ def main():
         try:
             with FAMILIES[name]() as asked:
                 hold("taken", family=name, asked=asked)
-        except DriverError as error:
+        except (DriverError, AttributeError, AssertionError) as error:
             hold("refused", family=name, error=str(error))
             continue
         hold("given-back", family=name)

@@ -2,7 +2,7 @@
 """PyTorch at work.
 
     torch_work.py step              a few training steps, deterministic; the parameters' digest
-    torch_work.py throughput SECS   training steps a second
+    torch_work.py throughput SECS   training steps a second: eager, as a graph, in two and four streams
     torch_work.py products SECS     matrix products a second, as often as it is told to go on
     torch_work.py start             import torch; torch.zeros(1).cuda()
     torch_work.py loader METHOD     a DataLoader with workers by fork or spawn
@@ -53,20 +53,51 @@ def steps():
     say("trained", losses=[loss.hex() for loss in losses], digest=digest.hexdigest())
 
 
-def throughput(seconds):
+def in_streams(count):
+    """As many networks, each in a stream of its own, one step after another."""
+    streams = [torch.cuda.Stream() for _ in range(count)]
+    steps_of = []
+    for stream in streams:
+        with torch.cuda.stream(stream):
+            steps_of.append(trainer(256)[1])
+
+    def step():
+        for stream, one in zip(streams, steps_of):
+            with torch.cuda.stream(stream):
+                one()
+    return step
+
+
+def as_graph():
     _, step = trainer(256)
-    for _ in range(20):
+    warm = torch.cuda.Stream()
+    warm.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(warm):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(warm)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
         step()
-    torch.cuda.synchronize()
-    rates, end = [], time.perf_counter() + float(seconds)
-    while not rates or time.perf_counter() < end:
-        began = time.perf_counter()
-        for _ in range(50):
+    return graph.replay
+
+
+def throughput(seconds):
+    for kind, make in (("eager", lambda: trainer(256)[1]), ("graph", as_graph), ("two streams", lambda: in_streams(2)),
+                       ("four streams", lambda: in_streams(4))):
+        step = make()
+        for _ in range(20):
             step()
         torch.cuda.synchronize()
-        rates.append(50 / (time.perf_counter() - began))
-    rates.sort()
-    say("rate", steps_per_second=rates[len(rates) // 2], windows=len(rates))
+        rates, end = [], time.perf_counter() + float(seconds)
+        while not rates or time.perf_counter() < end:
+            began = time.perf_counter()
+            for _ in range(50):
+                step()
+            torch.cuda.synchronize()
+            rates.append(50 / (time.perf_counter() - began))
+        rates.sort()
+        say("rate", kind=kind, steps_per_second=rates[len(rates) // 2], windows=len(rates))
 
 
 def products(seconds):

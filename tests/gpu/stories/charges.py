@@ -3,7 +3,7 @@
 estimate is off. Nothing here decides: the differences are the finding."""
 from story import story
 
-MOMENTS = ("instantiated", "launched", "taken", "released", "kept", "before-trim", "given-back", "refused")
+MOMENTS = ("loaded", "looked-up", "contexts-made", "made", "instantiated", "launched", "taken", "released", "kept", "before-trim", "given-back", "refused")
 COLUMNS = ("family", "moment", "asked", "taken without us", "taken", "charged", "charged less taken")
 
 

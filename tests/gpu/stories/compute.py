@@ -99,9 +99,7 @@ def every_way_to_launch(t):
             work_ns = 10 * ns if kind == "graph" else ns
             got, = play(t, [Load(kind, ns, compute=30)], seconds_of(t, max(4, 500 * work_ns // S), work_ns))
             error, _ = tell(rows, got, 30, kind, length(ns))
-            # Of a short kernel that is waited for, its way to the card is in flight too, and not on the card.
-            t.figure(f"{kind}, {length(ns)}, 30 %: error", error, "points",
-                     at_most=None if kind == "sync" and ns < 200 * US else 1)
+            t.figure(f"{kind}, {length(ns)}, 30 %: error", error, "points", at_most=1)
 
 
 @story("compute-processes", "one, four and eight processes of a session have its cap together", priority=2, seconds=60)

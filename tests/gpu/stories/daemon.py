@@ -99,9 +99,12 @@ def restart(t, daemon, programs):
 
 
 def bury(t, daemon, program):
-    """Seconds until a killed program's bytes are off the daemon's books, by asking it again and again."""
-    began = time.monotonic()
+    """Seconds until a killed program's bytes are off the daemon's books, by asking it again and again.
+    They count from the end of the process: until then the driver takes its memory apart."""
+    killed = time.monotonic()
     program.kill()
+    began = time.monotonic()
+    t.figure("a killed program is gone after", began - killed, "s")
     while program.pid in daemon.holders("one") and time.monotonic() - began < PATIENCE_SECONDS:
         pass
     t.figure("a dead program's bytes are back in the ledger after", time.monotonic() - began, "s", at_most=0.01)

@@ -32,10 +32,14 @@ def a_limit_holds(t):
                  at_most=32 * MIB)
 
 
-@story("caps", "limits of 10 to 90 % of an artificial capacity, each reached to the byte", priority=3)
+@story("caps", "limits of 10 to 90 % of an artificial capacity, beyond what a context takes, each reached to the byte",
+       priority=3)
 def limits_of_every_size(t):
+    with t.start("limits.py", "part", MIB, limit=t.capacity) as program:
+        program.until("holds")
+        context = t.books.ledger(program.session)
     for percent in range(10, 100, 10):
-        limit = t.capacity * percent // 100 // (2 * MIB) * 2 * MIB
+        limit = (context + t.capacity * percent // 100) // (2 * MIB) * 2 * MIB
         card, full, books, _ = reach(t, limit=limit)
         t.claim(f"{percent} %: total and charge are the limit, the next byte is refused",
                 card["total"] == limit == books["ledger"] and full["over"] == OUT_OF_MEMORY,

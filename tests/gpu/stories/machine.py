@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 
 from story import story
 
@@ -70,3 +71,34 @@ def lookups_agree(t):
     t.claim("whatever is an export without us is one with us",
             set(second["unequal"]) <= set(first["unequal"]),
             set(second["unequal"]) - set(first["unequal"]))
+
+
+@story("contracts", "what our code assumes of the driver, asked of the driver without us", priority=0, seconds=60)
+def what_the_driver_answers(t):
+    done = t.run("contracts.py")
+    answers = {}
+    for said in done.said:
+        if said["at"] == "answer":
+            answers.setdefault(said["section"], {})[said["what"]] = said["value"]
+        elif said["at"] == "broke" or said.get("ended"):
+            t.note(f"{said['section']}: {said.get('error', said.get('ended'))}")
+    t.fact("answers", answers)
+    for section, found in answers.items():
+        t.figure(f"{section}: questions answered", len(found))
+    nvml, card = t.books.nvml, t.books.nvml.memory()
+    t.fact("memory", {"total": card.total, "free": card.free, "used": card.used})
+    t.fact("nvml, ms: a list of processes, init and shutdown", [cost(nvml.processes), cost(again)])
+    t.fact("totals of CUDA, with a block of 64 MiB", t.run("limits.py", "bytes").get("report"))
+
+
+def cost(call):
+    began = time.perf_counter()
+    for _ in range(20):
+        call()
+    return round((time.perf_counter() - began) / 20 * 1e3, 4)
+
+
+def again():
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    library.nvmlInit_v2()
+    library.nvmlShutdown()

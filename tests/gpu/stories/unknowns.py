@@ -51,12 +51,12 @@ def descriptors_and_inodes(t):
 def shared_between_processes(t):
     for how in ("descriptor", "ipc"):
         with t.start("exports.py", how, limit=t.capacity) as program:
-            rows = t.table((f"by {how}: moment", "ledger", "NVML, the card", "holders"))
+            rows = t.table((f"by {how}: moment", "ledger", "NVML, the card", "holders", "NVML, processes"))
             for said in program.holds():
                 if said.get("error"):
                     t.note(f"by {how}: {said['error']}")
                 rows.append([said["at"], t.books.ledger(program.session), t.books.card(),
-                             str(t.books.holders(program.session))])
+                             str(t.books.holders(program.session)), str(t.books.nvml.processes())])
             program.finish()
         t.claim(f"by {how}: it ends well", program.rc == 0, program.stderr)
 

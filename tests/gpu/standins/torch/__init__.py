@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from . import work
 from .allocator import OutOfMemoryError
-from .card import card
+from .card import Stream, card
 from .tensor import Graph, Tensor, capture, float32, uint8
 
 __all__ = ["OutOfMemoryError", "Tensor", "float32", "uint8"]
@@ -60,7 +60,8 @@ cuda = SimpleNamespace(
     synchronize=lambda: card().gpu.sync(), empty_cache=lambda: card().allocator.empty(),
     memory_reserved=lambda: card().allocator.reserved, set_device=lambda _: card(),
     get_allocator_backend=lambda: card().allocator.backend,
-    memory_allocated=lambda: card().allocator.allocated, CUDAGraph=Graph, graph=capture)
+    memory_allocated=lambda: card().allocator.allocated, CUDAGraph=Graph, graph=capture, Stream=Stream,
+    current_stream=Stream, stream=lambda stream: card().using(stream))
 nn = SimpleNamespace(Sequential=work.Sequential, Conv2d=work.layer, Linear=work.layer,
                      ReLU=work.layer, Flatten=work.layer, CrossEntropyLoss=work.CrossEntropyLoss,
                      functional=SimpleNamespace(conv2d=work.conv2d))
