@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shares of GPU time. The judge is the card's own clock, as the kernels read it at their begin and
 end (stamps.py), not our meter. What each program launches is work of a fixed size."""
+import itertools
 import os
 import statistics
 import time
@@ -61,20 +62,21 @@ def without_us(t):
     with row(t, "two programs without us"):
         one, other = play(t, [Load("kernel", 200 * US, is_free=True) for _ in range(2)], seconds_of(t, 3))
         t.figure("two programs without us: each has", [round(one.percent, 2), round(other.percent, 2)], "%")
-        runs = turns(one.stamps, other.stamps)
-        t.figure("two programs without us: the driver lets one run for", statistics.median(runs) / US, "us",
-                 raw=runs[:200])
+        tell_turns(t, "two programs without us", one.stamps, other.stamps)
 
 
-def turns(one, other):
-    """How long one program had the card before the other came, again and again."""
-    marks, lengths = sorted([(begin, 0) for begin, _ in one.kernels] + [(begin, 1) for begin, _ in other.kernels]), []
-    since = marks[0]
-    for mark in marks:
-        if mark[1] != since[1]:
-            lengths.append(mark[0] - since[0])
-            since = mark
-    return lengths or [0]
+def tell_turns(t, what, one, other):
+    """How long one had the card, and then nobody, before the other came, again and again."""
+    kernels = sorted([(begin, end, 0) for begin, end in one.kernels] + [(begin, end, 1) for begin, end in other.kernels])
+    since, lengths, gaps = kernels[0][0], [], []
+    for (_, end, before), (begin, _, who) in itertools.pairwise(kernels):
+        if who != before:
+            lengths.append(end - since)
+            gaps.append(begin - end)
+            since = begin
+    t.figure(f"{what}: one has the card for, median", statistics.median(lengths or [0]) / US, "us", raw=lengths[:200])
+    t.figure(f"{what}: between the last kernel of one and the first of the other, median", statistics.median(gaps or [0]) / US,
+             "us", raw=gaps[:200])
 
 
 @story("compute-caps", "caps of 10 to 90 %, each with a program alone on the card, kernels of 200 us",
@@ -122,6 +124,8 @@ def pairs(t):
                 with row(t, f"{caps}, {length(ns)}"), sessions(t, daemon, [{"compute": cap} for cap in caps]) as names:
                     tell_pair(t, rows, caps, ns, play(t, [Load("kernel", ns, session=name) for name in names],
                                                       10 if t.is_rehearsal else 6, has_node=True))
+        passed = {key: value for key, value in daemon.metrics().items() if "handover" in key or "yield" in key}
+        t.fact("hand-overs by the daemon", passed)
 
 
 def tell_pair(t, rows, caps, ns, got):
@@ -131,6 +135,7 @@ def tell_pair(t, rows, caps, ns, got):
              raw=[one.percent for one in got])
     t.figure(f"{what}: ratio off by", 100 * abs(got[1].percent / got[0].percent / (caps[1] / caps[0]) - 1), "%",
              at_most=max(3, 50 / min(caps)))  # half a point of the smaller one
+    tell_turns(t, what, *(one.stamps for one in got))
     t.figure(f"{what}: time in which both had a kernel on the card",
              100 * overlap([one.stamps for one in got], got[0].begin, got[0].end), "%")
 
