@@ -58,7 +58,8 @@ CUresult context_check_life(CUcontext context, unsigned long long id)
 CUresult context_require(CUcontext *ret_context)
 {
         CUcontext context = context_current();
-        CUresult result = context_check(context);
+        CUresult result =
+                exec_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : context_check(context);
 
         if (result == CUDA_SUCCESS)
                 *ret_context = context;

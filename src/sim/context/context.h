@@ -56,7 +56,8 @@ extern pthread_mutex_t process_lock;
 /* The calling thread's current context, or NULL. No checks. */
 CUcontext context_current(void);
 
-/* The current context, usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED or its sticky error. */
+/* The current context, usable: else INVALID_CONTEXT, CONTEXT_IS_DESTROYED or its sticky error;
+ * NOT_PERMITTED in a host function. */
 CUresult context_require(CUcontext *ret_context);
 
 /* Is this handle a live context of ours? Then its sticky error, else INVALID_CONTEXT. */

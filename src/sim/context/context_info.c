@@ -77,6 +77,8 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *ret)
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
+        if (result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+                result = CUDA_ERROR_INVALID_CONTEXT;
         if (result != CUDA_SUCCESS)
                 return result;
         *ret = context->api_version;

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "sim/context/context.h"
 #include "sim/context/current.h"
 #include "sim/context/device.h"
+#include "sim/exec/exec.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
@@ -31,6 +33,7 @@ static _Atomic uint64_t fault_calls[CONFIG_FAULTS];
 static uint64_t lost_at_ns;
 static _Atomic bool is_lost;
 static __thread uint64_t entered_ns __attribute__((tls_model("initial-exec")));
+static __thread const char *entered_name __attribute__((tls_model("initial-exec")));
 
 void sim_log(const char *format, ...)
 {
@@ -106,7 +109,7 @@ void api_block(bool is_blocked)
         pthread_mutex_unlock(&block_lock);
 }
 
-/* With current=manual: the call needs a current context, and the thread has none. */
+/* With current=measured: the call needs a current context, and the thread has none. */
 static bool lacks_context(struct api_site *site)
 {
         uint32_t needs = load_relaxed(&site->needs);
@@ -131,14 +134,32 @@ CUresult api_enter(struct api_site *site, const void *caller)
         if (load_acquire(&api_is_plain) != STATE_WATCHED)
                 return CUDA_ERROR_NOT_INITIALIZED;
         sim_take_part();
+        entered_name = site->name;
         if (config->has_flights)
                 entered_ns = sim_now_ns();
         if (config->has_calls)
                 calls_count(site, caller);
         loss_check();
         if (config->is_current_needed && lacks_context(site))
-                return CUDA_ERROR_INVALID_CONTEXT;
+                return exec_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED
+                                                  : CUDA_ERROR_INVALID_CONTEXT;
         return api_fault(site->name);
+}
+
+CUresult api_ended(const char *kind, const void *handle, CUresult error)
+{
+        sigset_t fault;
+
+        if (!config_get()->is_ended_fatal)
+                return error;
+        fprintf(stderr, "aliquot-sim: %s: %s %p has ended; a real driver crashes here\n",
+                entered_name ? entered_name : "a call", kind, handle);
+        sigemptyset(&fault);
+        sigaddset(&fault, SIGSEGV);
+        signal(SIGSEGV, SIG_DFL);
+        pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
+        raise(SIGSEGV);
+        return error;
 }
 
 uint64_t api_entered_ns(void)
@@ -199,7 +220,8 @@ CUresult cuInit(unsigned int flags)
                         const struct sim_config *config = config_get();
                         bool is_watched = config->fault_count > 0 || config->lost_ns > 0 ||
                                           config->has_flights || config->has_calls ||
-                                          config->is_current_needed || clock_authority();
+                                          config->is_current_needed || config->is_ended_fatal ||
+                                          clock_authority();
 
                         if (config->lost_ns > 0)
                                 lost_at_ns = sim_now_ns() + config->lost_ns;

@@ -50,6 +50,11 @@ WEAK CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*wor
         return CUDA_SUCCESS;
 }
 
+WEAK bool exec_is_in_host_function(void)
+{
+        return false;
+}
+
 WEAK bool exec_stream_is_capturing(CUstream stream, bool is_per_thread)
 {
         return false;

@@ -72,7 +72,7 @@ CUresult exec_context_open(CUcontext context)
 static void drop_stream(CUstream stream)
 {
         capture_stream_gone(stream);
-        stream->magic = 0;
+        stream->magic = stream->context->is_primary ? 0 : STREAM_ORPHAN_MAGIC;
         store_release(&stream->is_dropping, 1);
         store_release(&stream->is_closing, 1);
         add_acq_rel(&stream->bell, 1);
@@ -212,6 +212,11 @@ CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*work)(vo
         if (rc != CUDA_SUCCESS)
                 return rc;
         return stream_push(resolved, COMMAND_WORK, &command, sizeof(command));
+}
+
+bool exec_is_in_host_function(void)
+{
+        return op_is_in_host_function();
 }
 
 bool exec_stream_is_capturing(CUstream stream, bool is_per_thread)

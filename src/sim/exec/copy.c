@@ -170,8 +170,6 @@ CUresult copy_issue(bool is_per_thread, CUstream handle, const struct copy_reque
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
-        if (rc == CUDA_SUCCESS && !request->is_async)
-                rc = exec_capture_check_unsafe();
         if (rc == CUDA_SUCCESS && stream_is_capturing(stream) && !request->is_async)
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         if (rc == CUDA_SUCCESS)

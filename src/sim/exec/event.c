@@ -30,11 +30,24 @@ static bool is_event(CUevent event)
         return event && event->magic == EVENT_MAGIC;
 }
 
+/* A live primary context may be another life of the one that the event was made in. */
+static bool is_context_over(CUevent event)
+{
+        return load_acquire(&event->context->is_destroyed) ||
+               event->life != load_relaxed(&event->context->id);
+}
+
 CUresult event_check(CUevent event)
 {
-        return is_event(event) && event->life == load_relaxed(&event->context->id)
-                       ? CUDA_SUCCESS
-                       : CUDA_ERROR_INVALID_HANDLE;
+        if (!event)
+                return CUDA_ERROR_INVALID_HANDLE;
+        if (!is_event(event))
+                return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        if (!is_context_over(event))
+                return CUDA_SUCCESS;
+        return event->context->is_primary
+                       ? api_ended("event", event, CUDA_ERROR_CONTEXT_IS_DESTROYED)
+                       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 void event_retain(CUevent event)
@@ -243,12 +256,14 @@ CUresult cuEventCreate(CUevent *ret_event, unsigned int flags)
 
 static CUresult destroy(CUevent event)
 {
+        CUresult rc = event_check(event);
+
         if (!is_event(event))
-                return CUDA_ERROR_INVALID_HANDLE;
+                return rc;
         capture_forget_event(event);
         event->magic = 0;
         event_release(event);
-        return CUDA_SUCCESS;
+        return rc;
 }
 
 CUresult cuEventDestroy(CUevent event)
@@ -363,8 +378,6 @@ static CUresult usable(CUevent event)
 {
         CUresult rc = event_check(event);
 
-        if (rc == CUDA_SUCCESS && op_is_in_host_function())
-                rc = CUDA_ERROR_NOT_PERMITTED;
         if (rc == CUDA_SUCCESS)
                 rc = context_check(event->context);
         if (rc == CUDA_SUCCESS && capture_holds_event(event))
@@ -390,7 +403,7 @@ CUresult cuEventQuery(CUevent event)
 CUresult cuEventSynchronize(CUevent event)
 {
         API_ENTER(cuEventSynchronize);
-        CUresult rc = usable(event);
+        CUresult rc = op_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : usable(event);
 
         if (rc == CUDA_SUCCESS)
                 rc = exec_capture_check_unsafe();
@@ -413,7 +426,7 @@ static uint64_t stamp_ns(CUevent event)
 
 static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
 {
-        CUresult rc = usable(start);
+        CUresult rc = op_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : usable(start);
         int64_t ns;
 
         if (rc == CUDA_SUCCESS)

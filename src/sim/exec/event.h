@@ -48,6 +48,7 @@ struct CUevent_st {
         size_t tip_count;
 };
 
+/* CONTEXT_IS_DESTROYED when it, or the context it was made in, has ended: but see api_ended(). */
 CUresult event_check(CUevent event);
 void event_retain(CUevent event);
 void event_release(CUevent event);

@@ -31,6 +31,9 @@ CUresult exec_stream_context(CUstream stream, bool is_per_thread, CUcontext *ret
 CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*work)(void *),
                             void *argument, uint64_t cost_ns);
 
+/* Does the calling thread run a program's host function? It may make few calls. */
+bool exec_is_in_host_function(void);
+
 /* Is the stream being captured? And may this thread make an unsafe call (cuMemAlloc, ...) now, as
  * the capture modes rule: SUCCESS or STREAM_CAPTURE_UNSUPPORTED (which invalidates the capture). */
 bool exec_stream_is_capturing(CUstream stream, bool is_per_thread);

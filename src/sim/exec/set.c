@@ -46,8 +46,6 @@ static CUresult issue(bool is_per_thread, CUstream handle, const struct set_requ
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
 
-        if (rc == CUDA_SUCCESS && !request->is_async)
-                rc = exec_capture_check_unsafe();
         if (rc == CUDA_SUCCESS && stream_is_capturing(stream) && !request->is_async)
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         if (rc != CUDA_SUCCESS)

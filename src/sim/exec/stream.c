@@ -75,17 +75,24 @@ static CUresult per_thread_stream(CUcontext context, CUstream *ret_stream)
         return CUDA_SUCCESS;
 }
 
-CUresult stream_resolve(CUstream handle, bool is_per_thread, CUstream *ret_stream)
+CUresult stream_check(CUstream handle)
+{
+        if (handle->magic == STREAM_MAGIC)
+                return CUDA_SUCCESS;
+        return handle->magic == STREAM_ORPHAN_MAGIC
+                       ? CUDA_ERROR_INVALID_CONTEXT
+                       : api_ended("stream", handle, CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult stream_find(CUstream handle, bool is_per_thread, CUstream *ret_stream)
 {
         CUcontext context;
         CUresult rc;
 
-        if (op_is_in_host_function())
-                return CUDA_ERROR_NOT_PERMITTED;
         if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
-                if (handle->magic != STREAM_MAGIC)
-                        return CUDA_ERROR_INVALID_HANDLE;
-                rc = context_check(handle->context);
+                rc = stream_check(handle);
+                if (rc == CUDA_SUCCESS)
+                        rc = context_check(handle->context);
                 if (rc == CUDA_SUCCESS)
                         *ret_stream = handle;
                 return rc;
@@ -99,6 +106,13 @@ CUresult stream_resolve(CUstream handle, bool is_per_thread, CUstream *ret_strea
                 return per_thread_stream(context, ret_stream);
         *ret_stream = context->exec->legacy;
         return CUDA_SUCCESS;
+}
+
+CUresult stream_resolve(CUstream handle, bool is_per_thread, CUstream *ret_stream)
+{
+        if (op_is_in_host_function())
+                return CUDA_ERROR_NOT_PERMITTED;
+        return stream_find(handle, is_per_thread, ret_stream);
 }
 
 static bool start_worker(CUstream stream)

@@ -26,8 +26,9 @@
 #include <pthread.h>
 
 #define STREAM_MAGIC 0x5374726du
+#define STREAM_ORPHAN_MAGIC 0x5374726fu
 #define STREAM_RING_BYTES ((size_t)256 << 10)
-#define STREAM_PENDING_MAX 1024
+#define STREAM_PENDING_MAX 1021 /* a wait, and 1020 launches behind it: measured, see results */
 
 enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };
 
@@ -89,7 +90,9 @@ struct command_work {
 struct capture;
 
 struct CUstream_st {
-        uint32_t magic; /* STREAM_MAGIC, first; 0 when destroyed */
+        /* STREAM_MAGIC, first; 0 when destroyed, or ended with a primary context;
+         * STREAM_ORPHAN_MAGIC when ended with another one. */
+        uint32_t magic;
         enum stream_kind kind;
         unsigned flags;
         int priority;
@@ -145,8 +148,15 @@ struct exec_context {
         _Atomic uint32_t blocking_captures; /* blocking streams that are being captured */
 };
 
+/* Is this a stream that lives? INVALID_CONTEXT when its context was destroyed; for a handle of one
+ * that ended otherwise see api_ended(). */
+CUresult stream_check(CUstream handle);
+
 /* Resolves 0, legacy and per-thread handles; checks the stream and its context, sticky errors
- * too. NOT_PERMITTED from within a host function. */
+ * too. */
+CUresult stream_find(CUstream handle, bool is_per_thread, CUstream *ret_stream);
+
+/* The same; NOT_PERMITTED from within a host function. */
 CUresult stream_resolve(CUstream handle, bool is_per_thread, CUstream *ret_stream);
 
 /* As stream_resolve(), for work: a legacy stream may not be used while a blocking stream captures

@@ -65,9 +65,15 @@ CUresult cuStreamCreateWithPriority(CUstream *ret_stream, unsigned int flags, in
 
 static CUresult destroy(CUstream stream)
 {
-        if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-            stream->magic != STREAM_MAGIC || stream->kind != STREAM_CREATED)
+        CUresult rc;
+
+        if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
                 return CUDA_ERROR_INVALID_HANDLE;
+        rc = stream_check(stream);
+        if (rc == CUDA_SUCCESS && stream->kind != STREAM_CREATED)
+                rc = CUDA_ERROR_INVALID_HANDLE;
+        if (rc != CUDA_SUCCESS)
+                return rc;
         capture_stream_gone(stream);
         stream_retire(stream);
         return CUDA_SUCCESS;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "sim/context/device.h"
+#include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
 #include "sim/node/fault.h"
@@ -109,6 +110,9 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
         API_ENTER(cuDeviceGraphMemTrim);
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
+        CUresult result = exec_capture_check_unsafe();
+        if (result != CUDA_SUCCESS)
+                return result;
         pthread_mutex_lock(&graph_lock);
         reserve_trim(reserve_of(device_unit(device)), 0);
         pthread_mutex_unlock(&graph_lock);
@@ -124,6 +128,9 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
+        result = exec_capture_check_unsafe();
+        if (result != CUDA_SUCCESS)
+                return result;
         pthread_mutex_lock(&graph_lock);
         const struct reserve *reserve = reserve_of(device_unit(device));
         switch (attribute) {

@@ -120,10 +120,11 @@ static CUresult end(bool is_per_thread, CUstream handle, CUgraph *ret_graph)
 
 ENTRY_PAIR(cuStreamEndCapture, _ptsz, end, (CUstream stream, CUgraph *ret), stream, ret)
 
-/* Asking about the legacy stream while a blocking one captures is ambiguous; it harms nothing. */
+/* Asking about the legacy stream while a blocking one captures is ambiguous; it harms nothing. A
+ * host function may ask. */
 static CUresult resolve_asked(bool is_per_thread, CUstream handle, CUstream *ret_stream)
 {
-        CUresult rc = stream_resolve(handle, is_per_thread, ret_stream);
+        CUresult rc = stream_find(handle, is_per_thread, ret_stream);
 
         sim_spend(config_get()->capture_query_ns);
         if (rc == CUDA_SUCCESS && (*ret_stream)->kind == STREAM_LEGACY &&

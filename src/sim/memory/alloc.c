@@ -66,8 +66,11 @@ CUresult cuMemFree_v2(CUdeviceptr address)
         API_ENTER(cuMemFree_v2);
         if (address == 0)
                 return CUDA_SUCCESS;
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUresult result = exec_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED
+                          : context_current()        ? context_check(context_current())
+                                                     : CUDA_SUCCESS;
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);

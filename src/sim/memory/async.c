@@ -180,6 +180,9 @@ static CUresult alloc_async(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, C
                 return CUDA_ERROR_INVALID_VALUE;
         if (exec_stream_is_capturing(stream, is_per_thread))
                 return exec_capture_alloc(stream, is_per_thread, pool->device, bytes, ret);
+        result = exec_capture_check_unsafe();
+        if (result != CUDA_SUCCESS)
+                return result;
         sim_spend(config_get()->alloc_ns);
         return pool_take(pool, bytes, (uintptr_t)stream, ret);
 }

@@ -159,6 +159,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
         API_ENTER(cuMemPoolTrimTo);
         CUresult result = pool_check(pool);
 
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&pool->lock);
@@ -209,6 +211,9 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 
         if (result != CUDA_SUCCESS || !ret)
                 return CUDA_ERROR_INVALID_VALUE;
+        result = exec_capture_check_unsafe();
+        if (result != CUDA_SUCCESS)
+                return result;
         pthread_mutex_lock(&pool->lock);
         switch (attribute) {
         case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:

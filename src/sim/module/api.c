@@ -97,9 +97,7 @@ static CUresult load(CUmodule *ret_module, const void *bytes, size_t size)
                 return rc;
         if (!ret_module)
                 return CUDA_ERROR_INVALID_VALUE;
-        rc = exec_capture_check_unsafe();
-        if (rc == CUDA_SUCCESS)
-                rc = image_admit(bytes, size, &image);
+        rc = image_admit(bytes, size, &image);
         return rc == CUDA_SUCCESS ? module_load(context, &image, ret_module) : rc;
 }
 

@@ -64,7 +64,7 @@ CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_funct
                 return CUDA_ERROR_INVALID_HANDLE;
         if (handle->magic == FUNCTION_MAGIC) {
                 if (context && handle->context != context)
-                        return CUDA_ERROR_INVALID_CONTEXT;
+                        return CUDA_ERROR_INVALID_HANDLE;
                 *ret_function = handle;
                 return CUDA_SUCCESS;
         }
@@ -119,8 +119,6 @@ static CUresult library_load(CUlibrary *ret_library, const void *bytes, size_t s
         if (!ret_library)
                 return CUDA_ERROR_INVALID_VALUE;
         rc = image_admit(bytes, size, &image);
-        if (rc == CUDA_SUCCESS)
-                rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
         library = calloc(1, sizeof(*library));

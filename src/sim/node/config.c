@@ -145,8 +145,14 @@ static bool on_parse(const char *text, uint64_t *ret)
 
 static bool current_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "manual") == 0;
+        *ret = strcmp(text, "measured") == 0;
         return *ret || strcmp(text, "usual") == 0;
+}
+
+static bool ended_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "crash") == 0;
+        return *ret || strcmp(text, "error") == 0;
 }
 
 static bool costs_parse(const char *text, uint64_t *ret)
@@ -242,7 +248,8 @@ static const struct key keys[] = {
         { "flights", on_parse, FIELD(has_flights), WIDTH_BOOL, ANY, "on or off" },
         { "calls", on_parse, FIELD(has_calls), WIDTH_BOOL, ANY, "on or off" },
         { "queues", number_parse, FIELD(queues), WIDTH_64, 0, CONFIG_QUEUES, "0 to 32" },
-        { "current", current_parse, FIELD(is_current_needed), WIDTH_64, ANY, "manual or usual" },
+        { "current", current_parse, FIELD(is_current_needed), WIDTH_64, ANY, "measured or usual" },
+        { "ended", ended_parse, FIELD(is_ended_fatal), WIDTH_64, ANY, "crash or error" },
         { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,

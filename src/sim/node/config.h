@@ -61,7 +61,8 @@ struct sim_config {
         uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
         uint64_t stream_query_ns, stream_context_ns, capture_query_ns;
         uint64_t queues; /* hardware queues that a context's streams share; 0: each has its own */
-        uint64_t is_current_needed; /* current=manual: see context/current.h */
+        uint64_t is_current_needed; /* current=measured: see context/current.h */
+        uint64_t is_ended_fatal;    /* ended=crash: see api_ended() */
         bool has_real_costs;        /* costs=real: what is not set costs what drivers charge */
         uint64_t event_ns;          /* what passing an event takes its stream */
         uint64_t event_step_ns;     /* events tell times in multiples of that */

@@ -2,7 +2,7 @@
 /*
  * What a key is that the text does not set: a constant, what the model says, or a cost.
  *
- * A cost is 0, or with costs=real what a driver charges, as published or measured by others.
+ * A cost is 0, or with costs=real what a driver charges, as measured, or as published by others.
  * docs/simulator-costs.md has the source of each figure, or says that it is assumed. None of them
  * follows from how Aliquot works.
  */
@@ -75,9 +75,11 @@ static const struct cost {
         { FIELD(stream_context_ns), 0, 100 },
         { FIELD(capture_query_ns), 0, 100 },
         { FIELD(event_ns), 0, 2 * US },
-        { FIELD(event_step_ns), 0, 500 },
+        { FIELD(event_step_ns), 0, 32 },
         { FIELD(switch_ns), 0, 100 * US },
+        /* Switches, and no costs. */
         { FIELD(is_current_needed), false, true },
+        { FIELD(is_ended_fatal), false, true },
         { FIELD(queues), 0, 8 },
         { FIELD(sample_ns), 50 * MS, 1000 * MS },
         { FIELD(utilization_ns), 0, 1000 * MS },

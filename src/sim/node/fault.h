@@ -28,12 +28,17 @@ enum api_needs { NEEDS_UNKNOWN, NEEDS_NOTHING, NEEDS_CONTEXT };
 struct api_site {
         const char *name;
         _Atomic uint32_t call;  /* calls.h; 0: not yet known */
-        _Atomic uint32_t needs; /* enum api_needs, with current=manual */
+        _Atomic uint32_t needs; /* enum api_needs, with current=measured */
 };
 
 /* Slow path: the result to answer, or CUDA_SUCCESS to go on. `caller`: the return address of the
  * call. */
 CUresult api_enter(struct api_site *site, const void *caller);
+
+/* A handle of what has ended was given to the driver. With ended=crash the process ends by SIGSEGV,
+ * as with a real driver, and a line on stderr names the call and the handle; else `error` comes
+ * back. */
+CUresult api_ended(const char *kind, const void *handle, CUresult error);
 
 /* When the calling thread last entered the driver, with flights=on; else 0. */
 uint64_t api_entered_ns(void);

@@ -64,6 +64,8 @@ static void a_call_costs_nothing_or_what_a_driver_charges_or_what_is_said(void *
         assert_int_equal(config.event_query_ns, 7000);
         assert_int_equal(config.switch_ns, 0);
         assert_true(config.is_current_needed);
+        assert_true(config.is_ended_fatal);
+        assert_int_equal(config.event_step_ns, 32);
         assert_int_equal(config.queues, 8);
         assert_int_equal(config.utilization_ns, 1000000000);
         assert_int_equal(config.sample_ns, 1000000000);

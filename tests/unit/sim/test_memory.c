@@ -303,10 +303,11 @@ static void a_primary_context_comes_back_under_its_handle(void **state)
 
                 assert_int_equal(cuMemFree_v2(a), CUDA_ERROR_INVALID_VALUE);
                 assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
-                assert_int_equal(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
-                assert_int_equal(cuEventRecord(event, NULL), CUDA_ERROR_INVALID_HANDLE);
-                assert_int_equal(cuStreamWaitEvent(NULL, event, 0), CUDA_ERROR_INVALID_HANDLE);
-                assert_ok(cuEventDestroy_v2(event)); /* that is all it is still good for */
+                assert_int_equal(cuEventQuery(event), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+                assert_int_equal(cuEventRecord(event, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+                assert_int_equal(cuStreamWaitEvent(NULL, event, 0),
+                                 CUDA_ERROR_CONTEXT_IS_DESTROYED);
+                assert_int_equal(cuEventDestroy_v2(event), CUDA_ERROR_CONTEXT_IS_DESTROYED);
                 assert_int_equal(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
                 assert_ok(cuCtxPopCurrent_v2(NULL));
                 assert_ok(cuDevicePrimaryCtxRelease_v2(1));

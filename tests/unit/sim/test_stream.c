@@ -227,7 +227,7 @@ static void elapsed_time_needs_two_timed_records(void **state)
         assert_int_equal(cuEventElapsedTime(&ms, timed, untimed), CUDA_ERROR_INVALID_HANDLE);
         ok(cuEventElapsedTime(&ms, timed, timed));
         ok(cuEventDestroy_v2(timed));
-        assert_int_equal(cuEventRecord(timed, NULL), CUDA_ERROR_INVALID_HANDLE);
+        assert_int_equal(cuEventRecord(timed, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
         ok(cuEventDestroy_v2(untimed));
 }
 

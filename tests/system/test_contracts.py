@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator answers as the driver did: each question of tests/gpu/programs/contracts.py, whose answers by a real
+card are kept in docs/results. What differs deliberately stands in DIFFERENT, with its reason.
+"""
+import json
+import sys
+
+import pytest
+
+ANSWERS = "docs/results/2026-11-26-h200/contracts.json"
+
+# By question, or by section for all of its questions.
+DIFFERENT = {
+    "timers: elapsed over an empty kernel, ns: least, median":
+        "what an event and a kernel take is configured (event, ptx_time)",
+    "timers: elapsed: least step between two different answers, ns":
+        "400 samples of the host's time need not have two that are neighbours",
+    "timers: %globaltimer: steps, ns: least, median, most": "no PTX is run",
+    "events: three streams made and destroyed in turns: handle, id": "addresses; see the test of its own",
+    "events: ids: null, legacy, per thread": "ids count what was made before; see the test of its own",
+    "events: ids in another context: null, legacy, per thread": "likewise",
+}
+
+
+def flat(answers):
+    return {f"{section}: {what}": value for section, asked in answers.items() for what, value in asked.items()}
+
+
+@pytest.fixture
+def ask(sim):
+    """Answers of the simulated driver, by section, with the same spec for all."""
+    def contracts_ask(*sections):
+        sim.configure(memory="4GiB", ptx="noop", costs="real")
+        folder = sim.build.source / "tests/gpu/programs"
+        done = sim.run([sys.executable, "-B", folder / "contracts.py", *sections])
+        said = [json.loads(line.removeprefix("@ ")) for line in done.stdout.splitlines() if line.startswith("@ ")]
+        ends = {each["section"]: each["ended"] for each in said if each["at"] == "section"}
+        assert ends == dict.fromkeys(sections, 0), done
+        answers = {}
+        for each in said:
+            if each["at"] == "answer":
+                answers.setdefault(each["section"], {})[each["what"]] = each["value"]
+        return flat(answers)
+    return contracts_ask
+
+
+@pytest.fixture(scope="session")
+def driver(build):
+    return flat(json.loads((build.source / ANSWERS).read_text())["answers"])
+
+
+@pytest.mark.parametrize("section", ["calls", "capture", "events", "ends", "queues"])
+def test_the_simulator_answers_as_the_driver(ask, driver, section):
+    expected = {what: value for what, value in driver.items() if what.startswith(f"{section}: ")}
+    answers = ask(section)
+    assert answers.keys() == expected.keys()
+    wrong = {what: (answers[what], expected[what]) for what in expected
+             if what not in DIFFERENT and answers[what] != expected[what]}
+    assert not wrong, "\n".join(f"{what}: {ours}, the driver {theirs}" for what, (ours, theirs) in wrong.items())
+
+
+def test_handles_are_used_again_and_ids_are_not(ask, driver):
+    """As by the driver: the same address at once, with an id of its own."""
+    for answers in (ask("events"), driver):
+        made = answers["events: three streams made and destroyed in turns: handle, id"]
+        assert len({handle for handle, _ in made}) == 1
+        assert [number - made[0][1] for _, number in made] == [0, 1, 2]
+        ids = [answers[f"events: ids{where}: null, legacy, per thread"] for where in ("", " in another context")]
+        assert all(null == legacy != thread for null, legacy, thread in ids)
+        assert len({each for row in ids for each in row}) == 4
+
+
+def test_every_difference_is_one_that_was_asked(driver):
+    assert DIFFERENT.keys() <= driver.keys()
