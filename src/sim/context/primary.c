@@ -65,11 +65,8 @@ CUcontext context_primary(CUdevice device)
         return result == CUDA_SUCCESS ? context : NULL;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
+CUresult primary_retain(CUcontext *ret, CUdevice device)
 {
-        API_ENTER(cuDevicePrimaryCtxRetain);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
@@ -82,7 +79,13 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return result;
 }
 
-static CUresult release(CUdevice device)
+CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
+{
+        API_ENTER(cuDevicePrimaryCtxRetain);
+        return ret ? primary_retain(ret, device) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult primary_release(CUdevice device)
 {
         CUresult result = CUDA_SUCCESS;
 
@@ -100,13 +103,13 @@ static CUresult release(CUdevice device)
 CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 {
         API_ENTER(cuDevicePrimaryCtxRelease);
-        return release(device);
+        return primary_release(device);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
         API_ENTER(cuDevicePrimaryCtxRelease_v2);
-        return release(device);
+        return primary_release(device);
 }
 
 static CUresult reset(CUdevice device)
