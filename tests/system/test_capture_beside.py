@@ -4,14 +4,16 @@ cuThreadExchangeStreamCaptureMode: beside a global capture a thread that has not
 import pytest
 
 # release: so that there are markers in the stream; launch: the thread stands at the gate when the capture begins
-CAP = {"release": 500000, "allocate": 0, "launch": 100000}
-LIMIT = {"release": "512MiB", "allocate": "56MiB", "launch": "512MiB"}  # allocate: what the pool has, and not as much again
+CAP = {"release": 500000, "allocate": 0, "create": 0, "launch": 100000}
+# allocate, create: what the pool has, and not as much again
+LIMIT = {"release": "512MiB", "allocate": "56MiB", "create": "56MiB", "launch": "512MiB"}
 
 
 @pytest.mark.parametrize("what", LIMIT)
 def test_a_capture_survives_what_another_thread_may_do(sim, build, what):
     """The release of a primary context with kernels under way; an allocation for which a pool
-    grows beyond the limit, which is undone; launches that wait for the cap."""
+    grows beyond the limit, which is undone; one for which a pool must give back what it does not use;
+    launches that wait for the cap."""
     sim.configure(context=0, pool_growth="32MiB")
     program = build.program("compute/bystander")
     bare = sim.run([program, 0, what])

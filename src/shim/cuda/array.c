@@ -10,6 +10,7 @@
  * that are mapped into them.
  */
 #include "shim/cuda/access.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
@@ -78,7 +79,7 @@ static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, 
                 return settle(charge, rc, SPACE_ARRAY, 0);
         rc = correct(charge, real.cuArrayGetMemoryRequirements(&needs, array, device), &needs);
         if (rc != CUDA_SUCCESS)
-                real.cuArrayDestroy(array);
+                undone(real.cuArrayDestroy(array));
         return settle(charge, rc, SPACE_ARRAY, key_of(array));
 }
 
@@ -119,7 +120,7 @@ CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_D
                      real.cuMipmappedArrayGetMemoryRequirements(&needs, *ret, place.device),
                      &needs);
         if (rc != CUDA_SUCCESS)
-                real.cuMipmappedArrayDestroy(*ret);
+                undone(real.cuMipmappedArrayDestroy(*ret));
         return settle(&charge, rc, SPACE_ARRAY, key_of(*ret));
 }
 

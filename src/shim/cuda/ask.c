@@ -23,14 +23,6 @@ void unrelax(struct relaxed was)
                 real.cuThreadExchangeStreamCaptureMode(&was.mode);
 }
 
-void free_relaxed(CUdeviceptr address)
-{
-        struct relaxed was = relax();
-
-        real.cuMemFree_v2(address);
-        unrelax(was);
-}
-
 bool may_be_capturing(CUstream stream)
 {
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -6,6 +6,7 @@
  * launch or an upload of it costs is in graph_launch.h. A graph without memory nodes is not noted.
  */
 #include "shim/cuda/access.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/graph.h"
 
 #include "shim/cuda/front.h"
@@ -63,7 +64,7 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
         }
         if (rc != CUDA_SUCCESS) {
                 mark_drop(mark, key_of(*exec));
-                hook_cuGraphExecDestroy(*exec);
+                undone(hook_cuGraphExecDestroy(*exec));
                 *exec = NULL;
         }
         return rc;
@@ -134,7 +135,7 @@ static void upload_drop(struct upload *upload)
 static void upload_undo(struct upload *upload)
 {
         for (unsigned i = 0; i < upload->count; i++)
-                hook_cuDeviceGraphMemTrim(upload->part[i].place.device);
+                undone(hook_cuDeviceGraphMemTrim(upload->part[i].place.device));
         upload_drop(upload);
 }
 
@@ -203,7 +204,7 @@ static CUresult upload_settle(struct upload *upload, CUresult rc, CUgraphExec *e
         rc = launch_grant(&launch, stream);
         if (rc == CUDA_SUCCESS)
                 return launch_end(&launch, rc);
-        hook_cuGraphExecDestroy(*exec);
+        undone(hook_cuGraphExecDestroy(*exec));
         return rc;
 }
 

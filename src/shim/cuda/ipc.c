@@ -70,7 +70,7 @@ static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct node *announ
         if (rc == CUDA_SUCCESS && front_is_on()) {
                 rc = charge_opened(*ret, name);
                 if (rc != CUDA_SUCCESS)
-                        real.cuIpcCloseMemHandle(*ret);
+                        undone(real.cuIpcCloseMemHandle(*ret));
         }
         import_end(announced);
         return rc;
@@ -134,7 +134,7 @@ CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
         if (rc == CUDA_SUCCESS && front_is_on()) {
                 rc = charge_opened(*ret, name);
                 if (rc != CUDA_SUCCESS)
-                        free_relaxed(*ret);
+                        undone(real.cuMemFree_v2(*ret));
         }
         import_end(announced);
         return rc;

@@ -69,7 +69,7 @@ static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_
         charge_drop(charge);
         rc = reserve_at(charge, place, bytes);
         if (rc != CUDA_SUCCESS)
-                free_relaxed(address);
+                undone(real.cuMemFree_v2(address));
         return settle(charge, rc, SPACE_POINTER, address);
 }
 

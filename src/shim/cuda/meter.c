@@ -2,6 +2,7 @@
 #include "shim/cuda/meter.h"
 
 #include "common/clock.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/graph.h"
 #include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"
@@ -104,9 +105,11 @@ void meter_let_go(struct meter *meter)
         add_acq_rel(&meter->readers, -1u);
 }
 
+/* A capture elsewhere in the process must not be broken by what we ask behind its back. */
 static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
 {
         uint64_t key = meter_hold(meter);
+        struct relaxed was = relax();
         cuuint64_t bytes = 0;
         CUresult rc;
 
@@ -123,6 +126,7 @@ static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
                         is_used ? CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
                                 : CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
                         &bytes);
+        unrelax(was);
         meter_let_go(meter);
         if (rc == CUDA_SUCCESS)
                 *ret = bytes;
@@ -320,11 +324,9 @@ void meters_refresh(int row, bool is_dirty_only)
 
 static void trim(int row)
 {
-        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        struct relaxed was = relax();
         uint32_t high = load_acquire(&state.meters_high);
 
-        /* A capture elsewhere in the process must not be broken by what we do behind its back. */
-        real.cuThreadExchangeStreamCaptureMode(&mode);
         for (uint32_t i = 0; i < high; i++) {
                 struct meter *meter = &state.meters[i];
                 uint64_t key;
@@ -339,7 +341,7 @@ static void trim(int row)
                 meter_let_go(meter);
                 refresh(meter);
         }
-        real.cuThreadExchangeStreamCaptureMode(&mode);
+        unrelax(was);
 }
 
 static bool has_meters(int row)

@@ -10,8 +10,12 @@
  *
  * Only a pool that the program made itself is kept so: of another one the driver might refuse the
  * end. What such a pool has reserved at its end stays charged until the process ends.
+ *
+ * What is done to a pool behind the program's back is done relaxed: it breaks no capture.
  */
 #include "shim/cuda/pool.h"
+
+#include "shim/cuda/ask.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
@@ -24,17 +28,15 @@ void pool_made(struct meter *meter, const CUmemPoolProps *props)
 /* True: nothing of it is reserved. */
 static bool pool_empty(struct meter *meter)
 {
-        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        struct relaxed was = relax();
         uint64_t reserved;
         uint64_t key;
 
-        /* A capture elsewhere in the process must not be broken by what we do behind its back. */
-        real.cuThreadExchangeStreamCaptureMode(&mode);
         key = meter_hold(meter);
         if (key)
                 real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
         meter_let_go(meter);
-        real.cuThreadExchangeStreamCaptureMode(&mode);
+        unrelax(was);
         meter_follow(meter);
         return meter_read(meter, &reserved) && reserved == 0;
 }
@@ -55,10 +57,13 @@ static bool pool_withdraw(CUmemoryPool pool, CUdevice device)
 static bool pool_keep(CUmemoryPool pool, struct meter *meter)
 {
         cuuint64_t nothing = 0;
+        struct relaxed was;
 
         if (!load_relaxed(&meter->is_made) || !pool_withdraw(pool, load_relaxed(&meter->device)))
                 return false;
+        was = relax();
         real.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing);
+        unrelax(was);
         store_relaxed(&meter->is_dirty, 1);
         store_release(&meter->is_ended, METER_ENDED);
         return true;
@@ -95,6 +100,7 @@ void pool_bury(struct meter *meter)
 {
         uint32_t ended = METER_ENDED;
         struct charge charge;
+        struct relaxed was;
         uint64_t key;
 
         if (!cas_acq_rel(&meter->is_ended, &ended, METER_BURYING))
@@ -106,5 +112,7 @@ void pool_bury(struct meter *meter)
         key = load_relaxed(&meter->key);
         meter_close(meter, &charge);
         charge_drop(&charge);
+        was = relax();
         real.cuMemPoolDestroy((CUmemoryPool)(uintptr_t)key);
+        unrelax(was);
 }

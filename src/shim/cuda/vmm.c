@@ -16,6 +16,7 @@
  * refuse).
  */
 #include "shim/cuda/access.h"
+#include "shim/cuda/ask.h"
 #include "shim/cuda/vmm.h"
 
 #include "shim/cuda/front.h"
@@ -474,7 +475,7 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
         if (rc == CUDA_SUCCESS)
                 *ret = handle;
         else
-                real.cuMemRelease(handle);
+                undone(real.cuMemRelease(handle));
         import_end(announced);
         return rc;
 }

@@ -3,13 +3,14 @@
  * A thread that captures nothing makes a call that is safe beside a global capture, while another
  * thread is at one.
  *
- *      bystander CAP_PPM release|allocate|launch       0: none
+ *      bystander CAP_PPM release|allocate|create|launch       0: none
  *
  * release: one of two retains of the primary context goes, with a kernel under way. allocate: what
  * a pool has is free behind a kernel in the default stream, and asked for in the same stream by its
- * other name; the simulated pool then grows, which Aliquot does not expect. launch: kernels that
- * the cap lets in one after another, from before the capture until after it. Prints what the call
- * and the capture's end answered.
+ * other name, by a thread that has relaxed its mode; the simulated pool then grows, which Aliquot
+ * does not expect. create: physical memory, for which a limit has no room but what a pool holds
+ * unused. launch: kernels that the cap lets in one after another, from before the capture until
+ * after it. Prints what the call and the capture's end answered.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -37,10 +38,22 @@ static void *release(void *unused)
 
 static void *allocate(void *unused)
 {
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
         CUdeviceptr again;
 
         OK(cuCtxSetCurrent(context));
+        OK(cuThreadExchangeStreamCaptureMode(&mode));
         return (void *)(uintptr_t)cuMemAllocAsync(&again, BYTES, CU_STREAM_LEGACY);
+}
+
+static void *create(void *unused)
+{
+        CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+        CUmemGenericAllocationHandle handle;
+
+        OK(cuCtxSetCurrent(context));
+        return (void *)(uintptr_t)cuMemCreate(&handle, BYTES, &prop, 0);
 }
 
 static void *launch(void *unused)
@@ -55,6 +68,8 @@ static void *(*call_of(const char *name))(void *)
 {
         if (strcmp(name, "launch") == 0)
                 return launch;
+        if (strcmp(name, "create") == 0)
+                return create;
         return strcmp(name, "release") == 0 ? release : allocate;
 }
 
@@ -81,10 +96,10 @@ int main(int argc, char **argv)
         spin = spin_find();
         if (cap_ppm)
                 watch_set_cap(&uuid, cap_ppm);
-        if (call == allocate)
+        if (call == allocate || call == create)
                 OK(cuMemAllocAsync(&memory, BYTES, NULL));
         spin_launch(spin, call == allocate ? NULL : busy, KERNEL_NS);
-        if (call == allocate)
+        if (call == allocate || call == create)
                 OK(cuMemFreeAsync(memory, NULL));
         if (call == launch) {
                 pthread_create(&thread, NULL, call, NULL);

@@ -3,10 +3,10 @@
  * What a synchronous call is told while its own thread captures another stream, and what becomes of
  * the capture.
  *
- *      captured CAP_PPM CALL...        0: none
+ *      captured CAP_PPM beside|before CALL...        0: none
  *
- * Captures globally in a stream that the default one does not wait for. CALL is a copy of copies.h,
- * or a fill. Prints the answers of each, and of the capture's end.
+ * Captures globally in a stream that the old default one does not wait for, or does. CALL is a copy
+ * of copies.h, or a fill. Prints the answers of each, and of the capture's end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,9 +80,9 @@ int main(int argc, char **argv)
         CUstream stream;
         CUuuid uuid;
 
-        uint32_t cap_ppm = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+        uint32_t cap_ppm = argc > 3 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 
-        if (argc < 3)
+        if (argc < 4)
                 return 2;
         OK(cuInit(0));
         OK(cuCtxCreate_v2(&context, 0, 0));
@@ -91,10 +91,11 @@ int main(int argc, char **argv)
         OK(kinds_prepare(&work, "kernel"));
         copies_prepare(&work, "both");
         OK(cuMemAlloc_v2(&words, 4096));
-        OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        OK(cuStreamCreate(&stream, strcmp(argv[2], "beside") == 0 ? CU_STREAM_NON_BLOCKING
+                                                                  : CU_STREAM_DEFAULT));
         if (cap_ppm)
                 watch_set_cap(&uuid, cap_ppm);
-        for (int i = 2; i < argc; i++)
+        for (int i = 3; i < argc; i++)
                 capture(stream, argv[i]);
         return 0;
 }
