@@ -261,7 +261,7 @@ static void ask_again(struct time_stream *stream, void *unused)
         if (!load_relaxed(&stream->is_captured) || cuda_time.is_unseen(stream))
                 return;
         lock_take(&stream->lock);
-        if (load_relaxed(&stream->is_captured))
+        if (load_relaxed(&stream->is_captured) && !load_relaxed(&stream->is_gone))
                 store_release(&stream->is_captured, may_be_capturing(time_handle(stream)));
         lock_drop(&stream->lock);
 }

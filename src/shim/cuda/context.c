@@ -145,22 +145,24 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
         return settle_free(&ending->charge, rc, SPACE_CONTEXT, key_of(ending->context));
 }
 
-#define ENDS_CONTEXT(symbol)                                               \
-        CUresult hook_##symbol(CUcontext context)                          \
-        {                                                                  \
-                ACCESS;                                                    \
-                struct ending ending;                                      \
-                uint64_t began_ns;                                         \
-                CUresult rc;                                               \
-                                                                           \
-                lock_take(&state.marks_lock);                              \
-                ending = ending_begin(context);                            \
-                began_ns = time_context_ends();                            \
-                rc = ends_captures(real.symbol(context));                  \
-                time_context_ended(context, rc == CUDA_SUCCESS, began_ns); \
-                rc = ending_end(&ending, rc);                              \
-                lock_drop(&state.marks_lock);                              \
-                return rc;                                                 \
+#define ENDS_CONTEXT(symbol)                                             \
+        CUresult hook_##symbol(CUcontext context)                        \
+        {                                                                \
+                ACCESS;                                                  \
+                struct ending ending;                                    \
+                uint64_t began_ns;                                       \
+                CUresult rc;                                             \
+                                                                         \
+                lock_take(&state.marks_lock);                            \
+                ending = ending_begin(context);                          \
+                began_ns = time_context_ends();                          \
+                rc = ends_captures(real.symbol(context));                \
+                if (rc == CUDA_SUCCESS)                                  \
+                        time_context_gone(context, began_ns);            \
+                time_context_ended(rc == CUDA_SUCCESS ? context : NULL); \
+                rc = ending_end(&ending, rc);                            \
+                lock_drop(&state.marks_lock);                            \
+                return rc;                                               \
         }
 
 ENDS_CONTEXT(cuCtxDestroy)
@@ -182,7 +184,9 @@ CUresult hook_cuCtxDetach(CUcontext context)
         if (rc == CUDA_SUCCESS && front_is_on())
                 alive = real.cuCtxGetApiVersion(context, &version);
         is_gone = alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-        time_context_ended(context, is_gone, began_ns);
+        if (is_gone)
+                time_context_gone(context, began_ns);
+        time_context_ended(is_gone ? context : NULL);
         if (is_gone) {
                 struct ending ending = ending_begin(context);
 
@@ -210,6 +214,18 @@ static bool is_active(struct place place, CUcontext context)
         return active != 0;
 }
 
+/* Under primary_lock: the one that is known is no more. */
+static void primary_gone(struct place place)
+{
+        uint64_t *known = &state.primary[place.device];
+        struct charge old;
+
+        owner_gone(place_forget((CUcontext)(uintptr_t)*known).owner);
+        if (charge_take(&old, SPACE_CONTEXT, primary_key(place)))
+                charge_drop(&old);
+        *known = 0;
+}
+
 /*
  * Under primary_lock, after a call: makes the books follow the driver's word. `context` is what the
  * driver gave, NULL if none; `charge` was reserved for the case that it is new, and is empty after.
@@ -220,14 +236,9 @@ static bool primary_settle(struct place place, CUcontext context, struct charge 
         uint64_t *known = &state.primary[place.device];
         bool is_alive = is_active(place, context);
         bool is_new;
-        struct charge old;
 
-        if (*known && (!is_alive || (context && *known != key_of(context)))) {
-                owner_gone(place_forget((CUcontext)(uintptr_t)*known).owner);
-                if (charge_take(&old, SPACE_CONTEXT, primary_key(place)))
-                        charge_drop(&old);
-                *known = 0;
-        }
+        if (*known && (!is_alive || (context && *known != key_of(context))))
+                primary_gone(place);
         is_new = context && !*known;
         if (is_new) {
                 place_seated(context, place);
@@ -314,41 +325,64 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return rc;
 }
 
-static void primary_less(struct place place, uint64_t began_ns, CUresult rc)
-{
-        CUcontext context = (CUcontext)(uintptr_t)state.primary[place.device];
-        struct charge none = { .device = CHARGE_NO_DEVICE };
+/* Around a call that may end a primary context: nobody asks the driver meanwhile about what is in
+ * it, nor afterwards if it ended, since a driver may crash then. */
+struct primaries {
+        uint64_t began_ns;
+        CUcontext gone; /* NULL: none */
+};
 
-        time_context_ended(context, context && rc == CUDA_SUCCESS && !is_active(place, NULL),
-                           began_ns);
-        if (rc == CUDA_SUCCESS)
-                primary_settle(place, NULL, &none);
+static struct primaries primaries_hold(void)
+{
+        lock_take(&state.primary_lock);
+        lock_take(&state.marks_lock);
+        return (struct primaries){ .began_ns = time_context_ends() };
 }
 
-#define PRIMARY_LESS(symbol)                                       \
-        CUresult hook_##symbol(CUdevice device)                    \
-        {                                                          \
-                ACCESS;                                            \
-                struct place place = place_of_device(device);      \
-                uint64_t began_ns;                                 \
-                CUresult rc;                                       \
-                                                                   \
-                if (place.row < 0)                                 \
-                        return ends_captures(real.symbol(device)); \
-                lock_take(&state.primary_lock);                    \
-                lock_take(&state.marks_lock);                      \
-                began_ns = time_context_ends();                    \
-                rc = ends_captures(real.symbol(device));           \
-                primary_less(place, began_ns, rc);                 \
-                lock_drop(&state.marks_lock);                      \
-                lock_drop(&state.primary_lock);                    \
-                return rc;                                         \
+/* The driver has ended it if it says so, or was told to, whoever else had retained it. */
+static void primary_check(struct primaries *primaries, CUdevice device, bool is_reset)
+{
+        CUcontext context = (CUcontext)(uintptr_t)state.primary[device];
+        struct place place;
+
+        if (!context)
+                return;
+        place = place_of_device(device);
+        if (!is_reset && is_active(place, NULL))
+                return;
+        primaries->gone = context;
+        time_context_gone(context, primaries->began_ns);
+        primary_gone(place);
+}
+
+static void primaries_go_on(const struct primaries *primaries)
+{
+        time_context_ended(primaries->gone);
+        lock_drop(&state.marks_lock);
+        lock_drop(&state.primary_lock);
+}
+
+#define PRIMARY_LESS(symbol, is_reset)                               \
+        CUresult hook_##symbol(CUdevice device)                      \
+        {                                                            \
+                ACCESS;                                              \
+                struct primaries primaries;                          \
+                CUresult rc;                                         \
+                                                                     \
+                if (place_of_device(device).row < 0)                 \
+                        return ends_captures(real.symbol(device));   \
+                primaries = primaries_hold();                        \
+                rc = ends_captures(real.symbol(device));             \
+                if (rc == CUDA_SUCCESS)                              \
+                        primary_check(&primaries, device, is_reset); \
+                primaries_go_on(&primaries);                         \
+                return rc;                                           \
         }
 
-PRIMARY_LESS(cuDevicePrimaryCtxRelease)
-PRIMARY_LESS(cuDevicePrimaryCtxRelease_v2)
-PRIMARY_LESS(cuDevicePrimaryCtxReset)
-PRIMARY_LESS(cuDevicePrimaryCtxReset_v2)
+PRIMARY_LESS(cuDevicePrimaryCtxRelease, false)
+PRIMARY_LESS(cuDevicePrimaryCtxRelease_v2, false)
+PRIMARY_LESS(cuDevicePrimaryCtxReset, true)
+PRIMARY_LESS(cuDevicePrimaryCtxReset_v2, true)
 
 /* A green context shares its device's primary context, yet brings structures of its own. */
 CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,
@@ -366,12 +400,19 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
         return settle(&charge, rc, SPACE_CONTEXT, key_at(ret));
 }
 
+/* It had retained its device's primary context, and may have been the last to. */
 CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
 {
         ACCESS;
+        struct primaries primaries;
         struct charge taken;
+        CUresult rc;
 
         charge_take(&taken, SPACE_CONTEXT, key_of(context));
-        return settle_free(&taken, ends_captures(real.cuGreenCtxDestroy(context)), SPACE_CONTEXT,
-                           key_of(context));
+        primaries = primaries_hold();
+        rc = ends_captures(real.cuGreenCtxDestroy(context));
+        for (CUdevice device = 0; rc == CUDA_SUCCESS && device < STATE_DEVICES; device++)
+                primary_check(&primaries, device, false);
+        primaries_go_on(&primaries);
+        return settle_free(&taken, rc, SPACE_CONTEXT, key_of(context));
 }

@@ -34,6 +34,13 @@ CUstream time_handle(const struct time_stream *stream)
         return (CUstream)(uintptr_t)load_relaxed(&stream->handle);
 }
 
+/* A driver crashes when it is asked about a stream that was destroyed. Under the stream's lock, or
+ * while looks are held up, that does not change: stream_forget() comes before the driver's call. */
+static bool has_ended(const struct time_stream *stream)
+{
+        return load_acquire(&stream->is_gone);
+}
+
 /* -- Contexts --------------------------------------------------------------------------------- */
 
 /* The calling thread's, as far as it was asked: the helper's own, any other's for one look. */
@@ -135,10 +142,13 @@ static CUevent take_event(uint64_t context)
 
 static void *record(struct time_stream *stream)
 {
-        CUevent event = take_event(stream->context);
+        CUevent event;
         struct relaxed was;
         bool is_entered;
 
+        if (has_ended(stream))
+                return NULL;
+        event = take_event(stream->context);
         if (event && real.cuEventRecord(event, time_handle(stream)) == CUDA_SUCCESS)
                 return event;
         if (event)
@@ -185,17 +195,19 @@ uint64_t time_context_ends(void)
 }
 
 /* Events are gone with their context. */
-void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns)
+void time_context_gone(CUcontext context, uint64_t began_ns)
 {
-        if (is_gone) {
-                streams_end(key_of(context), began_ns);
-                add_acq_rel(&deaths, 1);
-                while (take_event(key_of(context)))
-                        ;
-        }
+        streams_end(key_of(context), began_ns);
+        add_acq_rel(&deaths, 1);
+        while (take_event(key_of(context)))
+                ;
+}
+
+void time_context_ended(CUcontext gone)
+{
         devices_resume();
-        if (is_gone)
-                captures_context_gone(context);
+        if (gone)
+                captures_context_gone(gone);
 }
 
 /* -- Questions -------------------------------------------------------------------------------- */
@@ -216,6 +228,8 @@ static bool is_empty(struct time_stream *stream)
         bool is_entered;
         CUresult rc;
 
+        if (has_ended(stream))
+                return true;
         if (captures_are_open() && may_be_capturing(time_handle(stream)))
                 return false;
         is_entered = enter(stream);
@@ -224,8 +238,8 @@ static bool is_empty(struct time_stream *stream)
         return rc != CUDA_ERROR_NOT_READY;
 }
 
-/* Of an event that cannot be asked the stream tells. No context is asked for: NVIDIA's list of the
- * errors of cuEventQuery has no CUDA_ERROR_INVALID_CONTEXT. */
+/* Of an event that cannot be asked the stream tells. No context is asked for: a driver answers
+ * cuEventQuery without one (docs/simulator-costs.md). */
 static bool is_passed(struct time_stream *stream, void *marker)
 {
         CUresult rc;

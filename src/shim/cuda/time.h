@@ -24,7 +24,10 @@ void time_forget_stream(CUstream stream);
 /* The context may be about to be destroyed: until time_context_ended() nobody asks about its
  * streams, or puts anything into them. */
 uint64_t time_context_ends(void);
-/* `is_gone`: it was. `began_ns` is what the other one returned. */
-void time_context_ended(CUcontext context, bool is_gone, uint64_t began_ns);
+/* It was. `began_ns` is what the other one returned. */
+void time_context_gone(CUcontext context, uint64_t began_ns);
+
+/* The call is over; the context if it was destroyed, else NULL. */
+void time_context_ended(CUcontext gone);
 
 #endif
