@@ -8,7 +8,7 @@ CAP = 300_000
 ROUNDS = 8
 
 
-@pytest.mark.parametrize("how", ["release", "reset", "green", "poison"])
+@pytest.mark.parametrize("how", ["release", "reset", "green", "poison", "streams"])
 def test_nothing_is_asked_about_what_has_ended(sim, build, how):
     """Contexts and streams that end with work in them, under a cap and a limit, so that markers and
     meters of theirs are about."""

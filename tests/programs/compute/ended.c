@@ -2,14 +2,16 @@
 /*
  * What a program leaves behind when it ends a primary context, or a stream, with work in it.
  *
- *      ended CAP_PPM release|reset|green|poison ROUNDS        0: none
+ *      ended CAP_PPM release|reset|green|poison|streams ROUNDS        0: none
  *
  * Each round makes streams, fills them with kernels and a graph with memory, and ends all of that
  * at once: by the last release of the primary context, by its reset, or by the end of a green
  * context that was the last to hold it. poison: a stream is destroyed with its kernels under way,
- * and then a kernel of another one makes the context fail. Says "done": with ended=crash the
- * simulated driver ends a process that asks about any of it afterwards.
+ * and then a kernel of another one makes the context fail. streams: threads make streams, submit to
+ * them, capture in them, and destroy them at once. Says "done": with ended=crash the simulated
+ * driver ends a process that asks about any of it afterwards.
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +108,48 @@ static void poison(void)
         OK(cuCtxDestroy_v2(context));
 }
 
+#define THREADS 4
+#define TURNS 20
+
+static CUcontext shared;
+static CUfunction shared_spin;
+
+/* Every other stream ends after a capture, one in the midst of it. */
+static void *make_and_end(void *unused)
+{
+        OK(cuCtxSetCurrent(shared));
+        for (unsigned i = 0; i < TURNS; i++) {
+                CUstream stream;
+                CUgraph graph;
+
+                OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+                spin_launch(shared_spin, stream, KERNEL_NS);
+                if (i % 2) {
+                        OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+                        spin_launch(shared_spin, stream, KERNEL_NS);
+                }
+                if (i % 2 && i > 1)
+                        OK(cuStreamEndCapture(stream, &graph));
+                OK(cuStreamDestroy_v2(stream));
+        }
+        return NULL;
+}
+
+static void streams(void)
+{
+        pthread_t thread[THREADS];
+
+        OK(cuCtxCreate_v2(&shared, 0, 0));
+        shared_spin = spin_find();
+        if (cap_ppm)
+                watch_set_cap(&uuid, cap_ppm);
+        for (unsigned i = 0; i < THREADS; i++)
+                pthread_create(&thread[i], NULL, make_and_end, NULL);
+        for (unsigned i = 0; i < THREADS; i++)
+                pthread_join(thread[i], NULL);
+        OK(cuCtxDestroy_v2(shared));
+}
+
 int main(int argc, char **argv)
 {
         unsigned rounds = argc == 4 ? (unsigned)atoi(argv[3]) : 0;
@@ -118,6 +162,10 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < rounds; i++) {
                 if (strcmp(argv[2], "poison") == 0) {
                         poison();
+                        continue;
+                }
+                if (strcmp(argv[2], "streams") == 0) {
+                        streams();
                         continue;
                 }
                 live(strcmp(argv[2], "green") == 0);
