@@ -4,6 +4,7 @@ card are kept in docs/results. What differs deliberately stands in DIFFERENT, wi
 """
 import json
 import os
+import re
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="Python itself is not sanitized")
 ANSWERS = "docs/results/2026-11-26-h200/contracts.json"
 
-# By question, or by section for all of its questions.
+# By section and question.
 DIFFERENT = {
     "timers: elapsed over an empty kernel, ns: least, median":
         "what an event and a kernel take is configured (event, ptx_time)",
@@ -24,31 +25,30 @@ DIFFERENT = {
 }
 
 
-def flat(answers):
-    return {f"{section}: {what}": value for section, asked in answers.items() for what, value in asked.items()}
+@pytest.fixture
+def run_contracts(sim):
+    def contracts_run(*sections, **how):
+        sim.configure(memory="4GiB", ptx="noop", costs="real")
+        return sim.run([sys.executable, "-B", sim.build.source / "tests/gpu/programs/contracts.py", *sections], **how)
+    return contracts_run
 
 
 @pytest.fixture
-def ask(sim):
-    """Answers of the simulated driver, by section, with the same spec for all."""
+def ask(run_contracts):
+    """Answers of the simulated driver, as `driver` has them."""
     def contracts_ask(*sections, **how):
-        sim.configure(memory="4GiB", ptx="noop", costs="real")
-        folder = sim.build.source / "tests/gpu/programs"
-        done = sim.run([sys.executable, "-B", folder / "contracts.py", *sections], **how)
+        done = run_contracts(*sections, **how)
         said = [json.loads(line.removeprefix("@ ")) for line in done.stdout.splitlines() if line.startswith("@ ")]
         ends = {each["section"]: each["ended"] for each in said if each["at"] == "section"}
         assert ends == dict.fromkeys(sections, 0), done
-        answers = {}
-        for each in said:
-            if each["at"] == "answer":
-                answers.setdefault(each["section"], {})[each["what"]] = each["value"]
-        return flat(answers)
+        return {f"{each['section']}: {each['what']}": each["value"] for each in said if each["at"] == "answer"}
     return contracts_ask
 
 
 @pytest.fixture(scope="session")
 def driver(build):
-    return flat(json.loads((build.source / ANSWERS).read_text())["answers"])
+    answers = json.loads((build.source / ANSWERS).read_text())["answers"]
+    return {f"{section}: {what}": value for section, asked in answers.items() for what, value in asked.items()}
 
 
 LIMITS = {"preload": True, "ALIQUOT_MEMORY": "1GiB"}
@@ -83,3 +83,15 @@ def test_handles_are_used_again_and_ids_are_not(ask, driver):
 
 def test_every_difference_is_one_that_was_asked(driver):
     assert DIFFERENT.keys() <= driver.keys()
+
+
+def test_a_crash_names_its_call_and_handle(run_contracts):
+    """For whoever has to find out whose call it was."""
+    done = run_contracts("ends")
+    crashes = re.findall(r"^aliquot-sim: (\w+): (\w+) 0x[0-9a-f]+ has ended; a real driver crashes here$", done.stderr, re.M)
+    assert sorted(crashes) == [("cuEventQuery", "event"), ("cuStreamGetId", "stream"), ("cuStreamQuery", "stream")], done
+
+
+def test_times_are_multiples_of_the_drivers_step(ask, driver):
+    step = "timers: elapsed: least step between two different answers, ns"
+    assert ask("timers")[step] % driver[step] == 0
