@@ -34,8 +34,8 @@ CUstream time_handle(const struct time_stream *stream)
         return (CUstream)(uintptr_t)load_relaxed(&stream->handle);
 }
 
-/* A driver crashes when it is asked about a stream that was destroyed. Under the stream's lock, or
- * while looks are held up, that does not change: stream_forget() comes before the driver's call. */
+/* A driver crashes when it is asked about a stream that was destroyed. It does not end under the
+ * stream's lock: stream_forget(), which takes that, comes before the driver's call. */
 static bool has_ended(const struct time_stream *stream)
 {
         return load_acquire(&stream->is_gone);
@@ -238,6 +238,18 @@ static bool is_empty(struct time_stream *stream)
         return rc != CUDA_ERROR_NOT_READY;
 }
 
+/* False also where somebody else is at the stream, who may be destroying it. */
+static bool is_surely_empty(struct time_stream *stream)
+{
+        bool is_so;
+
+        if (!lock_try(&stream->lock))
+                return false;
+        is_so = is_empty(stream);
+        lock_drop(&stream->lock);
+        return is_so;
+}
+
 /* Of an event that cannot be asked the stream tells. No context is asked for: a driver answers
  * cuEventQuery without one (docs/simulator-costs.md). */
 static bool is_passed(struct time_stream *stream, void *marker)
@@ -249,7 +261,7 @@ static bool is_passed(struct time_stream *stream, void *marker)
         rc = real.cuEventQuery(marker);
         if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_READY)
                 return rc == CUDA_SUCCESS;
-        return is_unseen(stream) || is_empty(stream);
+        return is_unseen(stream) || is_surely_empty(stream);
 }
 
 const struct time_driver cuda_time = {
