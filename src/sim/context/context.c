@@ -13,6 +13,7 @@
 #include "common/atomic.h"
 #include "sim/context/context_internal.h"
 #include "sim/context/device.h"
+#include "sim/context/growth.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
@@ -81,10 +82,18 @@ void context_poison_all(CUresult error)
         pthread_mutex_unlock(&process_lock);
 }
 
+/* With grants=real 64 KiB for each multiprocessor, as an H200 answers (8,650,752). */
+static size_t printf_default(void)
+{
+        const struct model_spec *spec = model_spec((enum sim_model)node_get()->model);
+
+        return config_get()->has_real_grants ? (size_t)model_multiprocessors(spec) << 16 : 1 << 20;
+}
+
 static void limits_init(CUcontext context)
 {
-        context->limits[CU_LIMIT_STACK_SIZE] = 1024;
-        context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
+        context->limits[CU_LIMIT_STACK_SIZE] = CONTEXT_STACK_BYTES;
+        context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = printf_default();
         context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = CONTEXT_HEAP_BYTES;
         context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
         context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
@@ -114,7 +123,7 @@ static void defaults_set(CUcontext context, unsigned flags)
         store_relaxed(&context->flags, flags);
         store_relaxed(&context->users, 1);
         context->api_version = API_VERSION_2;
-        context->heap_bytes = 0;
+        context->code_bytes = 0;
         context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
         context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
         context->peers = 0;
@@ -166,7 +175,7 @@ void context_end(CUcontext context)
         exec_context_close(context);
         memory_context_close(context);
         node_release(context->unit, FAMILY_CONTEXT,
-                     config_get()->context_bytes + context->heap_bytes);
+                     config_get()->context_bytes + growth_take(context));
 }
 
 static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned api_version)

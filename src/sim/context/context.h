@@ -25,6 +25,12 @@
 /* The heap for malloc() in kernels that every context has, as part of what it takes. */
 #define CONTEXT_HEAP_BYTES (UINT64_C(8) << 20)
 
+/* The stack of a thread that every context has, likewise. */
+#define CONTEXT_STACK_BYTES UINT64_C(1024)
+
+/* What a context may take beyond its beginning; see growth.h. */
+enum growth { GROWTH_STACK, GROWTH_HEAP, GROWTH_PRINTF, GROWTH_GRAPHS, GROWTH_POOLS, GROWTH_COUNT };
+
 struct CUctx_st {
         uint32_t magic; /* CONTEXT_MAGIC, first */
         /* Constant once made. */
@@ -39,7 +45,8 @@ struct CUctx_st {
         _Atomic unsigned flags;
         _Atomic unsigned users; /* cuCtxAttach, or retains of a primary context */
         size_t limits[16];      /* by CUlimit; guarded by process_lock */
-        uint64_t heap_bytes;    /* granted for malloc() in kernels, beyond the default; likewise */
+        uint64_t grown_bytes[GROWTH_COUNT]; /* granted beyond its beginning; likewise */
+        uint64_t code_bytes; /* of modules, within what the context has room for; likewise */
         CUfunc_cache cache_config;
         CUsharedconfig shared_config;
         uint32_t peers; /* bit per ordinal: access enabled; guarded by process_lock */

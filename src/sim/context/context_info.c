@@ -7,8 +7,10 @@
 #include "common/atomic.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/context/growth.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
+#include "sim/node/config.h"
 #include "sim/node/fault.h"
 
 CUresult cuCtxGetDevice(CUdevice *ret)
@@ -114,24 +116,34 @@ CUresult cuCtxSynchronize_v2(CUcontext context)
         return result == CUDA_SUCCESS ? synchronize(context) : result;
 }
 
-/* Under process_lock: the heap for malloc() in kernels takes what it has beyond the default. */
-static CUresult heap_resize(CUcontext context, uint64_t value)
+/* The heap for malloc() in kernels takes what it has beyond the default, at once; by the rule
+ * `lazy_heap` it comes with the first module that calls malloc(), and cannot change any more. */
+static CUresult heap_set(CUcontext context, uint64_t value)
 {
-        uint64_t wanted = value > CONTEXT_HEAP_BYTES ? value - CONTEXT_HEAP_BYTES : 0;
-        uint64_t held = context->heap_bytes;
+        uint64_t beyond = value > CONTEXT_HEAP_BYTES ? value - CONTEXT_HEAP_BYTES : 0;
 
-        if (wanted > held && node_grant(context->unit, FAMILY_CONTEXT, wanted - held) != GRANT_OK)
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        if (wanted < held)
-                node_release(context->unit, FAMILY_CONTEXT, held - wanted);
-        context->heap_bytes = wanted;
-        return CUDA_SUCCESS;
+        if (!config_get()->grants.is_heap_lazy)
+                return growth_set(context, GROWTH_HEAP, beyond);
+        return growth_held(context, GROWTH_HEAP) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult limit_apply(CUcontext context, CUlimit limit, size_t value)
+{
+        switch (limit) {
+        case CU_LIMIT_STACK_SIZE:
+                return growth_stack_set(context, value);
+        case CU_LIMIT_MALLOC_HEAP_SIZE:
+                return heap_set(context, value);
+        case CU_LIMIT_PRINTF_FIFO_SIZE:
+                return growth_held(context, GROWTH_PRINTF) ? CUDA_ERROR_INVALID_VALUE
+                                                           : CUDA_SUCCESS;
+        default:
+                return CUDA_SUCCESS;
+        }
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
-        CUresult result = CUDA_SUCCESS;
-
         API_ENTER(cuCtxSetLimit);
         if ((unsigned)limit >= CU_LIMIT_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -140,13 +152,13 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
         if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
                 return CUDA_ERROR_INVALID_VALUE;
         NEED_CONTEXT(context);
+        CUresult result = limit_apply(context, limit, value);
+        if (result != CUDA_SUCCESS)
+                return result;
         pthread_mutex_lock(&process_lock);
-        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
-                result = heap_resize(context, value);
-        if (result == CUDA_SUCCESS)
-                context->limits[limit] = value;
+        context->limits[limit] = value;
         pthread_mutex_unlock(&process_lock);
-        return result;
+        return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetLimit(size_t *ret, CUlimit limit)

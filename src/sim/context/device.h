@@ -20,6 +20,8 @@ struct model_spec {
         const char *name; /* as cuDeviceGetName */
         uint64_t memory_bytes;
         uint64_t context_bytes;
+        /* With grants=real: CUDA's total, what NVML shows on top of it, and a context. */
+        uint64_t real_memory_bytes, real_reserved_bytes, real_context_bytes;
         int capability_major, capability_minor;
         int multiprocessors, cores_per_multiprocessor;
         int clock_khz, memory_clock_khz, bus_bits;

@@ -12,6 +12,7 @@
 #include "sim/memory/memory.h"
 #include "sim/module/module.h"
 #include "sim/node/clock.h"
+#include "sim/node/config.h"
 
 #include <string.h>
 
@@ -51,6 +52,16 @@ static void fail_launch(const struct aliquot_sim_launch *launch, int result)
                 running->result = (CUresult)result;
 }
 
+/* Managed memory that a kernel asks for comes to the device that made it. */
+static void touch(CUcontext context, CUdeviceptr address)
+{
+        struct memory_block block;
+
+        if (config_get()->grants.is_managed_lazy && memory_find(address, &block) &&
+            block.kind == MEMORY_MANAGED && block.device == context->device)
+                memory_managed_move(block.base, true);
+}
+
 static void *memory(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t bytes,
                     int is_written)
 {
@@ -63,6 +74,7 @@ static void *memory(const struct aliquot_sim_launch *launch, uint64_t address, u
                 fail_launch(launch, CUDA_ERROR_ILLEGAL_ADDRESS);
                 return NULL;
         }
+        touch(running->run->exec->context, address);
         if (!backing_ensure(address, bytes, access)) {
                 fail_launch(launch, CUDA_ERROR_OUT_OF_MEMORY);
                 return NULL;

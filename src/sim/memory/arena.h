@@ -19,6 +19,7 @@
 
 #include "sim/face.h"
 #include "sim/memory/memory.h"
+#include "sim/memory/slab.h"
 
 /* Backing that is mapped elsewhere: its home address is not a device pointer. */
 #define BLOCK_HOME ((enum memory_kind)64)
@@ -30,6 +31,7 @@ struct block {
         uint64_t id;
         uint32_t flags;
         uint32_t kind; /* enum memory_kind, or BLOCK_HOME */
+        struct slab_place place; /* of memory.c's blocks */
 };
 
 /* 0 when there is no address space or host memory. `about` is copied. */

@@ -16,10 +16,11 @@
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/vmm.h"
+#include "sim/node/config.h"
 #include "sim/node/fault.h"
 
 #define ROW_BYTES 512ULL
-#define ARRAY_BYTES (64ULL << 10)
+#define ALIGNMENT (64ULL << 10)
 #define MIPMAP_MAGIC 0x4d697073u
 #define LEVELS 18
 #define DIMENSION_MOST (1u << 20)
@@ -67,7 +68,16 @@ static uint64_t at_least_1(uint64_t value)
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
-        return (value + to - 1) / to * to;
+        return to ? (value + to - 1) / to * to : value;
+}
+
+/* The driver tells the requirements of arrays only that are to be mapped later ("If the CUDA array
+ * is not allocated with flag CUDA_ARRAY3D_DEFERRED_MAPPING CUDA_ERROR_INVALID_VALUE will be
+ * returned"), and those are not modelled. */
+static CUresult requirements_check(const void *ret)
+{
+        return ret && !config_get()->grants.has_no_array_requirements ? CUDA_SUCCESS
+                                                                      : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Fills layout and `bytes` (unrounded) from the descriptor. */
@@ -118,7 +128,8 @@ static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descript
         if (result == CUDA_SUCCESS)
                 result = layout(descriptor, &entry->array);
         if (result == CUDA_SUCCESS) {
-                entry->array.bytes = round_up(entry->array.bytes, ARRAY_BYTES);
+                entry->array.bytes =
+                        round_up(entry->array.bytes, config_get()->grants.array_step);
                 entry->array.context = context;
                 result = home_make(context->unit, FAMILY_ARRAY, entry->array.bytes,
                                    &entry->array.data);
@@ -211,14 +222,14 @@ CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *ret, CUarr
                                       CUdevice device)
 {
         API_ENTER(cuArrayGetMemoryRequirements);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = array_check(array);
+        if (result == CUDA_SUCCESS)
+                result = requirements_check(ret);
         if (result != CUDA_SUCCESS)
                 return result;
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
-        *ret = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = array->bytes, .alignment = ARRAY_BYTES };
+        *ret = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = array->bytes, .alignment = ALIGNMENT };
         return CUDA_SUCCESS;
 }
 
@@ -277,7 +288,7 @@ static CUresult levels_layout(struct CUmipmappedArray_st *mipmap,
                 array->mipmap = mipmap;
                 mipmap->bytes += array->bytes;
         }
-        mipmap->bytes = round_up(mipmap->bytes, ARRAY_BYTES);
+        mipmap->bytes = round_up(mipmap->bytes, config_get()->grants.array_step);
         return CUDA_SUCCESS;
 }
 
@@ -339,14 +350,14 @@ CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *r
                                                CUmipmappedArray mipmap, CUdevice device)
 {
         API_ENTER(cuMipmappedArrayGetMemoryRequirements);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = mipmap_check(mipmap);
+        if (result == CUDA_SUCCESS)
+                result = requirements_check(ret);
         if (result != CUDA_SUCCESS)
                 return result;
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
-        *ret = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = mipmap->bytes, .alignment = ARRAY_BYTES };
+        *ret = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = mipmap->bytes, .alignment = ALIGNMENT };
         return CUDA_SUCCESS;
 }
 

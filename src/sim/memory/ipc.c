@@ -105,7 +105,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
                 return CUDA_ERROR_INVALID_VALUE;
         struct share_plan plan = { .device = device_unit(block.device),
                                    .family = FAMILY_ALLOC,
-                                   .counted_bytes = block.bytes,
+                                   .counted_bytes = block.counted_bytes,
                                    .length = block.bytes };
         plan.fd = arena_file(block.base, &plan.offset);
         text.id = export_make(block.base, MEMORY_DEVICE, &plan);

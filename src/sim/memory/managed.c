@@ -163,6 +163,7 @@ static CUresult prefetch(struct prefetch what, CUstream stream, bool is_per_thre
         if (advice)
                 advice->prefetched = place;
         pthread_mutex_unlock(&process_lock);
+        memory_managed_move(block.base, place == block.device);
         uint64_t cost_ns = rate ? (uint64_t)((double)what.bytes * 1e9 / (double)rate) : 0;
         return exec_stream_submit(stream, is_per_thread, prefetch_run, NULL, cost_ns);
 }

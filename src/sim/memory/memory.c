@@ -18,6 +18,7 @@
 #include "sim/memory/families.h"
 #include "sim/memory/ranges.h"
 #include "sim/memory/vmm.h"
+#include "sim/node/config.h"
 #include "sim/node/node.h"
 #include "sim/node/share.h"
 
@@ -33,6 +34,7 @@ static void block_describe(const struct block *block, CUdeviceptr base, unsigned
                 .id = block->id,
                 .flags = block->flags,
                 .pool = block->pool,
+                .counted_bytes = slab_alone_bytes(block->bytes, &block->place),
                 .access = ACCESS_BOTH,
         };
 }
@@ -165,20 +167,6 @@ bool memory_is_pinned(const void *address, uint64_t bytes)
                block.kind == MEMORY_MANAGED;
 }
 
-static CUresult block_make(unsigned unit, const struct block *about, enum family family,
-                           CUdeviceptr *ret)
-{
-        if (node_grant(unit, family, about->bytes) != GRANT_OK)
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        CUdeviceptr address = arena_alloc(unit, about);
-        if (!address) {
-                node_release(unit, family, about->bytes);
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        *ret = address;
-        return CUDA_SUCCESS;
-}
-
 static enum family family_of(enum memory_kind kind)
 {
         switch (kind) {
@@ -191,6 +179,26 @@ static enum family family_of(enum memory_kind kind)
         }
 }
 
+/* Managed memory has no slabs: it is counted as it is asked for, now or once the device has it. */
+static bool block_grant(struct block *block)
+{
+        if (block->kind != MEMORY_MANAGED)
+                return slab_grant(block->context, family_of(block->kind), block->bytes,
+                                  &block->place);
+        if (config_get()->grants.is_managed_lazy)
+                return true;
+        block->flags |= BLOCK_RESIDENT;
+        return node_grant(block->context->unit, FAMILY_MANAGED, block->bytes) == GRANT_OK;
+}
+
+static void block_release(const struct block *block)
+{
+        if (block->kind != MEMORY_MANAGED)
+                slab_release(block->context, family_of(block->kind), block->bytes, &block->place);
+        else if (block->flags & BLOCK_RESIDENT)
+                node_release(block->context->unit, FAMILY_MANAGED, block->bytes);
+}
+
 CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,
                      CUdeviceptr *ret)
 {
@@ -200,7 +208,28 @@ CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, u
                                .flags = flags,
                                .kind = kind };
 
-        return block_make(context->unit, &about, family_of(kind), ret);
+        if (!block_grant(&about))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        *ret = arena_alloc(context->unit, &about);
+        if (*ret)
+                return CUDA_SUCCESS;
+        block_release(&about);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void memory_managed_move(CUdeviceptr base, bool is_to_device)
+{
+        uint32_t set = is_to_device ? BLOCK_RESIDENT : 0, clear = is_to_device ? 0 : BLOCK_RESIDENT;
+        struct block before;
+
+        if (!config_get()->grants.is_managed_lazy ||
+            !arena_set_flags(base, MEMORY_MANAGED, set, clear, &before))
+                return;
+        bool was_there = before.flags & BLOCK_RESIDENT;
+        if (is_to_device && !was_there)
+                node_grant(before.context->unit, FAMILY_MANAGED, before.bytes);
+        if (!is_to_device && was_there)
+                node_release(before.context->unit, FAMILY_MANAGED, before.bytes);
 }
 
 /* A taken block goes; one that other processes may hold, when they let go. */
@@ -210,11 +239,13 @@ static void block_end(CUdeviceptr address, const struct block *block)
 
         if (share && !share_close(share)) {
                 home_linger(address, share);
+                if (block->place.slab)
+                        block_release(block);
                 return;
         }
         /* First the bytes: who is given the address again may take them for given back. */
-        if (!share)
-                node_release(block->context->unit, family_of(block->kind), block->bytes);
+        if (!share || block->place.slab)
+                block_release(block);
         arena_free(address);
 }
 
@@ -254,7 +285,7 @@ void memory_module_free(CUdeviceptr address)
 
         if (!arena_take(address, MEMORY_MODULE, &block))
                 return;
-        node_release(block.context->unit, FAMILY_MODULE, block.bytes);
+        block_release(&block);
         arena_free(address);
 }
 

@@ -44,6 +44,7 @@ struct memory_block {
         uint64_t id;       /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique in the process */
         unsigned flags;    /* host flags, or managed attach flags */
         CUmemoryPool pool; /* MEMORY_POOL */
+        uint64_t counted_bytes; /* for the block alone: MEMORY_DEVICE; 0 in a slab */
         unsigned access;   /* enum memory_access of the owner, or of `access_device` when asked */
 };
 
@@ -60,6 +61,10 @@ CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, un
 
 /* Is all of it pinned, registered or managed host memory, so that an async copy is asynchronous? */
 bool memory_is_pinned(const void *address, uint64_t bytes);
+
+/* A managed block comes to its device, or leaves it; where managed memory counts from its making on
+ * (but with grants=real) nothing happens. */
+void memory_managed_move(CUdeviceptr base, bool is_to_device);
 
 /* Memory for the execution side: module images and globals, counted as FAMILY_MODULE. */
 CUresult memory_module_alloc(CUcontext context, uint64_t bytes, CUdeviceptr *ret_address);

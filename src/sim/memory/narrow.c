@@ -49,7 +49,8 @@ static CUdeviceptr map_low(uint64_t bytes)
         return 0;
 }
 
-static CUresult range_make(CUcontext context, uint64_t bytes, CUdeviceptr_v1 *ret)
+static CUresult range_make(CUcontext context, uint64_t bytes, const struct slab_place *place,
+                           CUdeviceptr_v1 *ret)
 {
         struct range *range = calloc(1, sizeof(*range));
 
@@ -64,6 +65,7 @@ static CUresult range_make(CUcontext context, uint64_t bytes, CUdeviceptr_v1 *re
         range->kind = MEMORY_DEVICE;
         range->device = context->device;
         range->context = context;
+        range->place = *place;
         range->id = block_next_id();
         range->mapped_bytes = (bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
         pthread_mutex_lock(&ranges_lock);
@@ -81,11 +83,12 @@ static CUresult allocate(uint64_t bytes, CUdeviceptr_v1 *ret)
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
-        if (node_grant(context->unit, FAMILY_ALLOC, bytes) != GRANT_OK)
+        struct slab_place place;
+        if (!slab_grant(context, FAMILY_ALLOC, bytes, &place))
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        result = range_make(context, bytes, ret);
+        result = range_make(context, bytes, &place, ret);
         if (result != CUDA_SUCCESS)
-                node_release(context->unit, FAMILY_ALLOC, bytes);
+                slab_release(context, FAMILY_ALLOC, bytes, &place);
         return result;
 }
 
@@ -116,7 +119,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned 
 
 static void range_finish(struct range *range)
 {
-        node_release(range->context->unit, FAMILY_ALLOC, range->end - range->start);
+        slab_release(range->context, FAMILY_ALLOC, range->end - range->start, &range->place);
         munmap((void *)(uintptr_t)range->start, range->mapped_bytes);
         free(range);
 }

@@ -15,6 +15,7 @@
 
 #include "sim/face.h"
 #include "sim/memory/memory.h"
+#include "sim/memory/slab.h"
 
 struct range {
         CUdeviceptr start, end; /* [start, end) */
@@ -29,6 +30,7 @@ struct range {
         uint32_t read_mask, write_mask; /* MEMORY_VMM: by ordinal, bit 31 = the host */
         void *owner;                    /* the VMM handle, the import; who made it knows */
         uint64_t offset;                /* in the owner */
+        struct slab_place place;        /* narrow.c's */
         uint64_t mapped_bytes;          /* of what mmap made, when that is more than the range */
 };
 

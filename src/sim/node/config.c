@@ -161,6 +161,12 @@ static bool costs_parse(const char *text, uint64_t *ret)
         return *ret || strcmp(text, "none") == 0;
 }
 
+static bool grants_parse(const char *text, uint64_t *ret)
+{
+        *ret = strcmp(text, "real") == 0;
+        return *ret || strcmp(text, "plain") == 0;
+}
+
 static bool clock_parse(const char *text, uint64_t *ret)
 {
         *ret = strcmp(text, "virtual") == 0;
@@ -214,6 +220,8 @@ struct key {
 #define FIELD(member) offsetof(struct sim_config, member)
 #define ANY 0, UINT64_MAX - 1
 #define COST WIDTH_64, 0, 1000000000, "a time such as 2us, up to 1s"
+#define GRANT_BYTES WIDTH_64, 0, 1ULL << 30, "a size, up to 1GiB"
+#define GRANT_ON WIDTH_64, ANY, "on or off"
 
 static const struct key keys[] = {
         { "gpus", number_parse, FIELD(device_count), WIDTH_32, 0, SIM_DEVICES, "0 to 16" },
@@ -251,6 +259,20 @@ static const struct key keys[] = {
         { "current", current_parse, FIELD(is_current_needed), WIDTH_64, ANY, "measured or usual" },
         { "ended", ended_parse, FIELD(is_ended_fatal), WIDTH_64, ANY, "crash or error" },
         { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
+        { "grants", grants_parse, FIELD(has_real_grants), WIDTH_BOOL, ANY, "real or plain" },
+        { "slab", bytes_parse, FIELD(grants.slab_bytes), GRANT_BYTES },
+        { "slab_most", bytes_parse, FIELD(grants.slab_most_bytes), GRANT_BYTES },
+        { "block_step", bytes_parse, FIELD(grants.block_step), GRANT_BYTES },
+        { "array_step", bytes_parse, FIELD(grants.array_step), GRANT_BYTES },
+        { "array_unknown", on_parse, FIELD(grants.has_no_array_requirements), GRANT_ON },
+        { "loadable", on_parse, FIELD(grants.has_loadable_only), GRANT_ON },
+        { "code_within", bytes_parse, FIELD(grants.code_within_bytes), GRANT_BYTES },
+        { "lazy", on_parse, FIELD(grants.is_lazy), GRANT_ON },
+        { "stacks", on_parse, FIELD(grants.has_stacks), GRANT_ON },
+        { "lazy_heap", on_parse, FIELD(grants.is_heap_lazy), GRANT_ON },
+        { "graphs", bytes_parse, FIELD(grants.graphs_bytes), GRANT_BYTES },
+        { "pools", bytes_parse, FIELD(grants.pools_bytes), GRANT_BYTES },
+        { "lazy_managed", on_parse, FIELD(grants.is_managed_lazy), GRANT_ON },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,
           "a time, up to 1s" },

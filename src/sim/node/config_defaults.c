@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a key is that the text does not set: a constant, what the model says, or a cost.
+ * What a key is that the text does not set: a constant, what the model says, a cost, or a rule of
+ * grants.
  *
  * A cost is 0, or with costs=real what a driver charges, as measured, or as published by others.
- * docs/simulator-costs.md has the source of each figure, or says that it is assumed. None of them
- * follows from how Aliquot works.
+ * docs/simulator-costs.md has the source of each figure, or says that it is assumed. A rule of
+ * grants is the plain one, or with grants=real a driver's; docs/simulator-memory.md has the
+ * sources. None of them follows from how Aliquot works.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -36,8 +38,10 @@ static const struct sim_config defaults = {
 static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
 {
         uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
+        uint64_t usual =
+                config->has_real_grants ? spec->real_context_bytes : spec->context_bytes;
 
-        return spec->context_bytes < most ? spec->context_bytes : most;
+        return min_u64(usual, most);
 }
 
 static void model_complete(struct sim_config *config)
@@ -45,7 +49,8 @@ static void model_complete(struct sim_config *config)
         const struct model_spec *spec = model_spec(config->model);
 
         if (config->memory_bytes == CONFIG_UNSET)
-                config->memory_bytes = spec->memory_bytes;
+                config->memory_bytes = config->has_real_grants ? spec->real_memory_bytes
+                                                               : spec->memory_bytes;
         if (config->context_bytes == CONFIG_UNSET)
                 config->context_bytes = context_default(config, spec);
         if (config->host_rate == CONFIG_UNSET)
@@ -85,6 +90,30 @@ static const struct cost {
         { FIELD(utilization_ns), 0, 1000 * MS },
 };
 
+#define MIB (UINT64_C(1) << 20)
+
+/* `since`: the CUDA version of the driver from which on the rule is so; before, the plain one. */
+static const struct rule {
+        size_t offset; /* of a uint64_t in struct sim_config */
+        uint64_t plain, real;
+        int since;
+} rules[] = {
+        { FIELD(grants.slab_bytes), 0, 2 * MIB, 0 },
+        { FIELD(grants.slab_most_bytes), 0, 1 * MIB, 0 },
+        { FIELD(grants.block_step), 0, 2 * MIB, 0 },
+        { FIELD(grants.array_step), UINT64_C(64) << 10, 2 * MIB, 0 },
+        { FIELD(grants.has_no_array_requirements), false, true, 0 },
+        { FIELD(grants.has_loadable_only), false, true, 0 },
+        { FIELD(grants.code_within_bytes), 0, UINT64_C(4) << 10, 0 },
+        { FIELD(grants.is_lazy), true, true, 12020 },
+        { FIELD(grants.has_stacks), false, true, 0 },
+        { FIELD(grants.is_heap_lazy), false, true, 0 },
+        { FIELD(grants.graphs_bytes), 0, 2 * MIB, 0 },
+        { FIELD(grants.pools_bytes), 0, 2 * MIB, 0 },
+        { FIELD(grants.is_managed_lazy), false, true, 0 },
+};
+
+#define RULES (sizeof(rules) / sizeof(rules[0]))
 #define COSTS (sizeof(costs) / sizeof(costs[0]))
 
 static uint64_t *cost_in(struct sim_config *config, size_t index)
@@ -92,12 +121,33 @@ static uint64_t *cost_in(struct sim_config *config, size_t index)
         return (uint64_t *)((char *)config + costs[index].offset);
 }
 
+static uint64_t *rule_in(struct sim_config *config, size_t index)
+{
+        return (uint64_t *)((char *)config + rules[index].offset);
+}
+
 /* As for contexts: a card made small for a test does not show half of it as taken. */
 static uint64_t reserved_real(const struct sim_config *config)
 {
-        const uint64_t most = config->memory_bytes / 64, usual = UINT64_C(448) << 20;
+        const uint64_t most = config->memory_bytes / 64;
+        const uint64_t usual = config->has_real_grants
+                                       ? model_spec(config->model)->real_reserved_bytes
+                                       : 448 * MIB;
 
         return min_u64(usual, most);
+}
+
+/* Lazy loading is older than the version that made it the default: the plain rules know it too. */
+static void rules_complete(struct sim_config *config)
+{
+        for (size_t i = 0; i < RULES; i++) {
+                bool is_real =
+                        config->has_real_grants && config->driver_version >= rules[i].since;
+                uint64_t *rule = rule_in(config, i);
+
+                if (*rule == CONFIG_UNSET)
+                        *rule = is_real ? rules[i].real : rules[i].plain;
+        }
 }
 
 static void costs_complete(struct sim_config *config)
@@ -109,7 +159,9 @@ static void costs_complete(struct sim_config *config)
                         *cost = config->has_real_costs ? costs[i].real : costs[i].usual;
         }
         if (config->reserved_bytes == CONFIG_UNSET)
-                config->reserved_bytes = config->has_real_costs ? reserved_real(config) : 0;
+                config->reserved_bytes = config->has_real_costs || config->has_real_grants
+                                                 ? reserved_real(config)
+                                                 : 0;
 }
 
 void config_begin(struct sim_config *ret)
@@ -117,6 +169,8 @@ void config_begin(struct sim_config *ret)
         *ret = defaults;
         for (size_t i = 0; i < COSTS; i++)
                 *cost_in(ret, i) = CONFIG_UNSET;
+        for (size_t i = 0; i < RULES; i++)
+                *rule_in(ret, i) = CONFIG_UNSET;
         snprintf(ret->state_dir, sizeof(ret->state_dir), "/dev/shm/aliquot-sim-%u",
                  (unsigned)getuid());
 }
@@ -125,4 +179,5 @@ void config_complete(struct sim_config *config)
 {
         model_complete(config);
         costs_complete(config);
+        rules_complete(config);
 }

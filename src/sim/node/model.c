@@ -3,7 +3,8 @@
  * The models: published figures of three cards, and rates that a copy reaches in practice.
  *
  * context_bytes is what one context takes of the card before the program allocates anything;
- * measured values vary with driver and card, these are round ones of the right size.
+ * measured values vary with driver and card, these are round ones of the right size. The real_
+ * figures have their sources in docs/simulator-memory.md.
  */
 #include "sim/context/device.h"
 #include "sim/node/config.h"
@@ -18,6 +19,9 @@ static const struct model_spec specs[MODEL_COUNT] = {
                 .name = "Tesla T4",
                 .memory_bytes = 15 * GIB,
                 .context_bytes = 104 * MIB,
+                .real_memory_bytes = 15095 * MIB,
+                .real_reserved_bytes = 265 * MIB,
+                .real_context_bytes = 104 * MIB,
                 .capability_major = 7,
                 .capability_minor = 5,
                 .multiprocessors = 40,
@@ -49,6 +53,9 @@ static const struct model_spec specs[MODEL_COUNT] = {
                 .name = "NVIDIA A100-SXM4-80GB",
                 .memory_bytes = 80 * GIB,
                 .context_bytes = 424 * MIB,
+                .real_memory_bytes = 80 * GIB - 616 * MIB,
+                .real_reserved_bytes = 616 * MIB,
+                .real_context_bytes = 424 * MIB,
                 .capability_major = 8,
                 .capability_minor = 0,
                 .multiprocessors = 108,
@@ -80,6 +87,9 @@ static const struct model_spec specs[MODEL_COUNT] = {
                 .name = "NVIDIA H200",
                 .memory_bytes = 141 * GIB,
                 .context_bytes = 520 * MIB,
+                .real_memory_bytes = 150109880320,
+                .real_reserved_bytes = 644939776,
+                .real_context_bytes = 518 * MIB,
                 .capability_major = 9,
                 .capability_minor = 0,
                 .multiprocessors = 132,
