@@ -7,6 +7,7 @@
 #include "sim/exec/launch.h"
 
 #include "sim/context/device.h"
+#include "sim/context/growth.h"
 #include "sim/entry.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
@@ -132,6 +133,8 @@ static CUresult launch_in(CUstream stream, struct op_launch *shape,
         rc = launch_check(function, shape);
         if (rc == CUDA_SUCCESS)
                 rc = params_check(function, params);
+        if (rc == CUDA_SUCCESS)
+                rc = growth_stack_raise(stream->context, function->local_bytes);
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (__builtin_expect(stream_is_capturing(stream), 0))

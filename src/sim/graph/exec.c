@@ -4,6 +4,7 @@
  */
 #include "sim/graph/exec.h"
 
+#include "sim/context/growth.h"
 #include "sim/entry.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
@@ -11,6 +12,7 @@
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
+#include "sim/node/config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +89,15 @@ static CUresult instantiate_locked(CUgraphExec exec, CUgraph graph,
         return CUDA_SUCCESS;
 }
 
+/* The first instance of a context makes it grow, by the rule `graphs`. */
+static CUresult instance_room(void)
+{
+        CUcontext context = context_current();
+
+        return context ? growth_raise(context, GROWTH_GRAPHS, config_get()->grants.graphs_bytes)
+                       : CUDA_SUCCESS;
+}
+
 static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph,
                             CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
@@ -96,6 +107,8 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph,
         if (!ret_exec || !params)
                 return CUDA_ERROR_INVALID_VALUE;
         rc = exec_capture_check_unsafe();
+        if (rc == CUDA_SUCCESS)
+                rc = instance_room();
         if (rc != CUDA_SUCCESS)
                 return rc;
         exec = calloc(1, sizeof(*exec));

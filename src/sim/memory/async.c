@@ -13,6 +13,7 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/context/growth.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
@@ -162,6 +163,15 @@ static void free_run(void *argument)
         free(work);
 }
 
+/* Then the context takes a little more, if it can be had: the rule `pools`. */
+static bool has_grown_twice(CUmemoryPool pool)
+{
+        pthread_mutex_lock(&pool->lock);
+        bool has = pool->reserve.growths > 1;
+        pthread_mutex_unlock(&pool->lock);
+        return has;
+}
+
 static CUresult alloc_async(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream,
                             bool is_per_thread)
 {
@@ -184,7 +194,10 @@ static CUresult alloc_async(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, C
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
-        return pool_take(pool, bytes, (uintptr_t)stream, ret);
+        result = pool_take(pool, bytes, (uintptr_t)stream, ret);
+        if (result == CUDA_SUCCESS && has_grown_twice(pool))
+                growth_raise(context, GROWTH_POOLS, config_get()->grants.pools_bytes);
+        return result;
 }
 
 static void graph_free_run(void *argument)

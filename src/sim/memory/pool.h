@@ -31,6 +31,7 @@ struct reserve {
         enum family family;
         uint64_t reserved_bytes, reserved_high_bytes;
         uint64_t used_bytes, used_high_bytes;
+        uint64_t growths; /* ever */
 };
 
 struct CUmemPoolHandle_st {

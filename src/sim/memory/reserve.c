@@ -26,6 +26,7 @@ bool reserve_grow(struct reserve *reserve, uint64_t wanted_bytes)
                 if (node_grant(reserve->unit, reserve->family, grown) != GRANT_OK)
                         continue;
                 reserve->reserved_bytes += grown;
+                reserve->growths++;
                 if (reserve->reserved_bytes > reserve->reserved_high_bytes)
                         reserve->reserved_high_bytes = reserve->reserved_bytes;
                 return true;

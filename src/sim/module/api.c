@@ -8,6 +8,7 @@
 #include "sim/exec/exec.h"
 #include "sim/module/module_internal.h"
 #include "sim/module/module.h"
+#include "sim/node/config.h"
 #include "sim/node/fault.h"
 
 #include "common/environment.h"
@@ -163,15 +164,21 @@ CUresult cuModuleUnload(CUmodule module)
         return rc == CUDA_SUCCESS ? module_unload(module) : rc;
 }
 
+bool module_is_eager(void)
+{
+        const char *asked = environment_get("CUDA_MODULE_LOADING");
+
+        if (asked && (strcmp(asked, "EAGER") == 0 || strcmp(asked, "LAZY") == 0))
+                return asked[0] == 'E';
+        return !config_get()->grants.is_lazy;
+}
+
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *ret_mode)
 {
         API_ENTER(cuModuleGetLoadingMode);
-        const char *asked = environment_get("CUDA_MODULE_LOADING");
-
         if (!ret_mode)
                 return CUDA_ERROR_INVALID_VALUE;
-        *ret_mode = asked && strcmp(asked, "EAGER") == 0 ? CU_MODULE_EAGER_LOADING
-                                                         : CU_MODULE_LAZY_LOADING;
+        *ret_mode = module_is_eager() ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
         return CUDA_SUCCESS;
 }
 

@@ -47,10 +47,12 @@ static CUresult attribute_get(CUfunction function, CUfunction_attribute attribut
                 break;
         case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
         case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
         case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
                 *ret = 0;
+                break;
+        case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+                *ret = (int)function->local_bytes;
                 break;
         default:
                 return CUDA_ERROR_INVALID_VALUE;

@@ -8,6 +8,7 @@
 #include "sim/exec/exec.h"
 #include "sim/module/module_internal.h"
 #include "sim/module/module.h"
+#include "sim/node/config.h"
 #include "sim/node/fault.h"
 
 #include "common/scoped.h"
@@ -110,6 +111,52 @@ static CUresult make_kernels(CUlibrary library, const struct image *image)
         return CUDA_SUCCESS;
 }
 
+/* The latest dead, kept for stale handles as modules are (module.c). module_lock. */
+#define GRAVES 256
+
+static void bury(CUlibrary library)
+{
+        static struct {
+                CUlibrary library[GRAVES];
+                unsigned next;
+        } graveyard;
+        unsigned place;
+        CUlibrary old;
+
+        pthread_mutex_lock(&module_lock);
+        place = graveyard.next++ % GRAVES;
+        old = graveyard.library[place];
+        graveyard.library[place] = library;
+        pthread_mutex_unlock(&module_lock);
+        if (old)
+                free(old->kernels);
+        free(old);
+}
+
+static void library_end(CUlibrary library)
+{
+        library->magic = 0;
+        for (unsigned i = 0; i < library->kernel_count; i++)
+                library->kernels[i].magic = 0;
+        while (library->modules)
+                module_unload(library->modules);
+        free(library->image);
+        library->image = NULL;
+        bury(library);
+}
+
+/* Eager loading: at once in the context at hand; in any other when it is first used there, which
+ * is later than on hardware. With grants=plain every library is loaded when it is first used. */
+static CUresult load_early(CUlibrary library)
+{
+        CUcontext context = context_current();
+        CUmodule module;
+
+        if (!module_is_eager() || !config_get()->has_real_grants || !context)
+                return CUDA_SUCCESS;
+        return module_in(library, context, &module);
+}
+
 static CUresult library_load(CUlibrary *ret_library, const void *bytes, size_t size)
 {
         struct image image;
@@ -140,6 +187,11 @@ static CUresult library_load(CUlibrary *ret_library, const void *bytes, size_t s
                 return rc;
         }
         library->magic = LIBRARY_MAGIC;
+        rc = load_early(library);
+        if (rc != CUDA_SUCCESS) {
+                library_end(library);
+                return rc;
+        }
         *ret_library = library;
         return CUDA_SUCCESS;
 }
@@ -169,28 +221,6 @@ CUresult cuLibraryLoadFromFile(CUlibrary *ret_library, const char *path, CUjit_o
         return rc == CUDA_SUCCESS ? library_load(ret_library, bytes, size) : rc;
 }
 
-/* The latest dead, kept for stale handles as modules are (module.c). module_lock. */
-#define GRAVES 256
-
-static void bury(CUlibrary library)
-{
-        static struct {
-                CUlibrary library[GRAVES];
-                unsigned next;
-        } graveyard;
-        unsigned place;
-        CUlibrary old;
-
-        pthread_mutex_lock(&module_lock);
-        place = graveyard.next++ % GRAVES;
-        old = graveyard.library[place];
-        graveyard.library[place] = library;
-        pthread_mutex_unlock(&module_lock);
-        if (old)
-                free(old->kernels);
-        free(old);
-}
-
 CUresult cuLibraryUnload(CUlibrary library)
 {
         API_ENTER(cuLibraryUnload);
@@ -200,14 +230,7 @@ CUresult cuLibraryUnload(CUlibrary library)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
-        library->magic = 0;
-        for (unsigned i = 0; i < library->kernel_count; i++)
-                library->kernels[i].magic = 0;
-        while (library->modules)
-                module_unload(library->modules);
-        free(library->image);
-        library->image = NULL;
-        bury(library);
+        library_end(library);
         return CUDA_SUCCESS;
 }
 

@@ -12,7 +12,6 @@
 
 #include "common/scoped.h"
 #include "sim/exec/exec.h"
-#include "sim/memory/memory.h"
 #include "sim/module/module_internal.h"
 #include "sim/node/config.h"
 
@@ -130,6 +129,7 @@ static CUresult make_function(CUmodule module, const char *name, const struct im
                 return CUDA_ERROR_OUT_OF_MEMORY;
         function->module = module;
         function->context = module->context;
+        function->local_bytes = kernel->local_bytes;
         function->param_count = kernel->param_count;
         memcpy(function->param_size, kernel->param_sizes, sizeof(function->param_size));
         function->param_bytes =
@@ -226,12 +226,10 @@ static void module_close(CUmodule module)
                 module->globals = global->next;
                 module_global_forget(module, global);
         }
-        if (module->storage)
-                memory_module_free(module->storage);
+        module_room_end(module);
         if (module->object)
                 dlclose(module->object);
         module->object = NULL;
-        module->storage = 0;
         bury(module);
 }
 
@@ -245,7 +243,7 @@ CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret
                 return CUDA_ERROR_OUT_OF_MEMORY;
         module->context = context;
         module->kind = image->kind;
-        rc = memory_module_alloc(context, image_loaded_bytes(image), &module->storage);
+        rc = module_room_take(module, image);
         if (image->kind == IMAGE_FATBIN || image->kind == IMAGE_PTX)
                 code = fatbin_stand_in();
         if (rc == CUDA_SUCCESS && code.kind == IMAGE_ELF)

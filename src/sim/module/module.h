@@ -48,9 +48,12 @@ struct CUfunc_st {
         int cluster[3]; /* required width, height, depth; 0 = none */
         int is_nonportable_cluster_allowed, cluster_policy;
         CUfunc_cache cache_config;
+        uint64_t local_bytes;         /* of each thread */
         struct legacy_launch *legacy; /* NULL until first used */
         _Atomic uint64_t took_ns;     /* of the engine, the last time; streams' threads */
 };
+
+#define MODULE_BLOCKS 2
 
 struct module_global {
         char *name;
@@ -65,7 +68,7 @@ struct CUmod_st {
         CUlibrary library; /* that loaded it, or NULL */
         enum image_kind kind;
         void *object;        /* dlopen's handle, or NULL */
-        CUdeviceptr storage; /* the image on the device */
+        CUdeviceptr storage[MODULE_BLOCKS]; /* on the device; 0: none (room.c) */
         unsigned function_count;
         struct CUfunc_st *functions;
         struct module_global *globals; /* those asked for; guarded by module_lock */

@@ -12,6 +12,14 @@
 /* Guards the globals of modules and the modules of libraries. Never held while waiting. */
 extern pthread_mutex_t module_lock;
 
+/* What a module takes of its device (room.c): all of it, or none and OUT_OF_MEMORY, and then
+ * module_room_end() as well. */
+CUresult module_room_take(CUmodule module, const struct image *image);
+void module_room_end(CUmodule module);
+
+/* CUDA_MODULE_LOADING, or what the driver's version has by default. */
+bool module_is_eager(void);
+
 /* Takes a global out of the address table and frees its record. */
 void module_global_forget(CUmodule module, struct module_global *global);
 

@@ -92,25 +92,26 @@ static const struct cost {
 
 #define MIB (UINT64_C(1) << 20)
 
-/* `since`: the CUDA version of the driver from which on the rule is so; before, the plain one. */
+/* `since`: the CUDA version of the driver from which on the rule is `real`; 0: of all of them. */
 static const struct rule {
         size_t offset; /* of a uint64_t in struct sim_config */
         uint64_t plain, real;
         int since;
+        uint64_t before;
 } rules[] = {
-        { FIELD(grants.slab_bytes), 0, 2 * MIB, 0 },
-        { FIELD(grants.slab_most_bytes), 0, 1 * MIB, 0 },
-        { FIELD(grants.block_step), 0, 2 * MIB, 0 },
-        { FIELD(grants.array_step), UINT64_C(64) << 10, 2 * MIB, 0 },
-        { FIELD(grants.has_no_array_requirements), false, true, 0 },
-        { FIELD(grants.has_loadable_only), false, true, 0 },
-        { FIELD(grants.code_within_bytes), 0, UINT64_C(4) << 10, 0 },
-        { FIELD(grants.is_lazy), true, true, 12020 },
-        { FIELD(grants.has_stacks), false, true, 0 },
-        { FIELD(grants.is_heap_lazy), false, true, 0 },
-        { FIELD(grants.graphs_bytes), 0, 2 * MIB, 0 },
-        { FIELD(grants.pools_bytes), 0, 2 * MIB, 0 },
-        { FIELD(grants.is_managed_lazy), false, true, 0 },
+        { FIELD(grants.slab_bytes), 0, 2 * MIB },
+        { FIELD(grants.slab_most_bytes), 0, 1 * MIB },
+        { FIELD(grants.block_step), 0, 2 * MIB },
+        { FIELD(grants.array_step), UINT64_C(64) << 10, 2 * MIB },
+        { FIELD(grants.has_no_array_requirements), false, true },
+        { FIELD(grants.has_loadable_only), false, true },
+        { FIELD(grants.code_within_bytes), 0, UINT64_C(4) << 10 },
+        { FIELD(grants.is_lazy), true, true, 12020, false },
+        { FIELD(grants.has_stacks), false, true },
+        { FIELD(grants.is_heap_lazy), false, true },
+        { FIELD(grants.graphs_bytes), 0, 2 * MIB },
+        { FIELD(grants.pools_bytes), 0, 2 * MIB },
+        { FIELD(grants.is_managed_lazy), false, true },
 };
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
@@ -137,16 +138,18 @@ static uint64_t reserved_real(const struct sim_config *config)
         return min_u64(usual, most);
 }
 
-/* Lazy loading is older than the version that made it the default: the plain rules know it too. */
 static void rules_complete(struct sim_config *config)
 {
         for (size_t i = 0; i < RULES; i++) {
-                bool is_real =
-                        config->has_real_grants && config->driver_version >= rules[i].since;
+                bool is_old = config->driver_version < rules[i].since;
                 uint64_t *rule = rule_in(config, i);
 
-                if (*rule == CONFIG_UNSET)
-                        *rule = is_real ? rules[i].real : rules[i].plain;
+                if (*rule != CONFIG_UNSET)
+                        continue;
+                if (!config->has_real_grants)
+                        *rule = rules[i].plain;
+                else
+                        *rule = is_old ? rules[i].before : rules[i].real;
         }
 }
 

@@ -2,7 +2,7 @@
 /*
  * Module images: ELF notes, and entry points of PTX text.
  */
-#include "sim/node/image.h"
+#include "sim/node/image_internal.h"
 
 #include "sim/aliquot_sim.h"
 
@@ -235,7 +235,7 @@ static bool next_elf_kernel(const struct image *image, size_t *cursor, struct im
         return true;
 }
 
-static const char *next_word(const char *p, const char *end, char *ret_word, size_t room)
+const char *image_next_word(const char *p, const char *end, char *ret_word, size_t room)
 {
         size_t n = 0;
 
@@ -252,7 +252,7 @@ static const char *next_word(const char *p, const char *end, char *ret_word, siz
 }
 
 /* Bytes of a PTX type such as .u64, .f32, .b8 or .pred; 0 if the word is not one. */
-static uint32_t ptx_type_bytes(const char *word)
+uint32_t image_type_bytes(const char *word)
 {
         unsigned long bits;
 
@@ -271,20 +271,39 @@ static const char *ptx_param(const char *p, const char *end, uint32_t *ret_bytes
         while (p < end) {
                 const char *before = p;
 
-                p = next_word(p, end, word, sizeof(word));
+                p = image_next_word(p, end, word, sizeof(word));
                 if (word[0] == ',' || word[0] == ')' || word[0] == '\0') {
                         p = word[0] ? before : p;
                         break;
                 }
                 if (word[0] == '[') {
-                        p = next_word(p, end, word, sizeof(word));
+                        p = image_next_word(p, end, word, sizeof(word));
                         count = (uint32_t)strtoul(word, NULL, 10);
                 } else if (!bytes) {
-                        bytes = ptx_type_bytes(word);
+                        bytes = image_type_bytes(word);
                 }
         }
         *ret_bytes = bytes * count;
         return p;
+}
+
+/* What the braces after a kernel's head declare of local memory, and all that is in them. */
+static uint64_t ptx_local_bytes(const char *p, const char *end)
+{
+        char word[IMAGE_NAME_MAX];
+        uint64_t bytes = 0;
+        unsigned depth = 0;
+
+        do {
+                p = image_next_word(p, end, word, sizeof(word));
+                if (word[0] == '{')
+                        depth++;
+                else if (word[0] == '}')
+                        depth--;
+                else if (strcmp(word, ".local") == 0)
+                        p = image_variable(p, end, &bytes);
+        } while (p < end && word[0] && depth > 0);
+        return bytes;
 }
 
 static bool next_ptx_kernel(const struct image *image, size_t *cursor, struct image_kernel *kernel)
@@ -294,20 +313,27 @@ static bool next_ptx_kernel(const struct image *image, size_t *cursor, struct im
         char word[IMAGE_NAME_MAX];
 
         do {
-                p = next_word(p, end, word, sizeof(word));
+                p = image_next_word(p, end, word, sizeof(word));
                 if (word[0] == '\0' || p >= end)
                         return false;
         } while (strcmp(word, ".entry") != 0);
 
         memset(kernel, 0, sizeof(*kernel));
-        p = next_word(p, end, kernel->name, sizeof(kernel->name));
-        p = next_word(p, end, word, sizeof(word));
+        p = image_next_word(p, end, kernel->name, sizeof(kernel->name));
+        p = image_next_word(p, end, word, sizeof(word));
         while (p < end && word[0] != ')' && word[0] != '{' && word[0] != '\0') {
                 if (strcmp(word, ".param") == 0 && kernel->param_count < IMAGE_MAX_PARAMS)
                         p = ptx_param(p, end, &kernel->param_sizes[kernel->param_count++]);
-                p = next_word(p, end, word, sizeof(word));
+                p = image_next_word(p, end, word, sizeof(word));
         }
         *cursor = (size_t)(p - (const char *)image->bytes);
+        while (p < end && word[0] != '{' && word[0] != ';' && word[0] != '\0') {
+                const char *before = p;
+
+                p = image_next_word(p, end, word, sizeof(word));
+                if (word[0] == '{')
+                        kernel->local_bytes = ptx_local_bytes(before, end);
+        }
         return true;
 }
 

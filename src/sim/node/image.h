@@ -37,7 +37,18 @@ struct image_kernel {
         char name[IMAGE_NAME_MAX];
         unsigned param_count;
         uint32_t param_sizes[IMAGE_MAX_PARAMS];
+        uint64_t local_bytes; /* of each thread; PTX only */
 };
+
+/* What loading takes by the rule `loadable` (image_needs.c). */
+struct image_needs {
+        uint64_t code_bytes;
+        uint64_t variable_bytes; /* of which some begin as zeros, and are not in the image */
+        bool has_malloc, has_printf;
+};
+
+/* `architecture`: ten times the compute capability's major number, plus the minor one. */
+struct image_needs image_needs(const struct image *image, unsigned architecture);
 
 /* What it takes on the device once loaded: the image, and the memory of it that begins as zeros. */
 uint64_t image_loaded_bytes(const struct image *image);
