@@ -43,8 +43,8 @@ struct CUctx_st {
         _Atomic int error; /* CUresult, sticky; writer: the first poisoner */
         _Atomic bool is_destroyed;
         _Atomic unsigned flags;
-        _Atomic unsigned users; /* cuCtxAttach, or retains of a primary context */
-        size_t limits[16];      /* by CUlimit; guarded by process_lock */
+        _Atomic unsigned users;             /* cuCtxAttach, or retains of a primary context */
+        size_t limits[16];                  /* by CUlimit; guarded by process_lock */
         uint64_t grown_bytes[GROWTH_COUNT]; /* granted beyond its beginning; likewise */
         uint64_t code_bytes; /* of modules, within what the context has room for; likewise */
         CUfunc_cache cache_config;

@@ -58,8 +58,8 @@ uint64_t growth_held(CUcontext context, enum growth part)
 static uint64_t stack_bytes(uint64_t thread_bytes)
 {
         const struct model_spec *spec = model_spec((enum sim_model)node_get()->model);
-        uint64_t threads = (uint64_t)model_multiprocessors(spec) *
-                           (uint64_t)spec->threads_per_multiprocessor;
+        uint64_t threads =
+                (uint64_t)model_multiprocessors(spec) * (uint64_t)spec->threads_per_multiprocessor;
         uint64_t beyond =
                 thread_bytes > CONTEXT_STACK_BYTES ? thread_bytes - CONTEXT_STACK_BYTES : 0;
 

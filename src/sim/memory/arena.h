@@ -30,7 +30,7 @@ struct block {
         CUmemoryPool pool;
         uint64_t id;
         uint32_t flags;
-        uint32_t kind; /* enum memory_kind, or BLOCK_HOME */
+        uint32_t kind;           /* enum memory_kind, or BLOCK_HOME */
         struct slab_place place; /* of memory.c's blocks */
 };
 

@@ -128,8 +128,7 @@ static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descript
         if (result == CUDA_SUCCESS)
                 result = layout(descriptor, &entry->array);
         if (result == CUDA_SUCCESS) {
-                entry->array.bytes =
-                        round_up(entry->array.bytes, config_get()->grants.array_step);
+                entry->array.bytes = round_up(entry->array.bytes, config_get()->grants.array_step);
                 entry->array.context = context;
                 result = home_make(context->unit, FAMILY_ARRAY, entry->array.bytes,
                                    &entry->array.data);

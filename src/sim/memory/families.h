@@ -43,7 +43,7 @@ void narrow_context_close(CUcontext context);
 #define BLOCK_EXPORTED (1u << 31)
 #define BLOCK_SYNC_MEMOPS (1u << 30)
 #define BLOCK_RESIDENT (1u << 28) /* managed, and counted for the device */
-#define BLOCK_FREEING (1u << 29) /* still there for the work before its end, but given up */
+#define BLOCK_FREEING (1u << 29)  /* still there for the work before its end, but given up */
 
 /* ipc.c: the object of an exported block, which then has none; 0 when it had none. And memory that
  * cuMemFree may be given: pointers of an imported pool are closed, external buffers stay. */

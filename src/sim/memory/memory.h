@@ -38,14 +38,14 @@ enum memory_access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_BOTH = 3 };
 struct memory_block {
         enum memory_kind kind;
         CUdeviceptr base;
-        uint64_t bytes;    /* as asked for */
-        CUdevice device;   /* owner; CU_DEVICE_CPU for host memory */
-        CUcontext context; /* that made it; NULL for VMM and pools */
-        uint64_t id;       /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique in the process */
-        unsigned flags;    /* host flags, or managed attach flags */
-        CUmemoryPool pool; /* MEMORY_POOL */
+        uint64_t bytes;         /* as asked for */
+        CUdevice device;        /* owner; CU_DEVICE_CPU for host memory */
+        CUcontext context;      /* that made it; NULL for VMM and pools */
+        uint64_t id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique in the process */
+        unsigned flags;         /* host flags, or managed attach flags */
+        CUmemoryPool pool;      /* MEMORY_POOL */
         uint64_t counted_bytes; /* for the block alone: MEMORY_DEVICE; 0 in a slab */
-        unsigned access;   /* enum memory_access of the owner, or of `access_device` when asked */
+        unsigned access; /* enum memory_access of the owner, or of `access_device` when asked */
 };
 
 /* What lies at an address; false (kind MEMORY_NONE) when nothing known does. */

@@ -67,7 +67,7 @@ struct CUmod_st {
         CUcontext context;
         CUlibrary library; /* that loaded it, or NULL */
         enum image_kind kind;
-        void *object;        /* dlopen's handle, or NULL */
+        void *object;                       /* dlopen's handle, or NULL */
         CUdeviceptr storage[MODULE_BLOCKS]; /* on the device; 0: none (room.c) */
         unsigned function_count;
         struct CUfunc_st *functions;

@@ -39,19 +39,19 @@ struct config_fault {
  * rule is a key of its own; 0 is the plain one, by which a grant is what was asked for.
  */
 struct grant_rules {
-        uint64_t slab_bytes;      /* small blocks share slabs of so much */
-        uint64_t slab_most_bytes; /* the largest block that lies in one */
-        uint64_t block_step;      /* larger blocks are multiples of it */
-        uint64_t array_step;      /* so are arrays */
+        uint64_t slab_bytes;                /* small blocks share slabs of so much */
+        uint64_t slab_most_bytes;           /* the largest block that lies in one */
+        uint64_t block_step;                /* larger blocks are multiples of it */
+        uint64_t array_step;                /* so are arrays */
         uint64_t has_no_array_requirements; /* cuArrayGetMemoryRequirements refuses a plain array */
         uint64_t has_loadable_only; /* modules: their code and variables, not the whole image */
         uint64_t code_within_bytes; /* code of modules that a context has room for */
         uint64_t is_lazy;           /* CUDA_MODULE_LOADING where the environment does not say */
         uint64_t has_stacks;        /* a context grows by stacks and local memory of kernels */
-        uint64_t is_heap_lazy;      /* heap and printf buffer come with the module that needs them */
-        uint64_t graphs_bytes;      /* with the first graph instance of a context */
-        uint64_t pools_bytes;       /* with the second growth of a pool in a context */
-        uint64_t is_managed_lazy;   /* managed memory counts once the device has touched it */
+        uint64_t is_heap_lazy;    /* heap and printf buffer come with the module that needs them */
+        uint64_t graphs_bytes;    /* with the first graph instance of a context */
+        uint64_t pools_bytes;     /* with the second growth of a pool in a context */
+        uint64_t is_managed_lazy; /* managed memory counts once the device has touched it */
 };
 
 struct sim_config {
@@ -86,13 +86,13 @@ struct sim_config {
         bool has_real_costs;        /* costs=real: what is not set costs what drivers charge */
         bool has_real_grants;       /* grants=real: what is not set is granted as drivers do */
         struct grant_rules grants;
-        uint64_t event_ns;          /* what passing an event takes its stream */
-        uint64_t event_step_ns;     /* events tell times in multiples of that */
-        uint64_t drift_ppm;         /* how much faster than the host's the devices' clock is */
-        uint64_t sample_ns;         /* NVML tells shares of processes so often */
-        uint64_t utilization_ns;    /* periods of the card's utilisation; 0: the last second */
-        uint64_t lost_ns;           /* devices are lost so long after cuInit; 0 = never */
-        uint64_t host_rate;         /* pinned host <-> device, each way; 0 = as fast as memcpy */
+        uint64_t event_ns;       /* what passing an event takes its stream */
+        uint64_t event_step_ns;  /* events tell times in multiples of that */
+        uint64_t drift_ppm;      /* how much faster than the host's the devices' clock is */
+        uint64_t sample_ns;      /* NVML tells shares of processes so often */
+        uint64_t utilization_ns; /* periods of the card's utilisation; 0: the last second */
+        uint64_t lost_ns;        /* devices are lost so long after cuInit; 0 = never */
+        uint64_t host_rate;      /* pinned host <-> device, each way; 0 = as fast as memcpy */
         uint64_t pageable_rate;
         uint64_t peer_rate;
         uint64_t device_rate; /* device <-> the same device */

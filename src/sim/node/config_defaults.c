@@ -38,8 +38,7 @@ static const struct sim_config defaults = {
 static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
 {
         uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
-        uint64_t usual =
-                config->has_real_grants ? spec->real_context_bytes : spec->context_bytes;
+        uint64_t usual = config->has_real_grants ? spec->real_context_bytes : spec->context_bytes;
 
         return min_u64(usual, most);
 }
@@ -49,8 +48,8 @@ static void model_complete(struct sim_config *config)
         const struct model_spec *spec = model_spec(config->model);
 
         if (config->memory_bytes == CONFIG_UNSET)
-                config->memory_bytes = config->has_real_grants ? spec->real_memory_bytes
-                                                               : spec->memory_bytes;
+                config->memory_bytes =
+                        config->has_real_grants ? spec->real_memory_bytes : spec->memory_bytes;
         if (config->context_bytes == CONFIG_UNSET)
                 config->context_bytes = context_default(config, spec);
         if (config->host_rate == CONFIG_UNSET)
@@ -130,12 +129,14 @@ static uint64_t *rule_in(struct sim_config *config, size_t index)
 /* As for contexts: a card made small for a test does not show half of it as taken. */
 static uint64_t reserved_real(const struct sim_config *config)
 {
+        const struct model_spec *spec = model_spec(config->model);
         const uint64_t most = config->memory_bytes / 64;
-        const uint64_t usual = config->has_real_grants
-                                       ? model_spec(config->model)->real_reserved_bytes
-                                       : 448 * MIB;
 
-        return min_u64(usual, most);
+        if (!config->has_real_grants)
+                return min_u64(448 * MIB, most);
+        return config->memory_bytes == spec->real_memory_bytes
+                       ? spec->real_reserved_bytes
+                       : min_u64(spec->real_reserved_bytes, most);
 }
 
 static void rules_complete(struct sim_config *config)

@@ -168,8 +168,7 @@ static void needs_of_part(const char *bytes, const struct part *part, struct ima
                 needs_of_cubin(bytes, part->bytes, ret);
 }
 
-static void needs_of_fat(const struct image *image, unsigned architecture,
-                         struct image_needs *ret)
+static void needs_of_fat(const struct image *image, unsigned architecture, struct image_needs *ret)
 {
         const char *bytes = image->bytes, *best = NULL;
         struct part part, chosen = { 0 };

@@ -22,9 +22,7 @@ static const char *family;
 
 static void look(const char *moment)
 {
-        printf("%s %s %llu %llu\n", family, moment, (unsigned long long)watch_charged(&uuid),
-               (unsigned long long)watch_granted(&uuid));
-        fflush(stdout);
+        watch_look(&uuid, family, moment);
 }
 
 static void alloc(void)

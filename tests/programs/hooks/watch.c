@@ -119,6 +119,17 @@ static const struct node_tag_column *tag_column(const CUuuid *uuid)
         return row < 0 ? NULL : &node->tag[node->row[row].tag].column[device];
 }
 
+void watch_look(const CUuuid *uuid, const char *family, const char *moment)
+{
+        char line[64];
+
+        printf("%s %s %llu %llu\n", family, moment, (unsigned long long)watch_charged(uuid),
+               (unsigned long long)watch_granted(uuid));
+        fflush(stdout);
+        if (getenv("WATCH_WAITS") && !fgets(line, sizeof(line), stdin))
+                exit(1);
+}
+
 uint64_t watch_granted_tag(const CUuuid *uuid)
 {
         const volatile struct node_tag_column *column = tag_column(uuid);

@@ -28,6 +28,10 @@ const struct node *watch_node(void);
 /* The simulator's clock. */
 uint64_t watch_now_ns(void);
 
+/* Prints a line: family, moment, bytes charged and granted. With WATCH_WAITS in the environment,
+ * waits for a line on stdin then, so that somebody else can look too. */
+void watch_look(const CUuuid *uuid, const char *family, const char *moment);
+
 /* GPU time that the simulator's engine spent on this process, on everybody; ns. */
 uint64_t watch_busy(const CUuuid *uuid);
 uint64_t watch_busy_all(const CUuuid *uuid);

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvml-list: prints "INDEX PID BYTES" for every process that NVML lists on every card.
+ * nvml-list: prints "INDEX PID BYTES" for every process that NVML lists on every card; with an
+ * argument instead "INDEX TOTAL RESERVED FREE USED", the memory of every card.
  */
 #include <stdio.h>
 
 #include "abi/nvml.h"
 
 #define MOST 64
+
+static int card_memory(unsigned index)
+{
+        nvmlMemory_v2_t memory = { .version = nvmlMemory_v2 };
+        nvmlDevice_t device;
+        nvmlReturn_t rc = nvmlDeviceGetHandleByIndex_v2(index, &device);
+
+        if (rc == NVML_SUCCESS)
+                rc = nvmlDeviceGetMemoryInfo_v2(device, &memory);
+        printf("%u %llu %llu %llu %llu\n", index, memory.total, memory.reserved, memory.free,
+               memory.used);
+        return rc != NVML_SUCCESS;
+}
 
 static int card_list(unsigned index)
 {
@@ -26,12 +40,13 @@ static int card_list(unsigned index)
         return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+        (void)argv;
         unsigned count = 0;
         int failed = nvmlInit_v2() != NVML_SUCCESS || nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS;
 
         for (unsigned index = 0; index < count; index++)
-                failed |= card_list(index);
+                failed |= argc > 1 ? card_memory(index) : card_list(index);
         return failed;
 }

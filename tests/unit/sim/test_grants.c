@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grants=real: what a driver takes for what it is asked, rule by rule. The figures are those that an
- * H200 answered (docs/simulator-memory.md), unless a comment says otherwise.
+ * grants=real: what a driver takes for what it is asked, rule by rule. The figures are those that
+ * an H200 answered (docs/simulator-memory.md), unless a comment says otherwise.
  */
 #include "memory_stage.h"
 
