@@ -143,7 +143,7 @@ static void put_share(struct json_text *out, const struct api *api,
         json_text_whole(out, "memory_bytes", share->memory_bytes);
         json_text_whole(out, "used_bytes", used_bytes);
         if (card)
-                json_text_whole(out, "card_bytes", card->total_bytes);
+                json_text_whole(out, "card_bytes", card->promisable_bytes);
         else
                 json_text_null(out, "card_bytes");
         put_percent(out, "compute_percent",

@@ -56,7 +56,7 @@ static uint64_t card_bytes(const struct cards *cards, const uint8_t uuid[16])
 {
         for (unsigned i = 0; cards && i < cards->count; i++) {
                 if (memcmp(cards->card[i].uuid, uuid, sizeof(cards->card[i].uuid)) == 0)
-                        return cards->card[i].total_bytes;
+                        return cards->card[i].promisable_bytes;
         }
         return 0;
 }

@@ -56,7 +56,7 @@ static void tell_cards(struct node *node)
         const struct cards *cards = &node->cards.cards;
 
         for (unsigned i = 0; i < cards->count; i++) {
-                struct sessions_gpu gpu = { .card_bytes = cards->card[i].total_bytes };
+                struct sessions_gpu gpu = { .card_bytes = cards->card[i].promisable_bytes };
 
                 memcpy(gpu.uuid, cards->card[i].uuid, sizeof(gpu.uuid));
                 if (gpu.card_bytes && !cards_is_divided(cards, i))
@@ -76,7 +76,7 @@ static bool is_news(const struct cards *before, const struct cards *now)
 
         for (unsigned i = 0; is_same && i < now->count; i++)
                 is_same = memcmp(before->card[i].uuid, now->card[i].uuid, 16) == 0 &&
-                          before->card[i].total_bytes == now->card[i].total_bytes;
+                          before->card[i].promisable_bytes == now->card[i].promisable_bytes;
         return !is_same;
 }
 

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "abi/nvml.h"
+#include "common/sums.h"
 #include "common/text.h"
 #include "common/time_authority.h"
+
+#define PAGE_STEP (UINT64_C(2) << 20)
 
 static struct {
         char path[PATH_MAX];
@@ -21,6 +24,7 @@ static struct {
         __typeof__(nvmlDeviceGetUUID) *uuid;
         __typeof__(nvmlDeviceGetName) *name;
         __typeof__(nvmlDeviceGetMemoryInfo) *memory;
+        __typeof__(nvmlDeviceGetMemoryInfo_v2) *memory_v2; /* NULL: an old driver */
         __typeof__(nvmlDeviceGetMaxMigDeviceCount) *instance_count;
         __typeof__(nvmlDeviceGetMigDeviceHandleByIndex) *instance;
 } nvml;
@@ -39,6 +43,7 @@ static bool bind(void *handle)
         nvml.uuid = dlsym(handle, "nvmlDeviceGetUUID");
         nvml.name = dlsym(handle, "nvmlDeviceGetName");
         nvml.memory = dlsym(handle, "nvmlDeviceGetMemoryInfo");
+        nvml.memory_v2 = dlsym(handle, "nvmlDeviceGetMemoryInfo_v2");
         nvml.instance_count = dlsym(handle, "nvmlDeviceGetMaxMigDeviceCount");
         nvml.instance = dlsym(handle, "nvmlDeviceGetMigDeviceHandleByIndex");
         return nvml.init && nvml.shutdown && nvml.error_string && nvml.count && nvml.by_index &&
@@ -49,6 +54,23 @@ static int fail_nvml(const char *what, nvmlReturn_t rc, struct error *err)
 {
         return fail(err, -EIO, "%s: %s: %s; %s", nvml.path, what, nvml.error_string(rc),
                     nvml.advice);
+}
+
+uint64_t cards_promisable_bytes(uint64_t total_bytes, uint64_t reserved_bytes)
+{
+        uint64_t kept = sum_of(reserved_bytes, reserved_bytes / 4);
+        uint64_t left = kept < total_bytes ? total_bytes - kept : 0;
+
+        return reserved_bytes ? left - left % PAGE_STEP : left;
+}
+
+/* 0: nothing, or not known. */
+static uint64_t reserved_bytes(nvmlDevice_t device)
+{
+        nvmlMemory_v2_t memory = { .version = nvmlMemory_v2 };
+
+        return nvml.memory_v2 && nvml.memory_v2(device, &memory) == NVML_SUCCESS ? memory.reserved
+                                                                                 : 0;
 }
 
 /* A device that does not answer is left out by its UUID alone: without one it cannot be named. */
@@ -66,6 +88,8 @@ static void add(struct cards *cards, nvmlDevice_t device, unsigned index, bool i
         if (nvml.memory(device, &memory) == NVML_SUCCESS) {
                 card.total_bytes = memory.total;
                 card.used_bytes = memory.used;
+                card.promisable_bytes =
+                        cards_promisable_bytes(memory.total, reserved_bytes(device));
         }
         cards->card[cards->count++] = card;
 }
@@ -142,7 +166,7 @@ void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret)
         ret->count = (int)cards->count;
         for (unsigned i = 0; i < cards->count; i++) {
                 memcpy(ret->gpu[i].uuid, cards->card[i].uuid, sizeof(ret->gpu[i].uuid));
-                ret->gpu[i].card_bytes = cards->card[i].total_bytes;
+                ret->gpu[i].card_bytes = cards->card[i].promisable_bytes;
                 ret->gpu[i].is_instance = cards->card[i].is_instance;
         }
 }
