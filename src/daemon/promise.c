@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "common/text.h"
 
 #define PPM_A_MILLI_PERCENT 10u
@@ -21,6 +22,9 @@ void promise_write(struct limits_page *page, const struct sessions_one *session)
 
                 store_relaxed(shared_half(&row->guarantee_milli_percent),
                               session->share[i].guarantee_milli_percent);
+                if (session->share[i].memory_bytes >
+                    load_relaxed(shared_word(&row->promised_bytes)))
+                        store_relaxed(shared_word(&row->promised_at_ns), clock_now_ns());
                 store_relaxed(shared_word(&row->promised_bytes), session->share[i].memory_bytes);
         }
         store_release(shared_word(&page->session_version), session->version);

@@ -24,7 +24,8 @@ AT(limits_device, card_bytes, 24);
 AT(limits_device, cap_ppm, 32);
 AT(limits_device, guarantee_milli_percent, 36);
 AT(limits_device, promised_bytes, 40);
-AT(limits_device, reserved, 48);
+AT(limits_device, promised_at_ns, 48);
+AT(limits_device, reserved, 56);
 AT(limits_device, lease, 64);
 
 AT(page_lease, turn, 0);

@@ -93,7 +93,10 @@ struct limits_device {
            ends): the daemon writes, and reads it back when its database has lost the session. */
         uint32_t guarantee_milli_percent;
         uint64_t promised_bytes;
-        uint8_t reserved[16];
+        /* When that was last raised, CLOCK_MONOTONIC, ns; 0: not known. Likewise. For a while the
+           memory may be that of another session's dead, which the driver has yet to free. */
+        uint64_t promised_at_ns;
+        uint8_t reserved[8];
         struct page_lease lease;
 };
 

@@ -201,25 +201,32 @@ void charge_note_driver_refused(const struct charge *c)
                 add_relaxed(shared_word(&session_slots()->ledger[c->device].driver_refused), 1);
 }
 
+static bool is_recent(uint64_t at_ns)
+{
+        return at_ns != 0 && clock_now_ns() - at_ns <= DRAIN_NS;
+}
+
+/* Memory of the session's own dead, or, just after a daemon promised it, of another session's. */
+static bool may_be_draining(unsigned device)
+{
+        const struct page_ledger *ledger = &session_slots()->ledger[device];
+        const struct limits_device *row = &session_limits()->device[device];
+
+        return is_recent(load_relaxed(shared_word(&ledger->reclaimed_at_ns))) ||
+               is_recent(load_acquire(shared_word(&row->promised_at_ns)));
+}
+
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
 {
-        struct page_ledger *ledger;
-        uint64_t reclaimed;
-        bool is_late;
 
         if (!is_ours(c) || attempt >= DRAIN_ATTEMPTS)
                 return false;
         /* The limit may have had room without the dead, where the card has not. */
         process_reap((unsigned)c->device);
-        ledger = &session_slots()->ledger[c->device];
-        reclaimed = load_relaxed(shared_word(&ledger->reclaimed_at_ns));
-        if (reclaimed == 0)
-                return false;
-        is_late = clock_now_ns() - reclaimed > DRAIN_NS;
-        if (is_late && (attempt == 0 || attempt >= DRAIN_TRIES))
+        if (!may_be_draining((unsigned)c->device) && (attempt == 0 || attempt >= DRAIN_TRIES))
                 return false;
         if (attempt == 0)
-                add_relaxed(shared_word(&ledger->drained), 1);
+                add_relaxed(shared_word(&session_slots()->ledger[c->device].drained), 1);
         clock_sleep_ns(DRAIN_SLEEP_NS);
         return true;
 }

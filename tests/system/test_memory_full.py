@@ -3,6 +3,7 @@
 (grants=real): what is promised can be had, by everybody at once, and again when somebody has died.
 """
 import contextlib
+import time
 
 import pytest
 
@@ -53,3 +54,42 @@ def test_two_sessions_that_fill_the_card_both_get_what_they_were_promised(daemon
             stack.enter_context(filled(sim, name, PROMISABLE // 2))
         oracle = sim.oracle()["devices"][0]
         assert oracle["current_bytes"] == PROMISABLE
+
+
+def test_memory_of_another_sessions_dead_is_waited_for(daemon, sim):
+    """Its session is gone and its room is promised to another, before the card has its memory back."""
+    daemon.create("a", "50%")
+    daemon.create("b", "50%")
+    with filled(sim, "a", PROMISABLE // 2):
+        dying = filled(sim, "b", PROMISABLE // 2)
+        dying.kill()
+        assert daemon.delete("/v1/sessions/b").status == 204
+        daemon.create("c", "50%")
+        with filled(sim, "c", PROMISABLE // 2):
+            assert sim.oracle()["devices"][0]["current_bytes"] == PROMISABLE
+
+
+def test_memory_of_another_sessions_dead_is_waited_for_by_who_was_there(daemon, sim):
+    """Its room goes to a session that has run all along, and is raised."""
+    daemon.create("a", "50%")
+    daemon.create("b", "50%")
+    with filled(sim, "a", PROMISABLE // 2) as staying:
+        filled(sim, "b", PROMISABLE // 2).kill()
+        assert daemon.delete("/v1/sessions/b").status == 204
+        assert daemon.patch("/v1/sessions/a", {"memory": "100%"}).status == 200
+        staying.do(f"alloc 3 {PROMISABLE // 2}")
+        assert sim.oracle()["devices"][0]["current_bytes"] == PROMISABLE
+
+
+def test_a_card_that_others_filled_is_not_waited_for_without_end(daemon, sim):
+    """A program of no session holds what was promised: out of memory, two seconds after the promise."""
+    stranger = Script(sim, preload=False).ready()
+    stranger.do(f"alloc 1 {CARD // 2}")
+    daemon.create("a", "100%")
+    began = time.monotonic()
+    with Script(sim, ALIQUOT_SESSION="a") as gpu:
+        assert gpu.ready().code(f"alloc 1 {CARD // 2}") == OUT_OF_MEMORY
+        assert 1 < time.monotonic() - began < 5
+        began = time.monotonic()
+        assert gpu.code(f"alloc 1 {CARD // 2}") == OUT_OF_MEMORY
+        assert time.monotonic() - began < 1
