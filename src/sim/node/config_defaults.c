@@ -98,19 +98,19 @@ static const struct rule {
         int since;
         uint64_t before;
 } rules[] = {
-        { FIELD(grants.slab_bytes), 0, 2 * MIB },
-        { FIELD(grants.slab_most_bytes), 0, 1 * MIB },
-        { FIELD(grants.block_step), 0, 2 * MIB },
-        { FIELD(grants.array_step), UINT64_C(64) << 10, 2 * MIB },
-        { FIELD(grants.has_no_array_requirements), false, true },
-        { FIELD(grants.has_loadable_only), false, true },
-        { FIELD(grants.code_within_bytes), 0, UINT64_C(4) << 10 },
+        { FIELD(grants.slab_bytes), 0, 2 * MIB, 0, 0 },
+        { FIELD(grants.slab_most_bytes), 0, 1 * MIB, 0, 0 },
+        { FIELD(grants.block_step), 0, 2 * MIB, 0, 0 },
+        { FIELD(grants.array_step), UINT64_C(64) << 10, 2 * MIB, 0, 0 },
+        { FIELD(grants.has_no_array_requirements), false, true, 0, 0 },
+        { FIELD(grants.has_loadable_only), false, true, 0, 0 },
+        { FIELD(grants.code_within_bytes), 0, UINT64_C(4) << 10, 0, 0 },
         { FIELD(grants.is_lazy), true, true, 12020, false },
-        { FIELD(grants.has_stacks), false, true },
-        { FIELD(grants.is_heap_lazy), false, true },
-        { FIELD(grants.graphs_bytes), 0, 2 * MIB },
-        { FIELD(grants.pools_bytes), 0, 2 * MIB },
-        { FIELD(grants.is_managed_lazy), false, true },
+        { FIELD(grants.has_stacks), false, true, 0, 0 },
+        { FIELD(grants.is_heap_lazy), false, true, 0, 0 },
+        { FIELD(grants.graphs_bytes), 0, 2 * MIB, 0, 0 },
+        { FIELD(grants.pools_bytes), 0, 2 * MIB, 0, 0 },
+        { FIELD(grants.is_managed_lazy), false, true, 0, 0 },
 };
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))

@@ -96,10 +96,14 @@ static void needs_of_segments(const struct image *image, struct image_needs *ret
         Elf64_Ehdr header;
         Elf64_Phdr segment;
 
+        ret->code_bytes = image->size;
+        if (image->size < sizeof(header))
+                return;
         memcpy(&header, image->bytes, sizeof(header));
         if (header.e_phentsize != sizeof(segment) || header.e_phoff > image->size ||
             header.e_phnum * sizeof(segment) > image->size - header.e_phoff)
                 return;
+        ret->code_bytes = 0;
         for (size_t i = 0; i < header.e_phnum; i++) {
                 memcpy(&segment, (const char *)image->bytes + header.e_phoff + i * sizeof(segment),
                        sizeof(segment));
