@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between context.c, primary.c and green.c only.
+ * Between context.c and primary.c only.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_CONTEXT_INTERNAL_H
 #define ALIQUOT_SIM_CONTEXT_CONTEXT_INTERNAL_H
@@ -15,9 +15,5 @@ CUresult context_begin(CUcontext context, unsigned flags);
 
 /* Ends all that the context owns. Its struct stays. Once a life; later calls do nothing. */
 void context_end(CUcontext context);
-
-/* A holder more of the device's primary context, which makes it, and one less, which may end it. */
-CUresult primary_retain(CUcontext *ret, CUdevice device);
-CUresult primary_release(CUdevice device);
 
 #endif

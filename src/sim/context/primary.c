@@ -65,8 +65,11 @@ CUcontext context_primary(CUdevice device)
         return result == CUDA_SUCCESS ? context : NULL;
 }
 
-CUresult primary_retain(CUcontext *ret, CUdevice device)
+CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
+        API_ENTER(cuDevicePrimaryCtxRetain);
+        if (!ret)
+                return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
@@ -79,13 +82,7 @@ CUresult primary_retain(CUcontext *ret, CUdevice device)
         return result;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
-{
-        API_ENTER(cuDevicePrimaryCtxRetain);
-        return ret ? primary_retain(ret, device) : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult primary_release(CUdevice device)
+static CUresult release(CUdevice device)
 {
         CUresult result = CUDA_SUCCESS;
 
@@ -103,13 +100,13 @@ CUresult primary_release(CUdevice device)
 CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 {
         API_ENTER(cuDevicePrimaryCtxRelease);
-        return primary_release(device);
+        return release(device);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
         API_ENTER(cuDevicePrimaryCtxRelease_v2);
-        return primary_release(device);
+        return release(device);
 }
 
 static CUresult reset(CUdevice device)

@@ -272,6 +272,7 @@ static const struct key keys[] = {
         { "lazy_heap", on_parse, FIELD(grants.is_heap_lazy), GRANT_ON },
         { "graphs", bytes_parse, FIELD(grants.graphs_bytes), GRANT_BYTES },
         { "pools", bytes_parse, FIELD(grants.pools_bytes), GRANT_BYTES },
+        { "green", bytes_parse, FIELD(grants.green_bytes), GRANT_BYTES },
         { "lazy_managed", on_parse, FIELD(grants.is_managed_lazy), GRANT_ON },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,

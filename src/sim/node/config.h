@@ -51,6 +51,7 @@ struct grant_rules {
         uint64_t is_heap_lazy;    /* heap and printf buffer come with the module that needs them */
         uint64_t graphs_bytes;    /* with the first graph instance of a context */
         uint64_t pools_bytes;     /* with the second growth of a pool in a context */
+        uint64_t green_bytes;     /* of a green context, beside its primary one */
         uint64_t is_managed_lazy; /* managed memory counts once the device has touched it */
 };
 

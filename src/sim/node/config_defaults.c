@@ -110,6 +110,7 @@ static const struct rule {
         { FIELD(grants.is_heap_lazy), false, true, 0, 0 },
         { FIELD(grants.graphs_bytes), 0, 2 * MIB, 0, 0 },
         { FIELD(grants.pools_bytes), 0, 2 * MIB, 0, 0 },
+        { FIELD(grants.green_bytes), 0, 4 * MIB, 0, 0 },
         { FIELD(grants.is_managed_lazy), false, true, 0, 0 },
 };
 

@@ -201,6 +201,22 @@ static void graphs(void)
         OK(cuGraphDestroy(graph));
 }
 
+static void green(void)
+{
+        CUdevResource whole;
+        CUdevResourceDesc parts;
+        CUgreenCtx own, other;
+
+        OK(cuDeviceGetDevResource(0, &whole, CU_DEV_RESOURCE_TYPE_SM));
+        OK(cuDevResourceGenerateDesc(&parts, &whole, 1));
+        OK(cuGreenCtxCreate(&own, parts, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+        look("with its primary context");
+        OK(cuGreenCtxCreate(&other, parts, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+        look("two of them");
+        OK(cuGreenCtxDestroy(own));
+        OK(cuGreenCtxDestroy(other));
+}
+
 static const struct {
         const char *name;
         void (*run)(void);
@@ -208,6 +224,7 @@ static const struct {
         { "tiny", tiny },       { "many", many },     { "managed", managed }, { "stack", stack },
         { "heap", heap },       { "prints", prints }, { "local", local },     { "module", module },
         { "library", library }, { "fat", fat },       { "pools", pools },     { "graphs", graphs },
+        { "green", green },
 };
 
 static int is_wanted(const char *name, char **names)

@@ -288,6 +288,40 @@ static void the_first_graph_instance_takes_2_mib(void **state)
         assert_ok(cuCtxSetCurrent(context));
 }
 
+/* Their size is assumed. */
+static void green_contexts_share_the_primary_one(void **state)
+{
+        CUdevResource whole, half[2], rest;
+        unsigned count = 2;
+        CUdevResourceDesc parts;
+        CUgreenCtx green[2];
+        CUcontext inside, primary;
+        CUstream stream;
+
+        assert_ok(cuDeviceGetDevResource(0, &whole, CU_DEV_RESOURCE_TYPE_SM));
+        assert_int_equal(whole.sm.smCount, 132);
+        assert_ok(cuDevSmResourceSplitByCount(half, &count, &whole, &rest, 0, 60));
+        assert_int_equal(count, 2);
+        assert_int_equal(half[1].sm.smCount, 64);
+        assert_int_equal(rest.sm.smCount, 4);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_ok(cuDevResourceGenerateDesc(&parts, &half[i], 1));
+                assert_ok(cuGreenCtxCreate(&green[i], parts, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+                assert_int_equal(all(), CONTEXT + (i + 1) * 2 * MIB);
+        }
+        assert_ok(cuDevicePrimaryCtxRetain(&primary, 0));
+        assert_ok(cuDevicePrimaryCtxRelease_v2(0));
+        assert_ok(cuCtxFromGreenCtx(&inside, green[0]));
+        assert_ptr_equal(inside, primary);
+        assert_ok(cuGreenCtxStreamCreate(&stream, green[0], CU_STREAM_NON_BLOCKING, 0));
+        assert_ok(cuStreamSynchronize(stream));
+        assert_ok(cuGreenCtxDestroy(green[0]));
+        assert_int_equal(cuGreenCtxDestroy(green[0]), CUDA_ERROR_INVALID_HANDLE);
+        assert_int_equal(all(), CONTEXT + 2 * MIB);
+        assert_ok(cuGreenCtxDestroy(green[1]));
+        assert_int_equal(all(), 0);
+}
+
 static void cuda_tells_what_reserved_leaves_of_the_card(void **state)
 {
         size_t free_bytes, total;
@@ -370,6 +404,7 @@ int main(void)
                 cmocka_unit_test(larger_blocks_are_whole_pages),
                 cmocka_unit_test(pitched_memory_and_arrays_are_whole_pages),
                 cmocka_unit_test(managed_memory_counts_while_the_device_has_it),
+                cmocka_unit_test(green_contexts_share_the_primary_one),
                 cmocka_unit_test(cuda_tells_what_reserved_leaves_of_the_card),
                 cmocka_unit_test(a_context_grows_by_its_stacks_at_once_and_by_its_heap_later),
                 cmocka_unit_test(a_module_takes_its_variables_when_it_is_loaded),
