@@ -85,7 +85,7 @@ struct sessions_policy {
 struct sessions_gpu {
         uint8_t uuid[16];
         uint64_t card_bytes; /* what a driver can give of it; the reserve is part of that */
-        bool is_here; /* gone: its sessions keep their shares of it; given to nobody */
+        bool is_here;        /* gone: its sessions keep their shares of it; given to nobody */
 };
 
 #define SESSIONS_WHOLE_MILLI_PERCENT 100000u

@@ -83,7 +83,8 @@ const struct config_key config_keys[] = {
         KEY("admission", "ratio", PERCENT, policy.ratio_percent, "100%", 100, 10000, LIVE,
             "With overcommit = ratio: promised memory against the card's"),
         KEY("admission", "reserve", SIZE, policy.reserve_bytes, "0", 0, TI, LIVE,
-            "Memory of each card that is promised to nobody"),
+            "Memory of each card that is promised to nobody, beside what the card keeps for "
+            "itself"),
         KEY("admission", "choice", WORD, policy.choice, "best-fit", 0, 0, LIVE,
             "The card of a session that names none: the least room that is enough, or the most",
             "best-fit", "least-loaded"),

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from daemon import Daemon
-from script import MIB, OUT_OF_MEMORY, Script
+from script import KIB, MIB, OUT_OF_MEMORY, Script
 
 CARD = 4096 * MIB  # CUDA's total
 RESERVED = 64 * MIB  # what NVML shows beyond it
@@ -69,15 +69,21 @@ def test_memory_of_another_sessions_dead_is_waited_for(daemon, sim):
             assert sim.oracle()["devices"][0]["current_bytes"] == PROMISABLE
 
 
-def test_memory_of_another_sessions_dead_is_waited_for_by_who_was_there(daemon, sim):
-    """Its room goes to a session that has run all along, and is raised."""
+@pytest.mark.parametrize("call", ("alloc 3 {bytes}", "create 3 {bytes} 0", "async 3 {bytes} 0", "pitch 3 {kib} 1024",
+                                  "array 3 {columns} 1024 0", "mipmap 3 {columns} 1024 1", "context 1 0"))
+def test_memory_of_another_sessions_dead_is_waited_for_by_who_was_there(daemon, sim, call):
+    """Its room goes to a session that has run all along, and is raised. Contexts are waited for, too."""
+    size = 1900 * MIB
     daemon.create("a", "50%")
     daemon.create("b", "50%")
     with filled(sim, "a", PROMISABLE // 2) as staying:
         filled(sim, "b", PROMISABLE // 2).kill()
         assert daemon.delete("/v1/sessions/b").status == 204
         assert daemon.patch("/v1/sessions/a", {"memory": "100%"}).status == 200
-        staying.do(f"alloc 3 {PROMISABLE // 2}")
+        if not call.startswith("context"):
+            staying.do(call.format(bytes=size, kib=size // KIB, columns=size // KIB // 8))
+            return
+        staying.do(call, f"alloc 3 {PROMISABLE // 2 - CONTEXT}")
         assert sim.oracle()["devices"][0]["current_bytes"] == PROMISABLE
 
 

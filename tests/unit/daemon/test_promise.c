@@ -3,6 +3,7 @@
  * A session's folder says what the session was promised, whatever is done to the session and
  * whatever its tenant does to `slots`.
  */
+#include "common/clock.h"
 #include "daemon/promise.h"
 
 #include <errno.h>
@@ -61,6 +62,22 @@ static void test_a_folder_says_what_its_session_was_promised(void **state)
         tenant.session.share[0].memory_bytes = 2 * GIB;
         assert_int_equal(folder_limit(&store, &tenant.session, false, NULL), 0);
         expect_promise(4, false);
+}
+
+/* The rest of the time nobody needs to wait for memory of the dead. */
+static void test_a_promise_is_dated_when_it_is_raised(void **state)
+{
+        const struct limits_device *row = &tenant.pages.limits->device[0];
+        uint64_t made_ns = row->promised_at_ns;
+
+        assert_true(made_ns > 0 && made_ns <= clock_now_ns());
+        tenant.session.share[0].memory_bytes /= 2;
+        assert_int_equal(folder_limit(&store, &tenant.session, false, NULL), 0);
+        assert_int_equal(folder_limit(&store, &tenant.session, true, NULL), 0);
+        assert_int_equal(row->promised_at_ns, made_ns);
+        tenant.session.share[0].memory_bytes *= 2;
+        assert_int_equal(folder_limit(&store, &tenant.session, false, NULL), 0);
+        assert_true(row->promised_at_ns > made_ns);
 }
 
 static void test_a_clamped_session_keeps_its_promise(void **state)
@@ -130,6 +147,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 story(test_a_folder_says_what_its_session_was_promised),
+                story(test_a_promise_is_dated_when_it_is_raised),
                 story(test_a_clamped_session_keeps_its_promise),
                 story(test_a_session_that_is_shut_keeps_its_promise),
                 story(test_what_a_tenant_does_to_slots_hides_no_promise),
