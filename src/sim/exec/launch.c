@@ -133,12 +133,13 @@ static CUresult launch_in(CUstream stream, struct op_launch *shape,
         rc = launch_check(function, shape);
         if (rc == CUDA_SUCCESS)
                 rc = params_check(function, params);
-        if (rc == CUDA_SUCCESS)
-                rc = growth_stack_raise(stream->context, function->local_bytes);
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (__builtin_expect(stream_is_capturing(stream), 0))
                 return capture_launch(stream, shape, params);
+        rc = growth_stack_raise(stream->context, function->local_bytes);
+        if (rc != CUDA_SUCCESS)
+                return rc;
         sim_spend_call(config_get()->launch_ns);
         command = stream_begin(stream, COMMAND_LAUNCH, sizeof(*command) + function->param_bytes);
         if (!command)

@@ -11,6 +11,7 @@
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
+#include "sim/module/module.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
 
@@ -62,6 +63,19 @@ static CUgraphNode unsupported(CUgraph graph)
         return NULL;
 }
 
+/* Local memory of the kernels; those of child graphs are left out. graph_lock is held. */
+static CUresult kernels_room(CUgraph graph)
+{
+        CUresult rc = CUDA_SUCCESS;
+
+        for (CUgraphNode node = graph->first; node && rc == CUDA_SUCCESS; node = node->next) {
+                if (node->body.type == CU_GRAPH_NODE_TYPE_KERNEL)
+                        rc = growth_stack_raise(node->body.context,
+                                                node->body.launch->function->local_bytes);
+        }
+        return rc;
+}
+
 static CUresult instantiate_locked(CUgraphExec exec, CUgraph graph,
                                    CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
@@ -78,6 +92,9 @@ static CUresult instantiate_locked(CUgraphExec exec, CUgraph graph,
         }
         if (graph_has_memory(graph) && graph->instance)
                 return CUDA_ERROR_INVALID_VALUE;
+        CUresult rc = kernels_room(graph);
+        if (rc != CUDA_SUCCESS)
+                return rc;
         exec->graph = graph_copy(graph);
         exec->program = exec->graph ? graph_compile(exec->graph) : NULL;
         if (!exec->program)

@@ -241,8 +241,37 @@ static void a_kernel_with_local_memory_makes_its_context_grow(void **state)
         assert_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
         assert_int_equal(all() - before, 264 * MIB);
         assert_ok(cuModuleGetFunction(&function, module, "g"));
+        assert_int_equal(all() - before, 264 * MIB);
         assert_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
         assert_int_equal(all() - before, 264 * MIB);
+        assert_ok(cuCtxDestroy_v2(own));
+        assert_ok(cuCtxSetCurrent(context));
+}
+
+/* Assumed: at the latest when the graph is launched. */
+static void a_graph_with_such_a_kernel_does_so_when_it_is_instantiated(void **state)
+{
+        CUmodule module;
+        CUfunction function;
+        CUgraphExec exec;
+        CUgraph graph;
+        CUstream stream;
+        CUcontext own;
+
+        assert_ok(cuCtxCreate_v2(&own, 0, 0));
+        uint64_t before = all();
+        assert_ok(cuModuleLoadData(&module, PTX ".visible .entry f()\n{ .local .align 8 .b8 "
+                                                "__local_depot0[2048]; ret; }"));
+        assert_ok(cuModuleGetFunction(&function, module, "f"));
+        assert_ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        assert_ok(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+        assert_ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+        assert_ok(cuStreamEndCapture(stream, &graph));
+        assert_int_equal(all(), before);
+        assert_ok(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        assert_int_equal(all() - before, 264 * MIB + 2 * MIB);
+        assert_ok(cuGraphExecDestroy(exec));
+        assert_ok(cuGraphDestroy(graph));
         assert_ok(cuCtxDestroy_v2(own));
         assert_ok(cuCtxSetCurrent(context));
 }
@@ -412,6 +441,7 @@ int main(void)
                 cmocka_unit_test(a_library_takes_nothing_before_its_first_use),
                 cmocka_unit_test(heap_and_printf_buffer_come_with_the_module_that_needs_them),
                 cmocka_unit_test(a_kernel_with_local_memory_makes_its_context_grow),
+                cmocka_unit_test(a_graph_with_such_a_kernel_does_so_when_it_is_instantiated),
                 cmocka_unit_test(pools_grow_by_32_mib_and_the_second_growth_leaves_2),
                 cmocka_unit_test(the_first_graph_instance_takes_2_mib),
                 cmocka_unit_test(a_rule_is_as_old_as_the_driver_and_can_be_set_alone),
