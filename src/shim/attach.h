@@ -25,6 +25,7 @@ struct process_device {
         _Alignas(64) struct lock lock; /* one operation of our slot on this device at a time */
         uint32_t free_nodes;
         _Atomic uint64_t reaped_at_ns; /* by process_reap() in a crowd */
+        _Atomic uint64_t unseen_bytes; /* of what is charged, not counted by NVML */
 };
 
 struct process {

@@ -30,6 +30,7 @@ struct block {
         uint32_t owner;  /* as struct charge's */
         uint16_t device; /* row of the session's page */
         uint8_t space;   /* enum charge_space; 0 while free */
+        bool is_unseen;  /* as struct charge's */
 };
 
 struct block_shard {

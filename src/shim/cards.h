@@ -16,8 +16,8 @@
 /* A session_gpu_lister: every GPU, and the MIG instances of those cut up, in NVML's order. */
 int cards_list(struct session_gpu *ret, size_t max);
 
-/* What NVML says this very process holds of a device, contexts included. Opens NVML for it, which
- * takes milliseconds. False: unknown. */
+/* What NVML says this very process holds of a device, contexts included. The first time opens NVML,
+ * which takes milliseconds, for as long as the process lives. False: unknown. */
 bool cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes);
 
 #endif

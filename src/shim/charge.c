@@ -85,6 +85,8 @@ static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
                 return;
         device = &process->device[c->device];
         lock_take(&device->lock);
+        if (c->is_unseen)
+                add_relaxed(&device->unseen_bytes, -bytes);
         if (bytes > 0)
                 process_release(process, (unsigned)c->device, bytes);
         if (node != 0)
@@ -100,11 +102,34 @@ void charge_trim(struct charge *c, uint64_t bytes)
         c->bytes = bytes;
 }
 
+void charge_mark_unseen(struct charge *c)
+{
+        struct process *process = process_here();
+
+        if (!c->is_reserved || c->is_unseen || !process || !is_ours(c))
+                return;
+        add_relaxed(&process->device[c->device].unseen_bytes, c->bytes);
+        c->is_unseen = true;
+}
+
+uint64_t charge_unseen_bytes(int device)
+{
+        struct process *process = process_here();
+
+        if (!process || device < 0 || device >= (int)PAGE_DEVICES)
+                return 0;
+        return load_relaxed(&process->device[device].unseen_bytes);
+}
+
 void charge_join(struct charge *c, struct charge *take_other)
 {
         if (!c->is_reserved) {
                 *c = *take_other;
         } else if (take_other->is_reserved) {
+                if (c->is_unseen)
+                        charge_mark_unseen(take_other);
+                if (take_other->is_unseen)
+                        charge_mark_unseen(c);
                 c->bytes += take_other->bytes;
                 give_back(take_other, 0, take_other->node);
         }
@@ -114,19 +139,24 @@ void charge_join(struct charge *c, struct charge *take_other)
 void charge_keep(struct charge *c, enum charge_space space, uint64_t key)
 {
         struct process *process = process_here();
-        const struct block block = { .key = key,
-                                     .bytes = c->bytes,
-                                     .owner = c->owner,
-                                     .device = (uint16_t)c->device,
-                                     .space = (uint8_t)space };
+        struct block block = { .key = key,
+                               .bytes = c->bytes,
+                               .owner = c->owner,
+                               .device = (uint16_t)c->device,
+                               .space = (uint8_t)space };
         struct block old;
         uint32_t node;
 
         if (!c->is_reserved || !process || !is_ours(c))
                 return;
+        if (space == SPACE_IMPORT)
+                charge_mark_unseen(c);
+        block.is_unseen = c->is_unseen;
         node = blocks_put(&process->blocks, c->node, &block, &old);
         if (node != 0) {
-                const struct charge replaced = { .bytes = old.bytes, .device = old.device };
+                const struct charge replaced = { .bytes = old.bytes,
+                                                 .device = old.device,
+                                                 .is_unseen = old.is_unseen };
 
                 give_back(&replaced, old.bytes, node);
         }
@@ -156,7 +186,8 @@ bool charge_take(struct charge *c, enum charge_space space, uint64_t key)
                               .owner = block.owner,
                               .device = block.device,
                               .node = node,
-                              .is_reserved = true };
+                              .is_reserved = true,
+                              .is_unseen = block.is_unseen };
         return true;
 }
 
@@ -171,7 +202,8 @@ void charge_drop_owner(uint32_t owner)
 
                 while (node != 0) {
                         struct block block = blocks_see(&process->blocks, node);
-                        const struct charge gone = { .device = block.device };
+                        const struct charge gone = { .device = block.device,
+                                                     .is_unseen = block.is_unseen };
 
                         give_back(&gone, block.bytes, node);
                         node = block.next;

@@ -41,6 +41,7 @@ enum charge_space {
         SPACE_GRAPH,       /* graph memory of a device: device + 1 */
         SPACE_IMPORT,      /* IPC and external memory */
         SPACE_FREED,       /* freed in a stream that has not got there: a number */
+        SPACE_REMAINDER,   /* what the driver took by itself: device + 1 */
 };
 
 struct charge {
@@ -49,6 +50,7 @@ struct charge {
         int device;       /* row of the page, or CHARGE_NO_DEVICE */
         uint32_t node;    /* its place in the table of live blocks; 0 = none */
         bool is_reserved; /* charge_begin() granted it and it is not yet settled */
+        bool is_unseen;   /* NVML counts it for no process, or for another one */
 };
 
 /* False: over the limit, or the session is broken and fails closed; `c` is then empty. */
@@ -60,6 +62,12 @@ bool charge_force(struct charge *c, int device, uint64_t bytes);
 
 /* Reserved an upper bound; the driver took only `bytes`. Never grows. */
 void charge_trim(struct charge *c, uint64_t bytes);
+
+/* NVML does not count it for this process; imports are so by themselves. */
+void charge_mark_unseen(struct charge *c);
+
+/* What this process is charged on a device and NVML does not count for it. */
+uint64_t charge_unseen_bytes(int device);
 
 /* Two grants become one: `take_other`'s bytes are added to `c`, and it is empty afterwards. Both
  * are of one device, or one of them is empty. Cannot fail: nothing is reserved anew. */

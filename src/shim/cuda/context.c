@@ -22,6 +22,7 @@
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/recorded.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 #include "shim/cuda/time.h"
 
@@ -57,6 +58,8 @@ static CUresult making_end(struct making *making, CUresult rc, CUcontext context
         }
         charge->owner = 0;
         settle(charge, rc, SPACE_CONTEXT, key_of(context));
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(making->place.row);
         turn_drop(making->turn);
         return rc;
 }
@@ -142,7 +145,10 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
                 owner_gone(ending->place.owner);
         else
                 place_restore(ending->context, ending->place);
-        return settle_free(&ending->charge, rc, SPACE_CONTEXT, key_of(ending->context));
+        settle_free(&ending->charge, rc, SPACE_CONTEXT, key_of(ending->context));
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(ending->place.row);
+        return rc;
 }
 
 #define ENDS_CONTEXT(symbol)                                             \
@@ -301,8 +307,10 @@ static CUresult retain(CUcontext *ret, struct place place)
                                 charge_wait_for_drain(&charge, attempt);
 
                 charge_drop(&charge);
-                if (is_new)
+                if (is_new) {
                         primary_correct(place, *ret);
+                        remainder_changed(place.row);
+                }
                 if (!is_again)
                         return rc;
         }
@@ -366,16 +374,19 @@ static void primaries_go_on(const struct primaries *primaries)
         CUresult hook_##symbol(CUdevice device)                      \
         {                                                            \
                 ACCESS;                                              \
+                struct place place = place_of_device(device);        \
                 struct primaries primaries;                          \
                 CUresult rc;                                         \
                                                                      \
-                if (place_of_device(device).row < 0)                 \
+                if (place.row < 0)                                   \
                         return ends_captures(real.symbol(device));   \
                 primaries = primaries_hold();                        \
                 rc = ends_captures(real.symbol(device));             \
                 if (rc == CUDA_SUCCESS)                              \
                         primary_check(&primaries, device, is_reset); \
                 primaries_go_on(&primaries);                         \
+                if (rc == CUDA_SUCCESS)                              \
+                        remainder_changed(place.row);                \
                 return rc;                                           \
         }
 
@@ -397,7 +408,12 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
                 return rc;
         rc = drained(&charge, real.cuGreenCtxCreate(ret, resources, device, flags));
         charge.owner = 0;
-        return settle(&charge, rc, SPACE_CONTEXT, key_at(ret));
+        if (rc == CUDA_SUCCESS)
+                remainder_absorb(&charge, place.row);
+        settle(&charge, rc, SPACE_CONTEXT, key_at(ret));
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(place.row);
+        return rc;
 }
 
 /* It had retained its device's primary context, and may have been the last to. */
@@ -414,5 +430,8 @@ CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
         for (CUdevice device = 0; rc == CUDA_SUCCESS && device < STATE_DEVICES; device++)
                 primary_check(&primaries, device, false);
         primaries_go_on(&primaries);
-        return settle_free(&taken, rc, SPACE_CONTEXT, key_of(context));
+        settle_free(&taken, rc, SPACE_CONTEXT, key_of(context));
+        if (rc == CUDA_SUCCESS)
+                remainders_changed();
+        return rc;
 }

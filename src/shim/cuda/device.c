@@ -17,6 +17,7 @@
 #include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 
 /* A broken session refuses: no context means no memory, whatever the program calls. */
 CUresult hook_cuInit(unsigned int flags)
@@ -58,6 +59,7 @@ static bool view(struct place place, struct charge_view *ret)
         meters_refresh(place.row, true);
         orphans_sweep(place.row);
         import_claim(place.row);
+        remainder_tend(place.row);
         return charge_read(place.row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
 }
 

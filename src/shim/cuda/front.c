@@ -10,6 +10,7 @@
 #include "shim/cards.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/meter.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 #include "shim/cuda/real.h"
 #include "shim/hold.h"
@@ -336,8 +337,10 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                 /* Nothing is asked, or nothing can be: let the driver say what is wrong with it. */
                 return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
         }
-        if (bytes)
+        if (bytes) {
+                remainder_tend(place.row);
                 import_claim(place.row);
+        }
         if (charge_begin(ret, place.row, bytes)) {
                 ret->owner = place.owner;
                 return CUDA_SUCCESS;

@@ -11,6 +11,7 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 
 #define DEFAULT_HEAP_BYTES (UINT64_C(8) << 20)
 
@@ -43,14 +44,26 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
         return settle(&kept, rc, SPACE_CONTEXT, heap_key(context));
 }
 
+/* A larger stack is taken at once, for all threads that the device can run. */
+static CUresult set_other(CUlimit limit, size_t value)
+{
+        CUresult rc = real.cuCtxSetLimit(limit, value);
+
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(place_here().row);
+        return rc;
+}
+
 CUresult hook_cuCtxSetLimit(CUlimit limit, size_t value)
 {
         ACCESS;
         CUcontext context = NULL;
         CUresult rc;
 
-        if (limit != CU_LIMIT_MALLOC_HEAP_SIZE || !front_is_on())
+        if (!front_is_on())
                 return real.cuCtxSetLimit(limit, value);
+        if (limit != CU_LIMIT_MALLOC_HEAP_SIZE)
+                return set_other(limit, value);
         rc = real.cuCtxGetCurrent(&context);
         if (rc == CUDA_SUCCESS && !context)
                 rc = CUDA_ERROR_INVALID_CONTEXT;

@@ -49,6 +49,7 @@ CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int fla
 
         if (rc != CUDA_SUCCESS)
                 return rc;
+        charge_mark_unseen(&charge);
         rc = drained(&charge, real.cuMemAllocManaged(ret, bytes, flags));
         return settle(&charge, rc, SPACE_POINTER, key_at(ret));
 }

@@ -21,6 +21,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/measure_elf.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 
 /* The zeroed memory of the image in a file. Read rather than mapped: it may shrink meanwhile. */
 static uint64_t zero_bytes(int fd, uint64_t bytes)
@@ -61,6 +62,27 @@ static uint64_t file_bytes(const char *path)
         return bytes;
 }
 
+/* What it takes NVML tells; where it does not, the estimate stays under its key. */
+static CUresult settle_image(struct charge *charge, CUresult rc, uint64_t key)
+{
+        int row = charge->device;
+
+        if (rc == CUDA_SUCCESS)
+                remainder_absorb(charge, row);
+        settle(charge, rc, SPACE_MODULE, key);
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(row);
+        return rc;
+}
+
+static CUresult settle_unload(struct charge *taken, CUresult rc, uint64_t key)
+{
+        settle_free(taken, rc, SPACE_MODULE, key);
+        if (rc == CUDA_SUCCESS)
+                remainders_changed();
+        return rc;
+}
+
 static uint64_t image_bytes(const void *image)
 {
         return front_is_on() ? measure_image(image) : 0;
@@ -75,7 +97,7 @@ CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoad(ret, path));
-        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
+        return settle_image(&charge, rc, key_at(ret));
 }
 
 CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
@@ -87,7 +109,7 @@ CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoadData(ret, image));
-        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
+        return settle_image(&charge, rc, key_at(ret));
 }
 
 CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
@@ -100,7 +122,7 @@ CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int 
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoadDataEx(ret, image, count, options, values));
-        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
+        return settle_image(&charge, rc, key_at(ret));
 }
 
 CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
@@ -112,7 +134,7 @@ CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuModuleLoadFatBinary(ret, image));
-        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
+        return settle_image(&charge, rc, key_at(ret));
 }
 
 CUresult hook_cuModuleUnload(CUmodule module)
@@ -121,7 +143,7 @@ CUresult hook_cuModuleUnload(CUmodule module)
         struct charge taken;
 
         charge_take(&taken, SPACE_MODULE, key_of(module));
-        return settle_free(&taken, real.cuModuleUnload(module), SPACE_MODULE, key_of(module));
+        return settle_unload(&taken, real.cuModuleUnload(module), key_of(module));
 }
 
 /* A library may be loaded without a context that lives: it is then the first device's. */
@@ -149,7 +171,7 @@ CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option 
         rc = drained(&charge, real.cuLibraryLoadData(ret, image, jit_options, jit_values, jit_count,
                                                      options, values, count));
         charge.owner = 0;
-        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
+        return settle_image(&charge, rc, key_at(ret));
 }
 
 CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *jit_options,
@@ -165,7 +187,7 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
         rc = drained(&charge, real.cuLibraryLoadFromFile(ret, path, jit_options, jit_values,
                                                          jit_count, options, values, count));
         charge.owner = 0;
-        return settle(&charge, rc, SPACE_MODULE, key_at(ret));
+        return settle_image(&charge, rc, key_at(ret));
 }
 
 CUresult hook_cuLibraryUnload(CUlibrary library)
@@ -174,5 +196,5 @@ CUresult hook_cuLibraryUnload(CUlibrary library)
         struct charge taken;
 
         charge_take(&taken, SPACE_MODULE, key_of(library));
-        return settle_free(&taken, real.cuLibraryUnload(library), SPACE_MODULE, key_of(library));
+        return settle_unload(&taken, real.cuLibraryUnload(library), key_of(library));
 }

@@ -17,6 +17,7 @@
 
 #include "abi/cuda.h"
 #include "common/atomic.h"
+#include "proto/page.h"
 #include "shim/cuda/table.h"
 #include "shim/lock.h"
 
@@ -118,8 +119,21 @@ struct begun {
         uint64_t context;
 };
 
+/* What the driver took of a device by itself: remainder.h. The lock guards the charge kept under
+ * SPACE_REMAINDER, and what is not atomic. */
+struct remainder {
+        struct lock lock;
+        _Atomic uint32_t is_told; /* NVML lists this process */
+        _Atomic uint64_t due_ns;
+        _Atomic uint64_t mark_bytes; /* charged more than this, it is due too */
+        uint64_t looked_ns;
+        uint64_t cost_ns; /* of the last question */
+};
+
 struct state {
         _Atomic uint32_t is_wiped_at_fork;
+
+        struct remainder remainder[PAGE_DEVICES];
 
         struct lock seats_lock;
         _Atomic uint32_t seats_high;

@@ -13,6 +13,7 @@
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/time.h"
 #include "shim/cuda/told.h"
 #include "shim/time/credit.h"
@@ -66,6 +67,7 @@ static CUresult wait_end(const struct wait *wait, CUresult rc)
                 told_end(wait->stream, wait->began_ns);
                 pool_synchronised(wait->stream, wait->frees);
                 graphs_look();
+                remainders_tend();
         }
         return rc;
 }

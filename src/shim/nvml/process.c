@@ -424,14 +424,23 @@ static bool own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
         return is_found;
 }
 
+/* Once a process: a child opens it anew. */
+static bool is_open(void)
+{
+        static _Atomic uint32_t opened;
+        uint32_t own = (uint32_t)getpid();
+
+        if (load_acquire(&opened) == own)
+                return true;
+        if (real.nvmlInit_v2() != NVML_SUCCESS)
+                return false;
+        store_release(&opened, own);
+        return true;
+}
+
 bool cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
 {
         nvmlDevice_t device;
-        bool is_found;
 
-        if (real.nvmlInit_v2() != NVML_SUCCESS)
-                return false;
-        is_found = find_device(uuid, &device) && own_bytes(device, ret_bytes);
-        real.nvmlShutdown();
-        return is_found;
+        return is_open() && find_device(uuid, &device) && own_bytes(device, ret_bytes);
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/remainder.h"
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "common/minmax.h"
+#include "shim/cards.h"
+#include "shim/cuda/state.h"
+
+#define PAUSE_NS UINT64_C(20000000)
+/* Between two questions there are at least so many times what one takes; after a change, fewer. */
+#define COSTS_APART 200u
+#define COSTS_APART_CHANGED 4u
+/* Grown by so much more than it ever was: the larger of the two. */
+#define STEP_BYTES (UINT64_C(32) << 20)
+#define STEPS_OF_LIMIT 64u
+#define TRIES 3u
+
+static struct remainder *of_row(int row)
+{
+        const struct limits_page *limits = session_limits();
+
+        if (row < 0 || row >= (int)PAGE_DEVICES || !limits || limits->flags & PAGE_CONTEXT_FREE)
+                return NULL;
+        return &state.remainder[row];
+}
+
+static uint64_t key_of_row(int row)
+{
+        return (uint64_t)row + 1;
+}
+
+/* Under its lock: the charge becomes what it should be. */
+static void set(int row, uint64_t bytes)
+{
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+        struct charge kept, more = { .device = CHARGE_NO_DEVICE };
+
+        if (bytes == held || (bytes > held && !charge_force(&more, row, bytes - held)))
+                return;
+        if (charge_take(&kept, SPACE_REMAINDER, key_of_row(row)))
+                charge_join(&more, &kept);
+        charge_trim(&more, bytes);
+        charge_keep(&more, SPACE_REMAINDER, key_of_row(row));
+}
+
+/* What NVML says, while this process's charges stand still. */
+static bool ask(struct remainder *remainder, int row, uint64_t *ret_own, uint64_t *ret_seen)
+{
+        const uint64_t *uuid = session_limits()->device[row].uuid;
+        uint64_t began_ns = clock_now_ns();
+
+        for (unsigned i = 0; i < TRIES; i++) {
+                *ret_own = front_own_bytes(row);
+                if (!cards_own_bytes((const uint8_t *)uuid, ret_seen))
+                        return false;
+                if (front_own_bytes(row) != *ret_own)
+                        continue;
+                remainder->looked_ns = clock_now_ns();
+                remainder->cost_ns = (remainder->looked_ns - began_ns) / (i + 1);
+                return true;
+        }
+        return false;
+}
+
+static uint64_t step_bytes(int row)
+{
+        uint64_t limit_bytes = load_relaxed(shared_word(&session_limits()->device[row].limit_bytes));
+
+        return limit_bytes == PAGE_UNLIMITED ? STEP_BYTES
+                                             : max_u64(STEP_BYTES, limit_bytes / STEPS_OF_LIMIT);
+}
+
+/* Under its lock. */
+static void look(struct remainder *remainder, int row)
+{
+        uint64_t own, seen, known, held = charge_held(SPACE_REMAINDER, key_of_row(row));
+        bool is_told = ask(remainder, row, &own, &seen);
+
+        if (is_told) {
+                known = own - min_u64(held, own);
+                known -= min_u64(charge_unseen_bytes(row), known);
+                store_release(&remainder->is_told, 1);
+                set(row, seen - min_u64(known, seen));
+                store_relaxed(&remainder->mark_bytes, front_own_bytes(row) + step_bytes(row));
+        }
+        store_relaxed(&remainder->due_ns,
+                      clock_now_ns() + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
+}
+
+void remainder_tend(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder || !load_acquire(&remainder->is_told) ||
+            (clock_now_ns() < load_relaxed(&remainder->due_ns) &&
+             front_own_bytes(row) <= load_relaxed(&remainder->mark_bytes)) ||
+            !lock_try(&remainder->lock))
+                return;
+        look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainders_tend(void)
+{
+        for (int row = 0; row < (int)PAGE_DEVICES; row++) {
+                if (load_relaxed(&state.remainder[row].is_told))
+                        remainder_tend(row);
+        }
+}
+
+void remainder_changed(int row)
+{
+        struct remainder *remainder = of_row(row);
+        uint64_t soon_ns;
+
+        if (!remainder || session_state() != SESSION_ACTIVE)
+                return;
+        lock_take(&remainder->lock);
+        soon_ns = remainder->looked_ns + remainder->cost_ns * COSTS_APART_CHANGED;
+        store_relaxed(&remainder->due_ns, soon_ns);
+        if (clock_now_ns() >= soon_ns)
+                look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainder_absorb(struct charge *charge, int row)
+{
+        struct remainder *remainder = of_row(row);
+        struct charge kept;
+
+        if (!remainder || !load_acquire(&remainder->is_told) || !charge->bytes)
+                return;
+        lock_take(&remainder->lock);
+        charge->owner = 0;
+        if (charge_take(&kept, SPACE_REMAINDER, key_of_row(row)))
+                charge_join(charge, &kept);
+        charge_keep(charge, SPACE_REMAINDER, key_of_row(row));
+        lock_drop(&remainder->lock);
+}
+
+void remainders_changed(void)
+{
+        for (int row = 0; row < (int)PAGE_DEVICES; row++) {
+                if (load_relaxed(&state.remainder[row].is_told))
+                        remainder_changed(row);
+        }
+}
