@@ -17,7 +17,8 @@
 int cards_list(struct session_gpu *ret, size_t max);
 
 /* What NVML says this very process holds of a device, contexts included. The first time opens NVML,
- * which takes milliseconds, for as long as the process lives. False: unknown. */
-bool cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes);
+ * which takes milliseconds, for as long as the process lives. */
+enum cards_answer { CARDS_UNKNOWN, CARDS_NOT_LISTED, CARDS_TOLD };
+enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes);
 
 #endif

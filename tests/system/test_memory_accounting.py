@@ -2,8 +2,8 @@
 """The ledger beside what NVML shows of the process, where the simulated driver grants by a driver's own rules
 (grants=real, docs/simulator-memory.md) and not by ours: by how much they differ, and which way.
 
-A difference is what is charged less NVML's line, so one below 0 is memory that nobody is charged for. `-s` prints the
-table.
+A difference is what is charged less NVML's line, so one below 0 is memory that nobody is charged for yet: NVML is asked
+each 20 ms at most, and these programs take less. `-s` prints the table.
 """
 import collections
 
@@ -11,20 +11,17 @@ import pytest
 
 from script import MIB, Script
 
-# The least and the most that a difference may be, but for the families below. To be tightened to never below 0.
-BOUND = (-32 * MIB, 32 * MIB)
+# The least and the most that a difference may be, but for the families below.
+BOUND = (-8 * MIB, 32 * MIB)
 
-# What is known to differ by more, as it was found on 2026-11-26, and why.
+# What differs by more, and why.
 KNOWN = {
     ("managed", "untouched"): +64 * MIB,  # charged wherever its pages are
-    ("stack", "4 KiB"): -792 * MIB,  # 132 multiprocessors x 2048 threads x 3 KiB
+    ("managed", "prefetched"): +64 * MIB,  # NVML shows it of no process
     ("heap", "set"): +56 * MIB,  # charged when it is set, taken with the module that needs it
-    ("local", "launched"): -264 * MIB,  # of kernels: no call asks for it
-    ("local", "end"): -264 * MIB,
-    ("module", "32 MiB of variables"): -32 * MIB,  # in PTX text
-    ("library", "used"): -32 * MIB,
+    ("local", "launched"): -264 * MIB,  # of kernels: no call asks for it; charged at the next question
+    ("library", "used"): -32 * MIB,  # likewise
     ("fat", "loaded"): +40 * MIB,  # the parts for other architectures
-    ("green", "two of them"): +514 * MIB,  # each is charged as a context, the one below them not at all
 }
 
 Look = collections.namedtuple("Look", "family moment charged shown")
@@ -38,8 +35,9 @@ def looks(sim, program, *names):
     for line in process.stdout:
         family, *moment, charged, granted = line.split()
         shown = {int(pid): int(size) for _, pid, size in map(str.split, sim.run([listing]).stdout.splitlines())}
-        assert shown.get(process.pid, 0) == int(granted), (line, shown)
-        yield Look(family, " ".join(moment), int(charged), int(granted))
+        mine = shown.get(process.pid, 0)
+        assert mine == int(granted) or family == "managed", (line, shown)  # that is no process's
+        yield Look(family, " ".join(moment), int(charged), mine)
         process.stdin.write("\n")
         process.stdin.flush()
     assert process.wait() == 0, process.stderr.read()

@@ -62,13 +62,11 @@ static uint64_t file_bytes(const char *path)
         return bytes;
 }
 
-/* What it takes NVML tells; where it does not, the estimate stays under its key. */
+/* What it takes beyond the estimate NVML tells. */
 static CUresult settle_image(struct charge *charge, CUresult rc, uint64_t key)
 {
         int row = charge->device;
 
-        if (rc == CUDA_SUCCESS)
-                remainder_absorb(charge, row);
         settle(charge, rc, SPACE_MODULE, key);
         if (rc == CUDA_SUCCESS)
                 remainder_changed(row);

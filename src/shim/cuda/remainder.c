@@ -8,9 +8,10 @@
 #include "shim/cuda/state.h"
 
 #define PAUSE_NS UINT64_C(20000000)
-/* Between two questions there are at least so many times what one takes; after a change, fewer. */
+/* Between two questions there are at least so many times what one takes; where it is quick each change
+ * is looked at. */
 #define COSTS_APART 200u
-#define COSTS_APART_CHANGED 4u
+#define QUICK_NS UINT64_C(200000)
 /* Grown by so much more than it ever was: the larger of the two. */
 #define STEP_BYTES (UINT64_C(32) << 20)
 #define STEPS_OF_LIMIT 64u
@@ -44,6 +45,25 @@ static void set(int row, uint64_t bytes)
         charge_keep(&more, SPACE_REMAINDER, key_of_row(row));
 }
 
+/* A thread may have to wait for a processor meanwhile: what it took at least, of late. */
+static void note_cost(struct remainder *remainder, uint64_t ns)
+{
+        uint64_t most_ns = remainder->cost_ns + remainder->cost_ns / 8 + 1;
+
+        remainder->cost_ns = remainder->cost_ns ? min_u64(ns, most_ns) : ns;
+}
+
+/* Who was listed and is not any more holds nothing. */
+static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16], uint64_t *ret_seen)
+{
+        enum cards_answer answer = cards_own_bytes(uuid, ret_seen);
+
+        if (answer == CARDS_NOT_LISTED)
+                *ret_seen = 0;
+        return answer == CARDS_TOLD ||
+               (answer == CARDS_NOT_LISTED && load_relaxed(&remainder->is_told));
+}
+
 /* What NVML says, while this process's charges stand still. */
 static bool ask(struct remainder *remainder, int row, uint64_t *ret_own, uint64_t *ret_seen)
 {
@@ -52,12 +72,12 @@ static bool ask(struct remainder *remainder, int row, uint64_t *ret_own, uint64_
 
         for (unsigned i = 0; i < TRIES; i++) {
                 *ret_own = front_own_bytes(row);
-                if (!cards_own_bytes((const uint8_t *)uuid, ret_seen))
+                if (!is_listed(remainder, (const uint8_t *)uuid, ret_seen))
                         return false;
                 if (front_own_bytes(row) != *ret_own)
                         continue;
                 remainder->looked_ns = clock_now_ns();
-                remainder->cost_ns = (remainder->looked_ns - began_ns) / (i + 1);
+                note_cost(remainder, (remainder->looked_ns - began_ns) / (i + 1));
                 return true;
         }
         return false;
@@ -117,25 +137,10 @@ void remainder_changed(int row)
         if (!remainder || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&remainder->lock);
-        soon_ns = remainder->looked_ns + remainder->cost_ns * COSTS_APART_CHANGED;
+        soon_ns = remainder->looked_ns + remainder->cost_ns * COSTS_APART;
         store_relaxed(&remainder->due_ns, soon_ns);
-        if (clock_now_ns() >= soon_ns)
+        if (remainder->cost_ns < QUICK_NS || clock_now_ns() >= soon_ns)
                 look(remainder, row);
-        lock_drop(&remainder->lock);
-}
-
-void remainder_absorb(struct charge *charge, int row)
-{
-        struct remainder *remainder = of_row(row);
-        struct charge kept;
-
-        if (!remainder || !load_acquire(&remainder->is_told) || !charge->bytes)
-                return;
-        lock_take(&remainder->lock);
-        charge->owner = 0;
-        if (charge_take(&kept, SPACE_REMAINDER, key_of_row(row)))
-                charge_join(charge, &kept);
-        charge_keep(charge, SPACE_REMAINDER, key_of_row(row));
         lock_drop(&remainder->lock);
 }
 

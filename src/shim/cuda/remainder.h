@@ -31,10 +31,4 @@ void remainders_tend(void);
 void remainder_changed(int row);
 void remainders_changed(void);
 
-/*
- * The driver took about `charge` for what nobody can measure before. Where NVML tells, it becomes part
- * of the remainder, which is then looked at, and `charge` is empty; else it stays as it is.
- */
-void remainder_absorb(struct charge *charge, int row);
-
 #endif

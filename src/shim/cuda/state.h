@@ -127,7 +127,7 @@ struct remainder {
         _Atomic uint64_t due_ns;
         _Atomic uint64_t mark_bytes; /* charged more than this, it is due too */
         uint64_t looked_ns;
-        uint64_t cost_ns; /* of the last question */
+        uint64_t cost_ns; /* of a question, at least, of late */
 };
 
 struct state {

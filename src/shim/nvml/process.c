@@ -402,10 +402,10 @@ static nvmlReturn_t read_compute(nvmlDevice_t device, unsigned *count, void *inf
 }
 
 /* In another PID namespace than the driver's, our pid is not in the list: unknown. */
-static bool own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
+static enum cards_answer own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
 {
+        enum cards_answer answer = CARDS_NOT_LISTED;
         unsigned own = (unsigned)getpid();
-        bool is_found = false;
         nvmlProcessInfo_v2_t *infos;
         unsigned count;
         size_t bytes;
@@ -413,15 +413,16 @@ static bool own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
 
         infos = read_list(read_compute, device, &count, &bytes, &rc);
         if (!infos)
-                return false;
-        for (unsigned i = 0; i < count && !is_found; i++) {
-                is_found = infos[i].pid == own &&
-                           infos[i].usedGpuMemory != (unsigned long long)NVML_VALUE_NOT_AVAILABLE;
-                if (is_found)
-                        *ret_bytes = infos[i].usedGpuMemory;
+                return CARDS_UNKNOWN;
+        for (unsigned i = 0; i < count && answer != CARDS_TOLD; i++) {
+                if (infos[i].pid != own)
+                        continue;
+                *ret_bytes = infos[i].usedGpuMemory;
+                answer = *ret_bytes == (unsigned long long)NVML_VALUE_NOT_AVAILABLE ? CARDS_UNKNOWN
+                                                                                   : CARDS_TOLD;
         }
         munmap(infos, bytes);
-        return is_found;
+        return answer;
 }
 
 /* Once a process: a child opens it anew. */
@@ -438,9 +439,9 @@ static bool is_open(void)
         return true;
 }
 
-bool cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
+enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
 {
         nvmlDevice_t device;
 
-        return is_open() && find_device(uuid, &device) && own_bytes(device, ret_bytes);
+        return is_open() && find_device(uuid, &device) ? own_bytes(device, ret_bytes) : CARDS_UNKNOWN;
 }

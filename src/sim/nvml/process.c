@@ -74,17 +74,12 @@ static unsigned row_pid(const struct node_row *row)
                                          : pid_translate(row->pid, row->pid_namespace);
 }
 
-/* The device's lock is held. */
-static uint64_t column_bytes(const struct node_device *device, const struct node_column *column)
+/* The device's lock is held. Managed memory is of no process, also where it lies on the card, and what
+ * was imported is its maker's alone: measured 2026-11-26 on an H200, driver 580.159.04. */
+static uint64_t column_bytes(const struct node_column *column)
 {
-        uint64_t left = device->memory_bytes - device->used_bytes;
-        uint64_t managed = column->granted_bytes[FAMILY_MANAGED];
-        uint64_t bytes = column->current_bytes - column->borrowed_bytes - managed;
-
-        if (device->managed_bytes > left)
-                managed =
-                        (uint64_t)((double)managed / (double)device->managed_bytes * (double)left);
-        return bytes + managed;
+        return column->current_bytes - column->granted_bytes[FAMILY_MANAGED] -
+               column->granted_bytes[FAMILY_IMPORT];
 }
 
 static unsigned unit_list(unsigned unit, unsigned instance, struct gpu_process *ret, unsigned room)
@@ -104,7 +99,7 @@ static unsigned unit_list(unsigned unit, unsigned instance, struct gpu_process *
                         .row = row,
                         .unit = unit,
                         .instance_id = instance,
-                        .used_bytes = column_bytes(&node->device[unit], column),
+                        .used_bytes = column_bytes(column),
                         .high_bytes = column->high_bytes,
                 };
         }
