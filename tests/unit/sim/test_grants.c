@@ -317,7 +317,7 @@ static void the_first_graph_instance_takes_2_mib(void **state)
         assert_ok(cuCtxSetCurrent(context));
 }
 
-/* Their size is assumed. */
+/* And take 4 MiB each beside it. */
 static void green_contexts_share_the_primary_one(void **state)
 {
         CUdevResource whole, half[2], rest;
@@ -336,7 +336,7 @@ static void green_contexts_share_the_primary_one(void **state)
         for (unsigned i = 0; i < 2; i++) {
                 assert_ok(cuDevResourceGenerateDesc(&parts, &half[i], 1));
                 assert_ok(cuGreenCtxCreate(&green[i], parts, 0, CU_GREEN_CTX_DEFAULT_STREAM));
-                assert_int_equal(all(), CONTEXT + (i + 1) * 2 * MIB);
+                assert_int_equal(all(), CONTEXT + (i + 1) * 4 * MIB);
         }
         assert_ok(cuDevicePrimaryCtxRetain(&primary, 0));
         assert_ok(cuDevicePrimaryCtxRelease_v2(0));
@@ -346,7 +346,7 @@ static void green_contexts_share_the_primary_one(void **state)
         assert_ok(cuStreamSynchronize(stream));
         assert_ok(cuGreenCtxDestroy(green[0]));
         assert_int_equal(cuGreenCtxDestroy(green[0]), CUDA_ERROR_INVALID_HANDLE);
-        assert_int_equal(all(), CONTEXT + 2 * MIB);
+        assert_int_equal(all(), CONTEXT + 4 * MIB);
         assert_ok(cuGreenCtxDestroy(green[1]));
         assert_int_equal(all(), 0);
 }
