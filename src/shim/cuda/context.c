@@ -26,7 +26,8 @@
 #include "shim/cuda/state.h"
 #include "shim/cuda/time.h"
 
-/* Of a green context, beside its primary one: measured on an H200, driver 580.159.04 (2026-11-26). */
+/* Of a green context, beside its primary one: measured on an H200, driver 580.159.04 (2026-11-26).
+ */
 #define GREEN_BYTES (UINT64_C(4) << 20)
 
 /* A context that is being made. */

@@ -85,7 +85,8 @@ static uint64_t ask(struct place place)
         CUuuid uuid;
 
         if (real.cuDeviceGetUuid_v2(&uuid, place.device) != CUDA_SUCCESS ||
-            cards_own_bytes((const uint8_t *)uuid.bytes, &bytes) != CARDS_TOLD || !is_sensible(bytes))
+            cards_own_bytes((const uint8_t *)uuid.bytes, &bytes) != CARDS_TOLD ||
+            !is_sensible(bytes))
                 return cas_acq_rel(measured_bytes(place), &known, NOT_TOLD) ? NOT_TOLD : known;
         store_relaxed(measured_bytes(place), bytes);
         return bytes;

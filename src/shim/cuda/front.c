@@ -368,9 +368,13 @@ CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uin
 
 CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space, uint64_t key)
 {
-        if (rc == CUDA_SUCCESS)
-                charge_drop(taken);
-        else
+        int row = taken->device;
+
+        if (rc != CUDA_SUCCESS) {
                 charge_keep(taken, space, key);
+                return rc;
+        }
+        charge_drop(taken);
+        remainder_tend(row);
         return rc;
 }

@@ -8,8 +8,8 @@
 #include "shim/cuda/state.h"
 
 #define PAUSE_NS UINT64_C(20000000)
-/* Between two questions there are at least so many times what one takes; where it is quick each change
- * is looked at. */
+/* Between two questions there are at least so many times what one takes; where it is quick each
+ * change is looked at. */
 #define COSTS_APART 200u
 #define QUICK_NS UINT64_C(200000)
 /* Grown by so much more than it ever was: the larger of the two. */
@@ -85,7 +85,8 @@ static bool ask(struct remainder *remainder, int row, uint64_t *ret_own, uint64_
 
 static uint64_t step_bytes(int row)
 {
-        uint64_t limit_bytes = load_relaxed(shared_word(&session_limits()->device[row].limit_bytes));
+        uint64_t limit_bytes =
+                load_relaxed(shared_word(&session_limits()->device[row].limit_bytes));
 
         return limit_bytes == PAGE_UNLIMITED ? STEP_BYTES
                                              : max_u64(STEP_BYTES, limit_bytes / STEPS_OF_LIMIT);

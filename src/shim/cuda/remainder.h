@@ -9,9 +9,9 @@
  *
  * NVML is asked at calls that take or give memory and at waits, when it is due: at once after what
  * may have made the driver take or give something by itself (a module, a context, a limit); when
- * this process has been charged more than ever by a step; and else each 20 ms. A question took 12 us
- * on an H200 with driver 580 (2026-11-26); where it takes longer it is asked less often, so that it
- * costs half a percent.
+ * this process has been charged more than ever by a step; and else each 20 ms. A question took 12
+ * us on an H200 with driver 580 (2026-11-26); where it takes longer it is asked less often, so that
+ * it costs half a percent.
  *
  * What NVML counts for no process or for another one is left out (charge_mark_unseen()): managed
  * memory, and imports. Where NVML does not list this process (another PID namespace, no

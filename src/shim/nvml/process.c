@@ -419,7 +419,7 @@ static enum cards_answer own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
                         continue;
                 *ret_bytes = infos[i].usedGpuMemory;
                 answer = *ret_bytes == (unsigned long long)NVML_VALUE_NOT_AVAILABLE ? CARDS_UNKNOWN
-                                                                                   : CARDS_TOLD;
+                                                                                    : CARDS_TOLD;
         }
         munmap(infos, bytes);
         return answer;
@@ -443,5 +443,6 @@ enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
 {
         nvmlDevice_t device;
 
-        return is_open() && find_device(uuid, &device) ? own_bytes(device, ret_bytes) : CARDS_UNKNOWN;
+        return is_open() && find_device(uuid, &device) ? own_bytes(device, ret_bytes)
+                                                       : CARDS_UNKNOWN;
 }

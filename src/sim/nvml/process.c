@@ -74,8 +74,8 @@ static unsigned row_pid(const struct node_row *row)
                                          : pid_translate(row->pid, row->pid_namespace);
 }
 
-/* The device's lock is held. Managed memory is of no process, also where it lies on the card, and what
- * was imported is its maker's alone: measured 2026-11-26 on an H200, driver 580.159.04. */
+/* The device's lock is held. Managed memory is of no process, also where it lies on the card, and
+ * what was imported is its maker's alone: measured 2026-11-26 on an H200, driver 580.159.04. */
 static uint64_t column_bytes(const struct node_column *column)
 {
         return column->current_bytes - column->granted_bytes[FAMILY_MANAGED] -

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the driver takes beyond what it was asked for is measured by NVML, and charged (docs/memory.md).
+
+The simulator grants by a driver's own rules: a block of 1 MiB and a byte takes 2 MiB.
+"""
+import itertools
+import time
+
+import pytest
+
+from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+
+CONTEXT = 16 * MIB
+BLOCK = MIB + 1
+STEP = 32 * MIB  # what is charged more than ever by this is looked at
+LOOKED_SECONDS = 0.05  # NVML is asked each 20 ms at most
+
+
+@pytest.fixture
+def hardware(sim):
+    return sim.configure(grants="real", context=f"{CONTEXT}")
+
+
+def limited(sim, room, **variables):
+    return Script(sim, ALIQUOT_MEMORY=str(CONTEXT + room), **variables).ready()
+
+
+def take(gpu, count):
+    for number in range(count):
+        assert gpu.code(f"alloc {number + 1} {BLOCK}") == SUCCESS, number
+
+
+def test_what_is_taken_beyond_what_is_asked_is_charged_at_the_next_look(hardware):
+    with limited(hardware, 256 * MIB) as gpu:
+        take(gpu, 20)
+        time.sleep(LOOKED_SECONDS)
+        free, _ = gpu.values("info")
+        books = gpu.look()
+        assert books.charged == books.granted == CONTEXT + 40 * MIB
+        assert free == 256 * MIB - 40 * MIB
+
+
+def test_a_limit_is_not_passed_by_more_than_a_step(hardware):
+    """By however many blocks, and however quickly."""
+    with limited(hardware, 256 * MIB) as gpu:
+        taken = next(number for number in itertools.count() if gpu.code(f"alloc {number + 1} {BLOCK}") != SUCCESS)
+        assert 256 * MIB <= 2 * MIB * (taken + 1)
+        assert gpu.look().granted <= CONTEXT + 256 * MIB + STEP
+
+
+def test_who_is_over_the_limit_is_refused_until_enough_was_given_back(hardware):
+    with limited(hardware, 48 * MIB) as gpu:
+        take(gpu, 28)
+        time.sleep(LOOKED_SECONDS)
+        assert gpu.code(f"alloc 29 {BLOCK}") == OUT_OF_MEMORY
+        for number in range(20):
+            gpu.do(f"free {number + 1}")
+        time.sleep(LOOKED_SECONDS)
+        assert gpu.code(f"alloc 29 {BLOCK}") == SUCCESS
+
+
+def test_it_goes_with_the_context(hardware):
+    with limited(hardware, 256 * MIB) as gpu:
+        take(gpu, 20)
+        time.sleep(LOOKED_SECONDS)
+        gpu.values("info")
+        gpu.do("destroy 0")
+        assert gpu.look().charged == gpu.look().granted == 0
+
+
+@pytest.mark.parametrize("variables", ({"ALIQUOT_REAL_LIBNVML": "/none"}, {"ALIQUOT_CONTEXT": "free"}), ids=("no NVML", "free"))
+def test_where_it_is_not_measured_what_is_asked_is_charged(hardware, variables):
+    with limited(hardware, 256 * MIB, **variables) as gpu:
+        before = gpu.look().charged
+        take(gpu, 20)
+        time.sleep(LOOKED_SECONDS)
+        gpu.values("info")
+        assert gpu.look().charged == before + 20 * BLOCK
+
+
+def test_managed_memory_is_charged_as_asked_wherever_it_is(hardware):
+    """NVML shows it of no process."""
+    with limited(hardware, 256 * MIB) as gpu:
+        gpu.do(f"managed 1 {64 * MIB}")
+        time.sleep(LOOKED_SECONDS)
+        gpu.values("info")
+        assert gpu.look().charged == CONTEXT + 64 * MIB
+        gpu.do("free 1")
+        time.sleep(LOOKED_SECONDS)
+        gpu.values("info")
+        assert gpu.look().charged == CONTEXT
