@@ -81,11 +81,12 @@ def test_where_it_is_not_measured_what_is_asked_is_charged(hardware, variables):
 def test_managed_memory_is_charged_as_asked_wherever_it_is(hardware):
     """NVML shows it of no process."""
     with limited(hardware, 256 * MIB) as gpu:
-        gpu.do(f"managed 1 {64 * MIB}")
+        gpu.do(f"managed 100 {64 * MIB}")
+        take(gpu, 20)
         time.sleep(LOOKED_SECONDS)
         gpu.values("info")
-        assert gpu.look().charged == CONTEXT + 64 * MIB
-        gpu.do("free 1")
+        assert gpu.look().charged == CONTEXT + 64 * MIB + 40 * MIB
+        gpu.do("free 100")
         time.sleep(LOOKED_SECONDS)
         gpu.values("info")
-        assert gpu.look().charged == CONTEXT
+        assert gpu.look().charged == CONTEXT + 40 * MIB

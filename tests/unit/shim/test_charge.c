@@ -49,6 +49,32 @@ static void let_go(uint64_t key)
         charge_drop(&c);
 }
 
+/* Of imports, and of what a front end says of: until it is given back, by whatever way. */
+static void what_nvml_does_not_show_is_known(void **state)
+{
+        struct charge managed, plain;
+
+        assert_true(charge_begin(&managed, 0, 100));
+        charge_mark_unseen(&managed);
+        assert_int_equal(charge_unseen_bytes(0), 100);
+        charge_trim(&managed, 80);
+        assert_int_equal(charge_unseen_bytes(0), 80);
+        managed.owner = 7;
+        charge_keep(&managed, SPACE_POINTER, 1);
+        assert_true(charge_begin(&plain, 0, 30));
+        charge_keep(&plain, SPACE_IMPORT, 2);
+        hold(500, 3);
+        assert_int_equal(charge_unseen_bytes(0), 110);
+        assert_true(charge_take(&plain, SPACE_IMPORT, 2));
+        assert_true(charge_begin(&managed, 0, 20));
+        charge_join(&plain, &managed);
+        assert_int_equal(charge_unseen_bytes(0), 130);
+        charge_drop(&plain);
+        charge_drop_owner(7);
+        assert_int_equal(charge_unseen_bytes(0), 0);
+        let_go(3);
+}
+
 /* What the driver took without a grant is counted, and everybody waits until it is gone. */
 static void what_is_forced_is_charged_above_the_limit(void **state)
 {
@@ -374,6 +400,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(what_is_kept_is_given_back_when_taken, nothing_held),
                 cmocka_unit_test_setup(what_is_forced_is_charged_above_the_limit, nothing_held),
+                cmocka_unit_test_setup(what_nvml_does_not_show_is_known, nothing_held),
                 cmocka_unit_test_setup(a_call_that_failed_leaves_no_trace, nothing_held),
                 cmocka_unit_test_setup(a_free_that_failed_leaves_the_block, nothing_held),
                 cmocka_unit_test_setup(a_reservation_is_trimmed_and_never_grows, nothing_held),
