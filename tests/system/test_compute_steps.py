@@ -73,8 +73,8 @@ class Scene(Company):
         seen = self.observe(1)
         return seen.share("s0", 0.3, 1), seen.share("s1", 0.3, 1)
 
-    def check(self, step, seconds=3):
-        """Within so many seconds: a session may have saved a fifth of a second for the next one."""
+    def check(self, step, seconds=1):
+        """Within so many seconds. Who goes on in its session waits for nothing of a program's that was stopped."""
         for _ in range(seconds):
             mine, other = self.watch()
             if abs(mine - CAP) < BOUND and abs(other - (1 - CAP)) < BOUND:
@@ -217,7 +217,7 @@ def test_a_scheduler_that_is_stopped_where_it_deals_turns_is_not_waited_for(scen
         step = scene.to_function(scene.daemon.process.pid, "aliquot-sched", name, INTO_IT[number % 2], signal.SIGSTOP)
         scene.do_without_scheduler(step)
         scene.daemon.process.send_signal(signal.SIGCONT)
-        scene.check(step)
+        scene.check(step, seconds=3)
 
 
 def test_a_scheduler_that_is_killed_where_it_deals_turns_is_followed_by_another(scene):
@@ -233,7 +233,7 @@ def test_a_scheduler_that_is_stopped_at_any_step_is_not_waited_for(scene):
         step = scene.to_step(scene.daemon.process.pid, "aliquot-sched", number, signal.SIGSTOP)
         scene.do_without_scheduler(step)
         scene.daemon.process.send_signal(signal.SIGCONT)
-        scene.check(step)
+        scene.check(step, seconds=3)
 
 
 def test_a_scheduler_that_is_killed_at_any_step_is_followed_by_another(scene):

@@ -147,12 +147,19 @@ static void note_missed(struct members *self, uint16_t at, const struct seat_cla
                              now_ns);
 }
 
+/* A flight that nobody looks at any more is over, as in the account (PAGE_FLIGHT_SILENT_NS): its
+ * process was stopped or killed, and cannot say so. */
+static bool is_in_flight(const struct seat_claim *claim, uint64_t now_ns)
+{
+        return claim->is_in_flight && now_ns - claim->active_ns <= PAGE_FLIGHT_SILENT_NS;
+}
+
 /* Nothing of it is in flight any more, by its own word. Who says so too early overlaps with others.
  */
 static void note_drain(struct members *self, uint16_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
-        if (!claim->is_in_flight)
+        if (!is_in_flight(claim, now_ns))
                 members_tell(self, at, SCHED_DRAINED, 0, now_ns);
 }
 
@@ -162,7 +169,7 @@ static uint64_t running_until_ns(const struct members *self, uint16_t at,
 {
         bool has_rested = now_ns - self->member[at].rested_ns < LOOK_LATE_NS;
 
-        if (!claim->is_in_flight || now_ns - claim->active_ns > PAGE_FLIGHT_SILENT_NS)
+        if (!is_in_flight(claim, now_ns))
                 return 0;
         return now_ns + (has_rested ? LOOK_AGAIN_NS : LOOK_LATE_NS);
 }

@@ -144,6 +144,25 @@ static void who_was_killed_in_flight_is_not_on_the_device_for_long(void **state)
         pair_leave(&pair);
 }
 
+/* Another process of its session stands before the gate: the session wants the device, and has its
+ * turns, whatever the one that was killed said last. */
+static void one_that_was_killed_in_flight_takes_no_turn_from_its_session(void **state)
+{
+        struct pair pair;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        keep_flying(&pair, &pair.one, 5);
+        for (unsigned i = 0; i < 25; i++) {
+                store_release(shared_word(&pair.one.pages.slots->meter[0].wanted_at_ns),
+                              pair.now_ns + MS);
+                pass_ms(&pair);
+        }
+        assert_true(pair.members->sched.member[0].is_wanting);
+        assert_false(pair.members->sched.member[0].is_draining);
+        assert_false(pair.members->sched.member[0].is_late);
+        pair_leave(&pair);
+}
+
 static void change_gang(struct pair *pair, bool is_two, const char *gang)
 {
         struct seat_share share[SESSIONS_GPUS];
@@ -252,6 +271,7 @@ int main(void)
                 cmocka_unit_test(a_want_that_was_answered_is_none),
                 cmocka_unit_test(who_flies_on_when_its_turn_is_over_holds_nobody_up),
                 cmocka_unit_test(who_was_killed_in_flight_is_not_on_the_device_for_long),
+                cmocka_unit_test(one_that_was_killed_in_flight_takes_no_turn_from_its_session),
                 cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
                 cmocka_unit_test(no_two_gangs_have_one_number),
                 cmocka_unit_test(who_wakes_up_late_goes_to_sleep_for_less),
