@@ -101,6 +101,7 @@ static void *helper_main(void *expected)
 {
         is_helper = true;
         prctl(PR_SET_NAME, "aliquot");
+        prctl(PR_SET_TIMERSLACK, 1UL);
         clock_begin((uint32_t)(uintptr_t)expected, TIME_BACKGROUND);
         for (;;) {
                 struct watch seen = watch();

@@ -4,12 +4,15 @@
 The scheduler is a stand-in that knows only the clock (programs/compute/lease.c), so that what is seen is
 the library's part. In virtual time; the judge is the simulator's engine time.
 """
+import ctypes
+
 import pytest
 
 from hang import HANG_SECONDS
 from node import finished
 
 US, MS = 10**3, 10**6
+PR_SET_TIMERSLACK = 29
 
 
 @pytest.fixture
@@ -39,6 +42,20 @@ def test_nothing_begins_outside_of_a_lease(leased, loads):
     results = leased((15, 5), loads, 3, 4)
     for got, wanted in zip(results, (0.75, 0.25)):
         assert abs(got["own"] - wanted) < 0.06, results  # what is in flight at the end outlasts a lease
+
+
+@pytest.fixture
+def slack_ns():
+    """Of programs that are started meanwhile, too."""
+    prctl, lasting = ctypes.CDLL(None).prctl, 123_456
+    assert prctl(PR_SET_TIMERSLACK, lasting) == 0
+    yield lasting
+    prctl(PR_SET_TIMERSLACK, 0)  # as it was
+
+
+def test_a_thread_that_stood_at_the_gate_has_its_own_timer_slack_again(slack_ns, leased):
+    for got in leased((10, 10), [("kernel", 200 * US)] * 2, 1, 2):
+        assert got["waits"] > 0 and got["slack_ns"] == slack_ns, got
 
 
 def test_a_scheduler_that_falls_silent_is_not_obeyed_for_long(leased):

@@ -12,7 +12,7 @@
 #define BEAT_EARLY_NS UINT64_C(25000000)
 /* Who sees its lease end says so within this. */
 #define SAYS_NS INT64_C(500000)
-/* Less is what waking up takes: 50 us of it are the kernel's timer slack. */
+/* Less is what waking up takes. */
 #define LATE_LEAST_NS UINT64_C(75000)
 #define LATE_MOST_NS UINT64_C(5000000)
 /* Not at the first time. */

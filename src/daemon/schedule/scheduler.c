@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
@@ -101,6 +102,7 @@ static void *run(void *argument)
         uint64_t due_ns;
         bool is_busy, is_rung;
 
+        prctl(PR_SET_TIMERSLACK, 1UL);
         clock_join(TIME_BACKGROUND);
         pthread_mutex_lock(&self->lock);
         while (!self->is_ending) {

@@ -17,7 +17,7 @@
  * simulator's own engine; `own` is this process's part of the first, `in_flight` the part of that
  * time in which it had work in flight (with flights=on), and `launches_a_second` are of that time,
  * too; `billed_ns` by the session's meter, `busy_ns` by the engine, `flight_ns` in flight, all
- * since the beginning; `launches`, `waits`. The share counts from `settle` ms after the start
+ * since the beginning; `launches`, `waits`; `slack_ns` is its thread's timer slack at the end. The share counts from `settle` ms after the start
  * (100). A window ends at a launch, so it may be longer: `windows_ns` are their lengths. With
  * `samples`: what it had of the engine by then, each so many ms, as pairs of ns, and when it
  * launched first and last (`from_ns`, `to_ns`).
@@ -33,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
@@ -288,9 +289,9 @@ static void print(void)
                part(got.to.flight_ns - got.from.flight_ns, took_ns),
                1e9 * part(got.to.launches - got.from.launches, took_ns));
         print_windows();
-        printf(", \"busy_ns\": %llu, \"flight_ns\": %llu, \"launches\": %llu",
+        printf(", \"busy_ns\": %llu, \"flight_ns\": %llu, \"launches\": %llu, \"slack_ns\": %d",
                (unsigned long long)watch_busy(&uuid), (unsigned long long)watch_flight(&uuid),
-               working.launches);
+               working.launches, prctl(PR_GET_TIMERSLACK));
         if (meter)
                 printf(", \"billed_ns\": %llu, \"billed_launches\": %llu, \"waits\": %llu",
                        (unsigned long long)load_relaxed(shared_word(&meter->busy_ns)),
