@@ -5,6 +5,8 @@
 /* The first look at a round is so much of it, or so long, before its end is expected; the next ones
  * are so far apart, or so much of what it took by then. */
 #define AGAIN_NS UINT64_C(50000)
+/* The same while somebody waits for the end. */
+#define SOON_NS UINT64_C(10000)
 #define EARLY_PARTS 8u
 #define LATE_PARTS 4u
 /* Given out at a time, so that threads share a round. */
@@ -225,12 +227,17 @@ uint64_t window_over_ns(const struct window *window, uint64_t looked_ns)
 {
         uint64_t since_ns = window->count ? runs_since_ns(window)
                                           : max_u64(window->passed_ns, window->filling.begin_ns);
-        uint64_t half_ns = since_ns + in_flight(window) * WINDOW_UNIT_NS / 2;
+        uint64_t end_ns = since_ns + in_flight(window) * WINDOW_UNIT_NS;
         bool is_sure = is_known(&window->filling);
 
         for (uint32_t i = 0; i < window->count; i++)
                 is_sure &= is_known(&window->round[(window->first + i) % WINDOW_ROUNDS]);
-        return is_sure ? max_u64(half_ns, looked_ns + AGAIN_NS) : looked_ns + AGAIN_NS;
+        if (!is_sure)
+                return looked_ns + AGAIN_NS;
+        looked_ns = max_u64(looked_ns, since_ns);
+        if (looked_ns < end_ns)
+                return looked_ns + max_u64((end_ns - looked_ns) / 2, SOON_NS);
+        return looked_ns + min_u64(max_u64((looked_ns - end_ns) / LATE_PARTS, SOON_NS), AGAIN_NS);
 }
 
 uint64_t window_due_ns(const struct window *window, uint64_t looked_ns)

@@ -120,19 +120,25 @@ static void beside_others_two_rounds_are_in_flight(void **state)
         assert_int_not_equal(window_take(&window, &wish), 0);
 }
 
-/* Weights are right within a factor of two, or not known: then it is asked all the time. */
-static void the_end_of_a_turn_is_looked_for_when_half_of_it_should_be_over(void **state)
+/* By halves of what should be left, and the less often the longer it has been due. Where weights are
+ * not known it is asked all the time. */
+static void the_end_of_a_turn_is_looked_for_the_more_often_the_nearer_it_should_be(void **state)
 {
         struct window window = { 0 };
         struct window_wish known = { 11, WINDOW_TARGET_NS, MS },
                            unknown = { 4000, WINDOW_TARGET_NS, MS };
-        uint64_t ns;
+        uint64_t ns, end_ns;
 
         play(&window, (struct kernels){ 11, 200 * US }, MS, 200 * MS);
         window_clear(&window);
         ns = window_take(&window, &known) * WINDOW_UNIT_NS;
         assert_int_equal(window_over_ns(&window, MS), MS + ns / 2);
-        assert_int_equal(window_over_ns(&window, MS + ns / 2), MS + ns / 2 + 50 * US);
+        end_ns = MS + ns;
+        assert_int_equal(window_over_ns(&window, 0), MS + ns / 2); /* before it began */
+        assert_int_equal(window_over_ns(&window, end_ns - 200 * US), end_ns - 100 * US);
+        assert_int_equal(window_over_ns(&window, end_ns - 5 * US), end_ns + 5 * US);
+        assert_int_equal(window_over_ns(&window, end_ns), end_ns + 10 * US);
+        assert_int_equal(window_over_ns(&window, end_ns + 100 * US), end_ns + 125 * US);
         assert_int_equal(window_over_ns(&window, 100 * MS), 100 * MS + 50 * US);
         window_close(&window);
         window_take(&window, &unknown);
@@ -262,7 +268,7 @@ int main(void)
                 cmocka_unit_test(what_is_known_spends_its_weight_among_others),
                 cmocka_unit_test(no_more_than_four_rounds_and_what_fills_the_next_are_in_flight),
                 cmocka_unit_test(beside_others_two_rounds_are_in_flight),
-                cmocka_unit_test(the_end_of_a_turn_is_looked_for_when_half_of_it_should_be_over),
+                cmocka_unit_test(the_end_of_a_turn_is_looked_for_the_more_often_the_nearer_it_should_be),
                 cmocka_unit_test(what_was_not_used_is_given_out_again),
         };
 
