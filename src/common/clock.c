@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,7 +16,19 @@
 #include "common/atomic.h"
 #include "common/time_namespace.h"
 
+/* Going to sleep and waking up takes as long: who sleeps for less is late. */
+#define SPIN_NS UINT64_C(20000)
+
 static const struct time_authority *_Atomic followed;
+
+static void cpu_rest(void)
+{
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+}
 
 void clock_follow(const struct time_authority *authority)
 {
@@ -23,11 +36,38 @@ void clock_follow(const struct time_authority *authority)
                 store_release(&followed, authority);
 }
 
+/* Nobody else runs meanwhile, where there is one processor. */
+static bool is_short(uint64_t deadline_ns)
+{
+        static _Atomic uint32_t processors;
+        cpu_set_t set;
+
+        if (deadline_ns > clock_shared_ns() + SPIN_NS)
+                return false;
+        if (!load_relaxed(&processors))
+                store_relaxed(&processors, sched_getaffinity(0, sizeof(set), &set) == 0
+                                                   ? (uint32_t)CPU_COUNT(&set)
+                                                   : UINT32_MAX); /* more than a set holds */
+        return load_relaxed(&processors) > 1;
+}
+
+static bool spin(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
+{
+        while (load_acquire(word) == expected) {
+                if (clock_shared_ns() >= deadline_ns)
+                        return false;
+                cpu_rest();
+        }
+        return true;
+}
+
 static bool machine_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
 {
         const struct timespec deadline = clock_timespec(clock_own_ns(deadline_ns));
         const struct timespec *until = deadline_ns == CLOCK_NEVER ? NULL : &deadline;
 
+        if (is_short(deadline_ns))
+                return spin(word, expected, deadline_ns);
         return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, expected, until, NULL,
                        FUTEX_BITSET_MATCH_ANY) == 0 ||
                errno != ETIMEDOUT;

@@ -62,6 +62,19 @@ static void a_word_that_has_changed_is_not_waited_for(void **state)
         assert_int_equal(errno, ENOTTY);
 }
 
+/* So short that nobody goes to sleep for it. */
+static void a_short_wait_ends_in_the_same_two_ways(void **state)
+{
+        static _Atomic uint32_t word = 7;
+        uint64_t deadline_ns = clock_now_ns() + 10000;
+
+        errno = ENOTTY;
+        assert_false(clock_wait(&word, 7, deadline_ns));
+        assert_true(clock_now_ns() >= deadline_ns);
+        assert_true(clock_wait(&word, 8, clock_now_ns() + 10000));
+        assert_int_equal(errno, ENOTTY);
+}
+
 static void one_of_several_words_is_enough(void **state)
 {
         static _Atomic uint32_t first = 1, second = 2;
@@ -210,6 +223,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_an_authority_time_is_the_machines),
                 cmocka_unit_test(a_wait_ends_at_its_deadline),
+                cmocka_unit_test(a_short_wait_ends_in_the_same_two_ways),
                 cmocka_unit_test(one_of_several_words_is_enough),
                 cmocka_unit_test(a_word_that_has_changed_is_not_waited_for),
                 cmocka_unit_test(a_change_of_the_word_wakes),
