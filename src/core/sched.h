@@ -202,6 +202,8 @@ struct sched {
         /* The caller's to set: it cannot look again within twice that, so what is due within it is
            due now. 0: it can. */
         int64_t coarse_ns;
+        /* The caller's to set: what a hand-over costs the device beyond the gap that is told. */
+        int64_t unseen_ns;
 };
 
 enum sched_event_type {

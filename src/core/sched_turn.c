@@ -61,7 +61,7 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
                 wanting += sched->member[i].is_wanting;
         }
         least_ns += max_i64(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
-        least_ns = max_i64(least_ns, SCHED_LEASE_GAPS * gap_ns);
+        least_ns = max_i64(least_ns, SCHED_LEASE_GAPS * (gap_ns + sched->unseen_ns));
         return min_i64(least_ns, SCHED_LEASE_MOST_NS);
 }
 

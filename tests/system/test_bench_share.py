@@ -65,9 +65,10 @@ def test_one_percent_is_divided_evenly_below_rt(bench, mix, shares):
 
 @pytest.mark.parametrize("mix", ("40 kernel,+4s", "70,graph sync,+3s", "10 80 kernel,+4s", "40,weight=10 kernel,+4s", "kernel 40,+4s"))
 def test_who_comes_late_takes_nothing_that_another_one_was_promised(bench, mix):
-    """What a session had while it was alone, under a cap of its own, is not taken from it: nobody saves up (docs/compute.md)."""
+    """What a session had while it was alone, under a cap of its own, is not taken from it: nobody saves up (docs/compute.md).
+    A program that comes begins some hundredths of a second late: 1.5 points of what it should have of four seconds."""
     got = sessions(bench(*mix.split(), "--seconds", "8", "--json"))
-    assert all(abs(one["delivered_percent"] - one["promised_percent"]) < 2 * POINT for one in got), got
+    assert all(abs(one["delivered_percent"] - one["promised_percent"]) < 2.5 * POINT for one in got), got
 
 
 def test_a_pair_is_measured_drawn_and_gone(bench):

@@ -61,11 +61,11 @@ def test_nobody_keeps_his_rank_while_he_is_stopped(beside, at):
 
 
 def test_who_is_stopped_again_and_again_costs_little(beside):
-    """Ten times a second, for half of the time; of that the neighbour has most, how soon the stopped one is seen to be so
-    depends on the machine."""
+    """Ten times a second, for half of the time; of that the neighbour has what a turn and 20 ms of silence leave, and how soon
+    the stopped one is seen to be so depends on the machine."""
     deeds = [f"{1000 + 100 * i + 50 * (what == 'cont')}:{what}:s0" for i in range(15) for what in ("stop", "cont")]
     seen, _ = beside(deeds, 200 * US)
-    assert seen.share("s1", 1, 2.5) > 0.52, seen.windows("s1", 1, 2.5, 0.1)
+    assert seen.share("s1", 1, 2.5) > 0.5, seen.windows("s1", 1, 2.5, 0.1)
 
 
 def test_who_is_stopped_at_the_gate_is_let_in_in_vain_only_once(beside):

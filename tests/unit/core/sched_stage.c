@@ -233,6 +233,8 @@ static void play_besides(const struct story_line *line)
         } else if (strcmp(word, "away") == 0) {
                 stage.now_ns = time_of(line->word[1]);
                 sched_skip(&stage.sched, stage.now_ns);
+        } else if (strcmp(word, "unseen") == 0) {
+                stage.sched.unseen_ns = time_of(line->word[1]);
         } else if (strcmp(word, "prompt") == 0) {
                 stage.is_prompt[member] = true;
         } else if (strcmp(word, "next") == 0) {

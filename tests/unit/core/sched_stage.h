@@ -13,7 +13,8 @@
  * idle, began, used a 1500us, drained, tick. Besides:
  * `prompt a`: from now on DRAINED follows each CLOSE of it at once; `next`: when something is due;
  * `show a`: its accounts; `skip 1000ms`: the same as `to`, but what comes is not in the text; `away
- * 1000ms`: nobody looks until then, which is known afterwards.
+ * 1000ms`: nobody looks until then, which is known afterwards; `unseen 100us`: so much of each
+ * hand-over is not told.
  * What may be in flight is said where it is not the 2 ms of a lease, or any time in FREE. Each
  * story begins at 0 with nothing.
  */

@@ -76,6 +76,37 @@ static void where_many_want_it_turns_are_longer(void **state)
                    "  open b until 6ms\n");
 }
 
+/* What a hand-over takes of the device beyond the gap that is seen; but for rt, whose turns go by that
+ * gap alone. */
+static void turns_are_as_long_as_is_worth_what_nobody_sees_of_a_hand_over(void **state)
+{
+        play_sched("unseen 100us\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "  free a (50ms in flight)\n"
+                   "want b\n"
+                   "  open a until 6400us\n");
+        play_sched("unseen 200us\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b\n"
+                   "want a\n"
+                   "  free a (50ms in flight)\n"
+                   "want b\n"
+                   "  open a until 10ms\n");
+        play_sched("unseen 100us\n"
+                   "add a\n"
+                   "  free a\n"
+                   "add b rt\n"
+                   "add c rt\n"
+                   "want b\n"
+                   "  close a, free b (50ms in flight)\n"
+                   "want c\n"
+                   "  open b until 1ms\n");
+}
+
 static void one_that_dies_gives_way_at_once(void **state)
 {
         play_sched(A_UNTIL_2MS "to 1ms\n"
@@ -238,6 +269,7 @@ int main(void)
                 cmocka_unit_test(two_take_turns_and_the_lease_is_two_milliseconds),
                 cmocka_unit_test(weights_are_shares_of_held_time),
                 cmocka_unit_test(where_many_want_it_turns_are_longer),
+                cmocka_unit_test(turns_are_as_long_as_is_worth_what_nobody_sees_of_a_hand_over),
                 cmocka_unit_test(one_that_dies_gives_way_at_once),
                 cmocka_unit_test(who_rests_has_told_all_of_it),
                 cmocka_unit_test(who_is_done_yields_at_once),
