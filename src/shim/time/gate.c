@@ -436,8 +436,9 @@ static bool is_let_through(struct asking *asking, struct waiting *ret)
 }
 
 /* The kernel wakes a thread up later than it asked for, by up to 50 us: most of what a look is from
- * the next one. What the thread had it has again behind the gate. Not through prctl(), which cuts it
- * to an int. 0 or less: there is none to be had, of a real-time thread, or it cannot be asked for. */
+ * the next one. What the thread had it has again behind the gate. Not through prctl(), which cuts
+ * it to an int. 0 or less: there is none to be had, of a real-time thread, or it cannot be asked
+ * for. */
 static long slack_lower(void)
 {
         long slack_ns = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0);

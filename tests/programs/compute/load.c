@@ -17,10 +17,10 @@
  * simulator's own engine; `own` is this process's part of the first, `in_flight` the part of that
  * time in which it had work in flight (with flights=on), and `launches_a_second` are of that time,
  * too; `billed_ns` by the session's meter, `busy_ns` by the engine, `flight_ns` in flight, all
- * since the beginning; `launches`, `waits`; `slack_ns` is its thread's timer slack at the end. The share counts from `settle` ms after the start
- * (100). A window ends at a launch, so it may be longer: `windows_ns` are their lengths. With
- * `samples`: what it had of the engine by then, each so many ms, as pairs of ns, and when it
- * launched first and last (`from_ns`, `to_ns`).
+ * since the beginning; `launches`, `waits`; `slack_ns` is its thread's timer slack at the end. The
+ * share counts from `settle` ms after the start (100). A window ends at a launch, so it may be
+ * longer: `windows_ns` are their lengths. With `samples`: what it had of the engine by then, each
+ * so many ms, as pairs of ns, and when it launched first and last (`from_ns`, `to_ns`).
  *
  * With `mix` one launch of N, drawn at random but each time alike, or with `at` the M-th of each N
  * (from 0), is of that kind instead: a

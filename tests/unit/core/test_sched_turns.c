@@ -76,8 +76,8 @@ static void where_many_want_it_turns_are_longer(void **state)
                    "  open b until 6ms\n");
 }
 
-/* What a hand-over takes of the device beyond the gap that is seen; but for rt, whose turns go by that
- * gap alone. */
+/* What a hand-over takes of the device beyond the gap that is seen; but for rt, whose turns go by
+ * that gap alone. */
 static void turns_are_as_long_as_is_worth_what_nobody_sees_of_a_hand_over(void **state)
 {
         play_sched("unseen 100us\n"

@@ -120,8 +120,8 @@ static void beside_others_two_rounds_are_in_flight(void **state)
         assert_int_not_equal(window_take(&window, &wish), 0);
 }
 
-/* By halves of what should be left, and the less often the longer it has been due. Where weights are
- * not known it is asked all the time. */
+/* By halves of what should be left, and the less often the longer it has been due. Where weights
+ * are not known it is asked all the time. */
 static void the_end_of_a_turn_is_looked_for_the_more_often_the_nearer_it_should_be(void **state)
 {
         struct window window = { 0 };
@@ -268,7 +268,8 @@ int main(void)
                 cmocka_unit_test(what_is_known_spends_its_weight_among_others),
                 cmocka_unit_test(no_more_than_four_rounds_and_what_fills_the_next_are_in_flight),
                 cmocka_unit_test(beside_others_two_rounds_are_in_flight),
-                cmocka_unit_test(the_end_of_a_turn_is_looked_for_the_more_often_the_nearer_it_should_be),
+                cmocka_unit_test(
+                        the_end_of_a_turn_is_looked_for_the_more_often_the_nearer_it_should_be),
                 cmocka_unit_test(what_was_not_used_is_given_out_again),
         };
 
