@@ -228,16 +228,18 @@ uint64_t window_over_ns(const struct window *window, uint64_t looked_ns)
         uint64_t since_ns = window->count ? runs_since_ns(window)
                                           : max_u64(window->passed_ns, window->filling.begin_ns);
         uint64_t end_ns = since_ns + in_flight(window) * WINDOW_UNIT_NS;
+        uint64_t half_ns, again_ns;
         bool is_sure = is_known(&window->filling);
 
         for (uint32_t i = 0; i < window->count; i++)
                 is_sure &= is_known(&window->round[(window->first + i) % WINDOW_ROUNDS]);
         if (!is_sure)
                 return looked_ns + AGAIN_NS;
-        looked_ns = max_u64(looked_ns, since_ns);
-        if (looked_ns < end_ns)
-                return looked_ns + max_u64((end_ns - looked_ns) / 2, SOON_NS);
-        return looked_ns + min_u64(max_u64((looked_ns - end_ns) / LATE_PARTS, SOON_NS), AGAIN_NS);
+        half_ns = since_ns + (end_ns - since_ns) / 2;
+        if (looked_ns < half_ns)
+                return half_ns;
+        again_ns = looked_ns < end_ns ? (end_ns - looked_ns) / 2 : (looked_ns - end_ns) / LATE_PARTS;
+        return looked_ns + min_u64(max_u64(again_ns, SOON_NS), AGAIN_NS);
 }
 
 uint64_t window_due_ns(const struct window *window, uint64_t looked_ns)

@@ -135,7 +135,8 @@ static void the_end_of_a_turn_is_looked_for_the_more_often_the_nearer_it_should_
         assert_int_equal(window_over_ns(&window, MS), MS + ns / 2);
         end_ns = MS + ns;
         assert_int_equal(window_over_ns(&window, 0), MS + ns / 2); /* before it began */
-        assert_int_equal(window_over_ns(&window, end_ns - 200 * US), end_ns - 100 * US);
+        assert_int_equal(window_over_ns(&window, end_ns - 200 * US), end_ns - 150 * US);
+        assert_int_equal(window_over_ns(&window, end_ns - 60 * US), end_ns - 30 * US);
         assert_int_equal(window_over_ns(&window, end_ns - 5 * US), end_ns + 5 * US);
         assert_int_equal(window_over_ns(&window, end_ns), end_ns + 10 * US);
         assert_int_equal(window_over_ns(&window, end_ns + 100 * US), end_ns + 125 * US);
