@@ -3,11 +3,14 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 
 import pytest
+
+from daemon import HANG_SECONDS, wait_for
 
 if os.environ.get("ALIQUOT_SANITIZER"):
     pytest.skip("the bundle is of a plain build: a sanitized library needs its runtime in front",
@@ -142,6 +145,34 @@ def test_the_rehearsals_books_agree_to_the_byte(gpu_check, card):
     assert all(row[-1] >= 0 for row in table["rows"] if row[0] != "library-two-contexts"), "too much is charged, never too little"
     apart, = stories["torch-books"]["figures"]
     assert apart["value"] == 0
+
+
+def test_a_run_that_is_cut_off_leaves_nothing_on_the_card(sim, build, tmp_path):
+    stories = tmp_path / "endless.py"
+    stories.write_text("""
+import subprocess
+from story import story
+
+@story("endless", "it never ends")
+def endless(t):
+    program = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    t.fact("left", program.pid)
+    program.wait()
+""")
+    out = tmp_path / "results"
+    run = sim.start([sys.executable, "-B", build.source / "tests/gpu/check.py", "--out", out], GPU_CHECK_STORIES=str(stories),
+                    LD_LIBRARY_PATH=str(build.folder / "src/sim/driver"))
+    wait_for(lambda: [pid for pid in children_of(run.pid) for _ in children_of(pid)], lambda: "no story yet")
+    (story,) = children_of(run.pid)
+    (left,) = children_of(story)
+    run.terminate()
+    assert run.wait(HANG_SECONDS) == 128 + signal.SIGTERM
+    assert not [pid for pid in (story, left) if os.path.exists(f"/proc/{pid}")]
+
+
+def children_of(pid):
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in listed.stdout.split()]
 
 
 def test_whatever_a_story_does_is_reported(toys):
