@@ -26,6 +26,7 @@ struct process_device {
         uint32_t free_nodes;
         _Atomic uint64_t reaped_at_ns; /* by process_reap() in a crowd */
         _Atomic uint64_t unseen_bytes; /* of what is charged, not counted by NVML */
+        _Atomic uint64_t flights;      /* charges on their way, and above 32 bits all that began */
 };
 
 struct process {

@@ -21,4 +21,8 @@ int cards_list(struct session_gpu *ret, size_t max);
 enum cards_answer { CARDS_UNKNOWN, CARDS_NOT_LISTED, CARDS_TOLD };
 enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes);
 
+/* Does NVML list this process by the number that it knows itself by? False in a PID namespace of
+ * its own. */
+bool cards_know_pids(void);
+
 #endif

@@ -29,6 +29,25 @@ static bool is_ours(const struct charge *c)
 typedef enum ledger_status (*process_grow)(struct process *process, unsigned device,
                                            uint64_t bytes);
 
+#define FLIGHT_BEGINS ((UINT64_C(1) << 32) + 1)
+
+static void flight_begin(struct process *process, int device)
+{
+        add_acq_rel(&process->device[device].flights, FLIGHT_BEGINS);
+}
+
+static void flight_end(struct process *process, int device)
+{
+        add_acq_rel(&process->device[device].flights, -UINT64_C(1));
+}
+
+uint64_t charge_flights(int device)
+{
+        struct process *process = process_here();
+
+        return process ? load_acquire(&process->device[device].flights) : 0;
+}
+
 static bool charge_reserve(struct process *process, struct charge *c, process_grow grow)
 {
         struct process_device *device = &process->device[c->device];
@@ -59,10 +78,15 @@ static bool charge_grow(struct charge *c, int device, uint64_t bytes, process_gr
         if (!is_ours(&wanted))
                 return false;
         process = process_attached();
-        if (!process || !charge_reserve(process, &wanted, grow))
+        if (!process)
                 return false;
-        *c = wanted;
-        return true;
+        flight_begin(process, device);
+        if (charge_reserve(process, &wanted, grow)) {
+                *c = wanted;
+                return true;
+        }
+        flight_end(process, device);
+        return false;
 }
 
 bool charge_begin(struct charge *c, int device, uint64_t bytes)
@@ -92,6 +116,15 @@ static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
         if (node != 0)
                 blocks_return(&process->blocks, &device->free_nodes, node);
         lock_drop(&device->lock);
+}
+
+/* It is settled. */
+static void end(const struct charge *c)
+{
+        struct process *process = process_here();
+
+        if (process && is_ours(c))
+                flight_end(process, c->device);
 }
 
 void charge_trim(struct charge *c, uint64_t bytes)
@@ -132,6 +165,7 @@ void charge_join(struct charge *c, struct charge *take_other)
                         charge_mark_unseen(c);
                 c->bytes += take_other->bytes;
                 give_back(take_other, 0, take_other->node);
+                end(take_other);
         }
         *take_other = nothing;
 }
@@ -160,13 +194,16 @@ void charge_keep(struct charge *c, enum charge_space space, uint64_t key)
 
                 give_back(&replaced, old.bytes, node);
         }
+        end(c);
         *c = nothing;
 }
 
 void charge_drop(struct charge *c)
 {
-        if (c->is_reserved)
+        if (c->is_reserved) {
                 give_back(c, c->bytes, c->node);
+                end(c);
+        }
         *c = nothing;
 }
 
@@ -182,6 +219,7 @@ bool charge_take(struct charge *c, enum charge_space space, uint64_t key)
         node = blocks_take(&process->blocks, (uint8_t)space, key, &block);
         if (node == 0)
                 return false;
+        flight_begin(process, block.device);
         *c = (struct charge){ .bytes = block.bytes,
                               .owner = block.owner,
                               .device = block.device,

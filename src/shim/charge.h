@@ -69,6 +69,17 @@ void charge_mark_unseen(struct charge *c);
 /* What this process is charged on a device and NVML does not count for it. */
 uint64_t charge_unseen_bytes(int device);
 
+/*
+ * Charges of the device that are on their way between us and the driver, from charge_begin() or
+ * charge_take() to charge_keep() or charge_drop(). A word that is the same before and after
+ * something was read: none began meanwhile, also none that ended again.
+ */
+uint64_t charge_flights(int device);
+static inline bool charge_is_calm(uint64_t flights)
+{
+        return (uint32_t)flights == 0;
+}
+
 /* Two grants become one: `take_other`'s bytes are added to `c`, and it is empty afterwards. Both
  * are of one device, or one of them is empty. Cannot fail: nothing is reserved anew. */
 void charge_join(struct charge *c, struct charge *take_other);

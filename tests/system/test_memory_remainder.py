@@ -4,6 +4,7 @@
 The simulator grants by a driver's own rules: a block of 1 MiB and a byte takes 2 MiB.
 """
 import itertools
+import sys
 import time
 
 import pytest
@@ -90,3 +91,34 @@ def test_managed_memory_is_charged_as_asked_wherever_it_is(hardware):
         time.sleep(LOOKED_SECONDS)
         gpu.values("info")
         assert gpu.look().charged == CONTEXT + 40 * MIB
+
+
+RESTLESS = """
+import sys, threading, time
+from driver import Driver
+gpu = Driver().ready()
+def churn():
+    gpu.call("cuCtxSetCurrent", gpu.context)
+    while True:
+        gpu.free(gpu.alloc(1 << 16))
+for _ in range(3):
+    threading.Thread(target=churn, daemon=True).start()
+blocks = [gpu.alloc((1 << 20) + 1) for _ in range(20)]
+end = time.monotonic() + 60
+while gpu.info()[0] > int(sys.argv[1]) and time.monotonic() < end:
+    time.sleep(0.001)
+print(gpu.info()[0], flush=True)
+import os; os._exit(0)
+"""
+
+
+def test_a_program_that_never_stands_still_hides_nothing(hardware, tmp_path):
+    """NVML is asked while charges come and go: so much at least is taken, by several answers."""
+    program = tmp_path / "restless.py"
+    program.write_text(RESTLESS)
+    room = 256 * MIB
+    wanted = room - 36 * MIB  # of 40 MiB that are taken; 20 are asked for
+    result = hardware.run([sys.executable, "-B", program, str(wanted)], preload=True, ALIQUOT_MEMORY=str(CONTEXT + room),
+                          PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
+    assert result.rc == 0, result
+    assert int(result.stdout) <= wanted

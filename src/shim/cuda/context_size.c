@@ -8,6 +8,7 @@
 #include "shim/cards.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 
 /* No context is smaller or larger than this: NVML's word is not believed beyond. */
 #define CONTEXT_LEAST (UINT64_C(1) << 20)
@@ -45,6 +46,7 @@ void *context_turn_take(struct place place)
 
         if (!is_charged(place))
                 return NULL;
+        remainder_before_context(place.row);
         for (unsigned i = 0; i < TURN_LOOKS && !load_relaxed(measured_bytes(place)); i++) {
                 if (turn_try(PAGE_LOCK_CONTEXT(place.row), &turn))
                         break;
@@ -99,7 +101,8 @@ bool context_measure(struct place place, uint64_t charged)
         if (!charged)
                 return false;
         measured = load_relaxed(measured_bytes(place));
-        if (!is_sensible(measured) && front_own_bytes(place.row) == charged)
+        if (!is_sensible(measured) && front_own_bytes(place.row) == charged &&
+            !remainder_is_foreign(place.row))
                 measured = ask(place);
         return is_sensible(measured) && measured != charged;
 }

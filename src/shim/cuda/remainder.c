@@ -16,14 +16,34 @@
 #define STEP_BYTES (UINT64_C(32) << 20)
 #define STEPS_OF_LIMIT 64u
 #define TRIES 3u
+#define DOUBTS 5u
 
 static struct remainder *of_row(int row)
 {
         const struct limits_page *limits = session_limits();
 
-        if (row < 0 || row >= (int)PAGE_DEVICES || !limits || limits->flags & PAGE_CONTEXT_FREE)
+        if (row < 0 || row >= (int)PAGE_DEVICES || !limits || limits->flags & PAGE_CONTEXT_FREE ||
+            load_acquire(&state.remainder[row].is_foreign))
                 return NULL;
         return &state.remainder[row];
+}
+
+bool remainder_is_foreign(int row)
+{
+        return row >= 0 && row < (int)PAGE_DEVICES &&
+               load_acquire(&state.remainder[row].is_foreign);
+}
+
+void remainder_before_context(int row)
+{
+        struct remainder *remainder = of_row(row);
+        uint64_t bytes;
+
+        if (remainder && !load_acquire(&remainder->is_told) && !front_own_bytes(row) &&
+            !cards_know_pids() &&
+            cards_own_bytes((const uint8_t *)session_limits()->device[row].uuid, &bytes) ==
+                    CARDS_TOLD)
+                store_release(&remainder->is_foreign, 1);
 }
 
 static uint64_t key_of_row(int row)
@@ -64,23 +84,34 @@ static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16],
                (answer == CARDS_NOT_LISTED && load_relaxed(&remainder->is_told));
 }
 
-/* What NVML says, while this process's charges stand still. */
-static bool ask(struct remainder *remainder, int row, uint64_t *ret_own, uint64_t *ret_seen)
+struct answer {
+        uint64_t own;    /* charged, all in all */
+        uint64_t seen;   /* by NVML */
+        bool is_calm;    /* nothing was on its way to the driver, or back */
+        bool is_certain; /* no charge began meanwhile */
+};
+
+/* What NVML says, while no charge of this process begins. Sums alone would not tell: a block may
+ * come and go between two of them. */
+static bool ask(struct remainder *remainder, int row, struct answer *ret)
 {
         const uint64_t *uuid = session_limits()->device[row].uuid;
         uint64_t began_ns = clock_now_ns();
+        unsigned tries = 0;
 
-        for (unsigned i = 0; i < TRIES; i++) {
-                *ret_own = front_own_bytes(row);
-                if (!is_listed(remainder, (const uint8_t *)uuid, ret_seen))
+        do {
+                uint64_t flights = charge_flights(row), before = front_own_bytes(row);
+
+                if (!is_listed(remainder, (const uint8_t *)uuid, &ret->seen))
                         return false;
-                if (front_own_bytes(row) != *ret_own)
-                        continue;
-                remainder->looked_ns = clock_now_ns();
-                note_cost(remainder, (remainder->looked_ns - began_ns) / (i + 1));
-                return true;
-        }
-        return false;
+                ret->own = front_own_bytes(row);
+                ret->is_certain = before == ret->own && charge_flights(row) == flights;
+                ret->is_calm = charge_is_calm(flights);
+                ret->own = max_u64(ret->own, before);
+        } while (!ret->is_certain && ++tries < TRIES);
+        remainder->looked_ns = clock_now_ns();
+        note_cost(remainder, (remainder->looked_ns - began_ns) / (tries + 1));
+        return true;
 }
 
 static uint64_t step_bytes(int row)
@@ -92,17 +123,38 @@ static uint64_t step_bytes(int row)
                                              : max_u64(STEP_BYTES, limit_bytes / STEPS_OF_LIMIT);
 }
 
-/* Under its lock. */
+/* Under its lock. What is on its way may not be on the card yet, or not any more: then the
+ * remainder is only raised. */
+static void note(struct remainder *remainder, int row, const struct answer *answer)
+{
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+        uint64_t known = answer->own - min_u64(held, answer->own), bytes;
+
+        known -= min_u64(charge_unseen_bytes(row), known);
+        bytes = answer->seen - min_u64(known, answer->seen);
+        if (answer->is_certain) {
+                remainder->doubts = 0;
+                if (answer->is_calm || bytes > held)
+                        set(row, bytes);
+                return;
+        }
+        /* A program that never stands still: so much at least, by several answers. */
+        remainder->least_bytes =
+                remainder->doubts++ ? min_u64(remainder->least_bytes, bytes) : bytes;
+        if (remainder->doubts < DOUBTS)
+                return;
+        remainder->doubts = 0;
+        if (remainder->least_bytes > held)
+                set(row, remainder->least_bytes);
+}
+
 static void look(struct remainder *remainder, int row)
 {
-        uint64_t own, seen, known, held = charge_held(SPACE_REMAINDER, key_of_row(row));
-        bool is_told = ask(remainder, row, &own, &seen);
+        struct answer answer;
 
-        if (is_told) {
-                known = own - min_u64(held, own);
-                known -= min_u64(charge_unseen_bytes(row), known);
+        if (ask(remainder, row, &answer)) {
                 store_release(&remainder->is_told, 1);
-                set(row, seen - min_u64(known, seen));
+                note(remainder, row, &answer);
                 store_relaxed(&remainder->mark_bytes, front_own_bytes(row) + step_bytes(row));
         }
         store_relaxed(&remainder->due_ns,

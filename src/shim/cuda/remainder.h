@@ -23,6 +23,14 @@
 
 #include "shim/cuda/front.h"
 
+/*
+ * Before each making of a context. In a PID namespace of its own a process may have a number that
+ * NVML lists for another one: it is listed then before this process has anything there, and what
+ * NVML tells is not believed.
+ */
+void remainder_before_context(int row);
+bool remainder_is_foreign(int row);
+
 /* A look, if one is due. */
 void remainder_tend(int row);
 void remainders_tend(void);

@@ -123,11 +123,14 @@ struct begun {
  * SPACE_REMAINDER, and what is not atomic. */
 struct remainder {
         struct lock lock;
-        _Atomic uint32_t is_told; /* NVML lists this process */
+        _Atomic uint32_t is_told;    /* NVML lists this process */
+        _Atomic uint32_t is_foreign; /* it lists another one by our number */
         _Atomic uint64_t due_ns;
         _Atomic uint64_t mark_bytes; /* charged more than this, it is due too */
         uint64_t looked_ns;
-        uint64_t cost_ns; /* of a question, at least, of late */
+        uint64_t cost_ns;     /* of a question, at least, of late */
+        uint64_t least_bytes; /* by so many answers beside charges that came and went */
+        uint32_t doubts;
 };
 
 struct state {

@@ -238,7 +238,8 @@ uint64_t window_over_ns(const struct window *window, uint64_t looked_ns)
         half_ns = since_ns + (end_ns - since_ns) / 2;
         if (looked_ns < half_ns)
                 return half_ns;
-        again_ns = looked_ns < end_ns ? (end_ns - looked_ns) / 2 : (looked_ns - end_ns) / LATE_PARTS;
+        again_ns =
+                looked_ns < end_ns ? (end_ns - looked_ns) / 2 : (looked_ns - end_ns) / LATE_PARTS;
         return looked_ns + min_u64(max_u64(again_ns, SOON_NS), AGAIN_NS);
 }
 

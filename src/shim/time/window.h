@@ -117,9 +117,9 @@ struct window_looks {
 
 void window_pass(struct window *window, uint32_t passed, const struct window_looks *looks);
 
-/* While somebody waits for all of it: when half of what is left should be over, by the weights; soon
- * after one another around its end, the less often the later it is. Where weights are not known,
- * often. */
+/* While somebody waits for all of it: when half of what is left should be over, by the weights;
+ * soon after one another around its end, the less often the later it is. Where weights are not
+ * known, often. */
 uint64_t window_over_ns(const struct window *window, uint64_t looked_ns);
 
 /* Shortly before half of the rounds should be over; was one looked at since, some time later. */

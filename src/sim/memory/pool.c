@@ -14,6 +14,7 @@
 #include "common/minmax.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/node/fault.h"
 #include "sim/node/share.h"
