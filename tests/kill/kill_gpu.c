@@ -10,7 +10,6 @@
  * the simulator says. The caller has preloaded the library and set the session up.
  */
 #include "abi/cuda.h"
-#include "abi/nvml.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,7 +38,6 @@ static struct {
         __typeof__(cuCtxCreate_v2) *context;
         __typeof__(cuMemAlloc_v2) *alloc;
         __typeof__(cuMemFree_v2) *free;
-        __typeof__(nvmlInit_v2) *nvml_init;
 } driver;
 
 static struct {
@@ -69,9 +67,6 @@ static void driver_bind(void)
         bind(library, "cuCtxCreate_v2", &driver.context);
         bind(library, "cuMemAlloc_v2", &driver.alloc);
         bind(library, "cuMemFree_v2", &driver.free);
-        library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-        CHECK(library);
-        bind(library, "nvmlInit_v2", &driver.nvml_init);
 }
 
 /* -- what victims, peers and the dead before them do --------------------------------------------
@@ -106,9 +101,6 @@ static void prepare_init(void)
 
         CHECK(driver.init(0) == CUDA_SUCCESS);
         CHECK(driver.device(&device, 0) == CUDA_SUCCESS);
-        /* The library looks for NVML's functions only once: a hundred thousand instructions, at
-         * which nothing is charged. */
-        CHECK(driver.nvml_init() == NVML_SUCCESS);
 }
 
 static void act_context(void)

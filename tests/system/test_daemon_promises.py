@@ -67,12 +67,15 @@ def test_ten_are_admitted_ten_denied_and_all_recover(daemon, sim):
 @pytest.mark.needs("tracing")
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ or platform.machine() != "x86_64",
                     reason="steps the x86-64 instructions of a plain build")
-def test_a_program_killed_at_any_instruction_leaves_the_ledger_exact(daemon, sim):
-    """B1, with peers that go on: tests/kill/kill_gpu.c says what must hold after each kill."""
+def test_a_program_killed_at_any_instruction_leaves_the_ledger_exact(sim):
+    """B1, with peers that go on: tests/kill/kill_gpu.c says what must hold after each kill. Without NVML, as in
+    test_kill.py."""
     limit = 256 * MIB
+    sim.configure(memory="4GiB", context=64 * MIB)  # what is estimated
+    daemon = Daemon(sim).start()
     daemon.create("kill", limit)
     result = sim.run([sim.build.folder / "tests/kill/kill-gpu", sim.runtime / "sessions/kill", sim.state, "kill", limit, "alone"],
-                     preload=True, timeout=1800, ALIQUOT_SESSION="kill")
+                     preload=True, timeout=1800, ALIQUOT_SESSION="kill", ALIQUOT_REAL_LIBNVML="/none")
     assert result.rc == 0 and "the ledger is exact after each" in result.stdout, result
     assert used(daemon, "kill") == granted(sim, "kill") == 0
 
