@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define GETS_ON_NS UINT64_C(300000000)
+
 /* Listeners, locks and files are the daemon's alone. */
 static void be_child(pid_t parent, const char *name)
 {
@@ -34,6 +36,11 @@ pid_t aside_fork(struct aside *aside, const char *name, uint64_t now_ns)
         if (child > 0)
                 *aside = (struct aside){ .child = child, .step_ns = now_ns };
         return child;
+}
+
+bool aside_gets_on(const struct aside *aside, uint64_t now_ns)
+{
+        return !aside->is_ended && now_ns - aside->step_ns < GETS_ON_NS;
 }
 
 void aside_end(struct aside *aside)

@@ -43,6 +43,9 @@ pid_t aside_fork(struct aside *aside, const char *name, uint64_t now_ns);
 enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_ns,
                             uint64_t now_ns);
 
+/* Whether it has made a step lately: one that waits takes no processor. */
+bool aside_gets_on(const struct aside *aside, uint64_t now_ns);
+
 /* It does nothing more of what it does from here on, but may not be gone yet. */
 void aside_end(struct aside *aside);
 

@@ -39,6 +39,7 @@ struct hunts {
         const struct sessions *sessions;
         const struct store *store;
         unsigned waiting, running, used;
+        unsigned from; /* the place whose turn it is */
         struct hunt hunt[HUNTS_MOST];
         struct progress *progress;
         struct order order[SESSIONS_MOST];
@@ -229,18 +230,24 @@ static struct hunt *find(struct hunts *hunts, uint32_t uid)
 
 unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
 {
-        unsigned sent = 0;
+        unsigned sent = 0, busy = 0;
 
         for (unsigned i = 0; i < hunts->used; i++) {
-                if (hunts->hunt[i].aside.child)
-                        sent += tend(hunts, &hunts->hunt[i], now_ns);
+                struct hunt *hunt = &hunts->hunt[i];
+
+                if (hunt->aside.child)
+                        sent += tend(hunts, hunt, now_ns);
+                busy += hunt->aside.child && aside_gets_on(&hunt->aside, now_ns);
         }
-        for (unsigned i = 0; i < SESSIONS_MOST && hunts->waiting; i++) {
-                struct order *order = &hunts->order[i];
+        for (unsigned i = 0; i < SESSIONS_MOST && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
+                struct order *order = &hunts->order[hunts->from];
                 struct hunt *hunt = order->state == ORDER_WAITS ? find(hunts, order->uid) : NULL;
 
-                if (hunt && !hunt->aside.child)
-                        begin(hunts, hunt, now_ns);
+                hunts->from = (hunts->from + 1) % SESSIONS_MOST;
+                if (!hunt || hunt->aside.child)
+                        continue;
+                begin(hunts, hunt, now_ns);
+                busy++;
         }
         return sent;
 }

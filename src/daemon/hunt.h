@@ -5,7 +5,8 @@
  * Who is in a session is looked for in other processes' mappings and descriptors, which others can
  * hold up (aside.h). There is one child at a time for each user; whoever it stood still at is
  * passed over by the next one. Users who hold up the search hold it up for their own sessions
- * alone.
+ * alone. At most HUNTS_AT_ONCE children get on at a time, whoever they are for, so the searches of
+ * all users together take no more processors than that; users are served in turns.
  *
  *      hunts_order(hunts, session, &signal)    // sent soon, not before this returns
  *      hunts_tend(hunts, now_ns)               // every HUNT_TEND_NS while hunts_are_on()
@@ -26,6 +27,7 @@
 #define HUNT_STILL_NS UINT64_C(3000000000)
 /* Users whose sessions are served at a time. */
 #define HUNTS_MOST 64u
+#define HUNTS_AT_ONCE 4u
 
 struct hunts;
 
