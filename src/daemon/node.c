@@ -182,7 +182,7 @@ static int make(struct node *node, const struct work *work, const struct session
         judge_limits(node, session, work->is_creation);
         node->folder_changes++;
         rc = limit_or_make(node, session, err);
-        for (unsigned i = 0; rc == -ENOSPC && i < MAKES_MOST && trim_all(node); i++)
+        for (unsigned i = 0; rc == -ENOSPC && i < MAKES_MOST && trim_now(node); i++)
                 rc = limit_or_make(node, session, err);
         if (rc != FOLDER_NOBODYS || work->is_creation)
                 return rc;

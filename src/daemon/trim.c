@@ -1,57 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/trim.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <string.h>
+#include <time.h>
 
 #include "common/log.h"
-#include "common/scoped.h"
-#include "common/text.h"
+#include "common/machine_clock.h"
+#include "daemon/cleanup.h"
 #include "daemon/judge_parts.h"
 
-#define BLOCK_BYTES 512u /* of st_blocks */
-
-static uint64_t taken(const struct stat *st)
-{
-        const uint64_t blocks = (uint64_t)st->st_blocks * BLOCK_BYTES;
-
-        return blocks > (uint64_t)st->st_size ? blocks : (uint64_t)st->st_size;
-}
-
-/* With no more memory than the page takes in blocks of that file system. Also what was allocated
- * behind the end without moving it counts. */
-static bool is_of_its_size(const struct stat *st)
-{
-        const uint64_t page = sizeof(struct slots_page);
-        uint64_t block = st->st_blksize > 0 ? (uint64_t)st->st_blksize : 1;
-
-        return (uint64_t)st->st_size <= page && taken(st) <= (page + block - 1) / block * block;
-}
-
-/* 1: it had `*ret_bytes`, and was cut. 0: there is nothing to take back; where the file system
- * counts more than the content as the file's, cutting changes nothing, and that is its size. */
-static int trim(const char *path, uint64_t *ret_bytes, struct error *err)
-{
-        scoped_fd int fd = -1;
-        struct stat st, after;
-        off_t bytes;
-
-        if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-            is_of_its_size(&st))
-                return 0;
-        *ret_bytes = taken(&st);
-        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-        bytes = st.st_size < (off_t)sizeof(struct slots_page) ? st.st_size
-                                                              : (off_t)sizeof(struct slots_page);
-        if (fd < 0 || ftruncate(fd, bytes) < 0 || fstat(fd, &after) < 0)
-                return fail(err, -errno, "%s is too large, and cannot be cut: %m", path);
-        /* Not "fewer": it may have been written to again. */
-        return st.st_size > bytes || after.st_blocks != st.st_blocks;
-}
+#define WAIT_NS 1000000
 
 static void tell(struct node *node, const struct sessions_one *session, uint64_t bytes,
                  unsigned times)
@@ -73,40 +33,79 @@ static void answer(struct node *node, const struct sessions_one *session)
                 node_hunt(node, session, &signal);
 }
 
-/* Whether anything was taken back; what could not be is told of and answered as well. */
-static bool trim_session(struct node *node, unsigned place)
+/* What could not be cut is told of and answered as well. */
+static void judge_cut(struct node *node, unsigned place, const struct cleanup_cut *cut)
 {
         const struct sessions_one *session = &node->sessions->session[place];
-        char path[STORE_PATH_BYTES];
-        struct error err = { 0 };
-        uint64_t bytes = 0;
         unsigned times;
-        int rc;
 
-        if (text_put(path, sizeof(path), NULL, "%s/sessions/%s/slots", node->store.path,
-                     session->name) < 0)
-                return false;
-        rc = trim(path, &bytes, &err);
-        if (rc == 0)
-                return false;
+        if (session->state == SESSIONS_FREE ||
+            memcmp(session->id, cut->id, sizeof(session->id)) != 0)
+                return;
         times = ++node->oversized[place];
         if ((times & (times - 1)) == 0) {
-                if (rc < 0)
-                        log_line(LOG_WARN, "session %s: %s", session->name, err.text);
-                tell(node, session, bytes, times);
+                if (cut->rc < 0)
+                        log_line(LOG_WARN, "session %s: slots is too large, and cannot be cut: %s",
+                                 session->name, strerror(-cut->rc));
+                tell(node, session, cut->bytes, times);
         }
         answer(node, session);
-        return rc > 0;
 }
 
-bool trim_all(struct node *node)
+/* Whether anything has ended. */
+static bool tend(struct node *node)
 {
-        const struct sessions *all = node->sessions;
-        bool has_trimmed = false;
+        const bool has_ended = cleanups_tend(node->cleanups, clock_machine_ns());
+        struct cleanup_cut cut;
+        unsigned place;
 
-        for (unsigned i = 0; i < all->entries; i++) {
-                if (all->session[i].state != SESSIONS_FREE)
-                        has_trimmed |= trim_session(node, i);
+        while (cleanups_take(node->cleanups, &place, &cut))
+                judge_cut(node, place, &cut);
+        return has_ended;
+}
+
+static void on_cleaning(evutil_socket_t fd, short what, void *context)
+{
+        const struct timeval pause = { .tv_usec = CLEANUP_TEND_NS / 1000 };
+        struct node *node = context;
+
+        tend(node);
+        if (cleanups_are_on(node->cleanups))
+                event_add(node->cleaning, &pause);
+}
+
+/* Also those that are held up: whether they have ended by now. */
+void trim_all(struct node *node)
+{
+        cleanups_look(node->cleanups);
+        if (!event_pending(node->cleaning, EV_TIMEOUT, NULL))
+                on_cleaning(-1, 0, node);
+}
+
+bool trim_now(struct node *node)
+{
+        const struct timespec pause = { .tv_nsec = WAIT_NS };
+        const uint64_t until_ns = clock_machine_ns() + TRIM_WAIT_NS;
+        bool has_ended = false;
+
+        cleanups_look(node->cleanups);
+        while (cleanups_are_on(node->cleanups) && clock_machine_ns() < until_ns) {
+                has_ended |= tend(node);
+                nanosleep(&pause, NULL);
         }
-        return store_trim_open(&node->store) || has_trimmed;
+        return has_ended;
+}
+
+int trim_start(struct node *node)
+{
+        node->cleanups = cleanups_new(node->sessions, &node->store);
+        node->cleaning = event_new(node->base, -1, 0, on_cleaning, node);
+        return node->cleanups && node->cleaning ? 0 : -1;
+}
+
+void trim_stop(struct node *node)
+{
+        if (node->cleaning)
+                event_free(node->cleaning);
+        cleanups_free(node->cleanups);
 }

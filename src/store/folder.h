@@ -16,7 +16,7 @@
 #define FOLDER_SESSIONS "sessions"
 #define FOLDER_LIMITS "limits"
 #define FOLDER_SLOTS "slots"
-#define FOLDER_OPEN ".open-"      /* and random digits: see folder_is_anothers() */
+#define FOLDER_OPEN ".open-"      /* and uid, "-", random digits: see folder_is_anothers() */
 #define FOLDER_OVER ".open-over-" /* likewise, of a session that is over for everybody */
 
 /* Raised descriptor or negative errno; `at` as in openat(). O_NOFOLLOW and O_CLOEXEC are added. */
@@ -47,18 +47,16 @@ int folder_map_limits(const struct store *store, const char *name, struct store_
  * root; nothing to do for our own uid. */
 int folder_grant(int folder, uint32_t uid, struct error *err);
 
-/* ".new-", ".old-", FOLDER_OPEN or FOLDER_OVER, and 16 random digits, for what is not, or no
- * longer, a session.
- */
+/* ".new-" or ".old-", and 16 random digits, for what is not, or no longer, a session. */
 int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct error *err);
 
 /* Root's to remove, and `slots` in it is, or may be, another user's, who may have it open: it is
  * not deleted but gets a name that begins with FOLDER_OPEN, and is looked at. */
-bool folder_is_anothers(int sessions, const char *name);
+bool folder_is_anothers(int sessions, const char *name, uint32_t *ret_uid);
 
-/* Deletes it when nobody has `slots` open for writing; until then takes back what is in there.
- * Whether there was anything. */
-bool folder_look_open(int sessions, const char *name);
+/* Deletes it when nobody has `slots` open for writing; until then takes back what is in there. Its
+ * tenant can make that wait for as long as it likes. */
+void folder_look_open(int sessions, const char *name);
 
 /* Deletes what has this name, and all that is in it. No link is followed, no mount is entered. */
 int folder_delete(int sessions_fd, const char *name, struct error *err);

@@ -4,8 +4,10 @@
  *
  * By access lists, so that it is that user and not a group that others may be in: the folder can
  * be gone through and `limits` be read, `slots` is the tenant's own. Folder and `limits` stay
- * ours, so the tenant can neither replace nor widen them. Where the file system has no such lists,
- * all may go through the folder and read nothing in it: the way in is the session's socket.
+ * ours, so the tenant can neither replace nor widen them. Nor may it list the folder: who reads a
+ * folder into memory that a file system of its own fills has the folder's lock for as long as it
+ * likes, and whoever makes or deletes anything in there waits. Where the file system has no such
+ * lists, all may go through the folder and read nothing in it: the way in is the session's socket.
  */
 #include <endian.h>
 #include <errno.h>
@@ -69,7 +71,7 @@ int folder_grant(int folder, uint32_t uid, struct error *err)
                 return fail(err, -errno, "give %s to user %u: %m", FOLDER_SLOTS, uid);
         rc = let(limits, FOLDER_LIMITS, uid, 6, 4, err);
         if (rc == 0)
-                rc = let(folder, "the session's folder", uid, 7, 5, err);
+                rc = let(folder, "the session's folder", uid, 7, 1, err);
         if (rc == -EOPNOTSUPP)
                 rc = fchmod(folder, 0711) < 0 ? fail(err, -errno, "open the folder: %m") : 0;
         return rc;

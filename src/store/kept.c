@@ -13,21 +13,31 @@
  * A tenant that holds a lease on it keeps us from opening it, but not from owning it, and then
  * takes no other. Our first attempt begins to break it; the kernel ends it after
  * /proc/sys/fs/lease-break-time.
+ *
+ * To cut a file, to own, to change and to delete it takes its inode's lock, which a tenant holds for
+ * as long as it likes: in a write() from memory that a file system of its own fills, say. Nothing
+ * ends that wait. So the daemon lists what there is to do (store_list_kept()) and leaves it to a
+ * process for each user (daemon/cleanup.h). The user's id is in the folder's name, as the file may
+ * be ours by then.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/atomic.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/folder.h"
 #include "store/liveness.h"
 
 #define LOOKS_MOST 1024u /* in one go; the others are looked at in the next */
+#define BLOCK_BYTES 512u /* of st_blocks */
+#define OURS_ALONE 0600u
 
 /* Also when it could not be told. SIGURG, which is ignored, instead of SIGIO, which ends us, should
  * the lease be broken. */
@@ -52,26 +62,32 @@ static void take_over(int folder)
         if (st.st_uid != geteuid() &&
             fchownat(folder, FOLDER_SLOTS, geteuid(), (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
                 return;
-        if ((st.st_mode & 07777) != 0600)
-                fchmodat(folder, FOLDER_SLOTS, 0600, 0);
+        if ((st.st_mode & 07777) != OURS_ALONE)
+                fchmodat(folder, FOLDER_SLOTS, OURS_ALONE, 0);
 }
 
-/* Whether anything was taken back. Asks for writing even where nothing is to be cut: only that
- * begins to break a lease of either kind. */
-static bool cut(int folder, off_t bytes)
+/* Asks for writing even where nothing is to be cut: only that begins to break a lease of either
+ * kind. */
+static void cut(int folder, off_t bytes)
 {
         scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
-        struct stat before, after;
+        struct stat st;
 
-        if (slots < 0 || fstat(slots, &before) < 0 ||
-            (before.st_size <= bytes && before.st_blocks == 0) ||
-            ftruncate(slots, before.st_size < bytes ? before.st_size : bytes) < 0)
-                return false;
-        return fstat(slots, &after) == 0 &&
-               (after.st_size < before.st_size || after.st_blocks < before.st_blocks);
+        if (slots < 0 || fstat(slots, &st) < 0 || store_is_within(&st, (uint64_t)bytes))
+                return;
+        if (ftruncate(slots, st.st_size < bytes ? st.st_size : bytes) < 0)
+                return; /* it is looked at again */
 }
 
-bool folder_is_anothers(int sessions, const char *name)
+bool store_is_within(const struct stat *st, uint64_t bytes)
+{
+        const uint64_t block = st->st_blksize > 0 ? (uint64_t)st->st_blksize : 1;
+
+        return (uint64_t)st->st_size <= bytes &&
+               (uint64_t)st->st_blocks * BLOCK_BYTES <= (bytes + block - 1) / block * block;
+}
+
+bool folder_is_anothers(int sessions, const char *name, uint32_t *ret_uid)
 {
         char path[2 * PAGE_NAME_BYTES];
         struct stat st;
@@ -80,49 +96,141 @@ bool folder_is_anothers(int sessions, const char *name)
                 return false;
         if (fstatat(sessions, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno != ENOENT && errno != ENOTDIR;
+        *ret_uid = st.st_uid;
         return S_ISREG(st.st_mode) && st.st_uid != geteuid();
 }
 
-bool folder_look_open(int sessions, const char *name)
-{
-        scoped_fd int folder = folder_open_directory(sessions, name, false, NULL);
-        const bool is_over = strncmp(name, FOLDER_OVER, sizeof(FOLDER_OVER) - 1) == 0;
-        scoped_fd int slots = -1;
-        bool is_live;
+/* What can be told of a kept one without waiting for anybody. */
+struct kept {
+        int folder;
+        int slots;    /* or why it cannot be opened */
+        bool is_live; /* and its session is not over */
+};
 
-        if (folder < 0)
-                return false;
-        slots = folder_open_file(folder, FOLDER_SLOTS, O_RDONLY);
-        is_live = !is_over && slots >= 0 &&
-                  liveness_probe_any(slots, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS)) > 0;
-        if (!is_live)
-                take_over(folder);
-        if (slots == -ENOENT || (slots >= 0 && !may_have_writer(slots)))
-                return folder_delete(sessions, name, NULL) == 0;
-        /* Who lives in it has the page mapped. Where the session is over, a lock is no life: it may
-         * lie in a socket's queue, and then nobody has anything mapped. */
-        return cut(folder, is_live ? (off_t)sizeof(struct slots_page) : 0);
+static void open_kept(int sessions, const char *name, struct kept *ret)
+{
+        const bool is_over = strncmp(name, FOLDER_OVER, sizeof(FOLDER_OVER) - 1) == 0;
+
+        *ret = (struct kept){ .folder = folder_open_directory(sessions, name, false, NULL) };
+        if (ret->folder < 0)
+                return;
+        ret->slots = folder_open_file(ret->folder, FOLDER_SLOTS, O_RDONLY);
+        ret->is_live = !is_over && ret->slots >= 0 &&
+                       liveness_probe_any(ret->slots, PAGE_LOCK_LIVE(0),
+                                          PAGE_LOCK_LIVE(PAGE_SLOTS)) > 0;
 }
 
-bool store_trim_open(const struct store *store)
+static void close_kept(struct kept *kept)
 {
-        static unsigned from;
-        scoped_dir DIR *entries = NULL;
-        int sessions = folder_open_sessions(store, false, NULL);
-        struct dirent *entry;
-        unsigned count = 0, first = from;
-        bool has_trimmed = false;
+        if (kept->slots >= 0)
+                close(kept->slots);
+        if (kept->folder >= 0)
+                close(kept->folder);
+}
 
-        entries = sessions < 0 ? NULL : fdopendir(sessions);
+/* Who lives in it has the page mapped. Where the session is over, a lock is no life: it may lie in
+ * a socket's queue, and then nobody has anything mapped. */
+static off_t bytes_kept(const struct kept *kept)
+{
+        return kept->is_live ? (off_t)sizeof(struct slots_page) : 0;
+}
+
+static bool has_writer(const struct kept *kept)
+{
+        return kept->slots != -ENOENT && (kept->slots < 0 || may_have_writer(kept->slots));
+}
+
+void folder_look_open(int sessions, const char *name)
+{
+        struct kept kept;
+
+        open_kept(sessions, name, &kept);
+        if (kept.folder < 0)
+                return;
+        if (!kept.is_live)
+                take_over(kept.folder);
+        if (has_writer(&kept))
+                cut(kept.folder, bytes_kept(&kept));
+        else
+                folder_delete(sessions, name, NULL);
+        close_kept(&kept);
+}
+
+/* There is nothing that folder_look_open() would do to it now. */
+static bool is_settled(int sessions, const char *name)
+{
+        struct kept kept;
+        struct stat st;
+        bool is_settled;
+
+        open_kept(sessions, name, &kept);
+        if (kept.folder < 0)
+                return true;
+        is_settled = kept.slots >= 0 && fstat(kept.slots, &st) == 0 &&
+                     (kept.is_live ||
+                      (st.st_uid == geteuid() && (st.st_mode & 07777) == OURS_ALONE)) &&
+                     store_is_within(&st, (uint64_t)bytes_kept(&kept)) && has_writer(&kept);
+        close_kept(&kept);
+        return is_settled;
+}
+
+/* -- All of them ------------------------------------------------------------------------------ */
+
+static DIR *open_all(const struct store *store)
+{
+        int sessions = folder_open_sessions(store, false, NULL);
+        DIR *entries = sessions < 0 ? NULL : fdopendir(sessions);
+
         if (!entries && sessions >= 0)
                 close(sessions);
+        return entries;
+}
+
+/* Whose it was, by its name; 0 where an earlier version gave it a name without that. */
+static bool is_kept(const char *name, uint32_t *ret_uid)
+{
+        const size_t open = sizeof(FOLDER_OPEN) - 1, over = sizeof(FOLDER_OVER) - 1;
+        unsigned long uid;
+        char *end;
+
+        if (strncmp(name, FOLDER_OPEN, open) != 0)
+                return false;
+        name += strncmp(name, FOLDER_OVER, over) == 0 ? over : open;
+        uid = strtoul(name, &end, 10);
+        *ret_uid = *end == '-' ? (uint32_t)uid : 0;
+        return true;
+}
+
+void store_list_kept(const struct store *store, const struct store_look *look)
+{
+        static unsigned from;
+        scoped_dir DIR *entries = open_all(store);
+        unsigned count = 0, first = from;
+        struct dirent *entry;
+        uint32_t uid;
+
         while (entries && (entry = readdir(entries))) {
-                if (strncmp(entry->d_name, FOLDER_OPEN, sizeof(FOLDER_OPEN) - 1) != 0)
+                if (!is_kept(entry->d_name, &uid))
                         continue;
-                if (count >= first && count - first < LOOKS_MOST)
-                        has_trimmed |= folder_look_open(dirfd(entries), entry->d_name);
+                if (count >= first && count - first < LOOKS_MOST &&
+                    !look->is_passed(uid, look->context) &&
+                    !is_settled(dirfd(entries), entry->d_name))
+                        look->found(uid, look->context);
                 count++;
         }
         from = first + LOOKS_MOST < count ? first + LOOKS_MOST : 0;
-        return has_trimmed;
+}
+
+void store_clear_kept(const struct store *store, uint32_t uid, _Atomic uint32_t *steps)
+{
+        scoped_dir DIR *entries = open_all(store);
+        struct dirent *entry;
+        uint32_t whose;
+
+        while (entries && (entry = readdir(entries))) {
+                if (!is_kept(entry->d_name, &whose) || whose != uid)
+                        continue;
+                folder_look_open(dirfd(entries), entry->d_name);
+                add_relaxed(steps, 1);
+        }
 }

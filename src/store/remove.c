@@ -6,7 +6,8 @@
  * we have set `removed`. So either it sees the flag, or we see the lock.
  *
  * Removers take turns, by a lock on the folder of all sessions: a second one would take back the
- * flag of the first, or rename away what somebody made under the same name since.
+ * flag of the first, or rename away what somebody made under the same name since. What was renamed
+ * is deleted without it.
  */
 #include "store/store.h"
 
@@ -83,18 +84,34 @@ static void mark_removed(const struct store *store, const char *name)
         store_close(&session);
 }
 
-/* `open`: the stem of its name where it stays, since it is another's and may be open. */
-static int remove_as(const struct store *store, const char *name, bool force, const char *open,
+struct removal {
+        bool is_forced;
+        bool is_over;     /* for everybody */
+        bool is_anothers; /* from here on as it was found */
+        char away[PAGE_NAME_BYTES];
+};
+
+static int name_away(int sessions, const char *name, struct removal *removal, struct error *err)
+{
+        char stem[PAGE_NAME_BYTES];
+        uint32_t uid = 0;
+        int rc;
+
+        removal->is_anothers = folder_is_anothers(sessions, name, &uid);
+        if (!removal->is_anothers)
+                return folder_temporary_name(".old-", removal->away, err);
+        rc = text_put(stem, sizeof(stem), err, "%s%u-", removal->is_over ? FOLDER_OVER : FOLDER_OPEN,
+                      uid);
+        return rc < 0 ? rc : folder_temporary_name(stem, removal->away, err);
+}
+
+/* One at a time, and only as long as it takes: a tenant can make what comes after it wait. */
+static int move_away(const struct store *store, const char *name, struct removal *removal,
                      struct error *err)
 {
-        char away[PAGE_NAME_BYTES];
-        scoped_fd int sessions = -1;
-        bool is_anothers;
-        int rc = settings_check_name("session", name, err);
+        scoped_fd int sessions = folder_open_sessions(store, false, err);
+        int rc;
 
-        if (rc < 0)
-                return rc;
-        sessions = folder_open_sessions(store, false, err);
         if (sessions < 0)
                 return sessions;
         rc = folder_lock(sessions);
@@ -106,34 +123,49 @@ static int remove_as(const struct store *store, const char *name, bool force, co
                 errno = -rc;
                 return fail(err, rc, "lock of %s: %m", store->path);
         }
-        is_anothers = folder_is_anothers(sessions, name);
-        rc = folder_temporary_name(is_anothers ? open : ".old-", away, err);
+        rc = name_away(sessions, name, removal, err);
         if (rc < 0)
                 return rc;
-        if (force)
+        if (removal->is_forced)
                 mark_removed(store, name);
         else
                 rc = retire(store, name, err);
         if (rc < 0)
                 return rc;
-        if (renameat(sessions, name, sessions, away) < 0)
-                return fail(err, -errno, "session %s: %m", name);
-        /* From here on whoever looks next finds it, should we end. */
-        if (is_anothers) {
-                folder_look_open(sessions, away);
-                return 0;
-        }
-        return folder_delete(sessions, away, err);
+        /* Both in one folder: so the kernel waits for no lock of what is moved, nor of what is in
+         * it. From here on whoever looks next finds it, should we end. */
+        return renameat(sessions, name, sessions, removal->away) < 0
+                       ? fail(err, -errno, "session %s: %m", name)
+                       : 0;
+}
+
+static int remove_as(const struct store *store, const char *name, struct removal *removal,
+                     struct error *err)
+{
+        scoped_fd int sessions = -1;
+        int rc = settings_check_name("session", name, err);
+
+        if (rc == 0)
+                rc = move_away(store, name, removal, err);
+        if (rc < 0 || (removal->is_anothers && removal->is_over))
+                return rc;
+        sessions = folder_open_sessions(store, false, err);
+        if (sessions < 0)
+                return sessions;
+        if (!removal->is_anothers)
+                return folder_delete(sessions, removal->away, err);
+        folder_look_open(sessions, removal->away);
+        return 0;
 }
 
 int store_remove(const struct store *store, const char *name, bool force, struct error *err)
 {
-        return remove_as(store, name, force, FOLDER_OPEN, err);
+        return remove_as(store, name, &(struct removal){ .is_forced = force }, err);
 }
 
 int store_bury(const struct store *store, const char *name, struct error *err)
 {
-        return remove_as(store, name, true, FOLDER_OVER, err);
+        return remove_as(store, name, &(struct removal){ .is_forced = true, .is_over = true }, err);
 }
 
 int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],

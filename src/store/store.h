@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/error.h"
 #include "proto/page.h"
@@ -148,12 +149,27 @@ int store_is_live(const struct store_session *session, struct error *err);
 int store_remove(const struct store *store, const char *name, bool force, struct error *err);
 
 /* The same by force where nobody may use it any more: what another user still has open of it is
- * emptied, whoever has it mapped or holds a lock on it. */
+ * emptied, whoever has it mapped or holds a lock on it. Waits for no tenant: one's folder is only
+ * renamed, and kept for store_clear_kept(). */
 int store_bury(const struct store *store, const char *name, struct error *err);
 
-/* Of removed sessions whose tenant still has `slots` open: takes back what was written into it, and
- * deletes it when nobody has it open any more. Whether there was anything. One thread; for root. */
-bool store_trim_open(const struct store *store);
+/* Removed sessions of tenants are kept until nobody has `slots` open (kept.c). Calls `found` with
+ * the user of each that waits for store_clear_kept(); those of whom `is_passed` are not looked at.
+ * Waits for no tenant. One thread; for root. */
+struct store_look {
+        bool (*is_passed)(uint32_t uid, void *context);
+        void (*found)(uint32_t uid, void *context);
+        void *context;
+};
+void store_list_kept(const struct store *store, const struct store_look *look);
+
+/* Takes back what one user wrote into the kept ones, and deletes those that nobody has open any
+ * more. The user can make it wait without end. `steps` rises with each. */
+void store_clear_kept(const struct store *store, uint32_t uid, _Atomic uint32_t *steps);
+
+/* Of a file of `slots` whose content should be `bytes`: whether it has no more memory than that
+ * takes in blocks of its file system. Also what was allocated behind the end counts. */
+bool store_is_within(const struct stat *st, uint64_t bytes);
 
 /* Takes a session's folder out of sight, whoever lives in it, and deletes nothing: it is kept under
  * the name in `ret`. */

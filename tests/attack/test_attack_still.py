@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process into which the kernel lets nobody look, for as long as its user likes: others are served all the same."""
+"""A process that stays in the kernel for as long as its user likes, with a lock there: others are served all the same."""
 import contextlib
+import os
 import subprocess
 import sys
 
 import pytest
 
 from daemon import wait_for
-from tenant import create, holding, needs_root
+from hang import HANG_SECONDS
+from tenant import create, holding, kinds, needs_root
 
+MIB = 1 << 20
+HELD = "holds the lock of a slots file"
 pytestmark = needs_root
 
 STAYS_IN_EXEC = "import os, sys; os.open(sys.argv[1], os.O_RDWR); os.execv('/bin/sleep', ['sleep', '1000'])"
@@ -16,7 +20,7 @@ STAYS_IN_EXEC = "import os, sys; os.open(sys.argv[1], os.O_RDWR); os.execv('/bin
 
 @contextlib.contextmanager
 def still_file(sim):
-    """A file that whoever executes a program with it open never closes."""
+    """A file that whoever executes a program with it open never closes, and that nobody has ever read."""
     folder = sim.folder / "still"
     folder.mkdir()
     with subprocess.Popen([sys.executable, sim.build.source / "tests/attack/programs/still.py", folder], text=True,
@@ -81,3 +85,78 @@ def test_a_request_waits_for_no_process(served, tenant):
         with holding(attacker, "forge_rows.py", attacker.folder("forged") / "slots", still.pid):
             assert attacker.ask("GET", "/v1/sessions/forged/processes").status == 200
             assert daemon.get("/healthz").status == 200
+
+
+# -- The lock of a file's inode --------------------------------------------------------------------
+
+@contextlib.contextmanager
+def inode_kept(tenant, path, *words):
+    """Nobody else cuts, changes or deletes what is there."""
+    with still_file(tenant.sim) as (file, told):
+        keeper = tenant.start([sys.executable, tenant.sim.build.source / "tests/attack/programs/keep_inode.py", file, path, *words],
+                              preload=False)
+        assert told.readline() == "reading\n", keeper.stderr.read()
+        yield keeper
+    keeper.wait(HANG_SECONDS)
+
+
+def kept(sim, user="*"):
+    return list((sim.runtime / "sessions").glob(f".open-over-{user}-*"))
+
+
+def serves(daemon, other, name):
+    """All that a session needs; a daemon that waits for the lock does not answer at all."""
+    assert daemon.get("/healthz").status == 200
+    create(other, name, "64MiB")
+    assert other.ask("PATCH", f"/v1/sessions/{name}", '{"memory":"128MiB"}').status == 200
+    assert other.ask("DELETE", f"/v1/sessions/{name}?force=true").status == 204
+
+
+@pytest.mark.needs("file systems in user space")
+def test_who_keeps_its_slots_from_being_deleted_holds_up_nobody(served, tenant, neighbour):
+    """Its session ends and its memory is another's; the daemon answers, deletes what is another user's, and ends."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs", "768MiB")
+    with inode_kept(attacker, attacker.folder("theirs") / "slots"):
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 204
+        other.create("others", "768MiB")
+        for name in "one", "two", "three":
+            serves(daemon, other, name)
+        wait_for(lambda: not kept(daemon.sim, other.uid), daemon.said)
+        wait_for(lambda: HELD in daemon.said(), daemon.said)
+        serves(daemon, other, "four")
+        daemon.kill()
+        daemon.start()
+        serves(daemon, other, "five")
+        assert len(kept(daemon.sim, attacker.uid)) == 1
+    wait_for(lambda: not kept(daemon.sim), daemon.said)
+
+
+@pytest.mark.needs("file systems in user space")
+def test_who_keeps_its_slots_from_being_cut_is_told_of(served, tenant, neighbour):
+    """What it took cannot be taken back meanwhile; what another user took is."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    create(attacker, "theirs", "64MiB")
+    create(other, "others", "64MiB")
+    others = other.folder("others") / "slots"
+    bytes_before = others.stat().st_size
+    with inode_kept(attacker, attacker.folder("theirs") / "slots", 64 * MIB):
+        wait_for(lambda: HELD in daemon.said(), daemon.said)
+        assert "oversized" in kinds(daemon, "oversized")
+        os.truncate(others, 64 * MIB)
+        wait_for(lambda: others.stat().st_size == bytes_before, daemon.said)
+        serves(daemon, other, "more")
+    wait_for(lambda: (attacker.folder("theirs") / "slots").stat().st_size == bytes_before, daemon.said)
+
+
+def test_nobody_keeps_the_lock_of_its_sessions_folder(served, tenant):
+    """Whoever can list a folder can hold its lock likewise, and the daemon makes and deletes files in there."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs", "64MiB")
+    listing = attacker.run(["/bin/ls", attacker.folder("theirs")], preload=False)
+    assert listing.rc != 0 and "Permission denied" in listing.stderr, listing
+    with attacker.script("theirs") as gpu:
+        gpu.ready().do(f"alloc 1 {MIB}")

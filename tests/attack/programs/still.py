@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""still.py FOLDER: mounts a file system in user space there, of one file whose closing is never answered.
+"""still.py FOLDER: mounts a file system in user space there, of one file whose closing and reading are never answered.
 
 Whoever has that file open with close-on-exec and executes a program stays in execve(), where the kernel lets nobody look
-into it. As root, since /dev/fuse is root's in places; a user mounts one in a user namespace likewise. Prints "ready",
-and "closing" when somebody is there; unmounts at the end of its standard input. The protocol is that of linux/fuse.h, version 7.31.
+into it. Whoever reads memory that the file is mapped to stays there, in whatever system call that is. As root, since /dev/fuse is root's in places; a user mounts one in a user namespace likewise. Prints "ready",
+and "closing" or "reading" when somebody is there; unmounts at the end of its standard input. The protocol is that of linux/fuse.h, version 7.31.
 """
 import ctypes
 import os
@@ -11,8 +11,10 @@ import struct
 import sys
 import threading
 
-LOOKUP, FORGET, GETATTR, OPEN, FLUSH, INIT, INTERRUPT, DESTROY, BATCH_FORGET = 1, 2, 3, 14, 25, 26, 36, 38, 42
-UNANSWERED = (FORGET, FLUSH, INTERRUPT, DESTROY, BATCH_FORGET)
+LOOKUP, FORGET, GETATTR, OPEN, READ, FLUSH, INIT, INTERRUPT, DESTROY, BATCH_FORGET = 1, 2, 3, 14, 15, 25, 26, 36, 38, 42
+UNANSWERED = (FORGET, READ, FLUSH, INTERRUPT, DESTROY, BATCH_FORGET)
+TOLD = {FLUSH: "closing", READ: "reading"}
+FILE_BYTES = 4096
 ROOT, FILE = 1, 2
 REQUEST_BYTES = 1 << 17
 DETACH = 2
@@ -21,7 +23,7 @@ FOREVER = 3600
 
 def attributes(inode):
     mode = 0o40755 if inode == ROOT else 0o100666
-    return struct.pack("<6Q10I", inode, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+    return struct.pack("<6Q10I", inode, FILE_BYTES, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
 
 def answer(kind, inode):
@@ -37,8 +39,8 @@ def answer(kind, inode):
 def serve(device):
     while True:
         _, kind, unique, inode = struct.unpack_from("<2I2Q", os.read(device, REQUEST_BYTES))
-        if kind == FLUSH:
-            print("closing", flush=True)
+        if kind in TOLD:
+            print(TOLD[kind], flush=True)
         if kind in UNANSWERED:
             continue
         text = answer(kind, inode)
