@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of `slots` are cut off, taken over and deleted by processes of their own, one for each user.
+ * Files of `slots` are cut off, taken over and deleted by processes of their own, one for each
+ * user.
  *
  * Each of these waits for the lock of the file's inode, and a tenant has that for as long as it
  * likes, in a write() into the file from memory that a file system of its own fills. Nothing ends

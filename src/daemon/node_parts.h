@@ -63,8 +63,8 @@ struct node {
         struct event *hunting; /* while they are on */
         struct cleanups *cleanups;
         struct event *cleaning; /* likewise */
-        bool has_leftovers;    /* folders that no session has, with somebody in them */
-        unsigned look_from;    /* the place where the next look begins */
+        bool has_leftovers;     /* folders that no session has, with somebody in them */
+        unsigned look_from;     /* the place where the next look begins */
         uint64_t turn_ns; /* node_now_ns() at which the turn of the clock began; 0: none runs */
 };
 

@@ -132,8 +132,8 @@ int node_watch_start(struct node *node, struct error *err)
         node->placing = event_new(node->base, -1, EV_PERSIST, on_placing, node);
         node->hunts = hunts_new(node->sessions, &node->store);
         node->hunting = event_new(node->base, -1, 0, on_hunting, node);
-        if (trim_start(node) < 0 || !node->hunts || !node->hunting || !node->due || !node->looking || !node->rounds ||
-            !node->placing || event_add(node->due, NULL) < 0 ||
+        if (trim_start(node) < 0 || !node->hunts || !node->hunting || !node->due ||
+            !node->looking || !node->rounds || !node->placing || event_add(node->due, NULL) < 0 ||
             event_add(node->looking, &look_every) < 0 ||
             event_add(node->rounds, &round_every) < 0 || event_add(node->placing, &place_every) < 0)
                 return fail(err, -ENOMEM, "out of memory");

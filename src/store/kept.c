@@ -14,11 +14,11 @@
  * takes no other. Our first attempt begins to break it; the kernel ends it after
  * /proc/sys/fs/lease-break-time.
  *
- * To cut a file, to own, to change and to delete it takes its inode's lock, which a tenant holds for
- * as long as it likes: in a write() from memory that a file system of its own fills, say. Nothing
- * ends that wait. So the daemon lists what there is to do (store_list_kept()) and leaves it to a
- * process for each user (daemon/cleanup.h). The user's id is in the folder's name, as the file may
- * be ours by then.
+ * To cut a file, to own, to change and to delete it takes its inode's lock, which a tenant holds
+ * for as long as it likes: in a write() from memory that a file system of its own fills, say.
+ * Nothing ends that wait. So the daemon lists what there is to do (store_list_kept()) and leaves it
+ * to a process for each user (daemon/cleanup.h). The user's id is in the folder's name, as the file
+ * may be ours by then.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -115,9 +115,9 @@ static void open_kept(int sessions, const char *name, struct kept *ret)
         if (ret->folder < 0)
                 return;
         ret->slots = folder_open_file(ret->folder, FOLDER_SLOTS, O_RDONLY);
-        ret->is_live = !is_over && ret->slots >= 0 &&
-                       liveness_probe_any(ret->slots, PAGE_LOCK_LIVE(0),
-                                          PAGE_LOCK_LIVE(PAGE_SLOTS)) > 0;
+        ret->is_live =
+                !is_over && ret->slots >= 0 &&
+                liveness_probe_any(ret->slots, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS)) > 0;
 }
 
 static void close_kept(struct kept *kept)
@@ -166,10 +166,10 @@ static bool is_settled(int sessions, const char *name)
         open_kept(sessions, name, &kept);
         if (kept.folder < 0)
                 return true;
-        is_settled = kept.slots >= 0 && fstat(kept.slots, &st) == 0 &&
-                     (kept.is_live ||
-                      (st.st_uid == geteuid() && (st.st_mode & 07777) == OURS_ALONE)) &&
-                     store_is_within(&st, (uint64_t)bytes_kept(&kept)) && has_writer(&kept);
+        is_settled =
+                kept.slots >= 0 && fstat(kept.slots, &st) == 0 &&
+                (kept.is_live || (st.st_uid == geteuid() && (st.st_mode & 07777) == OURS_ALONE)) &&
+                store_is_within(&st, (uint64_t)bytes_kept(&kept)) && has_writer(&kept);
         close_kept(&kept);
         return is_settled;
 }

@@ -100,8 +100,8 @@ static int name_away(int sessions, const char *name, struct removal *removal, st
         removal->is_anothers = folder_is_anothers(sessions, name, &uid);
         if (!removal->is_anothers)
                 return folder_temporary_name(".old-", removal->away, err);
-        rc = text_put(stem, sizeof(stem), err, "%s%u-", removal->is_over ? FOLDER_OVER : FOLDER_OPEN,
-                      uid);
+        rc = text_put(stem, sizeof(stem), err, "%s%u-",
+                      removal->is_over ? FOLDER_OVER : FOLDER_OPEN, uid);
         return rc < 0 ? rc : folder_temporary_name(stem, removal->away, err);
 }
 

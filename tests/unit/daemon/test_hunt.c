@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #define HANG_SECONDS 60
-#define SESSIONS 4u
+#define SESSIONS 8u
 
 /* What the children do and saw, in memory that they share with us. */
 struct seen {
@@ -249,6 +249,51 @@ static void no_signal_is_sent_for_the_next_session_of_a_place(void **state)
         assert_int_equal(calls(0), 0);
 }
 
+static void one_for_each(unsigned first, unsigned after)
+{
+        for (unsigned i = first; i < after; i++) {
+                all.session[i].owner_uid = 2000 + i;
+                order(i, SIGKILL);
+        }
+}
+
+static unsigned called(void)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < SESSIONS; i++)
+                count += calls(i) != 0;
+        return count;
+}
+
+/* What stands still is no search that goes on: it keeps nobody's place. */
+static void searches_of_all_users_together_are_bounded(void **state)
+{
+        const uint64_t began_ns = now_ns();
+
+        store_relaxed(&seen->is_still, ~0u);
+        one_for_each(0, SESSIONS);
+        for (unsigned i = 0; i < 20 || called() < HUNTS_AT_ONCE; i++) {
+                hunts_tend(hunts, began_ns); /* as if no time passed */
+                usleep(1000);
+        }
+        assert_int_equal(called(), HUNTS_AT_ONCE);
+        while (called() < SESSIONS) {
+                hunts_tend(hunts, now_ns());
+                usleep(1000);
+        }
+}
+
+static void no_users_are_always_the_first(void **state)
+{
+        one_for_each(0, SESSIONS);
+        while (called() < SESSIONS) {
+                hunts_tend(hunts, now_ns());
+                one_for_each(0, HUNTS_AT_ONCE); /* again and again */
+                assert_true(calls(0) < 100);
+        }
+}
+
 static void users_without_number_are_served(void **state)
 {
         for (unsigned i = 0; i < 2 * HUNTS_MOST; i++) {
@@ -274,6 +319,8 @@ int main(void)
                 hunt_story(a_search_that_is_ended_by_something_else_goes_on),
                 hunt_story(a_later_order_is_carried_out_after_one_that_was_begun),
                 hunt_story(no_signal_is_sent_for_the_next_session_of_a_place),
+                hunt_story(searches_of_all_users_together_are_bounded),
+                hunt_story(no_users_are_always_the_first),
                 hunt_story(users_without_number_are_served),
         };
 
