@@ -31,8 +31,9 @@ struct board {
 struct cleanup {
         bool is_used;
         bool is_wanted;
-        bool is_held; /* its child stands still */
+        bool is_held; /* no child has ended by itself since one stood still */
         uint32_t uid;
+        uint64_t rest_ns; /* when that one was gone */
         struct aside aside;
 };
 
@@ -227,10 +228,11 @@ static void tell_held(struct cleanups *cleanups, unsigned at)
         char path[STORE_PATH_BYTES];
         struct stat st;
 
-        log_line(LOG_WARN,
-                 "user %u holds the lock of a slots file: what it leaves there is neither cut off "
-                 "nor deleted until it lets go",
-                 cleanups->cleanup[at].uid);
+        if (!cleanups->cleanup[at].is_held)
+                log_line(LOG_WARN,
+                         "user %u holds the lock of a slots file: what it leaves there is neither "
+                         "cut off nor deleted until it lets go",
+                         cleanups->cleanup[at].uid);
         if (!place || place > SESSIONS_MOST)
                 return;
         session = &cleanups->sessions->session[place - 1];
@@ -248,14 +250,24 @@ static bool tend(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
                            CLEANUP_STILL_NS, now_ns);
 
         if (state == ASIDE_STANDS) {
-                cleanup->is_held = true;
                 tell_held(cleanups, at);
+                cleanup->is_held = true;
         }
         if (state == ASIDE_RUNS || state == ASIDE_STANDS)
                 return false;
+        if (state == ASIDE_CUT && cleanup->is_held) {
+                cleanup->rest_ns = now_ns;
+                return true;
+        }
         cleanup->is_used = false;
         cleanups->is_full_told = false;
         return true;
+}
+
+/* One more try with a user who holds it up is soon at rest: it takes nobody's place. */
+static bool is_busy(const struct cleanup *cleanup, uint64_t now_ns)
+{
+        return cleanup->aside.child && !cleanup->is_held && aside_gets_on(&cleanup->aside, now_ns);
 }
 
 bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
@@ -268,7 +280,9 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
 
                 if (cleanup->aside.child)
                         has_ended |= tend(cleanups, i, now_ns);
-                busy += cleanup->aside.child && aside_gets_on(&cleanup->aside, now_ns);
+                else if (cleanup->is_held && now_ns - cleanup->rest_ns >= CLEANUP_REST_NS)
+                        cleanup->is_wanted = true;
+                busy += is_busy(cleanup, now_ns);
         }
         for (unsigned i = 0; i < CLEANUPS_MOST && busy < CLEANUPS_AT_ONCE; i++) {
                 const unsigned at = cleanups->from;
@@ -277,7 +291,7 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
                 if (!cleanups->cleanup[at].is_wanted)
                         continue;
                 begin(cleanups, at, now_ns);
-                busy++;
+                busy += is_busy(&cleanups->cleanup[at], now_ns);
         }
         return has_ended;
 }
@@ -289,6 +303,15 @@ bool cleanups_are_on(const struct cleanups *cleanups)
                         return true;
         }
         return false;
+}
+
+unsigned cleanups_held(const struct cleanups *cleanups)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++)
+                count += cleanups->cleanup[i].is_used && cleanups->cleanup[i].is_held;
+        return count;
 }
 
 bool cleanups_take(struct cleanups *cleanups, unsigned *ret_place, struct cleanup_cut *ret)

@@ -4,11 +4,12 @@
  * user.
  *
  * Each of these waits for the lock of the file's inode, and a tenant has that for as long as it
- * likes, in a write() into the file from memory that a file system of its own fills. Nothing ends
- * that wait, not even a signal. So the daemon only looks which users' files want something, which
- * waits for nobody, and forks a child for each such user (aside.h). Where a child makes no step it
- * is left standing, and its user's files are passed over until the user lets go. Users who hold
- * up the work hold it up for their own files alone.
+ * likes, in a write() into the file from memory that a file system of its own fills. Not even a
+ * fatal signal ends that wait (on Linux 6.18 it does, but for a deletion). So the daemon only looks
+ * which users' files want something, which waits for nobody, and forks a child for each such user
+ * (aside.h). Where a child makes no step it is killed, or left standing; its user's files are
+ * passed over until then and CLEANUP_REST_NS more. Users who hold up the work hold it up for their
+ * own files alone.
  *
  *      cleanups_look(cleanups)                 // once a second
  *      cleanups_tend(cleanups, now_ns)         // every CLEANUP_TEND_NS while cleanups_are_on()
@@ -28,8 +29,9 @@
 #define CLEANUP_TEND_NS UINT64_C(20000000)
 /* Where no further file was done for so long, the child stands still, and that is told. */
 #define CLEANUP_STILL_NS UINT64_C(3000000000)
+#define CLEANUP_REST_NS UINT64_C(10000000000)
 #define CLEANUPS_AT_ONCE 4u
-/* Users whose child there is, also one that stands still. */
+/* Users who have work, also those who hold it up. */
 #define CLEANUPS_MOST 256u
 
 struct cleanups;
@@ -53,6 +55,9 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns);
 
 /* There is work that is not held up. */
 bool cleanups_are_on(const struct cleanups *cleanups);
+
+/* Users who hold it up: their last child stood still. */
+unsigned cleanups_held(const struct cleanups *cleanups);
 
 /* One that was not taken before. A place's is overwritten by its next. */
 bool cleanups_take(struct cleanups *cleanups, unsigned *ret_place, struct cleanup_cut *ret);

@@ -81,6 +81,14 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 "Times that a session was refused all new memory for that.", counts->clamps);
 }
 
+static void put_held(FILE *out, const struct node_counts *counts)
+{
+        put_one(out, "aliquot_slots_held", "gauge",
+                "Users who hold the lock of a slots file, so that theirs are neither cut off nor "
+                "deleted.",
+                counts->slots_held);
+}
+
 static void put_reported(FILE *out, const struct node *node)
 {
         put_one(out, "aliquot_compute_reported", "gauge",
@@ -236,6 +244,7 @@ static void put_all(FILE *out, const struct api *api)
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
         put_counts(out, node_counts(api->options.node));
+        put_held(out, node_counts(api->options.node));
         put_reported(out, api->options.node);
         put_charges(out, node_counts(api->options.node));
         put_nvml(out, api->options.node);

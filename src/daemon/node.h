@@ -98,6 +98,7 @@ struct node_counts {
         uint64_t forged;                /* processes and sessions that no ledger explained */
         uint64_t clamps;
         uint64_t nvml_failures;
+        uint64_t slots_held; /* users who hold up what is to be done to their slots, now */
         /* As the programs of all sessions count in their ledgers, up to a second late. */
         uint64_t refused_charges, drained_charges, driver_refused_charges, reclaimed_bytes;
 };

@@ -63,6 +63,7 @@ struct node {
         struct event *hunting; /* while they are on */
         struct cleanups *cleanups;
         struct event *cleaning; /* likewise */
+        uint64_t waited_ns;     /* clock_machine_ns() when the loop last began to wait for them */
         bool has_leftovers;     /* folders that no session has, with somebody in them */
         unsigned look_from;     /* the place where the next look begins */
         uint64_t turn_ns; /* node_now_ns() at which the turn of the clock began; 0: none runs */

@@ -59,6 +59,7 @@ static bool tend(struct node *node)
         struct cleanup_cut cut;
         unsigned place;
 
+        node->counts.slots_held = cleanups_held(node->cleanups);
         while (cleanups_take(node->cleanups, &place, &cut))
                 judge_cut(node, place, &cut);
         return has_ended;
@@ -85,11 +86,14 @@ void trim_all(struct node *node)
 bool trim_now(struct node *node)
 {
         const struct timespec pause = { .tv_nsec = WAIT_NS };
-        const uint64_t until_ns = clock_machine_ns() + TRIM_WAIT_NS;
+        const uint64_t now_ns = clock_machine_ns();
         bool has_ended = false;
 
+        if (!node->waited_ns || now_ns - node->waited_ns >= TRIM_EVERY_NS)
+                node->waited_ns = now_ns;
         cleanups_look(node->cleanups);
-        while (cleanups_are_on(node->cleanups) && clock_machine_ns() < until_ns) {
+        while (cleanups_are_on(node->cleanups) &&
+               clock_machine_ns() - node->waited_ns < TRIM_WAIT_NS) {
                 has_ended |= tend(node);
                 nanosleep(&pause, NULL);
         }

@@ -28,8 +28,10 @@ void trim_stop(struct node *node);
 /* Does not wait. */
 void trim_all(struct node *node);
 
-/* Waits for what does not take long, up to TRIM_WAIT_NS. Whether anything was done. */
+/* Waits for what does not take long, up to TRIM_WAIT_NS, and TRIM_WAIT_NS of each TRIM_EVERY_NS:
+ * users who hold it up can ask for it again and again. Whether anything was done. */
 #define TRIM_WAIT_NS UINT64_C(100000000)
+#define TRIM_EVERY_NS UINT64_C(2000000000)
 bool trim_now(struct node *node);
 
 #endif

@@ -125,12 +125,14 @@ def test_who_keeps_its_slots_from_being_deleted_holds_up_nobody(served, tenant, 
             serves(daemon, other, name)
         wait_for(lambda: not kept(daemon.sim, other.uid), daemon.said)
         wait_for(lambda: HELD in daemon.said(), daemon.said)
+        assert daemon.metrics()["aliquot_slots_held"] == 1
         serves(daemon, other, "four")
         daemon.kill()
         daemon.start()
         serves(daemon, other, "five")
         assert len(kept(daemon.sim, attacker.uid)) == 1
     wait_for(lambda: not kept(daemon.sim), daemon.said)
+    wait_for(lambda: daemon.metrics()["aliquot_slots_held"] == 0, daemon.said)
 
 
 @pytest.mark.needs("file systems in user space")
