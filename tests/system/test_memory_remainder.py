@@ -122,3 +122,27 @@ def test_a_program_that_never_stands_still_hides_nothing(hardware, tmp_path):
                           PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
     assert result.rc == 0, result
     assert int(result.stdout) <= wanted
+
+
+CLOSES = """
+import ctypes, os, time
+from driver import Driver
+gpu = Driver().ready()
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+while nvml.nvmlShutdown() == 0:
+    pass
+blocks = [gpu.alloc((1 << 20) + 1) for _ in range(20)]
+time.sleep(0.05)
+print(gpu.info()[0], flush=True)
+os._exit(0)
+"""
+
+
+def test_a_program_that_shuts_nvml_down_is_measured_on(hardware, tmp_path):
+    program = tmp_path / "closes.py"
+    program.write_text(CLOSES)
+    room = 256 * MIB
+    result = hardware.run([sys.executable, "-B", program], preload=True, ALIQUOT_MEMORY=str(CONTEXT + room),
+                          PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
+    assert result.rc == 0, result
+    assert int(result.stdout) == room - 40 * MIB

@@ -41,7 +41,9 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
         charge_join(&kept, &more);
         charge_trim(&kept, extra);
         kept.owner = place.owner;
-        return settle(&kept, rc, SPACE_CONTEXT, heap_key(context));
+        settle(&kept, rc, SPACE_CONTEXT, heap_key(context));
+        remainder_changed(place.row);
+        return rc;
 }
 
 /* A larger stack is taken at once, for all threads that the device can run. */

@@ -452,10 +452,16 @@ static bool is_open(void)
         return true;
 }
 
+/* Opened anew for each question: the program may have shut down more often than it opened. */
 enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
 {
+        enum cards_answer answer = CARDS_UNKNOWN;
         nvmlDevice_t device;
 
-        return is_open() && find_device(uuid, &device) ? own_bytes(device, ret_bytes)
-                                                       : CARDS_UNKNOWN;
+        if (!is_open() || real.nvmlInit_v2() != NVML_SUCCESS)
+                return CARDS_UNKNOWN;
+        if (find_device(uuid, &device))
+                answer = own_bytes(device, ret_bytes);
+        real.nvmlShutdown();
+        return answer;
 }
