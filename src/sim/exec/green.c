@@ -13,20 +13,27 @@
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define GREEN_MAGIC 0x4772656eu
 
 struct CUdevResourceDesc_st {
+        struct CUdevResourceDesc_st *next; /* in descs */
         CUdevResource sm;
 };
 
 struct CUgreenCtx_st {
+        struct CUgreenCtx_st *next; /* in greens */
         uint32_t magic; /* GREEN_MAGIC; 0 when destroyed, then kept: a handle may be about */
         CUdevice device;
         CUcontext primary;
         CUdevResource sm;
 };
+
+/* All that were made: nothing ends a descriptor, and a destroyed context is kept. */
+static struct CUdevResourceDesc_st *_Atomic descs;
+static struct CUgreenCtx_st *_Atomic greens;
 
 static CUresult green_check(CUgreenCtx green)
 {
@@ -100,7 +107,6 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource *ret_groups, unsigned int *co
         return CUDA_SUCCESS;
 }
 
-/* Nothing ends a descriptor. */
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *ret, CUdevResource *resources,
                                    unsigned int count)
 {
@@ -117,6 +123,9 @@ CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *ret, CUdevResource *resour
         made->sm = resources[0];
         for (unsigned i = 1; i < count; i++)
                 made->sm.sm.smCount += resources[i].sm.smCount;
+        made->next = descs;
+        while (!atomic_compare_exchange_weak(&descs, &made->next, made))
+                ;
         *ret = made;
         return CUDA_SUCCESS;
 }
@@ -139,6 +148,9 @@ static CUresult green_make(CUgreenCtx *ret, CUdevice device, const CUdevResource
         made->device = device;
         made->sm = *sm;
         made->magic = GREEN_MAGIC;
+        made->next = greens;
+        while (!atomic_compare_exchange_weak(&greens, &made->next, made))
+                ;
         *ret = made;
         return CUDA_SUCCESS;
 }

@@ -45,6 +45,7 @@ static CUgraphExec graph_with_memory(void)
         OK(cuGraphAddMemAllocNode(&block, graph, NULL, 0, &memory));
         OK(cuGraphAddMemFreeNode(&end, graph, &block, 1, memory.dptr));
         OK(cuGraphInstantiateWithFlags(&ready, graph, 0));
+        OK(cuGraphDestroy(graph));
         return ready;
 }
 
@@ -128,8 +129,10 @@ static void *make_and_end(void *unused)
                         OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
                         spin_launch(shared_spin, stream, KERNEL_NS);
                 }
-                if (i % 2 && i > 1)
+                if (i % 2 && i > 1) {
                         OK(cuStreamEndCapture(stream, &graph));
+                        OK(cuGraphDestroy(graph));
+                }
                 OK(cuStreamDestroy_v2(stream));
         }
         return NULL;

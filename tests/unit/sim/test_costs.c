@@ -126,6 +126,7 @@ static void what_is_captured_costs_nothing(void **state)
         record();
         ok(cuStreamEndCapture(stream, &captured));
         assert_int_equal(stage_now_ns(), began_ns);
+        ok(cuGraphDestroy(captured));
 }
 
 static int without_context(void **state)
