@@ -13,7 +13,7 @@ import os
 import subprocess
 import time
 
-STILL_SECONDS, PATIENCE_SECONDS = 0.06, 3
+STILL_SECONDS, PATIENCE_SECONDS, PATIENCE_WITH_OTHERS_SECONDS = 0.06, 3, 0.3
 NVML_SUCCESS = 0
 NOT_AVAILABLE = (1 << 64) - 1
 
@@ -83,11 +83,13 @@ class Books:
 
     def settle(self, ended):
         """Waits until NVML lists none of the ended pids any more and the card's used bytes stand still:
-        then what is used later was taken later."""
-        deadline, used = time.monotonic() + PATIENCE_SECONDS, None
-        while time.monotonic() < deadline:
-            before, used = used, self.card()
-            if used == before and not ended & set(self.nvml.processes()):
+        then what is used later was taken later. Beside other processes the used bytes may never stand still;
+        they are waited for briefly then, as NVML lists processes here and bytes are read for each of them."""
+        began, used = time.monotonic(), None
+        while (waited := time.monotonic() - began) < PATIENCE_SECONDS:
+            before, used, listed = used, self.card(), set(self.nvml.processes())
+            patience = PATIENCE_WITH_OTHERS_SECONDS if listed else PATIENCE_SECONDS
+            if not ended & listed and (used == before or waited >= patience):
                 return
             time.sleep(STILL_SECONDS)
 
