@@ -3,7 +3,7 @@
 should reach, every claim that did not hold, and why each story was skipped."""
 
 HEADING = {"passed": "passed", "failed": "**failed**", "skipped": "skipped", "crashed": "**crashed**",
-           "hung": "**hung**", "not reached": "not reached"}
+           "hung": "**hung**", "cut off": "**cut off**", "not reached": "not reached"}
 
 
 def cell(text):
@@ -64,7 +64,8 @@ def tell_story(story, is_rehearsal):
     return lines + [""]
 
 
-def render(whole):
+def render(whole, intro=()):
+    """`intro`: lines that come before the stories."""
     stories = whole["stories"]
     facts = next((story["facts"] for story in stories if story["name"] == "machine"), {})
     card = "simulated card, a rehearsal" if whole["rehearsal"] else facts.get("card", "a GPU")
@@ -78,6 +79,7 @@ def render(whole):
     lines += machine(stories)
     lines += [", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) +
               ". Raw data, with every program's command, end and last words: `results.json`.", ""]
+    lines += intro
     for story in stories:
         lines += tell_story(story, whole["rehearsal"])
     return "\n".join(lines)

@@ -22,22 +22,24 @@ import shutil
 import statistics
 import sys
 
+from parts import EXPECTED
 from probe import Books
 from program import Program
 
 HERE = pathlib.Path(__file__).resolve().parent
 MIB, GIB = 1 << 20, 1 << 30
 
-Entry = collections.namedtuple("Entry", "name about priority seconds tell section")
+Entry = collections.namedtuple("Entry", "name about priority seconds expected tell section")
 STORIES = {}
 
 
 def story(name, about, priority=3, seconds=60):
     """Lower priorities run first: 1 what must hold, 2 figures to reach, 3 what is to be found out,
-    4 what can wait. `seconds` bounds a hang."""
+    4 what can wait; but first those of parts.py, in its order. `seconds` bounds a hang."""
     def register(tell):
         assert name not in STORIES, name
-        STORIES[name] = Entry(name, about, priority, seconds, tell, tell.__module__.rpartition(".")[2])
+        STORIES[name] = Entry(name, about, priority, seconds, EXPECTED.get(name, seconds), tell,
+                              tell.__module__.rpartition(".")[2])
         return tell
     return register
 
@@ -89,9 +91,11 @@ class Teller:
             reached = value is not None and value <= at_most
         elif at_least is not None:
             reached = value is not None and value >= at_least
-        self.result["figures"].append({"what": what, "value": value, "unit": unit,
-                                       "at_most": at_most, "at_least": at_least,
-                                       "reached": reached, "raw": raw})
+        said = {"what": what, "value": value, "unit": unit, "at_most": at_most, "at_least": at_least,
+                "reached": reached, "raw": raw}
+        figures = self.result["figures"]
+        at = next((at for at, one in enumerate(figures) if one["what"] == what), len(figures))
+        figures[at:at + 1] = [said]  # said again, it takes the place of what it was so far
         self.save()
 
     def table(self, columns):
@@ -158,14 +162,16 @@ class Teller:
                    ours.stderr)
         return alone, ours
 
-    def pairs(self, measure, rounds=None):
+    def pairs(self, measure, rounds=None, so_far=None):
         """measure(limit) without us (None) and with us in turns, the first of each pair in turns too.
-        Gives both lists, pair by pair."""
+        Gives both lists, pair by pair; so_far(alone, ours) hears of them after each pair."""
         alone, ours = [], []
         for turn in range(rounds or self.rounds):
             for limit in (None, self.capacity) if turn % 2 == 0 else (self.capacity, None):
                 (alone if limit is None else ours).append(measure(limit))
             self.fact("pairs so far", [alone, ours])
+            if so_far:
+                so_far(alone, ours)
         return alone, ours
 
     def compare(self, what, unit, alone, ours, at_most=None, at_least=None):
@@ -173,7 +179,8 @@ class Teller:
         ratios = [o / a for a, o in zip(alone, ours)]
         self.figure(f"{what}, without us", statistics.median(alone), unit, raw=alone)
         self.figure(f"{what}, with us", statistics.median(ours), unit, raw=ours)
-        self.figure(f"{what}, with us over without, median of {len(ratios)} pairs",
-                    statistics.median(ratios), "x", at_most, at_least, raw=ratios)
+        self.figure(f"{what}, with us over without, median of the pairs", statistics.median(ratios), "x", at_most,
+                    at_least, raw=ratios)
+        self.figure(f"{what}, pairs", len(ratios))
         self.figure(f"{what}, the pairs' ratios, from", min(ratios), "x")
         self.figure(f"{what}, the pairs' ratios, to", max(ratios), "x")
