@@ -76,3 +76,23 @@ def the_next_one_is_served(t):
                 t.claim(f"turn {turn + 1}: the bytes of the dead are granted",
                         program.until("holds")["rc"] == 0)
                 program.kill()
+
+
+@story("replaced", "two sessions full to the byte, one program killed and replaced: the next one fills that session "
+                   "again, and nothing changes for the other", priority=1, seconds=90)
+def one_of_two_is_replaced(t):
+    half, killed = t.capacity // 2, t.session()
+    with t.start("limits.py", "reach", limit=half) as other:
+        other.until("full")
+        before = t.books.ledger(other.session)
+        t.claim("the other is full to the byte", before == half, before)
+        for name in ("the first", "its successor"):
+            with t.start("limits.py", "reach", limit=half, session=killed, settle=False) as program:
+                full = program.until("full")
+                charged = t.books.ledger(killed)
+                t.claim(f"{name} gets its session's limit to the byte", charged == half and full["free"] == 0, (charged, full))
+                program.kill()
+            t.claim(f"when {name} is dead, the other's books stand still", t.books.ledger(other.session) == before)
+        other.go_on()
+        after = other.until("after")
+        t.claim("the other's data is right, and it goes on", after["right"] and after["again"] == 0, after)

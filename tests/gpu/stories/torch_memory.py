@@ -99,20 +99,26 @@ def torch_fragments(t):
                  second.get("reserved", 0) - first["reserved"], "B")
 
 
-@story("torch-graphs", "CUDA graphs: captured, replayed, right, also after an out of memory", priority=2)
+@story("torch-graphs", "CUDA graphs: captured, replayed, right, also after an out of memory; without a cap on GPU "
+                       "time and under one, where markers of ours follow what was submitted before", priority=1)
 def torch_graphs(t):
     t.need_torch()
-    with t.start(PROGRAM, "graphs", limit=t.capacity) as program:
+    for cap in (None, 50):
+        capture(t, f"cap {cap}", compute=cap)
+
+
+def capture(t, what, **how):
+    with t.start(PROGRAM, "graphs", limit=t.capacity, **how) as program:
         replayed = program.until("replayed")
         books = t.books.read(program)
         program.go_on()
         again = program.until("again")
         program.finish()
-    t.claim("the replayed graph is right", replayed["right"])
-    t.claim("the limit was reached, and the graph is right after it", again["words"] and again["right"],
+    t.claim(f"{what}: the replayed graph is right", replayed["right"])
+    t.claim(f"{what}: the limit was reached, and the graph is right after it", again["words"] and again["right"],
             again)
-    t.claim("it ends well", program.rc == 0, program.stderr)
-    t.figure("with a graph: NVML's bytes less the ledger's", books["taken"] - books["ledger"], "B",
+    t.claim(f"{what}: it ends well", program.rc == 0, program.stderr)
+    t.figure(f"{what}, with a graph: NVML's bytes less the ledger's", books["taken"] - books["ledger"], "B",
              at_most=APART)
 
 
