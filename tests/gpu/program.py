@@ -32,7 +32,7 @@ class Ended(Exception):
 class Program:
     def __init__(self, teller, command, *, limit=None, door="run", compute=None, session=None, env=None,
                  wrap=(), settle=True):
-        self.compute, self.limit, self.session = compute, limit, session or teller.session()
+        self.teller, self.compute, self.limit, self.session = teller, compute, limit, session or teller.session()
         self.said, self.other, self.seconds = [], [], None
         command = [str(word) for word in (*wrap, *command)]
         variables = {**os.environ, **(env or {})}
@@ -136,6 +136,8 @@ class Program:
         while self.read() is not None:
             pass
         self.record["rc"] = self.process.wait()
+        if self.limit is not None and not all(said.get("with_us", True) for said in self.said):
+            self.teller.claim("Aliquot is in the program", False, self.record["command"])
         self.seconds = self.seconds or time.perf_counter() - self.began
         self.ended.add(self.pid)
         self.record["stderr"] = self.stderr[-TAIL:]

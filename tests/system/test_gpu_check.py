@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import time
 
 import pytest
 
@@ -81,6 +82,24 @@ def gpu_check(sim, build, tmp_path):
         stories = json.loads(file.read_text())["stories"] if file.exists() else []
         return done, {story["name"]: story for story in stories}, out
     return check
+
+
+SLOW_STORIES = '''
+import parts, time
+from story import story
+
+parts.EXPECTED["finds"] = 1
+
+@story("finds", "something is found, told again, and then nothing for long", priority=1, seconds=60)
+def finds(t):
+    t.figure("found", 1)
+    t.figure("found", 2)
+    time.sleep(1000)
+
+@story("waits", "it would come next", priority=2, seconds=1)
+def waits(t):
+    t.claim("it was told", True)
+'''
 
 
 @pytest.fixture
@@ -206,6 +225,103 @@ def test_a_run_without_time_goes_on_where_it_stopped(toys):
     done, stories, _ = toys("--skip-done", "--only", "holds,skips")
     assert done.rc == 0 and {name: story["verdict"] for name, story in stories.items()} == {
         "holds": "passed", "skips": "skipped"}, done
+
+
+@pytest.fixture
+def slow_run(sim, build, tmp_path):
+    """check.py with the slow stories in the background, once the first has found something; its results'
+    folder. The driver is the simulated one; nothing else of the rehearsal is needed."""
+    (tmp_path / "slow.py").write_text(SLOW_STORIES)
+    out, runs = tmp_path / "out", []
+
+    def start(*words):
+        env = sim.env(GPU_CHECK_STORIES=tmp_path / "slow.py")
+        command = [sys.executable, "-B", build.source / "tests/gpu/check.py", "--rehearsal", "--out", out, *words]
+        runs.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
+        while not (out / "in-progress.json").exists() and runs[-1].poll() is None:
+            time.sleep(0.01)
+        return runs[-1], out
+    yield start
+    for run in runs:
+        run.kill()
+        run.communicate()
+
+
+def told(out):
+    return {story["name"]: story for story in json.loads((out / "results.json").read_text())["stories"]}
+
+
+def found(story):
+    return [(figure["what"], figure["value"]) for figure in story["figures"]]
+
+
+def wait_for_both_figures(out):
+    while found(json.loads((out / "in-progress.json").read_text())) != [("found", 2)]:
+        time.sleep(0.01)
+
+
+def test_a_run_that_is_told_to_end_keeps_what_was_found(slow_run):
+    run, out = slow_run()
+    wait_for_both_figures(out)
+    run.terminate()
+    assert run.wait(30) == 0
+    stories = told(out)
+    assert stories["finds"]["verdict"] == "cut off" and found(stories["finds"]) == [("found", 2)]
+    assert stories["waits"]["verdict"] == "not reached"
+    assert "## finds: **cut off**" in (out / "page.md").read_text()
+    run, _ = slow_run("--skip-done", "waits")
+    assert run.wait(30) == 0
+    stories = told(out)
+    assert stories["waits"]["verdict"] == "passed" and found(stories["finds"]) == [("found", 2)], "kept until told again"
+
+
+def test_a_story_is_cut_off_when_the_time_of_its_run_is_over(slow_run):
+    run, out = slow_run("--minutes", str(8 / 60))
+    assert run.wait(30) == 0
+    stories = told(out)
+    assert stories["finds"]["verdict"] == "cut off" and found(stories["finds"]) == [("found", 2)]
+    assert 6 < stories["finds"]["seconds"] < 20 and stories["waits"]["verdict"] == "not reached"
+
+
+def test_a_run_that_is_killed_keeps_what_was_found(slow_run):
+    run, out = slow_run("finds")
+    wait_for_both_figures(out)
+    run.kill()  # no signal handler runs: what was found lies beside the results
+    run.wait()
+    run, _ = slow_run("--skip-done", "--minutes", "0")
+    assert run.wait(30) == 0
+    stories = told(out)
+    assert stories["finds"]["verdict"] == "cut off" and found(stories["finds"]) == [("found", 2)]
+    assert "killed" in stories["finds"]["notes"][-1]
+
+
+def test_every_story_has_a_part_of_nine_minutes(build):
+    sys.path.insert(0, str(build.source / "tests/gpu"))
+    import parts
+    listed = subprocess.run([sys.executable, "-B", build.source / "tests/gpu/check.py", "--list"], capture_output=True,
+                            text=True, check=True).stdout.splitlines()
+    assert [line.split()[1] for line in listed] == list(parts.PLACE), "each story once, in the order of worth"
+    assert all(sum(part.values()) <= 60 * parts.MINUTES for part in parts.PARTS.values())
+    known = set()
+    for file in (build.source / "docs/results/2026-11-26-h200").glob("*.json"):
+        known |= {story["name"] for story in json.loads(file.read_text()).get("stories", [])
+                  if story["verdict"] == "passed" and story["seconds"] <= parts.EXPECTED.get(story["name"], 0)}
+    assert set(parts.PLACE) - known <= parts.GUESSED, "expected as long as it took, or guessed"
+
+
+OF_MEMORY = ("limit", "sharing", "replaced", "torch-books", "torch-oom")
+BROKEN = {"absent": (*OF_MEMORY, "charges", "successor", "daemon", "answers", "lookups"), "wide": OF_MEMORY,
+          "narrow": ("limit", "successor"), "forgetful": ("limit", "sharing", "replaced", "torch-books", "charges", "daemon"),
+          "mute": ("contracts",)}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_no_story_of_memory_passes_for_want_of_a_check(build, gpu_check, how):
+    """With Aliquot broken on purpose (standins/broken.py) each of them fails."""
+    names = [name for name in BROKEN[how] if name != "daemon" or daemon_of(build)]
+    done, stories, _ = gpu_check("rehearse", "--only", ",".join(names), GPU_CHECK_BREAK=how)
+    verdicts = {name: story["verdict"] for name, story in stories.items()}
+    assert verdicts == {name: "failed" for name in names}, done
 
 
 def test_without_a_card_it_says_what_it_would_do(gpu_check, sim):

@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 
+import broken
+
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
@@ -29,7 +31,9 @@ def main():
             "ALIQUOT_SIM": f"gpus=2,memory=2GiB,model=h200,context=16MiB,ptx=noop,"
                            f"kernels={build / 'tests/gpu/gpu_kernels.so'},state={state}"}
     env |= {key: value for key, value in os.environ.items()
-            if key in ("GPU_CHECK_STORIES", "CUDA_VISIBLE_DEVICES")}
+            if key in ("GPU_CHECK_STORIES", "GPU_CHECK_BREAK", "CUDA_VISIBLE_DEVICES")}
+    if "GPU_CHECK_BREAK" in env:
+        broken.break_bundle(stage / "aliquot-gpu-check", env["GPU_CHECK_BREAK"], build / "tests/gpu/gpu_kernels.so")
     arguments = sys.argv[3:]
     if "--out" not in arguments:
         arguments += ["--out", str(build / "gpu-check/rehearsal")]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each family of memory costs on the card, beside what we charge for it: how far every
-estimate is off. Nothing here decides: the differences are the finding."""
-from story import story
+estimate is off."""
+from story import MIB, story
 
+APART = 32 * MIB
 MOMENTS = ("loaded", "looked-up", "contexts-made", "made", "instantiated", "launched", "taken", "released", "kept", "before-trim", "given-back", "refused")
 COLUMNS = ("family", "moment", "asked", "taken without us", "taken", "charged", "charged less taken")
 
@@ -69,6 +70,18 @@ def tell_context(t, steps):
                      ready["books"]["ledger"] - ready["books"]["process"], "B")
 
 
+def tell_claims(t, rows):
+    """Within what a driver rounds and keeps: the differences are the finding, but no family may go by unseen."""
+    def those(moment):
+        return [(name, asked, taken, charged) for name, at, asked, _, taken, charged, _ in rows
+                if at == moment and taken is not None]
+
+    unseen = [one for one in those("taken") if one[2] >= one[1] >= MIB and one[3] < one[1]]
+    kept = [one for one in those("given-back") if one[3] > max(one[2], 0) + APART]
+    t.claim("what was asked for and taken is charged", those("taken") and not unseen, unseen)
+    t.claim("what was given back is charged no longer", those("given-back") and not kept, kept)
+
+
 @story("charges", "every family of device memory: the ledger beside NVML, taken and given back",
        priority=1, seconds=120)
 def every_family(t):
@@ -79,6 +92,7 @@ def every_family(t):
     rows = t.table(COLUMNS)
     for name, steps in by_family(ours).items():
         tell_family(rows, name, steps, alone.get(name, {}))
+    tell_claims(t, rows)
     t.fact("steps with us", ours)
     t.fact("steps without us", native)
     t.fact("said of pools, arrays, graphs, limits",

@@ -57,8 +57,8 @@ def two_programs_share(t):
             held = second.until("holds")
             t.claim("the second does not", held["rc"] == OUT_OF_MEMORY, held)
             charged, holders = t.books.ledger(session), t.books.holders(session)
-            t.claim("the sum is what the holders hold, and within the limit",
-                    charged == sum(holders.values()) <= t.capacity, (charged, holders))
+            t.claim("the sum is what the holders hold, no less than what the first took, and within the limit",
+                    most <= charged == sum(holders.values()) <= t.capacity, (charged, holders))
             t.claim("both are listed", {first.pid, second.pid} <= set(holders), holders)
         first.finish()
     with t.start("limits.py", "part", most, limit=t.capacity, session=session) as third:

@@ -83,6 +83,9 @@ def what_the_driver_answers(t):
         elif said["at"] == "broke" or said.get("ended"):
             t.note(f"{said['section']}: {said.get('error', said.get('ended'))}")
     t.fact("answers", answers)
+    ends = {said["section"]: said["ended"] for said in done.said if said["at"] == "section"}
+    t.claim("every section is asked to its end, and answered", answers and set(ends) == set(answers) and
+            not any(ends.values()), (ends, done.stderr))
     for section, found in answers.items():
         t.figure(f"{section}: questions answered", len(found))
     nvml, card = t.books.nvml, t.books.nvml.memory()

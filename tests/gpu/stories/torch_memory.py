@@ -133,7 +133,7 @@ def two_torch_programs(t):
             t.claim("the second hears out of memory in PyTorch's words",
                     not held["got"] and "out of memory" in held["words"].lower(), held)
             holders, charged = t.books.holders(session), t.books.ledger(session)
-            t.claim("the sum is within the limit", charged == sum(holders.values()) <= t.capacity,
+            t.claim("the sum is within the limit", size <= charged == sum(holders.values()) <= t.capacity,
                     (holders, charged))
             for program, name in ((first, "first"), (second, "second")):
                 seen = t.books.process(program.pid)
