@@ -78,7 +78,7 @@ def render(whole, intro=()):
                   "frameworks. It shows that the script works; its figures mean nothing.", ""]
     lines += machine(stories)
     lines += [", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) +
-              ". Raw data, with every program's command, end and last words: `results.json`.", ""]
+              f". Raw data, with every program's command, end and last words: `{whole.get('raw', 'results.json')}`.", ""]
     lines += intro
     for story in stories:
         lines += tell_story(story, whole["rehearsal"])

@@ -162,14 +162,15 @@ def readme_rows(stories, card, date):
     return rows
 
 
-def write_page(file, whole, runs, judged, command):
+def write_page(file, whole, runs, judged, folders):
     count, unproven, short = judged
     intro = ["Runs, in their order:", "", *(f"- `{run.name}`: `{run.command}`" for run in runs), "",
              f"Of {count} questions of docs/gpu-check.md {count - len(unproven)} are answered as they should be.", ""]
     for heading, lines in (("## Unproven", unproven), ("## Figures that miss what was to be reached", short)):
         intro += [heading, "", *(lines or ["None."]), ""]
+    command, raw = " ".join(["tools/gpu-report", *folders]), ", ".join(folders)
     stories = [{**story, "notes": [*story["notes"], story["told"]]} for story in whole["stories"]]
-    file.write_text(page.render({**whole, "command": command, "stories": stories}, intro), encoding="utf-8")
+    file.write_text(page.render({**whole, "command": command, "raw": raw, "stories": stories}, intro), encoding="utf-8")
 
 
 def main():
@@ -193,7 +194,7 @@ def main():
     print("\nFigures that miss what was to be reached:", *short, sep="\n")
     print("\nRows for README.md:", *readme_rows(stories, card, whole["date"]), sep="\n")
     if options.page:
-        write_page(options.page, whole, runs, judged, " ".join(["tools/gpu-report", *map(str, options.folders)]))
+        write_page(options.page, whole, runs, judged, [str(path) for path in options.folders])
         print(f"\nPage: {options.page}")
     return 0
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make gpu-check, before there is a card: its script is right, and whatever a story does is reported."""
+import itertools
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import types
 
 import pytest
 
@@ -349,6 +351,19 @@ def test_a_card_without_a_limit_is_never_filled(sim, build):
     done = sim.run([sys.executable, "-B", program, "reach"], GPU_CHECK_CAPACITY=64 << 20)
     assert done.rc == 1 and "no limit is on" in done.stderr, done
     assert sim.oracle()["devices"][0]["high_bytes"] < 64 << 20
+
+
+def test_programs_do_not_wait_for_others_on_the_card(build):
+    """Beside who takes and gives back all the while, the card's used bytes never stand still."""
+    sys.path.insert(0, str(build.source / "tests/gpu"))
+    from probe import Books
+    books, used = Books(None), itertools.count()
+    books.card = lambda: next(used)
+    books.opened = types.SimpleNamespace(processes=lambda: {1: 2} if time.monotonic() - began > 0.5 else {1: 2, 7: 8})
+    for ended, least in ((set(), 0.2), ({7}, 0.4)):
+        began = time.monotonic()
+        books.settle(ended)
+        assert least < time.monotonic() - began < 2.5, ended
 
 
 def test_stamps_are_added_up(build):
