@@ -87,13 +87,14 @@ def gpu_check(sim, build, tmp_path):
 
 
 SLOW_STORIES = '''
-import parts, time
+import os, parts, time
 from story import story
 
 parts.EXPECTED["finds"] = 1
 
 @story("finds", "something is found, told again, and then nothing for long", priority=1, seconds=60)
 def finds(t):
+    t.fact("pid", os.getpid())
     t.figure("found", 1)
     t.figure("found", 2)
     time.sleep(1000)
@@ -257,6 +258,14 @@ def found(story):
     return [(figure["what"], figure["value"]) for figure in story["figures"]]
 
 
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def wait_for_both_figures(out):
     while found(json.loads((out / "in-progress.json").read_text())) != [("found", 2)]:
         time.sleep(0.01)
@@ -288,8 +297,11 @@ def test_a_story_is_cut_off_when_the_time_of_its_run_is_over(slow_run):
 def test_a_run_that_is_killed_keeps_what_was_found(slow_run):
     run, out = slow_run("finds")
     wait_for_both_figures(out)
+    pid = json.loads((out / "in-progress.json").read_text())["facts"]["pid"]
     run.kill()  # no signal handler runs: what was found lies beside the results
     run.wait()
+    while is_alive(pid):  # its story ends with it
+        time.sleep(0.01)
     run, _ = slow_run("--skip-done", "--minutes", "0")
     assert run.wait(30) == 0
     stories = told(out)
