@@ -91,16 +91,15 @@ def merge(runs):
 
 
 def questions():
-    """[(question, names of stories)] of the documentation, which lies elsewhere in a bundle."""
+    """[(question, names of stories)] of the documentation's tables, which lies elsewhere in a bundle."""
     places = (HERE.parents[1] / "docs/gpu-check.md", HERE.parent / "README.md")
     lines = next(place for place in places if place.exists()).read_text(encoding="utf-8").splitlines()
-    rows = lines[lines.index("| question | story |") + 2:]
-    found = []
-    for row in rows:
-        if not row.startswith("| "):
-            break
-        question, stories = (cell.strip() for cell in row.strip("|").split(" | "))
-        found.append((question, re.findall(r"`([^`]+)`", stories)))
+    found, within = [], False
+    for line in lines:
+        within = line.startswith("| question | story |") or within and line.startswith("|")
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if within and "`" in line:
+            found.append((cells[0], re.findall(r"`([^`]+)`", cells[1])))
     return found
 
 
