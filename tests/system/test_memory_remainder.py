@@ -3,17 +3,15 @@
 
 The simulator grants by a driver's own rules: a block of 1 MiB and a byte takes 2 MiB.
 """
-import itertools
 import sys
 import time
 
 import pytest
 
-from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+from script import KIB, MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 CONTEXT = 16 * MIB
 BLOCK = MIB + 1
-STEP = 32 * MIB  # what is charged more than ever by this is looked at
 LOOKED_SECONDS = 0.05  # NVML is asked each 20 ms at most
 
 
@@ -41,23 +39,99 @@ def test_what_is_taken_beyond_what_is_asked_is_charged_at_the_next_look(hardware
         assert free == 256 * MIB - 40 * MIB
 
 
-def test_a_limit_is_not_passed_by_more_than_a_step(hardware):
+def test_a_limit_is_not_passed_by_more_than_a_page(hardware):
     """By however many blocks, and however quickly."""
-    with limited(hardware, 256 * MIB) as gpu:
-        taken = next(number for number in itertools.count() if gpu.code(f"alloc {number + 1} {BLOCK}") != SUCCESS)
-        assert 256 * MIB <= 2 * MIB * (taken + 1)
-        assert gpu.look().granted <= CONTEXT + 256 * MIB + STEP
+    room = 240 * MIB
+    with limited(hardware, room) as gpu:
+        taken = fill_with(gpu, f"alloc {{}} {BLOCK}")
+        assert room <= PAGE * (taken + 1)
+        assert gpu.look().granted <= CONTEXT + room + PAGE
 
 
-def test_who_is_over_the_limit_is_refused_until_enough_was_given_back(hardware):
-    with limited(hardware, 48 * MIB) as gpu:
-        take(gpu, 28)
+SMALL = 64 * KIB
+PAGE = 2 * MIB
+TRIES = 500
+
+
+def at_once(gpu, lines):
+    """The codes of many calls, made more quickly than NVML is asked by the clock."""
+    gpu.send(*lines)
+    return [int(gpu.hear()[0]) for _ in lines]
+
+
+def fill_with(gpu, line, tries=TRIES):
+    """How many of them there was room for."""
+    return at_once(gpu, [line.format(number + 1) for number in range(tries)]).count(SUCCESS)
+
+
+def test_small_arrays_take_a_page_each_and_pass_no_limit(hardware):
+    """By more than the page of the last one."""
+    with limited(hardware, 64 * MIB) as gpu:
+        assert fill_with(gpu, "array {} 128 64 0") in (32, 33)
+        assert gpu.look().granted <= CONTEXT + 64 * MIB + PAGE
+
+
+def test_each_program_of_a_session_holds_little_that_was_not_looked_at(hardware):
+    room = 256 * MIB
+    variables = {"ALIQUOT_MEMORY": str(3 * CONTEXT + room), "ALIQUOT_SESSION": "three"}
+    with Script(hardware, **variables).ready() as one, Script(hardware, **variables).ready() as two, \
+            Script(hardware, **variables).ready() as three:
+        programs, taken = [one, two, three], 0
+        while programs:
+            for gpu in programs[:]:
+                if gpu.code(f"array {taken + 1} 128 64 0") != SUCCESS:
+                    programs.remove(gpu)
+                taken += 1
+        assert sum(gpu.look().granted for gpu in (one, two, three)) <= 3 * (CONTEXT + 4 * MIB + PAGE) + room
+
+
+def test_pages_with_holes_are_charged_before_what_comes_next(hardware):
+    """Of pages that are full of small blocks all but one each are freed: the pages stay taken."""
+    room, of_a_page = 16 * MIB, PAGE // SMALL
+    with limited(hardware, room) as gpu:
+        count = fill_with(gpu, f"alloc {{}} {SMALL}", 2 * room // SMALL)
+        assert count > (room - PAGE) // SMALL, "the rest of the last page is taken, so it is charged"
+        frees = [f"free {number + 1}" for number in range(count) if number % of_a_page]
+        assert at_once(gpu, [*frees, f"alloc 1 {8 * MIB}"]) == [SUCCESS] * len(frees) + [OUT_OF_MEMORY]
+        assert gpu.look().granted <= CONTEXT + room
+
+
+def test_what_was_given_back_can_be_had_at_once(hardware):
+    """Pages that were charged beyond what was asked are no reason to refuse when they are back."""
+    with limited(hardware, 64 * MIB) as gpu:
+        take(gpu, 32)
         time.sleep(LOOKED_SECONDS)
-        assert gpu.code(f"alloc 29 {BLOCK}") == OUT_OF_MEMORY
-        for number in range(20):
+        assert gpu.code(f"alloc 33 {BLOCK}") == OUT_OF_MEMORY
+        for number in range(32):
             gpu.do(f"free {number + 1}")
-        time.sleep(LOOKED_SECONDS)
-        assert gpu.code(f"alloc 29 {BLOCK}") == SUCCESS
+        gpu.do(f"alloc 1 {64 * MIB}")
+
+
+STACKS = """
+from driver import Driver, STACK_SIZE
+gpu = Driver().ready()
+gpu.call("cuCtxSetLimit", STACK_SIZE, 4096)
+print(gpu.alloc_code(1))
+gpu.call("cuCtxSetLimit", STACK_SIZE, 1024)
+print(gpu.alloc_code(1), flush=True)
+"""
+
+
+def test_a_program_is_told_what_is_free_by_what_is_taken(hardware):
+    with limited(hardware, 256 * MIB) as gpu:
+        take(gpu, 5)
+        assert gpu.values("info")[0] == 256 * MIB - 5 * PAGE
+        gpu.do("free 1")
+        assert gpu.values("info")[0] == 256 * MIB - 4 * PAGE
+
+
+def test_who_is_over_the_limit_is_refused_until_enough_was_given_back(hardware, tmp_path):
+    """Stacks: the driver takes 3 KiB more for each thread that the card can run."""
+    program = tmp_path / "stacks.py"
+    program.write_text(STACKS)
+    result = hardware.run([sys.executable, "-B", program], preload=True, ALIQUOT_MEMORY=str(CONTEXT + 256 * MIB),
+                          PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
+    assert (result.rc, result.stdout.split()) == (0, [str(OUT_OF_MEMORY), str(SUCCESS)]), result
 
 
 def test_it_goes_with_the_context(hardware):

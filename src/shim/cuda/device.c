@@ -59,7 +59,7 @@ static bool view(struct place place, struct charge_view *ret)
         meters_refresh(place.row, true);
         orphans_sweep(place.row);
         import_claim(place.row);
-        remainder_tend(place.row);
+        remainder_view(place.row);
         return charge_read(place.row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
 }
 

@@ -330,6 +330,15 @@ CUresult refusal(struct place place)
         return place.answer ? place.answer : CUDA_ERROR_NOT_PERMITTED;
 }
 
+static bool grant(struct charge *ret, struct place place, uint64_t bytes)
+{
+        if (!charge_begin(ret, place.row, bytes))
+                return false;
+        ret->owner = place.owner;
+        remainder_granted(place.row, bytes);
+        return true;
+}
+
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
 {
         if (place.row == SESSION_NO_ROW) {
@@ -338,18 +347,14 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                 return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
         }
         if (bytes) {
-                remainder_tend(place.row);
+                remainder_before_grant(place.row, bytes);
                 import_claim(place.row);
         }
-        if (charge_begin(ret, place.row, bytes)) {
-                ret->owner = place.owner;
+        if (grant(ret, place, bytes) || (remainder_relieve(place.row) && grant(ret, place, bytes)))
                 return CUDA_SUCCESS;
-        }
         for (unsigned step = 0; meters_relieve(place, step); step++) {
-                if (charge_begin(ret, place.row, bytes)) {
-                        ret->owner = place.owner;
+                if (grant(ret, place, bytes))
                         return CUDA_SUCCESS;
-                }
         }
         charge_note_refused(place.row);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -374,7 +379,8 @@ CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space,
                 charge_keep(taken, space, key);
                 return rc;
         }
+        remainder_gives_back(row, taken->bytes);
         charge_drop(taken);
-        remainder_tend(row);
+        remainder_given_back(row);
         return rc;
 }

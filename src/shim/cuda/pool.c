@@ -6,6 +6,7 @@
 #include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 
 /* An allocation without a grant waits to be alone, and before a refusal for the calls of others: 20
@@ -118,6 +119,7 @@ static bool grant(struct growth *growth, uint64_t bytes)
         struct meter *meter = growth->meter;
         bool is_granted;
 
+        remainder_before_grant(growth->place.row, bytes);
         import_claim(growth->place.row);
         lock_take(&meter->lock);
         is_granted = charge_begin(&growth->charge, load_relaxed(&meter->row), bytes);

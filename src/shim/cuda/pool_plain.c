@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 
 #define WAIT_TRIES 20000u
@@ -64,9 +65,12 @@ bool plain_begin(struct growth *growth)
         if (!growth->place.owner || load_relaxed(&growth->meter->device) != growth->place.device ||
             real.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1 || !is_ordinary(growth))
                 return false;
+        remainder_before_grant(growth->place.row, growth->bytes);
         growth->is_plain = charge_in_time(growth);
-        if (growth->is_plain)
+        if (growth->is_plain) {
                 growth->charge.owner = growth->place.owner;
+                remainder_granted(growth->place.row, growth->bytes);
+        }
         return growth->is_plain;
 }
 

@@ -4,6 +4,7 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/minmax.h"
+#include "common/sums.h"
 #include "shim/cards.h"
 #include "shim/cuda/state.h"
 
@@ -12,11 +13,16 @@
  * change is looked at. */
 #define COSTS_APART 200u
 #define QUICK_NS UINT64_C(200000)
-/* Grown by so much more than it ever was: the larger of the two. */
-#define STEP_BYTES (UINT64_C(32) << 20)
-#define STEPS_OF_LIMIT 64u
 #define TRIES 3u
 #define DOUBTS 5u
+
+/* The driver takes memory in pages: a call that asks for less than whole ones may take up to one
+ * more than it is charged, or give back less (docs/simulator-memory.md: measured). */
+#define DRIVER_PAGE_BYTES (UINT64_C(2) << 20)
+/* Where there is room each process may have taken so much uncharged: a part of the limit. */
+#define UNLOOKED_LEAST_BYTES (UINT64_C(4) << 20)
+#define UNLOOKED_MOST_BYTES (UINT64_C(32) << 20)
+#define PARTS_OF_LIMIT 64u
 
 static struct remainder *of_row(int row)
 {
@@ -85,6 +91,7 @@ static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16],
 }
 
 struct answer {
+        uint64_t on_way; /* charges between us and the driver before NVML was asked */
         uint64_t own;    /* charged, all in all */
         uint64_t seen;   /* by NVML */
         bool is_calm;    /* nothing was on its way to the driver, or back */
@@ -104,6 +111,7 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
 
                 if (!is_listed(remainder, (const uint8_t *)uuid, &ret->seen))
                         return false;
+                ret->on_way = (uint32_t)flights;
                 ret->own = front_own_bytes(row);
                 ret->is_certain = before == ret->own && charge_flights(row) == flights;
                 ret->is_calm = charge_is_calm(flights);
@@ -112,15 +120,6 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
         remainder->looked_ns = clock_now_ns();
         note_cost(remainder, (remainder->looked_ns - began_ns) / (tries + 1));
         return true;
-}
-
-static uint64_t step_bytes(int row)
-{
-        uint64_t limit_bytes =
-                load_relaxed(shared_word(&session_limits()->device[row].limit_bytes));
-
-        return limit_bytes == PAGE_UNLIMITED ? STEP_BYTES
-                                             : max_u64(STEP_BYTES, limit_bytes / STEPS_OF_LIMIT);
 }
 
 /* Under its lock. What is on its way may not be on the card yet, or not any more: then the
@@ -150,15 +149,113 @@ static void note(struct remainder *remainder, int row, const struct answer *answ
 
 static void look(struct remainder *remainder, int row)
 {
+        uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes);
         struct answer answer;
 
         if (ask(remainder, row, &answer)) {
                 store_release(&remainder->is_told, 1);
                 note(remainder, row, &answer);
-                store_relaxed(&remainder->mark_bytes, front_own_bytes(row) + step_bytes(row));
+                /* What was on its way may have been taken after the answer. */
+                add_relaxed(&remainder->unlooked_bytes,
+                            answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
         }
         store_relaxed(&remainder->due_ns,
                       clock_now_ns() + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
+}
+
+/* By so much what the driver takes for a request may be more than is asked. */
+static uint64_t rounding(uint64_t bytes)
+{
+        return -bytes % DRIVER_PAGE_BYTES;
+}
+
+static uint64_t unlooked_most(uint64_t limit_bytes)
+{
+        return max_u64(UNLOOKED_LEAST_BYTES,
+                       min_u64(UNLOOKED_MOST_BYTES, limit_bytes / PARTS_OF_LIMIT));
+}
+
+/* The limit could be passed by what was taken since the last look. */
+static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
+{
+        uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes), room_bytes;
+        struct charge_view view;
+
+        if (!unlooked_bytes || !charge_read(row, &view) || view.limit_bytes == PAGE_UNLIMITED)
+                return false;
+        room_bytes = view.limit_bytes - min_u64(view.used_bytes, view.limit_bytes);
+        return unlooked_bytes > unlooked_most(view.limit_bytes) ||
+               sum_of(bytes, rounding(bytes) + unlooked_bytes) > room_bytes;
+}
+
+static void look_if_it_may_pass(struct remainder *remainder, int row, uint64_t bytes)
+{
+        if (!may_pass(remainder, row, bytes))
+                return;
+        lock_take(&remainder->lock);
+        if (may_pass(remainder, row, bytes))
+                look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainder_before_grant(int row, uint64_t bytes)
+{
+        struct remainder *remainder = of_row(row);
+
+        remainder_tend(row);
+        if (remainder && load_acquire(&remainder->is_told))
+                look_if_it_may_pass(remainder, row, bytes);
+}
+
+void remainder_granted(int row, uint64_t bytes)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (remainder && rounding(bytes))
+                add_acq_rel(&remainder->unlooked_bytes, rounding(bytes));
+}
+
+void remainder_gives_back(int row, uint64_t bytes)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (remainder && bytes < DRIVER_PAGE_BYTES)
+                add_acq_rel(&remainder->unlooked_bytes, bytes);
+}
+
+void remainder_given_back(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        remainder_tend(row);
+        if (remainder && load_acquire(&remainder->is_told))
+                look_if_it_may_pass(remainder, row, 0);
+}
+
+void remainder_view(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder || !load_acquire(&remainder->is_told))
+                return;
+        lock_take(&remainder->lock);
+        if (load_acquire(&remainder->unlooked_bytes) ||
+            clock_now_ns() >= load_relaxed(&remainder->due_ns))
+                look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+bool remainder_relieve(int row)
+{
+        struct remainder *remainder = of_row(row);
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+
+        if (!remainder || !held || !load_acquire(&remainder->is_told))
+                return false;
+        lock_take(&remainder->lock);
+        look(remainder, row);
+        lock_drop(&remainder->lock);
+        return charge_held(SPACE_REMAINDER, key_of_row(row)) < held;
 }
 
 void remainder_tend(int row)
@@ -166,9 +263,7 @@ void remainder_tend(int row)
         struct remainder *remainder = of_row(row);
 
         if (!remainder || !load_acquire(&remainder->is_told) ||
-            (clock_now_ns() < load_relaxed(&remainder->due_ns) &&
-             front_own_bytes(row) <= load_relaxed(&remainder->mark_bytes)) ||
-            !lock_try(&remainder->lock))
+            clock_now_ns() < load_relaxed(&remainder->due_ns) || !lock_try(&remainder->lock))
                 return;
         look(remainder, row);
         lock_drop(&remainder->lock);

@@ -8,10 +8,10 @@
  * (the driver has it), so that everything is refused until enough was given back.
  *
  * NVML is asked at calls that take or give memory and at waits, when it is due: at once after what
- * may have made the driver take or give something by itself (a module, a context, a limit); when
- * this process has been charged more than ever by a step; and else each 20 ms. A question took 12
- * us on an H200 with driver 580 (2026-11-26); where it takes longer it is asked less often, so that
- * it costs half a percent.
+ * may have made the driver take or give something by itself (a module, a context, a limit);
+ * before a limit could be passed by the rounding of what was asked; before a refusal; and else each
+ * 20 ms. A question took 12 us on an H200 with driver 580 (2026-11-26); where it takes longer it is
+ * asked less often by the clock, so that it costs half a percent.
  *
  * What NVML counts for no process or for another one is left out (charge_mark_unseen()): managed
  * memory, and imports. Where NVML does not list this process (another PID namespace, no
@@ -30,6 +30,24 @@
  */
 void remainder_before_context(int row);
 bool remainder_is_foreign(int row);
+
+/*
+ * Around a grant of so many bytes, and while a block of so many is on its way back: the driver
+ * takes whole pages, and keeps one until its last block is freed. What that may amount to since
+ * the last look is counted, and there is a look before a limit could be passed by it. So what one
+ * process has taken passes a limit by one page for each thread in a call at most; the others of
+ * its session may each hold a 64th of the limit (4 to 32 MiB) that was not looked at.
+ */
+void remainder_before_grant(int row, uint64_t bytes);
+void remainder_granted(int row, uint64_t bytes);
+void remainder_gives_back(int row, uint64_t bytes);
+void remainder_given_back(int row);
+
+/* Before the program is told what is free: what it took and gave back is looked at. */
+void remainder_view(int row);
+
+/* Before a refusal. True: there is more room now. */
+bool remainder_relieve(int row);
 
 /* A look, if one is due. */
 void remainder_tend(int row);

@@ -126,7 +126,9 @@ struct remainder {
         _Atomic uint32_t is_told;    /* NVML lists this process */
         _Atomic uint32_t is_foreign; /* it lists another one by our number */
         _Atomic uint64_t due_ns;
-        _Atomic uint64_t mark_bytes; /* charged more than this, it is due too */
+        /* So much at most was taken since the last look, or kept though it was given back, and is
+         * not charged. */
+        _Atomic uint64_t unlooked_bytes;
         uint64_t looked_ns;
         uint64_t cost_ns;     /* of a question, at least, of late */
         uint64_t least_bytes; /* by so many answers beside charges that came and went */
