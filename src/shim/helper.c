@@ -10,24 +10,22 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/minmax.h"
+#include "common/wiped.h"
 #include "interpose/object.h"
 #include "shim/lock.h"
 
-#define PAGE_BYTES 4096u
 #define WATCH_NS UINT64_C(50000000)
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS };
 
 struct helper {
         _Atomic uint32_t state;
-        _Atomic uint32_t is_wiped_at_fork;
         _Atomic uint32_t bell;      /* futex word */
         _Atomic uint32_t is_asleep; /* without end */
         _Atomic uint32_t is_over;   /* the program exits */
@@ -37,12 +35,7 @@ struct helper {
         const _Atomic uint32_t *_Atomic watched;
 };
 
-static union {
-        struct helper parts;
-        unsigned char page[PAGE_BYTES];
-} store __attribute__((aligned(PAGE_BYTES)));
-
-extern struct helper helper __attribute__((alias("store")));
+WIPED_AT_FORK(struct helper, helper);
 
 /* The driver may be gone after this. */
 static void at_program_end(void)
@@ -171,10 +164,7 @@ static bool start_once(helper_task *task)
         uint32_t expected = HELPER_NONE;
         bool is_started;
 
-        if (!load_relaxed(&helper.is_wiped_at_fork)) {
-                madvise(&store, sizeof(store), MADV_WIPEONFORK);
-                store_relaxed(&helper.is_wiped_at_fork, 1);
-        }
+        wiped_mark(helper);
         if (!cas_acq_rel(&helper.state, &expected, HELPER_STARTING))
                 return false;
         if (!swap_acq_rel(&is_registered, 1))

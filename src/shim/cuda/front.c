@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common/atomic.h"
+#include "common/wiped.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/import.h"
@@ -17,13 +17,7 @@
 
 #define ROW_KNOWN 16
 
-/* Whole pages of its own, so that the kernel can wipe it in a child. */
-static union {
-        struct state parts;
-        unsigned char pages[(sizeof(struct state) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE];
-} store __attribute__((aligned(STATE_PAGE)));
-
-extern struct state state __attribute__((alias("store")));
+WIPED_AT_FORK(struct state, state);
 
 /* `answer` is what the program is told; CUDA_SUCCESS: not permitted. */
 static struct place place_refused(CUresult answer)
@@ -73,10 +67,7 @@ bool front_start(void)
 {
         int saved = errno;
 
-        if (!load_relaxed(&state.is_wiped_at_fork)) {
-                madvise(&store, sizeof(store), MADV_WIPEONFORK);
-                store_relaxed(&state.is_wiped_at_fork, 1);
-        }
+        wiped_mark(state);
         if (session_state() == SESSION_UNKNOWN)
                 session_start(list_cards);
         hold_use();

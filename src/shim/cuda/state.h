@@ -21,7 +21,6 @@
 #include "shim/cuda/table.h"
 #include "shim/lock.h"
 
-#define STATE_PAGE 4096u
 #define STATE_DEVICES 64
 #define STATE_SEATS 1024u
 #define STATE_METERS 1024u
@@ -136,8 +135,6 @@ struct remainder {
 };
 
 struct state {
-        _Atomic uint32_t is_wiped_at_fork;
-
         struct remainder remainder[PAGE_DEVICES];
 
         struct lock seats_lock;

@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/wiped.h"
 #include "shim/lock.h"
 #include "shim/time/credit.h"
 
-#define PAGE_BYTES 4096u
 #define CALLERS 256u
 
 /* They are never freed: a thread may call in the last of its destructors. */
@@ -23,7 +23,6 @@ struct callers {
 
 struct threads {
         struct callers callers;
-        _Atomic uint32_t is_wiped_at_fork;
         _Atomic uint32_t is_registered; /* with the kernel */
         _Atomic uint32_t is_barred;     /* by the kernel: each thread makes its own fence */
         _Atomic uint32_t is_late;       /* that was found out at the last fence */
@@ -32,13 +31,7 @@ struct threads {
         uint32_t numbers; /* given to threads so far */
 };
 
-/* Whole pages of its own, so that the kernel can wipe them in a child. */
-static union {
-        struct threads parts;
-        unsigned char pages[(sizeof(struct threads) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES];
-} store __attribute__((aligned(PAGE_BYTES)));
-
-extern struct threads threads __attribute__((alias("store")));
+WIPED_AT_FORK(struct threads, threads);
 
 struct caller caller_unknown;
 _Thread_local struct credit credit_here = { .caller = &caller_unknown };
@@ -163,10 +156,7 @@ bool threads_join(void)
                 return true;
         if (!is_told)
                 is_told = __cxa_thread_atexit_impl(at_thread_end, NULL, &__dso_handle) == 0;
-        if (!load_relaxed(&threads.is_wiped_at_fork)) {
-                madvise(&store, sizeof(store), MADV_WIPEONFORK);
-                store_relaxed(&threads.is_wiped_at_fork, 1);
-        }
+        wiped_mark(threads);
         register_once();
         if (is_told && join(credit))
                 return true;

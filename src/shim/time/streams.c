@@ -7,34 +7,26 @@
  * given and taken under streams.lock.
  */
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "common/clock.h"
+#include "common/wiped.h"
 #include "shim/attach.h"
 #include "shim/session.h"
 #include "shim/time/credit.h"
 #include "shim/time/time.h"
 
-#define PAGE_BYTES 4096u
 /* A place whose stream is gone: a search goes on behind it. */
 #define KEY_GONE UINT64_MAX
 /* A wait of the program's that took so long blocked: what it waited for ended as it did. */
 #define BLOCKED_NS UINT64_C(10000)
 
 struct streams {
-        _Atomic uint32_t is_wiped_at_fork;
         struct lock lock;
         struct time_device device[PAGE_DEVICES];
         struct time_stream stream[TIME_STREAMS];
 };
 
-/* Whole pages of its own, so that the kernel can wipe them in a child. */
-static union {
-        struct streams parts;
-        unsigned char pages[(sizeof(struct streams) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES];
-} store __attribute__((aligned(PAGE_BYTES)));
-
-extern struct streams streams __attribute__((alias("store")));
+WIPED_AT_FORK(struct streams, streams);
 
 /* -- Devices ---------------------------------------------------------------------------------- */
 
@@ -62,10 +54,7 @@ struct time_device *device_of(int row, const struct time_driver *driver)
 
         if (row < 0 || row >= (int)PAGE_DEVICES || !session_limits())
                 return NULL;
-        if (!load_relaxed(&streams.is_wiped_at_fork)) {
-                madvise(&store, sizeof(store), MADV_WIPEONFORK);
-                store_relaxed(&streams.is_wiped_at_fork, 1);
-        }
+        wiped_mark(streams);
         device = &streams.device[row];
         if (load_acquire(&device->is_ready))
                 return device;
