@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from script import MIB
+
 pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="Python itself is not sanitized")
 ANSWERS = "docs/results/2026-11-26-h200/contracts.json"
 
@@ -90,6 +92,18 @@ def test_a_crash_names_its_call_and_handle(run_contracts):
     done = run_contracts("ends")
     crashes = re.findall(r"^aliquot-sim: (\w+): (\w+) 0x[0-9a-f]+ has ended; a real driver crashes here$", done.stderr, re.M)
     assert sorted(crashes) == [("cuEventQuery", "event"), ("cuStreamGetId", "stream"), ("cuStreamQuery", "stream")], done
+
+
+def test_what_is_asked_of_memory_is_answered(sim, ask):
+    """No card has answered this yet: the simulator says what docs/simulator-memory.md assumes."""
+    sim.configure(grants="real")
+    answers = ask("memory")
+    assert answers["memory: two blocks of 1048576 B: taken by each"] == [2 * MIB, 0]
+    assert answers["memory: two blocks of 1048577 B: taken by each"] == [2 * MIB, 2 * MIB]
+    assert answers["memory: 256 blocks of 64 KiB, then all but each 32nd freed: taken"] == [16 * MIB, 0]
+    assert answers["memory: 64 MiB made, exported and released, the descriptor closed: taken"][:2] == [64 * MIB, 0]
+    graphs = [looks for what, looks in answers.items() if "graphs behind a word" in what]
+    assert [looks[:3] for looks in graphs] == [[0, 0, 0]] * 2, "they come when they run"
 
 
 def test_times_are_multiples_of_the_drivers_step(ask, driver):

@@ -10,6 +10,7 @@
     ends      handles of what has ended: streams, events, contexts
     queues    how much may be in flight before a launch blocks; streams that share a queue
     timers    steps of event times and of the kernels' clock
+    memory    what the card has less of after a call, in bytes; nobody else may use it meanwhile
 
 A code is the driver's CUresult. What a driver has no function for is answered by "absent".
 """
@@ -20,7 +21,7 @@ import time
 from ctypes import (CFUNCTYPE, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p,
                     create_string_buffer)
 
-from driver import MIB, NON_BLOCKING, RESERVED_CURRENT, STACK_SIZE, Driver
+from driver import KIB, MIB, NON_BLOCKING, POSIX_FD, RESERVED_CURRENT, STACK_SIZE, Driver
 from said import say
 
 NO_TIMING = 2
@@ -31,6 +32,7 @@ DEVICEMAP, GREATER_OR_EQUAL = 2, 0
 POINTER_CONTEXT = 1
 MANY_LAUNCHES, MANY_STREAMS = 4000, 64
 BLOCKED_SECONDS = 0.4
+BLOCK_SIZES = (1, 64 * KIB, 512 * KIB, MIB - 512, MIB, MIB + 1, 1100 * KIB, 3 * MIB // 2, 2 * MIB, 2 * MIB + 1, 5 * MIB // 2)
 
 CODE = b"""
 .version 6.4
@@ -509,8 +511,80 @@ def ask_timers(section):
         section.answer("%globaltimer: steps, ns: least, median, most", [steps[0], steps[len(steps) // 2], steps[-1]])
 
 
+class Taken:
+    """By how much the card's free memory has fallen since the last look."""
+    def __init__(self, gpu):
+        self.gpu, self.free = gpu, gpu.info()[0]
+
+    def look(self):
+        before, self.free = self.free, self.gpu.info()[0]
+        return before - self.free
+
+
+def ask_memory(section):
+    gpu = Gpu().ready()
+    gpu.free(gpu.alloc(MIB))
+    taken = Taken(gpu)
+    ask_blocks(gpu, section, taken)
+    ask_exports(gpu, section, taken)
+    ask_graphs(gpu, section, taken)
+
+
+def ask_blocks(gpu, section, taken):
+    """Each size twice: a second one may fit in the page of the first."""
+    for size in BLOCK_SIZES:
+        blocks, looks = [], []
+        for _ in range(2):
+            blocks.append(gpu.alloc(size))
+            looks.append(taken.look())
+        section.answer(f"two blocks of {size} B: taken by each", looks)
+        for block in blocks:
+            gpu.free(block)
+        taken.look()
+    blocks = [gpu.alloc(64 * KIB) for _ in range(256)]
+    looks = [taken.look()]
+    for number, block in enumerate(blocks):
+        if number % 32:
+            gpu.free(block)
+    section.answer("256 blocks of 64 KiB, then all but each 32nd freed: taken", [*looks, taken.look()])
+    for block in blocks[::32]:
+        gpu.free(block)
+    taken.look()
+
+
+def ask_exports(gpu, section, taken):
+    handle = gpu.create(64 * MIB)
+    looks = [taken.look()]
+    descriptor = gpu.value(c_int, "cuMemExportToShareableHandle", handle, POSIX_FD, 0)
+    gpu.call("cuMemRelease", handle)
+    looks.append(taken.look())
+    os.close(descriptor)
+    section.answer("64 MiB made, exported and released, the descriptor closed: taken", [*looks, taken.look()])
+
+
+def ask_graphs(gpu, section, taken):
+    """Does a graph's memory come at its launch, or when it runs? Two that are not waited for, in one stream and in two."""
+    streams = [gpu.stream(), gpu.stream()]
+    for name, other in (("one stream", streams[0]), ("two streams", streams[1])):
+        word, address = gpu.mapped_word()
+        graphs = [gpu.graph_with_block(64 * MIB) for _ in range(2)]
+        gpu.call("cuDeviceGraphMemTrim", 0)
+        taken.look()
+        looks = [gpu.graph_reserved()]
+        for stream in (streams[0], other):
+            gpu.wait_for(stream, address)
+        for graph, stream in zip(graphs, (streams[0], other)):
+            gpu.call("cuGraphLaunch", graph, stream)
+            looks.append(gpu.graph_reserved())
+        looks.append(taken.look())
+        word.value = 1
+        gpu.sync()
+        section.answer(f"graphs behind a word, {name}: reserved before, launched, two of them, taken; ran, taken",
+                       [*looks, gpu.graph_reserved(), taken.look()])
+
+
 SECTIONS = {"calls": ask_calls, "capture": ask_capture, "events": ask_events, "ends": ask_ends, "queues": ask_queues,
-            "timers": ask_timers}
+            "timers": ask_timers, "memory": ask_memory}
 
 
 def main():
