@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of every session holds of those that the daemon owns: programs killed anywhere (B1), many at
+"""What holds of every session holds of those that the daemon owns: programs killed anywhere (B1, in test_kill.py), many at
 once (B3, B4), no limit raised by a tenant (B7), figures that are the ledger's (F1), a process list of
 one's own (F2); and GPU Slice's stress scene."""
 import os
-import platform
 import subprocess
 
 import pytest
@@ -63,23 +62,7 @@ def test_ten_are_admitted_ten_denied_and_all_recover(daemon, sim):
     assert sorted(ask_all(daemon, "again", 20).values()) == [201] * 10 + [409] * 10
 
 
-# -- Programs that die and programs that are many
-
-@pytest.mark.needs("tracing")
-@pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ or platform.machine() != "x86_64",
-                    reason="steps the x86-64 instructions of a plain build")
-def test_a_program_killed_at_any_instruction_leaves_the_ledger_exact(sim):
-    """B1, with peers that go on: tests/kill/kill_gpu.c says what must hold after each kill. Without NVML, as in
-    test_kill.py."""
-    limit = 256 * MIB
-    sim.configure(memory="4GiB", context=64 * MIB)  # what is estimated
-    daemon = Daemon(sim).start()
-    daemon.create("kill", limit)
-    result = sim.run([sim.build.folder / "tests/kill/kill-gpu", sim.runtime / "sessions/kill", sim.state, "kill", limit, "alone"],
-                     preload=True, timeout=1800, ALIQUOT_SESSION="kill", ALIQUOT_REAL_LIBNVML="/none")
-    assert result.rc == 0 and "the ledger is exact after each" in result.stdout, result
-    assert used(daemon, "kill") == granted(sim, "kill") == 0
-
+# -- Programs that are many
 
 def test_three_hundred_programs_start_at_once(daemon, sim):
     """B3: each takes a 300th of the limit, to the byte; nobody is refused, and not a byte is left."""
