@@ -21,7 +21,6 @@ KNOWN = {
     ("heap", "set"): +56 * MIB,  # charged when it is set, taken with the module that needs it
     ("local", "launched"): -264 * MIB,  # of kernels: no call asks for it; charged at the next question
     ("library", "used"): -32 * MIB,  # likewise
-    ("fat", "loaded"): +40 * MIB,  # the parts for other architectures
 }
 
 Look = collections.namedtuple("Look", "family moment charged shown")

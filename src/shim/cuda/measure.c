@@ -7,28 +7,21 @@
 #include "common/minmax.h"
 #include "common/sums.h"
 #include "shim/cuda/measure_elf.h"
+#include "shim/cuda/measure_fatbin.h"
 
 /* Arrays: rows of a multiple of 512 bytes, and 64 KiB blocks in all. */
 #define ARRAY_ROW_BYTES 512u
 #define ARRAY_BLOCK_BYTES (64u << 10)
 
-#define FATBIN_MAGIC 0xba55ed50u
 #define FATBIN_WRAPPER_MAGIC 0x466243b1u
 
 /* Where to stop looking for the end of a text: no one has PTX of this size. */
 #define TEXT_MAX ((size_t)64 << 20)
 
-struct fatbin {
-        uint32_t magic;
-        uint16_t version;
-        uint16_t header_bytes;
-        uint64_t body_bytes;
-};
-
 struct fatbin_wrapper {
         uint32_t magic;
         uint32_t version;
-        const struct fatbin *fatbin;
+        const void *fatbin;
         const void *file_name;
 };
 
@@ -191,17 +184,7 @@ static uint64_t elf_bytes(const void *image)
         return sum_of(file, measure_elf_zeros(image, file));
 }
 
-static uint64_t fatbin_bytes(const struct fatbin *fatbin)
-{
-        struct fatbin header;
-
-        if (!fatbin)
-                return 0;
-        memcpy(&header, fatbin, sizeof(header));
-        return header.magic == FATBIN_MAGIC ? sum_of(header.header_bytes, header.body_bytes) : 0;
-}
-
-uint64_t measure_image(const void *image)
+uint64_t measure_image(const void *image, unsigned capability)
 {
         struct fatbin_wrapper wrapper;
         uint32_t magic;
@@ -213,13 +196,22 @@ uint64_t measure_image(const void *image)
         memcpy(&magic, image, sizeof(magic));
         if (memcmp(image, ELFMAG, SELFMAG) == 0)
                 return elf_bytes(image);
-        if (magic == FATBIN_MAGIC)
-                return fatbin_bytes(image);
+        if (magic == MEASURE_FATBIN_MAGIC)
+                return measure_fatbin(image, MEASURE_FATBIN_UNBOUNDED, capability);
         if (magic == FATBIN_WRAPPER_MAGIC) {
                 memcpy(&wrapper, image, sizeof(wrapper));
-                return fatbin_bytes(wrapper.fatbin);
+                return wrapper.fatbin ? measure_fatbin(wrapper.fatbin, MEASURE_FATBIN_UNBOUNDED,
+                                                       capability)
+                                      : 0;
         }
         return strnlen(image, TEXT_MAX);
+}
+
+uint64_t measure_file(const void *image, uint64_t bytes, unsigned capability)
+{
+        uint64_t loaded = measure_fatbin(image, bytes, capability);
+
+        return loaded ? loaded : sum_of(bytes, measure_elf_zeros(image, bytes));
 }
 
 uint64_t measure_context(const char *model, uint64_t card_bytes)

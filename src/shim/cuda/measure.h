@@ -52,9 +52,13 @@ uint64_t measure_pool_growth(uint64_t bytes);
 /* The memory behind one memory node of a graph. */
 uint64_t measure_graph_node(uint64_t bytes);
 
-/* Bytes of a module image: text, ELF (with its zeroed memory, measure_elf.h), fat binary or its
- * wrapper. 0: unknown, the driver decides. */
-uint64_t measure_image(const void *image);
+/* Bytes that a device of this compute capability (90 for 9.0; 0: unknown) loads of a module image:
+ * text, ELF (with its zeroed memory, measure_elf.h), or of a fat binary or its wrapper one part
+ * (measure_fatbin.h). 0: unknown, the driver decides. */
+uint64_t measure_image(const void *image, unsigned capability);
+
+/* The same of one that was read from a file of `bytes`. */
+uint64_t measure_file(const void *image, uint64_t bytes, unsigned capability);
 
 /* What a context takes of a GPU, by the model's name, and a 64th of the card at most: an estimate,
  * corrected where NVML can tell. See docs/memory.md. */

@@ -2,10 +2,11 @@
 /*
  * Modules and libraries: code and globals on the card, estimated by the size of their image.
  *
- * The driver does not tell what a module takes, and may take it later (lazy loading). The image's
- * size, and the zeroed memory that it names, is charged when it is loaded and given back when it is
- * unloaded or its context goes. A library belongs to no context and is charged once, to the device
- * that is current when it is loaded.
+ * The driver does not tell what a module takes, and may take it later (lazy loading). The size of
+ * the image, or of the part of a fat binary that the device loads, and the zeroed memory that it
+ * names, is charged when it is loaded and given back when it is unloaded or its context goes. A
+ * library belongs to no context and is charged once, to the device that is current when it is
+ * loaded.
  */
 #include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
@@ -16,50 +17,77 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/sums.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
-#include "shim/cuda/measure_elf.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
 
-/* The zeroed memory of the image in a file. Read rather than mapped: it may shrink meanwhile. */
-static uint64_t zero_bytes(int fd, uint64_t bytes)
+/* Of the device on which it is loaded, as 90 for 9.0; 0: the driver does not say. */
+static unsigned capability_at(struct place place)
+{
+        int major = 0, minor = 0;
+
+        if (place.row < 0 ||
+            real.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                      place.device) != CUDA_SUCCESS ||
+            real.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                      place.device) != CUDA_SUCCESS)
+                return 0;
+        return (unsigned)major * 10 + (unsigned)minor;
+}
+
+/* The image in a file. Read rather than mapped: it may shrink meanwhile. */
+static uint64_t read_bytes(int fd, uint64_t bytes, unsigned capability)
 {
         void *image = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        uint64_t zeros = UINT64_MAX, got = 0;
+        uint64_t loaded = UINT64_MAX, got = 0;
         ssize_t n = 1;
 
         if (image == MAP_FAILED)
-                return zeros;
+                return loaded;
         while (n > 0 && got < bytes) {
                 n = pread(fd, (char *)image + got, bytes - got, (off_t)got);
                 got += n > 0 ? (uint64_t)n : 0;
         }
         if (got == bytes)
-                zeros = measure_elf_zeros(image, bytes);
+                loaded = measure_file(image, bytes, capability);
         munmap(image, bytes);
-        return zeros;
+        return loaded;
 }
 
 /* 0 when it cannot be told: the driver will say why. */
-static uint64_t file_bytes(const char *path)
+static uint64_t file_bytes(const char *path, struct place place)
 {
         int saved = errno;
-        int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        int fd = path && front_is_on() ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
         struct stat status;
         uint64_t bytes = 0;
-        uint64_t zeros;
 
-        if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-                bytes = (uint64_t)status.st_size;
-                zeros = zero_bytes(fd, bytes);
-                bytes = sum_of(bytes, zeros);
-        }
+        if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+                bytes = read_bytes(fd, (uint64_t)status.st_size, capability_at(place));
         if (fd >= 0)
                 close(fd);
         errno = saved;
         return bytes;
+}
+
+static uint64_t image_bytes(const void *image, struct place place)
+{
+        return front_is_on() ? measure_image(image, capability_at(place)) : 0;
+}
+
+static CUresult reserve_file(struct charge *ret, const char *path)
+{
+        struct place place = place_here();
+
+        return reserve_at(ret, place, file_bytes(path, place));
+}
+
+static CUresult reserve_image(struct charge *ret, const void *image)
+{
+        struct place place = place_here();
+
+        return reserve_at(ret, place, image_bytes(image, place));
 }
 
 /* What it takes beyond the estimate NVML tells. */
@@ -81,16 +109,11 @@ static CUresult settle_unload(struct charge *taken, CUresult rc, uint64_t key)
         return rc;
 }
 
-static uint64_t image_bytes(const void *image)
-{
-        return front_is_on() ? measure_image(image) : 0;
-}
-
 CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 {
         ACCESS;
         struct charge charge;
-        CUresult rc = reserve(&charge, front_is_on() ? file_bytes(path) : 0);
+        CUresult rc = reserve_file(&charge, path);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -102,7 +125,7 @@ CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
 {
         ACCESS;
         struct charge charge;
-        CUresult rc = reserve(&charge, image_bytes(image));
+        CUresult rc = reserve_image(&charge, image);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -115,7 +138,7 @@ CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int 
 {
         ACCESS;
         struct charge charge;
-        CUresult rc = reserve(&charge, image_bytes(image));
+        CUresult rc = reserve_image(&charge, image);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -127,7 +150,7 @@ CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 {
         ACCESS;
         struct charge charge;
-        CUresult rc = reserve(&charge, image_bytes(image));
+        CUresult rc = reserve_image(&charge, image);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -145,14 +168,14 @@ CUresult hook_cuModuleUnload(CUmodule module)
 }
 
 /* A library may be loaded without a context that lives: it is then the first device's. */
-static CUresult reserve_library(struct charge *ret, uint64_t bytes)
+static struct place place_of_library(void)
 {
         struct place place = place_here();
 
-        if (place.answer == CUDA_ERROR_INVALID_CONTEXT ||
-            place.answer == CUDA_ERROR_CONTEXT_IS_DESTROYED)
-                place = place_of_device(0);
-        return reserve_at(ret, place, bytes);
+        return place.answer == CUDA_ERROR_INVALID_CONTEXT ||
+                               place.answer == CUDA_ERROR_CONTEXT_IS_DESTROYED
+                       ? place_of_device(0)
+                       : place;
 }
 
 /* The vendor's own options decide how the image is held, not how large it is. */
@@ -161,8 +184,9 @@ CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option 
                                 void **values, unsigned int count)
 {
         ACCESS;
+        struct place place = place_of_library();
         struct charge charge;
-        CUresult rc = reserve_library(&charge, image_bytes(image));
+        CUresult rc = reserve_at(&charge, place, image_bytes(image, place));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -177,8 +201,9 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
                                     CUlibraryOption *options, void **values, unsigned int count)
 {
         ACCESS;
+        struct place place = place_of_library();
         struct charge charge;
-        CUresult rc = reserve_library(&charge, front_is_on() ? file_bytes(path) : 0);
+        CUresult rc = reserve_at(&charge, place, file_bytes(path, place));
 
         if (rc != CUDA_SUCCESS)
                 return rc;

@@ -38,6 +38,27 @@ static void do_module_data(const struct command *c)
         free(image);
 }
 
+static void do_module_fat(const struct command *c)
+{
+        void *image = read_image(c->word[2]);
+
+        say(cuModuleLoadFatBinary(AT(modules, c, 1), image));
+        free(image);
+}
+
+static void do_library_file(const struct command *c)
+{
+        say(cuLibraryLoadFromFile(AT(libraries, c, 1), c->word[2], NULL, NULL, 0, NULL, NULL, 0));
+}
+
+/* Lazily loaded, it is on the device from here on. */
+static void do_use_library(const struct command *c)
+{
+        CUmodule module;
+
+        say(cuLibraryGetModule(&module, libraries[slot(c, 1)]));
+}
+
 static void do_library_data(const struct command *c)
 {
         void *image = read_image(c->word[2]);
@@ -96,9 +117,16 @@ static void do_spin(const struct command *c)
 }
 
 const struct verb code_verbs[] = {
-        { "module", do_module },           { "module-file", do_module_file },
-        { "module-data", do_module_data }, { "library-data", do_library_data },
-        { "end-module", do_end_module },   { "library", do_library },
-        { "end-library", do_end_library }, { "spin", do_spin },
+        { "module", do_module },
+        { "module-file", do_module_file },
+        { "module-data", do_module_data },
+        { "module-fat", do_module_fat },
+        { "library-data", do_library_data },
+        { "library-file", do_library_file },
+        { "use-library", do_use_library },
+        { "end-module", do_end_module },
+        { "library", do_library },
+        { "end-library", do_end_library },
+        { "spin", do_spin },
 };
 const size_t code_verb_count = sizeof(code_verbs) / sizeof(code_verbs[0]);

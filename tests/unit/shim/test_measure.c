@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "shim/cuda/measure.h"
 #include "shim/cuda/measure_elf.h"
@@ -108,13 +109,126 @@ static void reservations_grow_in_steps(void **unused)
         assert_true(measure_pool_growth(UINT64_MAX) == UINT64_MAX);
 }
 
+struct fat_part {
+        uint16_t kind, version;
+        uint32_t header_bytes;
+        uint64_t payload_bytes;
+        uint32_t compressed_bytes, options;
+        uint16_t minor, major;
+        uint32_t architecture, name[2];
+        uint64_t flags, zero, uncompressed_bytes;
+        char payload[80];
+};
+
+struct fat_image {
+        uint32_t magic;
+        uint16_t version, header_bytes;
+        uint64_t body_bytes;
+        struct fat_part part[4];
+};
+
+enum { PTX = 1, CUBIN = 2, LZ4 = 0x2000, ZSTANDARD = 0x8000 };
+
+static struct fat_part fat_part(unsigned kind, unsigned architecture, uint64_t flags,
+                                uint64_t uncompressed)
+{
+        return (struct fat_part){ .kind = (uint16_t)kind,
+                                  .header_bytes = offsetof(struct fat_part, payload),
+                                  .payload_bytes = sizeof(((struct fat_part *)0)->payload),
+                                  .architecture = architecture,
+                                  .flags = flags,
+                                  .uncompressed_bytes = uncompressed };
+}
+
+static struct fat_image fat_image(void)
+{
+        return (struct fat_image){
+                .magic = 0xba55ed50u,
+                .header_bytes = 16,
+                .body_bytes = sizeof(((struct fat_image *)0)->part),
+                .part = { fat_part(CUBIN, 80, LZ4, 800), fat_part(CUBIN, 86, ZSTANDARD, 860),
+                          fat_part(PTX, 80, LZ4, 700), fat_part(CUBIN, 90, 0, 0) },
+        };
+}
+
+static void a_fat_binary_is_as_large_as_what_the_device_loads(void **unused)
+{
+        struct fat_image fat = fat_image();
+
+        (void)unused;
+        assert_int_equal(measure_image(&fat, 80), 800);
+        assert_int_equal(measure_image(&fat, 89), 860); /* of its major version, and not newer */
+        assert_int_equal(measure_image(&fat, 90), 80);  /* not compressed */
+        assert_int_equal(measure_image(&fat, 100), 700);
+        assert_int_equal(measure_image(&fat, 75), sizeof(fat)); /* nothing fits */
+        assert_int_equal(measure_image(&fat, 0), sizeof(fat));
+        fat.part[0] = fat_part(PTX, 90, LZ4, 900);
+        assert_int_equal(measure_image(&fat, 100), 900); /* the newest */
+        assert_int_equal(measure_image(&fat, 90), 80);   /* machine code comes before it */
+}
+
+/* What a header says is believed as far as it can be true; else the whole image is charged. */
+static void a_fat_binary_that_lies_is_charged_whole(void **unused)
+{
+        struct fat_image fat = fat_image();
+
+        (void)unused;
+        fat.part[1].uncompressed_bytes = UINT64_MAX;
+        assert_int_equal(measure_image(&fat, 86), 80);
+        fat.part[1].uncompressed_bytes = 3;
+        assert_int_equal(measure_image(&fat, 86), 80);
+        fat.part[2].payload_bytes = UINT64_MAX;
+        assert_int_equal(measure_image(&fat, 90), sizeof(fat));
+        fat.part[2].payload_bytes = sizeof(fat);
+        assert_int_equal(measure_image(&fat, 90), sizeof(fat));
+        fat = fat_image();
+        fat.part[2].header_bytes = 0; /* a walk that would not get on */
+        assert_int_equal(measure_image(&fat, 90), sizeof(fat));
+        fat.part[2].header_bytes = UINT32_MAX;
+        assert_int_equal(measure_image(&fat, 90), sizeof(fat));
+        fat = fat_image();
+        fat.header_bytes = 3; /* the parts would lie in the header */
+        assert_int_equal(measure_image(&fat, 80), 3 + sizeof(fat.part));
+        fat.header_bytes = 16;
+        fat.body_bytes = UINT64_MAX;
+        assert_true(measure_image(&fat, 80) == UINT64_MAX);
+}
+
+/* `bytes` of it lie right before a page that cannot be read. */
+static const void *at_the_end(const void *image, size_t bytes, char *pages)
+{
+        mprotect(pages + 4096, 4096, PROT_NONE);
+        return memcpy(pages + 4096 - bytes, image, bytes);
+}
+
+static void a_file_is_read_to_its_end_only(void **unused)
+{
+        char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct fat_image fat = fat_image();
+
+        (void)unused;
+        for (size_t bytes = 1; bytes < sizeof(fat); bytes++) {
+                /* It is cut off, or says that it is not. */
+                fat.body_bytes = sizeof(fat.part);
+                assert_int_equal(measure_file(at_the_end(&fat, bytes, pages), bytes, 90), bytes);
+                fat.body_bytes = bytes > 16 ? bytes - 16 : 0;
+                assert_in_range(measure_file(at_the_end(&fat, bytes, pages), bytes, 90), 1, 860);
+                assert_in_range(measure_file(at_the_end(&fat, bytes, pages), bytes, 80), 1, 860);
+        }
+        fat.body_bytes = sizeof(fat.part);
+        assert_int_equal(measure_file(at_the_end(&fat, sizeof(fat), pages), sizeof(fat), 90), 80);
+        assert_int_equal(measure_file(at_the_end("..", 2, pages), 2, 90), 2);
+        munmap(pages, 8192);
+}
+
 static void images_tell_their_size(void **unused)
 {
         struct {
                 uint32_t magic;
                 uint16_t version, header_bytes;
                 uint64_t body_bytes;
-        } fatbin = { 0xba55ed50u, 1, 16, 1000 };
+                char body[1000];
+        } fatbin = { 0xba55ed50u, 1, 16, 1000, "" };
         struct {
                 uint32_t magic, version;
                 const void *fatbin, *name;
@@ -124,17 +238,17 @@ static void images_tell_their_size(void **unused)
         (void)unused;
         memcpy(elf.e_ident, ELFMAG, SELFMAG);
         elf.e_ident[EI_CLASS] = ELFCLASS64;
-        assert_int_equal(measure_image(NULL), 0);
-        assert_int_equal(measure_image(""), 0);
-        assert_int_equal(measure_image("//"), 2);
-        assert_int_equal(measure_image(".version 8.0"), 12);
-        assert_int_equal(measure_image(&fatbin), 1016);
-        assert_int_equal(measure_image(&wrapper), 1016);
-        assert_int_equal(measure_image(&elf), 5192);
+        assert_int_equal(measure_image(NULL, 90), 0);
+        assert_int_equal(measure_image("", 90), 0);
+        assert_int_equal(measure_image("//", 90), 2);
+        assert_int_equal(measure_image(".version 8.0", 90), 12);
+        assert_int_equal(measure_image(&fatbin, 90), 1016);
+        assert_int_equal(measure_image(&wrapper, 90), 1016);
+        assert_int_equal(measure_image(&elf, 90), 5192);
         wrapper.fatbin = NULL;
-        assert_int_equal(measure_image(&wrapper), 0);
+        assert_int_equal(measure_image(&wrapper, 90), 0);
         elf.e_shoff = UINT64_MAX;
-        assert_true(measure_image(&elf) == UINT64_MAX);
+        assert_true(measure_image(&elf, 90) == UINT64_MAX);
 }
 
 struct elf_image {
@@ -179,12 +293,33 @@ static void zeroed_memory_of_a_module_is_counted(void **unused)
         struct elf_image host = make_elf(EM_X86_64), cubin = make_elf(190);
 
         (void)unused;
-        assert_int_equal(measure_image(&host), sizeof(host) + 1000);
-        assert_int_equal(measure_image(&cubin), sizeof(cubin) + 4000);
+        assert_int_equal(measure_image(&host, 90), sizeof(host) + 1000);
+        assert_int_equal(measure_image(&cubin, 90), sizeof(cubin) + 4000);
         cubin.segment[0].p_memsz = 9010;
-        assert_int_equal(measure_image(&cubin), sizeof(cubin) + 9000);
+        assert_int_equal(measure_image(&cubin, 90), sizeof(cubin) + 9000);
         host.segment[1].p_memsz = UINT64_MAX;
-        assert_true(measure_image(&host) == UINT64_MAX);
+        assert_true(measure_image(&host, 90) == UINT64_MAX);
+}
+
+static void zeroed_memory_in_a_fat_binary_is_counted(void **unused)
+{
+        struct {
+                uint32_t magic;
+                uint16_t version, header_bytes;
+                uint64_t body_bytes;
+                char part[offsetof(struct fat_part, payload)];
+                struct elf_image cubin;
+        } fat = { 0xba55ed50u, 1, 16, sizeof(fat) - 16, "", make_elf(190) };
+        struct fat_part part = fat_part(CUBIN, 90, 0, 0);
+
+        (void)unused;
+        part.payload_bytes = sizeof(fat.cubin);
+        memcpy(fat.part, &part, sizeof(fat.part));
+        assert_int_equal(measure_image(&fat, 90), sizeof(fat.cubin) + 4000);
+        /* Compressed, it would not be read. */
+        part.flags = LZ4;
+        memcpy(fat.part, &part, sizeof(fat.part));
+        assert_int_equal(measure_image(&fat, 90), sizeof(fat.cubin));
 }
 
 /* Whatever the headers claim, nothing outside of the image is read. */
@@ -198,11 +333,11 @@ static void headers_outside_of_an_image_are_not_read(void **unused)
         for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
                 *elf = make_elf(190);
                 elf->header.e_phoff = places[i];
-                assert_int_equal(measure_image(elf), sizeof(*elf) + 4000);
+                assert_int_equal(measure_image(elf, 90), sizeof(*elf) + 4000);
                 elf->section[0].sh_offset = places[i];
-                assert_int_equal(measure_image(elf), sizeof(*elf) + 34000);
+                assert_int_equal(measure_image(elf, 90), sizeof(*elf) + 34000);
                 elf->header.e_shstrndx = 77;
-                assert_int_equal(measure_image(elf), sizeof(*elf) + 34000);
+                assert_int_equal(measure_image(elf, 90), sizeof(*elf) + 34000);
                 assert_int_equal(measure_elf_zeros(elf, sizeof(elf->header)), 0);
                 assert_int_equal(measure_elf_zeros(elf, 3), 0);
         }
@@ -216,7 +351,7 @@ static void a_short_text_is_read_to_its_end_only(void **unused)
 
         (void)unused;
         memcpy(text, "ab", 3);
-        assert_int_equal(measure_image(text), 2);
+        assert_int_equal(measure_image(text, 90), 2);
         free(text);
 }
 
@@ -240,8 +375,12 @@ int main(void)
                 cmocka_unit_test(every_format_is_measured),
                 cmocka_unit_test(mipmaps_are_the_sum_of_their_levels),
                 cmocka_unit_test(reservations_grow_in_steps),
+                cmocka_unit_test(a_fat_binary_is_as_large_as_what_the_device_loads),
+                cmocka_unit_test(a_fat_binary_that_lies_is_charged_whole),
+                cmocka_unit_test(a_file_is_read_to_its_end_only),
                 cmocka_unit_test(images_tell_their_size),
                 cmocka_unit_test(zeroed_memory_of_a_module_is_counted),
+                cmocka_unit_test(zeroed_memory_in_a_fat_binary_is_counted),
                 cmocka_unit_test(headers_outside_of_an_image_are_not_read),
                 cmocka_unit_test(a_short_text_is_read_to_its_end_only),
                 cmocka_unit_test(contexts_go_by_model_and_card),
