@@ -11,7 +11,7 @@ from hang import IS_SLOW
 
 PROCESSES = 64
 TOKENS_BYTES = 16 << 20
-OPERATIONS = 20_000 if IS_SLOW else 100_000
+OPERATIONS = 5_000 if IS_SLOW else 20_000
 
 
 @pytest.fixture
