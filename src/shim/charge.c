@@ -145,6 +145,16 @@ void charge_mark_unseen(struct charge *c)
         c->is_unseen = true;
 }
 
+void charge_mark_seen(struct charge *c)
+{
+        struct process *process = process_here();
+
+        if (!c->is_reserved || !c->is_unseen || !process || !is_ours(c))
+                return;
+        add_relaxed(&process->device[c->device].unseen_bytes, -c->bytes);
+        c->is_unseen = false;
+}
+
 uint64_t charge_unseen_bytes(int device)
 {
         struct process *process = process_here();

@@ -20,7 +20,6 @@ KNOWN = {
     ("managed", "prefetched"): +64 * MIB,  # NVML shows it of no process
     ("heap", "set"): +56 * MIB,  # charged when it is set, taken with the module that needs it
     ("local", "launched"): -264 * MIB,  # of kernels: no call asks for it; charged at the next question
-    ("library", "used"): -32 * MIB,  # likewise
 }
 
 Look = collections.namedtuple("Look", "family moment charged shown")

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of modules: code, and the variables of it that begin as zeros and are in no file."""
-import struct
+import sys
+import time
 
 import pytest
 
-from script import KIB, MIB, OUT_OF_MEMORY, Script
+from fatbinary import CUBIN, LZ4, PART, PTX, ZSTANDARD, fat_binary
+from script import MIB, OUT_OF_MEMORY, Script
 
 LIMIT = 256 * MIB
 SOURCE = """
@@ -37,19 +39,7 @@ def test_variables_of_zeros_are_charged(sim, image, load):
         assert gpu.look()[:2] == before[:2]
 
 
-LZ4, ZSTANDARD = 0x2000, 0x8000
-PTX, CUBIN = 1, 2
-PART = 96 * KIB
 HOPPER = "h200"
-
-
-def fat_binary(*parts):
-    """Parts are: kind, architecture, flags, uncompressed size. Each has PART bytes in the file."""
-    body = b"".join(struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, PART, 0, 0, 0, 0, architecture, 0, 0, flags, 0, unpacked)
-                    + bytes(PART) for kind, architecture, flags, unpacked in parts)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
-
-
 FAT = {
     "machine-code": ([(CUBIN, 80, 0, 0), (CUBIN, 90, 0, 0), (PTX, 90, 0, 0), (CUBIN, 100, 0, 0)], PART),
     "compressed": ([(CUBIN, 80, 0, 0), (CUBIN, 90, ZSTANDARD, 5 * MIB), (PTX, 100, 0, 0)], 5 * MIB),
@@ -59,19 +49,23 @@ FAT_WAYS = {"module-file": "end-module", "module-data": "end-module", "module-fa
             "library-data": "end-library", "library-file": "end-library"}
 
 
+CONTEXT = 16 * MIB
+NO_NVML = {"ALIQUOT_REAL_LIBNVML": "/none"}
+
+
 @pytest.fixture(name="hopper")
 def make_hopper(sim):
-    """Its NVML lists nobody, so what is charged is what is estimated."""
-    return sim.configure(model=HOPPER, grants="real", fatbin="noop", context=f"{16 * MIB}")
+    return sim.configure(model=HOPPER, grants="real", fatbin="noop", ptx="noop", context=f"{CONTEXT}")
 
 
 @pytest.mark.parametrize("load", FAT_WAYS)
 @pytest.mark.parametrize("kind", FAT)
 def test_of_a_fat_binary_the_part_for_the_device_is_charged(hopper, tmp_path, kind, load):
+    """Where NVML lists nobody, so that what is charged is what is estimated."""
     parts, loaded = FAT[kind]
     path = tmp_path / "fat"
     path.write_bytes(fat_binary(*parts))
-    with Script(hopper, ALIQUOT_MEMORY="256MiB", ALIQUOT_REAL_LIBNVML="/none") as gpu:
+    with Script(hopper, ALIQUOT_MEMORY="256MiB", **NO_NVML) as gpu:
         before = gpu.ready().look().charged
         gpu.do(f"{load} 1 {path}")
         assert gpu.look().charged == before + loaded
@@ -86,3 +80,101 @@ def test_a_fat_binary_whose_part_has_no_room_is_refused(hopper, tmp_path, load):
     with Script(hopper, ALIQUOT_MEMORY=str(32 * MIB)) as gpu:
         gpu.ready()
         assert gpu.code(f"{load} 1 {path}") == OUT_OF_MEMORY
+
+
+TAKES = 40 * MIB
+
+
+@pytest.fixture(name="large")
+def make_large(tmp_path):
+    """A small file that is TAKES on the device."""
+    path = tmp_path / "large"
+    path.write_bytes(fat_binary((CUBIN, 90, ZSTANDARD, TAKES)))
+    return path
+
+
+def test_a_library_is_charged_when_the_driver_loads_it(hopper, large):
+    """Lazily: what is estimated is not charged for as long as the library is there."""
+    with Script(hopper, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do(f"library-file 1 {large}")
+        assert gpu.look()[:2] == (CONTEXT, CONTEXT)
+        gpu.do("use-library 1")
+        gpu.values("info")
+        time.sleep(0.05)
+        gpu.values("info")
+        assert gpu.look()[:2] == (CONTEXT + TAKES, CONTEXT + TAKES)
+        gpu.do("end-library 1")
+        assert gpu.look()[:2] == (CONTEXT, CONTEXT)
+
+
+def test_a_library_that_is_loaded_at_once_is_charged_as_it_is(hopper, large):
+    with Script(hopper, ALIQUOT_MEMORY="256MiB", CUDA_MODULE_LOADING="EAGER") as gpu:
+        gpu.ready().do(f"library-file 1 {large}")
+        assert gpu.look()[:2] == (CONTEXT + TAKES, CONTEXT + TAKES)
+        gpu.do(f"module-file 1 {large}")
+        assert gpu.look()[:2] == (CONTEXT + 2 * TAKES, CONTEXT + 2 * TAKES)
+        gpu.do("end-module 1", "end-library 1")
+        assert gpu.look()[:2] == (CONTEXT, CONTEXT)
+
+
+def test_a_library_without_a_context_is_an_estimate_until_there_is_one(hopper, large):
+    """NVML cannot list a process before it has something on the device."""
+    with Script(hopper, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.do("init", f"library-file 1 {large}", f"library-file 2 {large}", "end-library 2")
+        assert gpu.look()[:2] == (TAKES, 0)
+        gpu.do("context 0 0")
+        charged, granted, *_ = gpu.look()
+        assert charged == granted
+
+
+def test_where_nvml_lists_nobody_a_library_stays_charged_as_estimated(hopper, large):
+    with Script(hopper, ALIQUOT_MEMORY="256MiB", **NO_NVML) as gpu:
+        before = gpu.ready().look().charged
+        gpu.do(f"library-file 1 {large}")
+        assert gpu.look().charged == before + TAKES
+        gpu.do("use-library 1")
+        gpu.values("info")
+        assert gpu.look().charged == before + TAKES
+        gpu.do("end-library 1")
+        assert gpu.look().charged == before
+
+
+# Libraries are loaded by several threads at once, while others give and take memory without a pause if RESTLESS.
+THREADS = """
+import ctypes, os, sys, threading, time
+from driver import Driver
+path, restless = sys.argv[1].encode(), int(sys.argv[2])
+gpu = Driver().ready()
+before = gpu.info()[0]
+def churn():
+    gpu.call("cuCtxSetCurrent", gpu.context)
+    while True:
+        gpu.free(gpu.alloc(1 << 16))
+def load():
+    gpu.call("cuCtxSetCurrent", gpu.context)
+    for _ in range(5):
+        library = ctypes.c_void_p()
+        gpu.call("cuLibraryLoadFromFile", ctypes.byref(library), path, None, None, 0, None, None, 0)
+for _ in range(restless):
+    threading.Thread(target=churn, daemon=True).start()
+loaders = [threading.Thread(target=load) for _ in range(3)]
+for loader in loaders:
+    loader.start()
+for loader in loaders:
+    loader.join()
+end = time.monotonic() + 60
+while gpu.info()[0] < before - restless * (2 << 20) and time.monotonic() < end:
+    time.sleep(0.001)
+print(before - gpu.info()[0], flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("restless", (0, 2))
+def test_estimates_of_libraries_that_are_loaded_at_once_are_replaced(hopper, large, tmp_path, restless):
+    program = tmp_path / "threads.py"
+    program.write_text(THREADS)
+    result = hopper.run([sys.executable, "-B", program, large, str(restless)], preload=True, ALIQUOT_MEMORY="1GiB",
+                        PYTHONPATH=str(hopper.build.source / "tests/gpu/programs"))
+    assert result.rc == 0, result
+    assert int(result.stdout) <= restless * 2 * MIB

@@ -217,3 +217,41 @@ def test_a_program_that_shuts_nvml_down_is_measured_on(hardware, tmp_path):
                           PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
     assert result.rc == 0, result
     assert int(result.stdout) == room - 40 * MIB
+
+
+HEAP = 64 * MIB
+MALLOCS = """.version 7.0
+.target sm_70
+.address_size 64
+.extern .func (.param .b64 r) malloc (.param .b64 n);
+.visible .entry f() { ret; }
+"""
+
+
+def test_a_heap_that_is_set_hides_nothing_before_and_after_it_is_taken(hardware, tmp_path):
+    """It is charged when the limit is set, and the driver takes it with the first module that needs it."""
+    module = tmp_path / "mallocs.ptx"
+    module.write_text(MALLOCS)
+    hardware.configure(ptx="noop")
+    with limited(hardware, 512 * MIB) as gpu:
+        gpu.do(f"heap {8 * MIB + HEAP}")
+        assert gpu.look()[:2] == (CONTEXT + HEAP, CONTEXT)
+        take(gpu, 20)
+        gpu.values("info")
+        assert gpu.look()[:2] == (CONTEXT + HEAP + 40 * MIB, CONTEXT + 40 * MIB)
+        gpu.do(f"module-file 1 {module}")
+        charged, granted, *_ = gpu.look()
+        assert charged == granted > CONTEXT + HEAP + 40 * MIB
+        gpu.do("free 1")
+        gpu.values("info")
+        assert gpu.look()[:2] == (charged - 2 * MIB, granted - 2 * MIB)
+        gpu.do("destroy 0")
+        assert gpu.look()[:2] == (0, 0)
+
+
+def test_a_heap_goes_with_its_context_untaken(hardware):
+    with limited(hardware, 512 * MIB) as gpu:
+        gpu.do(f"heap {8 * MIB + HEAP}", "destroy 0", "context 0 0")
+        take(gpu, 20)
+        gpu.values("info")
+        assert gpu.look()[:2] == (CONTEXT + 40 * MIB, CONTEXT + 40 * MIB)

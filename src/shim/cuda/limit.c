@@ -4,7 +4,8 @@
  *
  * cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE) sets aside that much of the card for malloc() in
  * kernels. What goes beyond the driver's default, which is part of what a context takes, is
- * charged, and goes with the context. The other limits (stack, printf) take little, or depend on
+ * charged, and goes with the context. The driver takes it with the first module that needs it, and
+ * refuses to change it then. The other limits (stack, printf) take little, or depend on
  * the kernels that run: they are overhead, see docs/memory.md.
  */
 #include "shim/cuda/access.h"
@@ -41,7 +42,9 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
         charge_join(&kept, &more);
         charge_trim(&kept, extra);
         kept.owner = place.owner;
+        charge_mark_unseen(&kept);
         settle(&kept, rc, SPACE_CONTEXT, heap_key(context));
+        remainder_heap_set(place.row, heap_key(context));
         remainder_changed(place.row);
         return rc;
 }

@@ -19,8 +19,9 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 
 #define PART_LZ4 UINT64_C(0x2000)
 #define PART_ZSTANDARD UINT64_C(0x8000)
-/* A header that says that its part was compressed more tightly is not believed: LZ4 reaches 255. */
-#define COMPRESSED_MOST 256u
+/* So many times as large at most is what was compressed: a header that says more is not believed. */
+#define LZ4_MOST 255u
+#define ZSTANDARD_MOST (128u << 10) /* a block of that size, of one byte */
 
 struct part {
         uint16_t kind;
@@ -50,10 +51,10 @@ static unsigned rank(const struct part *part, unsigned capability)
 
 static uint64_t part_bytes(const struct part *part, const char *payload)
 {
-        uint64_t zeros = 0;
+        uint64_t most = part->flags & PART_ZSTANDARD ? ZSTANDARD_MOST : LZ4_MOST, zeros = 0;
 
         if (part->flags & (PART_LZ4 | PART_ZSTANDARD))
-                return part->uncompressed_bytes / COMPRESSED_MOST <= part->payload_bytes
+                return part->uncompressed_bytes / most <= part->payload_bytes
                                ? max_u64(part->uncompressed_bytes, part->payload_bytes)
                                : part->payload_bytes;
         if (part->kind == PART_ELF)

@@ -4,9 +4,10 @@
  *
  * The driver does not tell what a module takes, and may take it later (lazy loading). The size of
  * the image, or of the part of a fat binary that the device loads, and the zeroed memory that it
- * names, is charged when it is loaded and given back when it is unloaded or its context goes. A
- * library belongs to no context and is charged once, to the device that is current when it is
- * loaded.
+ * names, is charged before it is loaded, so that what plainly has no room is refused. Once it is
+ * loaded, what NVML shows is charged in its place (remainder.h). Where NVML does not list this
+ * process the estimate stays until the module is unloaded or its context goes. A library belongs to
+ * no context: its estimate is charged once, to the device that is current when it is loaded.
  */
 #include "shim/cuda/access.h"
 #include "shim/cuda/front.h"
@@ -90,14 +91,27 @@ static CUresult reserve_image(struct charge *ret, const void *image)
         return reserve_at(ret, place, image_bytes(image, place));
 }
 
-/* What it takes beyond the estimate NVML tells. */
+/* A library may be loaded before anything is on the device: NVML lists this process later. */
+static bool is_replaced(struct charge *estimate)
+{
+        bool is_of_context = estimate->owner != 0;
+
+        if (is_of_context && !remainder_is_measured(estimate->device))
+                remainder_changed(estimate->device);
+        return (!is_of_context || remainder_is_measured(estimate->device)) &&
+               remainder_replaces(estimate);
+}
+
+/* The estimate has said whether there is room. What was taken of it NVML tells. */
 static CUresult settle_image(struct charge *charge, CUresult rc, uint64_t key)
 {
         int row = charge->device;
+        bool is_estimate = rc == CUDA_SUCCESS && is_replaced(charge);
 
         settle(charge, rc, SPACE_MODULE, key);
-        if (rc == CUDA_SUCCESS)
-                remainder_changed(row);
+        if (is_estimate)
+                remainder_estimate_kept(row);
+        remainder_changed(row);
         return rc;
 }
 
@@ -221,3 +235,30 @@ CUresult hook_cuLibraryUnload(CUlibrary library)
         charge_take(&taken, SPACE_MODULE, key_of(library));
         return settle_unload(&taken, real.cuLibraryUnload(library), key_of(library));
 }
+
+/* What is loaded lazily is taken when it is asked for, if it was not yet; or by a launch, which is
+ * not looked behind. */
+static CUresult looked_behind(CUresult rc)
+{
+        int row = place_here().row;
+
+        if (rc == CUDA_SUCCESS && remainder_is_measured(row))
+                remainder_changed(row);
+        return rc;
+}
+
+#define LOADS(symbol, parameters, arguments)                 \
+        CUresult hook_##symbol parameters                    \
+        {                                                    \
+                ACCESS;                                      \
+                return looked_behind(real.symbol arguments); \
+        }
+
+LOADS(cuModuleGetFunction, (CUfunction * ret, CUmodule module, const char *name),
+      (ret, module, name))
+LOADS(cuKernelGetFunction, (CUfunction * ret, CUkernel kernel), (ret, kernel))
+LOADS(cuLibraryGetModule, (CUmodule * ret, CUlibrary library), (ret, library))
+LOADS(cuLibraryGetGlobal,
+      (CUdeviceptr * ret, size_t *ret_bytes, CUlibrary library, const char *name),
+      (ret, ret_bytes, library, name))
+LOADS(cuFuncLoad, (CUfunction function), (function))

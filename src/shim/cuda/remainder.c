@@ -24,6 +24,11 @@
 #define UNLOOKED_MOST_BYTES (UINT64_C(32) << 20)
 #define PARTS_OF_LIMIT 64u
 
+/* Estimates that the next look replaces. No context's number: those begin at 1. */
+#define ESTIMATES_OWNER(row) (UINT32_MAX - (uint32_t)(row))
+/* A heap is taken when so many parts of it less one are: something may be given back meanwhile. */
+#define HEAP_PARTS 8u
+
 static struct remainder *of_row(int row)
 {
         const struct limits_page *limits = session_limits();
@@ -122,9 +127,35 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
         return true;
 }
 
+/* A heap that was set is taken with the first module that needs it: where the driver took so much
+ * at once, its charge is from then on one of those that NVML shows. Returns the bytes of it. */
+static uint64_t take_heap(struct remainder *remainder, uint64_t more_bytes)
+{
+        uint64_t key = remainder->heap_key, bytes = charge_held(SPACE_CONTEXT, key);
+        struct charge heap;
+
+        if (!bytes || more_bytes < bytes - bytes / HEAP_PARTS ||
+            !charge_take(&heap, SPACE_CONTEXT, key))
+                return 0;
+        remainder->heap_key = 0;
+        bytes = heap.bytes;
+        charge_mark_seen(&heap);
+        charge_keep(&heap, SPACE_CONTEXT, key);
+        return bytes;
+}
+
+static void correct(struct remainder *remainder, int row, uint64_t bytes, bool may_be_less)
+{
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+
+        bytes -= min_u64(take_heap(remainder, bytes - min_u64(held, bytes)), bytes);
+        if (may_be_less || bytes > held)
+                set(row, bytes);
+}
+
 /* Under its lock. What is on its way may not be on the card yet, or not any more: then the
- * remainder is only raised. */
-static void note(struct remainder *remainder, int row, const struct answer *answer)
+ * remainder is only raised. False: nothing can be told by this answer. */
+static bool note(struct remainder *remainder, int row, const struct answer *answer)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
         uint64_t known = answer->own - min_u64(held, answer->own), bytes;
@@ -133,18 +164,17 @@ static void note(struct remainder *remainder, int row, const struct answer *answ
         bytes = answer->seen - min_u64(known, answer->seen);
         if (answer->is_certain) {
                 remainder->doubts = 0;
-                if (answer->is_calm || bytes > held)
-                        set(row, bytes);
-                return;
+                correct(remainder, row, bytes, answer->is_calm);
+                return true;
         }
         /* A program that never stands still: so much at least, by several answers. */
         remainder->least_bytes =
                 remainder->doubts++ ? min_u64(remainder->least_bytes, bytes) : bytes;
         if (remainder->doubts < DOUBTS)
-                return;
+                return false;
         remainder->doubts = 0;
-        if (remainder->least_bytes > held)
-                set(row, remainder->least_bytes);
+        correct(remainder, row, remainder->least_bytes, false);
+        return true;
 }
 
 static void look(struct remainder *remainder, int row)
@@ -154,7 +184,8 @@ static void look(struct remainder *remainder, int row)
 
         if (ask(remainder, row, &answer)) {
                 store_release(&remainder->is_told, 1);
-                note(remainder, row, &answer);
+                if (note(remainder, row, &answer) && swap_acq_rel(&remainder->estimates, 0))
+                        charge_drop_owner(ESTIMATES_OWNER(row));
                 /* What was on its way may have been taken after the answer. */
                 add_relaxed(&remainder->unlooked_bytes,
                             answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
@@ -298,4 +329,36 @@ void remainders_changed(void)
                 if (load_relaxed(&state.remainder[row].is_told))
                         remainder_changed(row);
         }
+}
+
+bool remainder_is_measured(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        return remainder && load_acquire(&remainder->is_told);
+}
+
+bool remainder_replaces(struct charge *estimate)
+{
+        if (!of_row(estimate->device))
+                return false;
+        charge_mark_unseen(estimate);
+        estimate->owner = ESTIMATES_OWNER(estimate->device);
+        return true;
+}
+
+void remainder_estimate_kept(int row)
+{
+        add_acq_rel(&state.remainder[row].estimates, 1);
+}
+
+void remainder_heap_set(int row, uint64_t key)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder)
+                return;
+        lock_take(&remainder->lock);
+        remainder->heap_key = key;
+        lock_drop(&remainder->lock);
 }

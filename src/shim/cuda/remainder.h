@@ -57,4 +57,22 @@ void remainders_tend(void);
 void remainder_changed(int row);
 void remainders_changed(void);
 
+/* NVML lists this process: what the driver takes is charged, whatever was asked. */
+bool remainder_is_measured(int row);
+
+/*
+ * An estimate is charged only until the next look, which charges what the driver took in its place:
+ * mark it, keep it, and then tell. So it stays where NVML never lists this process. False, and not
+ * marked: there is no remainder. What is marked does not go with its context.
+ */
+bool remainder_replaces(struct charge *estimate);
+void remainder_estimate_kept(int row);
+
+/*
+ * The heap of a context (kept under SPACE_CONTEXT and this key) is charged, and the driver takes it
+ * with the first module that needs it. Its charge hides nothing that was taken (the caller has
+ * marked it unseen), until the device holds so much more from one look to the next.
+ */
+void remainder_heap_set(int row, uint64_t key);
+
 #endif

@@ -132,6 +132,9 @@ struct remainder {
         uint64_t cost_ns;     /* of a question, at least, of late */
         uint64_t least_bytes; /* by so many answers beside charges that came and went */
         uint32_t doubts;
+        /* Estimates kept since a look last took them over; raised after one was kept. */
+        _Atomic uint32_t estimates;
+        uint64_t heap_key; /* of the charge of a heap that is set and not taken; 0 = none */
 };
 
 struct state {

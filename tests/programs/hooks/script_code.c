@@ -116,6 +116,11 @@ static void do_spin(const struct command *c)
         say(rc);
 }
 
+static void do_heap(const struct command *c)
+{
+        say(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, number(c, 1)));
+}
+
 const struct verb code_verbs[] = {
         { "module", do_module },
         { "module-file", do_module_file },
@@ -128,5 +133,6 @@ const struct verb code_verbs[] = {
         { "library", do_library },
         { "end-library", do_end_library },
         { "spin", do_spin },
+        { "heap", do_heap },
 };
 const size_t code_verb_count = sizeof(code_verbs) / sizeof(code_verbs[0]);

@@ -70,6 +70,13 @@ static void what_nvml_does_not_show_is_known(void **state)
         charge_join(&plain, &managed);
         assert_int_equal(charge_unseen_bytes(0), 130);
         charge_drop(&plain);
+        assert_true(charge_take(&managed, SPACE_POINTER, 1));
+        charge_mark_seen(&managed);
+        charge_mark_seen(&managed);
+        assert_int_equal(charge_unseen_bytes(0), 0);
+        charge_mark_unseen(&managed);
+        assert_int_equal(charge_unseen_bytes(0), 80);
+        charge_keep(&managed, SPACE_POINTER, 1);
         charge_drop_owner(7);
         assert_int_equal(charge_unseen_bytes(0), 0);
         let_go(3);
