@@ -10,6 +10,7 @@
 #include "cli/views.h"
 #include "common/atomic.h"
 #include "common/text.h"
+#include "common/uuid.h"
 #include "store/folder.h"
 
 /* Whose session it is: a daemon says it, and the file that its processes write belongs to them. */
@@ -81,7 +82,23 @@ static void put_terms(struct json_out *out, const struct client_session *terms)
         }
 }
 
-static void put_device(struct json_out *out, const struct client_share *share, bool is_told)
+/* NULL where the pages do not tell. */
+static const char *remainder_of(const struct seen *seen, const char *uuid)
+{
+        const struct limits_device *device = seen->session ? seen->session->limits->device : NULL;
+        uint8_t wanted[16];
+
+        if (!device || !uuid_parse(uuid, wanted))
+                return NULL;
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (memcmp(device[i].uuid, wanted, sizeof(wanted)) == 0)
+                        return views_remainder(seen->session, seen->usage, i);
+        }
+        return NULL;
+}
+
+static void put_device(struct json_out *out, const struct seen *seen,
+                       const struct client_share *share)
 {
         json_out_open(out, NULL, '{');
         views_share(out, share);
@@ -90,7 +107,8 @@ static void put_device(struct json_out *out, const struct client_share *share, b
                 json_out_u64(out, "card_bytes", share->card_bytes);
         else
                 json_out_null(out, "card_bytes");
-        findings_json(out, share, is_told);
+        json_out_text(out, "remainder", remainder_of(seen, share->uuid));
+        findings_json(out, share, seen->terms != NULL);
         json_out_close(out, '}');
 }
 
@@ -99,7 +117,7 @@ static void put_devices(struct json_out *out, const struct seen *seen)
 {
         json_out_open(out, "devices", '[');
         for (unsigned i = 0; seen->terms && i < seen->terms->share_count; i++)
-                put_device(out, &seen->terms->share[i], true);
+                put_device(out, seen, &seen->terms->share[i]);
         for (unsigned i = 0; !seen->terms && i < PAGE_DEVICES; i++) {
                 struct client_share share;
 
@@ -107,7 +125,7 @@ static void put_devices(struct json_out *out, const struct seen *seen)
                         continue;
                 share = views_row(seen->session, i);
                 share.used_bytes = seen->usage->used_bytes[i];
-                put_device(out, &share, false);
+                put_device(out, seen, &share);
         }
         json_out_close(out, ']');
 }

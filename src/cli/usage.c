@@ -12,6 +12,18 @@ bool usage_has_row(const struct store_session *session, unsigned row)
         return load_acquire(shared_word(&session->limits->device[row].limit_bytes)) != 0;
 }
 
+static void add(struct usage *usage, const struct usage_process *process)
+{
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                usage->used_bytes[i] += process->bytes[i];
+                usage->total_bytes += process->bytes[i];
+                if (!process->bytes[i])
+                        continue;
+                usage->holders[i]++;
+                usage->measured[i] += process->measured_devices >> i & 1;
+        }
+}
+
 int usage_read(const struct store_session *session, struct usage *ret, struct error *err)
 {
         char path[STORE_PATH_BYTES];
@@ -33,12 +45,8 @@ int usage_read(const struct store_session *session, struct usage *ret, struct er
         }
         usage.count = (unsigned)rc;
         usage_name(usage.process, usage.count, USAGE_NO_BOUND);
-        for (unsigned i = 0; i < usage.count * PAGE_DEVICES; i++) {
-                uint64_t bytes = usage.process[i / PAGE_DEVICES].bytes[i % PAGE_DEVICES];
-
-                usage.used_bytes[i % PAGE_DEVICES] += bytes;
-                usage.total_bytes += bytes;
-        }
+        for (unsigned i = 0; i < usage.count; i++)
+                add(&usage, &usage.process[i]);
         *ret = usage;
         return 0;
 }

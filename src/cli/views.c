@@ -96,6 +96,14 @@ void views_process(struct json_out *out, const char *session, const struct clien
         json_out_close(out, '}');
 }
 
+const char *views_remainder(const struct store_session *session, const struct usage *usage,
+                            unsigned row)
+{
+        if (!usage->holders[row] || session->limits->flags & PAGE_CONTEXT_FREE)
+                return NULL;
+        return usage->measured[row] == usage->holders[row] ? "measured" : "estimated";
+}
+
 struct client_process views_seen_process(const struct store_session *session,
                                          const struct usage_process *process)
 {
@@ -189,6 +197,23 @@ static void print_caps(const struct store_session *session)
         }
 }
 
+static void print_remainders(const struct store_session *session, const struct usage *usage)
+{
+        char uuid[UUID_TEXT_BYTES], some[64] = "";
+
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                const char *known = views_remainder(session, usage, i);
+
+                if (!usage_has_row(session, i) || !known)
+                        continue;
+                if (usage->measured[i] && usage->measured[i] < usage->holders[i])
+                        snprintf(some, sizeof(some), " for %u of %u processes",
+                                 usage->holders[i] - usage->measured[i], usage->holders[i]);
+                printf("remainder  %s%s on %s\n", known, some, views_uuid(session, i, uuid));
+                some[0] = '\0';
+        }
+}
+
 static void print_people(const struct store_session *session, const struct usage *usage,
                          const struct client_session *terms)
 {
@@ -205,6 +230,7 @@ static void print_people(const struct store_session *session, const struct usage
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
         print_caps(session);
+        print_remainders(session, usage);
         if (terms)
                 print_terms(terms);
         putchar('\n');

@@ -28,6 +28,12 @@ void views_share(struct json_out *out, const struct client_share *share);
 /* The UUID of a row; GPU- also where it is an instance, which a page does not tell. */
 const char *views_uuid(const struct store_session *session, unsigned row, char ret[]);
 
+/* How what the driver takes besides what it was asked for is known: "measured" by NVML for each
+ * process that holds something of the device, else "estimated". NULL: nobody holds anything of it,
+ * or it is not charged. */
+const char *views_remainder(const struct store_session *session, const struct usage *usage,
+                            unsigned row);
+
 /* As it is shown: of what its session's pages tell. The daemon tells of others in the same form. */
 struct client_process views_seen_process(const struct store_session *session,
                                          const struct usage_process *process);

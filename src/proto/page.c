@@ -91,7 +91,7 @@ AT(page_slot, pid, 16);
 AT(page_slot, uid, 20);
 AT(page_slot, command, 24);
 AT(page_slot, drained_gate, 56);
-AT(page_slot, reserved, 60);
+AT(page_slot, measured_devices, 60);
 
 AT(slots_page, magic, 0);
 AT(slots_page, version, 8);

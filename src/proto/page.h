@@ -218,7 +218,9 @@ struct page_slot {
         /* limits_page.gate as it was when none of the process's threads was past it and nothing
            that touches a device's memory was in flight. 0: no hold was answered. */
         uint32_t drained_gate;
-        uint32_t reserved;
+        /* A bit for each device: NVML lists the process there, so that what the driver takes
+           besides what it was asked for is charged. Not set by a library from before. */
+        uint32_t measured_devices;
 };
 
 struct slots_page {

@@ -101,6 +101,7 @@ void usage_describe_self(struct page_slot *slot)
         slot->start_ticks = start_of("/proc/self/stat");
         slot->uid = getuid();
         store_relaxed(shared_half(&slot->drained_gate), 0);
+        store_relaxed(shared_half(&slot->measured_devices), 0);
         store_release(shared_half(&slot->pid), (uint32_t)getpid());
         errno = saved;
 }
@@ -115,7 +116,9 @@ static void fill(struct usage_process *ret, const struct slots_page *slots, uint
                                        .pid = load_acquire(shared_half(&said->pid)),
                                        .uid = said->uid,
                                        .pid_ns_inode = said->pid_ns_inode,
-                                       .start_ticks = said->start_ticks };
+                                       .start_ticks = said->start_ticks,
+                                       .measured_devices =
+                                               load_relaxed(shared_half(&said->measured_devices)) };
         copy_printable(ret->command, command, sizeof(ret->command));
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 ret->bytes[i] = page_row_bytes(slots, slot, i);

@@ -29,6 +29,7 @@ struct usage_process {
         uint64_t start_ticks;
         char command[sizeof(((struct page_slot *)0)->command)];
         uint64_t bytes[PAGE_DEVICES];
+        uint32_t measured_devices; /* as page_slot's */
 };
 
 /* Fills in what this process is: pid, namespace, start, uid, command. */

@@ -13,8 +13,8 @@ MIB = 1 << 20
 @pytest.fixture
 def live(cli, holder):
     """A program that holds memory in session s, for as long as its input is open."""
-    def start(limit="256MiB", size=64 * MIB, gpu=0):
-        process = cli.start("run", "--session", "s", "--memory", limit, "--", holder, gpu, size)
+    def start(limit="256MiB", size=64 * MIB, gpu=0, **variables):
+        process = cli.start("run", "--session", "s", "--memory", limit, "--", holder, gpu, size, **variables)
         assert process.stdout.readline().startswith("ready ")
         return process
     return start
@@ -43,7 +43,8 @@ SESSION = {
     "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
     "priority": NONE, "gang": NONE, "weight": NONE, "clamped": NONE,
     "devices": [{"uuid": str, "memory_bytes": (int, NONE), "used_bytes": int, "card_bytes": int,
-                 "compute_percent": (int, float, NONE), "guarantee_percent": NONE, "compute_reported": NONE}],
+                 "compute_percent": (int, float, NONE), "guarantee_percent": NONE, "compute_reported": NONE,
+                 "remainder": (str, NONE)}],
     "processes": int,
 }
 LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
@@ -127,6 +128,22 @@ def test_who_holds_what(cli, live):
     process.communicate("")
     assert cli("ps", "--json").json == []
     assert cli("show", "s", "--json").json["devices"][0]["used_bytes"] == 0
+
+
+def test_show_says_whether_what_the_driver_takes_is_measured(cli, live):
+    def shown():
+        lines = [line for line in cli("show", "s").stdout.splitlines() if line.startswith("remainder")]
+        return cli("show", "s", "--json").json["devices"][0]["remainder"], " ".join("".join(lines).split()[1:-2])
+
+    measured = live()
+    assert shown() == ("measured", "measured")
+    estimated = live(ALIQUOT_REAL_LIBNVML="/none")
+    assert shown() == ("estimated", "estimated for 1 of 2 processes")
+    measured.communicate("")
+    assert shown() == ("estimated", "estimated")
+    estimated.communicate("")
+    assert shown() == (None, "")
+    assert cli("show", "s", "--json").json["devices"][1]["remainder"] is None
 
 
 def test_the_cards_are_the_cards_also_inside_a_session(cli, build):

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "common/sums.h"
+#include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/state.h"
 
@@ -177,6 +178,19 @@ static bool note(struct remainder *remainder, int row, const struct answer *answ
         return true;
 }
 
+/* For views. Under its lock, so that each bit has one writer. */
+static void tell(int row)
+{
+        uint32_t slot = process_slot_plus_one(), bit = UINT32_C(1) << row;
+        _Atomic uint32_t *devices;
+
+        if (!slot)
+                return;
+        devices = shared_half(&session_slots()->slot[slot - 1].measured_devices);
+        if (!(load_relaxed(devices) & bit))
+                add_relaxed(devices, bit);
+}
+
 static void look(struct remainder *remainder, int row)
 {
         uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes);
@@ -184,6 +198,7 @@ static void look(struct remainder *remainder, int row)
 
         if (ask(remainder, row, &answer)) {
                 store_release(&remainder->is_told, 1);
+                tell(row);
                 if (note(remainder, row, &answer) && swap_acq_rel(&remainder->estimates, 0))
                         charge_drop_owner(ESTIMATES_OWNER(row));
                 /* What was on its way may have been taken after the answer. */
