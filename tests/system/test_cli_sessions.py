@@ -13,8 +13,8 @@ MIB = 1 << 20
 @pytest.fixture
 def live(cli, holder):
     """A program that holds memory in session s, for as long as its input is open."""
-    def start(limit="256MiB", size=64 * MIB, gpu=0, **variables):
-        process = cli.start("run", "--session", "s", "--memory", limit, "--", holder, gpu, size, **variables)
+    def start(*before, limit="256MiB", size=64 * MIB, gpu=0):
+        process = cli.start("run", "--session", "s", "--memory", limit, "--", *before, holder, gpu, size)
         assert process.stdout.readline().startswith("ready ")
         return process
     return start
@@ -137,7 +137,7 @@ def test_show_says_whether_what_the_driver_takes_is_measured(cli, live):
 
     measured = live()
     assert shown() == ("measured", "measured")
-    estimated = live(ALIQUOT_REAL_LIBNVML="/none")
+    estimated = live("env", "ALIQUOT_REAL_LIBNVML=/none")
     assert shown() == ("estimated", "estimated for 1 of 2 processes")
     measured.communicate("")
     assert shown() == ("estimated", "estimated")

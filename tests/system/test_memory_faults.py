@@ -242,13 +242,12 @@ def test_the_same_program_with_and_without_us(sim, seed, door):
 @DOORS
 @pytest.mark.parametrize("seed", range(4))
 def test_random_programs_at_the_limit(sim, seed, door):
-    """Refusals everywhere: the books agree at every look, and the card never held more."""
+    """Refusals everywhere: after each call no less is charged than the card holds, and that was never more than
+    the limit."""
     limit = 96 * MIB
     lines = []
     for line in random_script(seed + 100, 1200):
-        lines += [line] if not line.startswith("retain") else []
-        if line == "sync":
-            lines.append("look 0")
+        lines += [line, "look 0"] if not line.startswith("retain") else []
     lines += ["sync", "info", "look 0"]
     answers = replay(sim, lines, ALIQUOT_MEMORY="96MiB", **door)
     before = ""

@@ -12,6 +12,7 @@
 #include "shim/cuda/import.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 
 /* Reserve, call, settle; again with another grant if the pool grew more than the first one. */
 #define grow(ret, request, call)                                                   \
@@ -79,6 +80,7 @@ static void freed_in_order(void *number)
         struct charge charge;
 
         charge_take(&charge, SPACE_FREED, key_of(number));
+        remainder_gives_back(charge.device, charge.bytes);
         charge_drop(&charge);
         plain_note_frees(-1);
 }
@@ -90,8 +92,8 @@ static void drop_in_order(struct charge *taken, CUstream stream)
         static _Atomic uint64_t last_number;
         uint64_t number = add_relaxed(&last_number, 1) + 1;
 
-        charge_keep(taken, SPACE_FREED, number);
         plain_note_frees(1);
+        charge_keep(taken, SPACE_FREED, number);
         if (real.cuLaunchHostFunc(stream, freed_in_order, (void *)(uintptr_t)number) !=
             CUDA_SUCCESS)
                 plain_note_frees(-1);

@@ -19,9 +19,11 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 
 #define PART_LZ4 UINT64_C(0x2000)
 #define PART_ZSTANDARD UINT64_C(0x8000)
-/* So many times as large at most is what was compressed: a header that says more is not believed. */
+/* So many times as large at most is what was compressed: a header that says more is not believed.
+ */
 #define LZ4_MOST 255u
-#define ZSTANDARD_MOST (128u << 10) /* a block of that size, of one byte */
+/* A block of that size, of one byte. */
+#define ZSTANDARD_MOST (128u << 10)
 
 struct part {
         uint16_t kind;

@@ -2,11 +2,13 @@
 #include "shim/cuda/meter.h"
 
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "shim/cuda/ask.h"
 #include "shim/cuda/graph.h"
 #include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 
 /* A pool is closed when nobody asks the driver about it any more; a thread that was ended in the
@@ -166,6 +168,7 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
                 /* A call that goes without a grant may make the pool what it was: its room stays.
                  */
                 charge_trim(&kept, reserved);
+                remainder_is_due(load_relaxed(&meter->row));
         }
         held = kept.bytes;
         if (held)
@@ -320,6 +323,25 @@ void meters_refresh(int row, bool is_dirty_only)
                 if (!is_dirty_only || load_relaxed(&meter->is_dirty))
                         refresh(meter);
         }
+}
+
+uint64_t meters_ahead(int row)
+{
+        uint32_t high = load_acquire(&state.meters_high);
+        uint64_t ahead_bytes = 0;
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &state.meters[i];
+                uint64_t reserved, held;
+
+                if (!load_acquire(&meter->key) || load_relaxed(&meter->row) != row ||
+                    load_relaxed(&meter->space) != SPACE_GRAPH)
+                        continue;
+                held = charge_held(SPACE_GRAPH, load_relaxed(&meter->key));
+                if (held && meter_read(meter, &reserved))
+                        ahead_bytes += held - min_u64(reserved, held);
+        }
+        return ahead_bytes;
 }
 
 static void trim(int row)

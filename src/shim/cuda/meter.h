@@ -64,6 +64,9 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
 /* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */
 void meters_refresh(int row, bool is_dirty_only);
 
+/* What graphs of the row are charged that the driver has not reserved yet. */
+uint64_t meters_ahead(int row);
+
 /* Before a refusal: 0 reads the meters of the place again, 1 has the driver give back what its
  * pools hold unused. False: nothing more to try. */
 bool meters_relieve(struct place place, unsigned step);

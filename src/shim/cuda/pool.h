@@ -48,6 +48,7 @@ CUresult plain_take(struct growth *growth, CUdeviceptr *ret);
 
 /* So many more, or fewer, frees of plain memory that their streams have not got to. Any thread. */
 void plain_note_frees(int more);
+bool plain_frees_are_pending(void);
 
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);

@@ -43,6 +43,11 @@ void plain_note_frees(int more)
         add_relaxed(&pending_frees, (int64_t)more);
 }
 
+bool plain_frees_are_pending(void)
+{
+        return load_acquire(&pending_frees) > 0;
+}
+
 /* A pool would give the memory of a free to the next request of its stream at once. Plain memory
  * is there when the stream has got to the free: a request that only lacks that waits for it, as
  * long as for a card that drains. No call of the driver: legal while anybody captures. */

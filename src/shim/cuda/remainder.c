@@ -7,6 +7,8 @@
 #include "common/sums.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
+#include "shim/cuda/meter.h"
+#include "shim/cuda/pool.h"
 #include "shim/cuda/state.h"
 
 #define PAUSE_NS UINT64_C(20000000)
@@ -99,6 +101,7 @@ static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16],
 struct answer {
         uint64_t on_way; /* charges between us and the driver before NVML was asked */
         uint64_t own;    /* charged, all in all */
+        uint64_t ahead;  /* of that: what graphs will reserve when they run */
         uint64_t seen;   /* by NVML */
         bool is_calm;    /* nothing was on its way to the driver, or back */
         bool is_certain; /* no charge began meanwhile */
@@ -114,13 +117,17 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
 
         do {
                 uint64_t flights = charge_flights(row), before = front_own_bytes(row);
+                uint64_t ahead = meters_ahead(row);
+                bool may_move = plain_frees_are_pending();
 
                 if (!is_listed(remainder, (const uint8_t *)uuid, &ret->seen))
                         return false;
                 ret->on_way = (uint32_t)flights;
                 ret->own = front_own_bytes(row);
-                ret->is_certain = before == ret->own && charge_flights(row) == flights;
-                ret->is_calm = charge_is_calm(flights);
+                ret->ahead = meters_ahead(row);
+                ret->is_certain =
+                        before == ret->own && ahead == ret->ahead && charge_flights(row) == flights;
+                ret->is_calm = charge_is_calm(flights) && !may_move;
                 ret->own = max_u64(ret->own, before);
         } while (!ret->is_certain && ++tries < TRIES);
         remainder->looked_ns = clock_now_ns();
@@ -155,18 +162,19 @@ static void correct(struct remainder *remainder, int row, uint64_t bytes, bool m
 }
 
 /* Under its lock. What is on its way may not be on the card yet, or not any more: then the
- * remainder is only raised. False: nothing can be told by this answer. */
+ * remainder is only raised. True: it is what the driver took. */
 static bool note(struct remainder *remainder, int row, const struct answer *answer)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
         uint64_t known = answer->own - min_u64(held, answer->own), bytes;
 
         known -= min_u64(charge_unseen_bytes(row), known);
+        known -= min_u64(answer->ahead, known);
         bytes = answer->seen - min_u64(known, answer->seen);
         if (answer->is_certain) {
                 remainder->doubts = 0;
                 correct(remainder, row, bytes, answer->is_calm);
-                return true;
+                return answer->is_calm;
         }
         /* A program that never stands still: so much at least, by several answers. */
         remainder->least_bytes =
@@ -175,7 +183,7 @@ static bool note(struct remainder *remainder, int row, const struct answer *answ
                 return false;
         remainder->doubts = 0;
         correct(remainder, row, remainder->least_bytes, false);
-        return true;
+        return false;
 }
 
 /* For views. Under its lock, so that each bit has one writer. */
@@ -323,18 +331,38 @@ void remainders_tend(void)
         }
 }
 
+/* Under its lock: from when on a look costs little of the time. */
+static uint64_t soon_ns(const struct remainder *remainder)
+{
+        return remainder->cost_ns < QUICK_NS
+                       ? 0
+                       : remainder->looked_ns + remainder->cost_ns * COSTS_APART;
+}
+
 void remainder_changed(int row)
 {
         struct remainder *remainder = of_row(row);
-        uint64_t soon_ns;
 
         if (!remainder || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&remainder->lock);
-        soon_ns = remainder->looked_ns + remainder->cost_ns * COSTS_APART;
-        store_relaxed(&remainder->due_ns, soon_ns);
-        if (remainder->cost_ns < QUICK_NS || clock_now_ns() >= soon_ns)
+        store_relaxed(&remainder->due_ns, soon_ns(remainder));
+        if (clock_now_ns() >= soon_ns(remainder))
                 look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainder_is_due(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder || !load_acquire(&remainder->is_told))
+                return;
+        if (!lock_try(&remainder->lock)) {
+                store_relaxed(&remainder->due_ns, 0);
+                return;
+        }
+        store_relaxed(&remainder->due_ns, soon_ns(remainder));
         lock_drop(&remainder->lock);
 }
 

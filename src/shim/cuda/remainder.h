@@ -57,6 +57,10 @@ void remainders_tend(void);
 void remainder_changed(int row);
 void remainders_changed(void);
 
+/* The charge of a pool or of graphs fell to what they hold: what is more than that hid as much. The
+ * next call that may look does. Locks may be held. */
+void remainder_is_due(int row);
+
 /* NVML lists this process: what the driver takes is charged, whatever was asked. */
 bool remainder_is_measured(int row);
 
