@@ -242,7 +242,9 @@ static CUresult looked_behind(CUresult rc)
 {
         int row = place_here().row;
 
-        if (rc == CUDA_SUCCESS && remainder_is_measured(row))
+        if (rc == CUDA_SUCCESS && row < 0)
+                remainders_changed();
+        else if (rc == CUDA_SUCCESS && remainder_is_measured(row))
                 remainder_changed(row);
         return rc;
 }
