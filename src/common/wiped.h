@@ -24,23 +24,20 @@
 
 #define WIPED_AT_FORK(type, name)                                  \
         static union {                                             \
-                struct {                                           \
-                        type parts;                                \
-                        _Atomic uint32_t is_marked;                \
-                };                                                 \
-                unsigned char pages[WIPED_ROUND(sizeof(struct {    \
-                        type parts;                                \
-                        uint32_t is_marked;                        \
-                }))];                                              \
+                type parts;                                        \
+                unsigned char pages[WIPED_ROUND(sizeof(type))];    \
         } name##_wiped __attribute__((aligned(WIPED_PAGE_BYTES))); \
+                                                                   \
+        /* A child's pages are marked as its parent's were. */     \
+        static _Atomic uint32_t name##_is_marked;                  \
                                                                    \
         extern type name __attribute__((alias(#name "_wiped")))
 
 #define wiped_mark(name)                                                               \
         do {                                                                           \
-                if (!load_relaxed(&name##_wiped.is_marked)) {                          \
+                if (!load_relaxed(&name##_is_marked)) {                                \
                         madvise(&name##_wiped, sizeof(name##_wiped), MADV_WIPEONFORK); \
-                        store_relaxed(&name##_wiped.is_marked, 1);                     \
+                        store_relaxed(&name##_is_marked, 1);                           \
                 }                                                                      \
         } while (0)
 
