@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from hang import HANG_SECONDS
 from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script, replay
 
 FAMILIES = ("alloc pitch managed host array mipmap async pool vmm vmm_run shared graph capture "
@@ -149,6 +150,15 @@ def test_everything_goes_with_its_context(sim):
         gpu.do("retain 0 0", f"alloc 1 {200 * MIB}")
 
 
+def becomes(gpu, books):
+    """What the driver took by itself is looked at later where NVML is slow, as on a busy machine."""
+    end = time.monotonic() + HANG_SECONDS
+    while gpu.look()[:2] != books and time.monotonic() < end:
+        gpu.values("info")
+        time.sleep(0.01)
+    return gpu.look()[:2] == books
+
+
 @pytest.mark.parametrize("end", ("reset 0", "release 0"))
 def test_a_primary_context_that_comes_back_owns_nothing_of_before(sim, end):
     """Its handle is the same one: what is charged under it is of this life of it, to the byte."""
@@ -160,7 +170,7 @@ def test_a_primary_context_that_comes_back_owns_nothing_of_before(sim, end):
                    f"graph {i} {10 * MIB}", f"launch {i} 5", end)
             assert gpu.code("alloc 2 1") != 0
             gpu.do("retain 7 0", "graph-trim 0")
-            assert gpu.look()[:2] == alone
+            assert becomes(gpu, alone)
             assert gpu.code("free 1") != 0
             assert gpu.look()[:2] == alone
 
