@@ -199,10 +199,11 @@ static void print_caps(const struct store_session *session)
 
 static void print_remainders(const struct store_session *session, const struct usage *usage)
 {
-        char uuid[UUID_TEXT_BYTES], some[64] = "";
+        char uuid[UUID_TEXT_BYTES];
 
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 const char *known = views_remainder(session, usage, i);
+                char some[64] = "";
 
                 if (!usage_has_row(session, i) || !known)
                         continue;
@@ -210,7 +211,6 @@ static void print_remainders(const struct store_session *session, const struct u
                         snprintf(some, sizeof(some), " for %u of %u processes",
                                  usage->holders[i] - usage->measured[i], usage->holders[i]);
                 printf("remainder  %s%s on %s\n", known, some, views_uuid(session, i, uuid));
-                some[0] = '\0';
         }
 }
 

@@ -338,7 +338,7 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                 return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
         }
         if (bytes) {
-                remainder_before_grant(place.row, bytes);
+                remainder_tend(place.row, bytes);
                 import_claim(place.row);
         }
         if (grant(ret, place, bytes) || (remainder_relieve(place.row) && grant(ret, place, bytes)))
@@ -372,6 +372,6 @@ CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space,
         }
         remainder_gives_back(row, taken->bytes);
         charge_drop(taken);
-        remainder_given_back(row);
+        remainder_tend(row, 0);
         return rc;
 }

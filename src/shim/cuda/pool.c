@@ -119,7 +119,7 @@ static bool grant(struct growth *growth, uint64_t bytes)
         struct meter *meter = growth->meter;
         bool is_granted;
 
-        remainder_before_grant(growth->place.row, bytes);
+        remainder_tend(growth->place.row, bytes);
         import_claim(growth->place.row);
         lock_take(&meter->lock);
         is_granted = charge_begin(&growth->charge, load_relaxed(&meter->row), bytes);

@@ -70,7 +70,7 @@ bool plain_begin(struct growth *growth)
         if (!growth->place.owner || load_relaxed(&growth->meter->device) != growth->place.device ||
             real.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1 || !is_ordinary(growth))
                 return false;
-        remainder_before_grant(growth->place.row, growth->bytes);
+        remainder_tend(growth->place.row, growth->bytes);
         growth->is_plain = charge_in_time(growth);
         if (growth->is_plain) {
                 growth->charge.owner = growth->place.owner;

@@ -42,6 +42,14 @@ static struct remainder *of_row(int row)
         return &state.remainder[row];
 }
 
+/* NULL where NVML does not list this process. */
+static struct remainder *measured(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        return remainder && load_acquire(&remainder->is_told) ? remainder : NULL;
+}
+
 bool remainder_is_foreign(int row)
 {
         return row >= 0 && row < (int)PAGE_DEVICES &&
@@ -252,15 +260,6 @@ static void look_if_it_may_pass(struct remainder *remainder, int row, uint64_t b
         lock_drop(&remainder->lock);
 }
 
-void remainder_before_grant(int row, uint64_t bytes)
-{
-        struct remainder *remainder = of_row(row);
-
-        remainder_tend(row);
-        if (remainder && load_acquire(&remainder->is_told))
-                look_if_it_may_pass(remainder, row, bytes);
-}
-
 void remainder_granted(int row, uint64_t bytes)
 {
         struct remainder *remainder = of_row(row);
@@ -277,20 +276,11 @@ void remainder_gives_back(int row, uint64_t bytes)
                 add_acq_rel(&remainder->unlooked_bytes, bytes);
 }
 
-void remainder_given_back(int row)
-{
-        struct remainder *remainder = of_row(row);
-
-        remainder_tend(row);
-        if (remainder && load_acquire(&remainder->is_told))
-                look_if_it_may_pass(remainder, row, 0);
-}
-
 void remainder_view(int row)
 {
-        struct remainder *remainder = of_row(row);
+        struct remainder *remainder = measured(row);
 
-        if (!remainder || !load_acquire(&remainder->is_told))
+        if (!remainder)
                 return;
         lock_take(&remainder->lock);
         if (load_acquire(&remainder->unlooked_bytes) ||
@@ -301,10 +291,10 @@ void remainder_view(int row)
 
 bool remainder_relieve(int row)
 {
-        struct remainder *remainder = of_row(row);
+        struct remainder *remainder = measured(row);
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
 
-        if (!remainder || !held || !load_acquire(&remainder->is_told))
+        if (!remainder || !held)
                 return false;
         lock_take(&remainder->lock);
         look(remainder, row);
@@ -312,22 +302,31 @@ bool remainder_relieve(int row)
         return charge_held(SPACE_REMAINDER, key_of_row(row)) < held;
 }
 
-void remainder_tend(int row)
+static void look_if_due(struct remainder *remainder, int row)
 {
-        struct remainder *remainder = of_row(row);
-
-        if (!remainder || !load_acquire(&remainder->is_told) ||
-            clock_now_ns() < load_relaxed(&remainder->due_ns) || !lock_try(&remainder->lock))
+        if (clock_now_ns() < load_relaxed(&remainder->due_ns) || !lock_try(&remainder->lock))
                 return;
         look(remainder, row);
         lock_drop(&remainder->lock);
 }
 
+void remainder_tend(int row, uint64_t bytes)
+{
+        struct remainder *remainder = measured(row);
+
+        if (!remainder)
+                return;
+        look_if_due(remainder, row);
+        look_if_it_may_pass(remainder, row, bytes);
+}
+
 void remainders_tend(void)
 {
         for (int row = 0; row < (int)PAGE_DEVICES; row++) {
-                if (load_relaxed(&state.remainder[row].is_told))
-                        remainder_tend(row);
+                struct remainder *remainder = measured(row);
+
+                if (remainder)
+                        look_if_due(remainder, row);
         }
 }
 
@@ -354,9 +353,9 @@ void remainder_changed(int row)
 
 void remainder_is_due(int row)
 {
-        struct remainder *remainder = of_row(row);
+        struct remainder *remainder = measured(row);
 
-        if (!remainder || !load_acquire(&remainder->is_told))
+        if (!remainder)
                 return;
         if (!lock_try(&remainder->lock)) {
                 store_relaxed(&remainder->due_ns, 0);
@@ -376,9 +375,7 @@ void remainders_changed(void)
 
 bool remainder_is_measured(int row)
 {
-        struct remainder *remainder = of_row(row);
-
-        return remainder && load_acquire(&remainder->is_told);
+        return measured(row) != NULL;
 }
 
 bool remainder_replaces(struct charge *estimate)

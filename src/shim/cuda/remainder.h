@@ -38,20 +38,20 @@ bool remainder_is_foreign(int row);
  * process has taken passes a limit by one page for each thread in a call at most; the others of
  * its session may each hold a 64th of the limit (4 to 32 MiB) that was not looked at.
  */
-void remainder_before_grant(int row, uint64_t bytes);
 void remainder_granted(int row, uint64_t bytes);
 void remainder_gives_back(int row, uint64_t bytes);
-void remainder_given_back(int row);
+
+/* A look, if one is due, or if a grant of `bytes` could pass the limit (0: none is wanted). */
+void remainder_tend(int row, uint64_t bytes);
+
+/* Of every device, if one is due. */
+void remainders_tend(void);
 
 /* Before the program is told what is free: what it took and gave back is looked at. */
 void remainder_view(int row);
 
 /* Before a refusal. True: there is more room now. */
 bool remainder_relieve(int row);
-
-/* A look, if one is due. */
-void remainder_tend(int row);
-void remainders_tend(void);
 
 /* The driver may have taken or given back something by itself: a look now, or very soon. */
 void remainder_changed(int row);
