@@ -34,7 +34,7 @@ def test_what_runs_may_wait_for_what_is_to_come(stuck, scene, percent):
 @pytest.mark.parametrize("percent", (20, 90))
 @pytest.mark.parametrize("wait", ("word", "event", "function"))
 def test_nearly_all_that_a_stream_takes_may_stand_behind_a_wait(stuck, wait, percent):
-    """All but a few of the 1024 that a driver takes at a time, behind one that their own thread ends after them."""
+    """All but a few of the 1021 that a driver takes at a time, behind one that their own thread ends after them."""
     stuck(f"full-{wait}", percent)
 
 
