@@ -136,8 +136,8 @@ class Program:
         while self.read() is not None:
             pass
         self.record["rc"] = self.process.wait()
-        if self.limit is not None and not all(said.get("with_us", True) for said in self.said):
-            self.teller.claim("Aliquot is in the program", False, self.record["command"])
+        if self.limit is not None and self.said and not any(said.get("with_us") for said in self.said):
+            self.teller.claim("the program is in a session", False, self.record["command"])
         self.seconds = self.seconds or time.perf_counter() - self.began
         self.ended.add(self.pid)
         self.record["stderr"] = self.stderr[-TAIL:]

@@ -127,10 +127,14 @@ def daemon_of(build):
 def assert_shares_are_delivered(stories):
     """In virtual time a share is the same on every machine. Its worst second is not: where a thread that holds a lock is
     not run, a look at what is in flight comes late, and is made good in the next second."""
-    missed = {figure["what"]: figure["value"] for name in EXACT & set(stories) for figure in stories[name]["figures"]
-              if figure["reached"] is False and not figure["what"].endswith("worst second")}
-    assert missed == {}, missed
+    missed = {name: missed_shares(stories[name]) for name in EXACT & set(stories)}
+    assert not any(missed.values()), missed
     assert all(stories[name]["figures"] for name in EXACT & set(stories)), "figures are there"
+
+
+def missed_shares(story):
+    return {figure["what"]: figure["value"] for figure in story["figures"]
+            if figure["reached"] is False and not figure["what"].endswith("worst second")}
 
 
 def test_every_story_is_told_to_its_end(request, gpu_check, build):
@@ -308,12 +312,16 @@ def test_a_run_that_is_killed_keeps_what_was_found(slow_run):
     assert "killed" in stories["finds"]["notes"][-1]
 
 
+def stories_of(build):
+    listed = subprocess.run([sys.executable, "-B", build.source / "tests/gpu/check.py", "--list"], capture_output=True,
+                            text=True, check=True).stdout.splitlines()
+    return [line.split()[1] for line in listed]
+
+
 def test_every_story_has_a_part_of_nine_minutes(build):
     sys.path.insert(0, str(build.source / "tests/gpu"))
     import parts
-    listed = subprocess.run([sys.executable, "-B", build.source / "tests/gpu/check.py", "--list"], capture_output=True,
-                            text=True, check=True).stdout.splitlines()
-    assert [line.split()[1] for line in listed] == list(parts.PLACE), "each story once, in the order of worth"
+    assert stories_of(build) == list(parts.PLACE), "each story once, in the order of worth"
     assert all(sum(part.values()) <= 60 * parts.MINUTES for part in parts.PARTS.values())
     known = set()
     for file in (build.source / "docs/results/2026-11-26-h200").glob("*.json"):
@@ -323,9 +331,30 @@ def test_every_story_has_a_part_of_nine_minutes(build):
 
 
 OF_MEMORY = ("limit", "sharing", "replaced", "torch-books", "torch-oom")
-BROKEN = {"absent": (*OF_MEMORY, "charges", "successor", "daemon", "answers", "lookups"), "wide": OF_MEMORY,
-          "narrow": ("limit", "successor"), "forgetful": ("limit", "sharing", "replaced", "torch-books", "charges", "daemon"),
-          "mute": ("contracts",)}
+BROKEN = {"wide": OF_MEMORY, "narrow": ("limit", "successor"),
+          "forgetful": ("limit", "sharing", "replaced", "torch-books", "charges", "daemon"), "mute": ("contracts",)}
+UNSHARED = {"loose": ("compute-caps", "compute-lengths", "compute-kinds", "compute-processes"),
+            "unfair": ("compute-pairs", "compute-weights", "compute-full")}
+# They ask the driver, and what a start costs that never loads it.
+OF_NOBODY = {"compute-native", "contracts", "machine", "no-cuda"}
+
+
+def test_no_story_passes_without_us(build, gpu_check):
+    """Where its programs met the bare driver, whatever a story found is nothing about Aliquot."""
+    names = set(stories_of(build)) - {name for names in UNSHARED.values() for name in names}  # those take long
+    _, stories, _ = gpu_check("rehearse", "--only", ",".join(names), GPU_CHECK_BREAK="absent")
+    verdicts = {name: story["verdict"] for name, story in stories.items() if story["verdict"] != "skipped"}
+    assert len(verdicts) >= 40
+    assert {name for name, verdict in verdicts.items() if verdict == "passed"} == OF_NOBODY, verdicts
+
+
+@pytest.mark.parametrize("how", UNSHARED)
+def test_a_share_of_time_that_is_another_one_misses_its_reach(build, gpu_check, how):
+    """With Aliquot broken on purpose (standins/broken.py): by figures, which are told as missed."""
+    if how == "unfair" and not daemon_of(build):
+        pytest.skip("the daemon was not built")
+    _, stories, _ = gpu_check("rehearse", "--only", ",".join(UNSHARED[how]), GPU_CHECK_BREAK=how)
+    assert all(missed_shares(stories[name]) for name in UNSHARED[how]), stories
 
 
 @pytest.mark.parametrize("how", BROKEN)

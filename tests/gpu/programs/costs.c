@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <time.h>
 
 #define BATCHES 201
@@ -272,5 +273,7 @@ int main(int argc, char **argv)
         time_calls("is-capturing", is_capturing, 100);
         time_calls("exchange-mode-twice", exchange_mode, 100);
         time_calls("push+pop", push_and_pop, 100);
+        printf("@ {\"at\": \"done\", \"pid\": %d, \"with_us\": %s}\n", (int)getpid(),
+               driver_is_with_us());
         return 0;
 }

@@ -5,8 +5,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define IMAGE_BYTES 65536
+#define LINE_BYTES 4352 /* of a path, and more */
 
 struct driver driver;
 
@@ -28,6 +30,24 @@ void driver_open(void)
                 return;
         fprintf(stderr, "%s\n", err.text);
         exit(1);
+}
+
+const char *driver_is_with_us(void)
+{
+        static const char page[] = "/slots\n";
+        const char *found = "false";
+        char line[LINE_BYTES];
+        FILE *maps = fopen("/proc/self/maps", "re");
+
+        while (maps && fgets(line, sizeof(line), maps)) {
+                size_t length = strlen(line);
+
+                if (length >= strlen(page) && strcmp(line + length - strlen(page), page) == 0)
+                        found = "true";
+        }
+        if (maps)
+                fclose(maps);
+        return found;
 }
 
 void driver_ready(void)

@@ -57,6 +57,10 @@ extern struct driver {
 } driver;
 
 void driver_open(void);
+
+/* A session of Aliquot's is on in this process, whose page is mapped: "true", else "false". As
+ * said.py tells it. */
+const char *driver_is_with_us(void);
 void must(CUresult rc, const char *what);
 
 /* Initialised, the primary context of card 0 current. */

@@ -361,8 +361,9 @@ int main(int argc, char **argv)
         kernels = log_write();
         write_file(asked.asks, ask_ns, ask_count * sizeof(ask_ns[0]));
         printf("@ {\"at\": \"done\", \"pid\": %d, \"launches\": %llu, \"kernels\": %llu, \"lost\": "
-               "%llu}\n",
+               "%llu, \"with_us\": %s}\n",
                (int)getpid(), (unsigned long long)launches, (unsigned long long)kernels,
-               (unsigned long long)(kernels > capacity ? kernels - capacity : 0));
+               (unsigned long long)(kernels > capacity ? kernels - capacity : 0),
+               driver_is_with_us());
         return 0;
 }

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a program under check speaks to its story: see program.py."""
-import functools
 import json
 import os
 import sys
 
 
 def say(at, **facts):
-    """Each says, too, whether Aliquot is in this process: a story about it must not be told without it."""
+    """Each says, too, whether a session of Aliquot's is on: a story about it must not be told without one."""
     print("@", json.dumps({"at": at, "pid": os.getpid(), "with_us": is_with_us(), **facts}, default=str), flush=True)
 
 
-@functools.cache
 def is_with_us():
-    """By what is loaded when first asked: the library, or a facade."""
+    """By what is mapped: a session's page. It is there when the driver has been initialised."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        return any("/libaliquot.so" in line or "/aliquot/shims/" in line for line in maps)
+        return any(line.endswith("/slots\n") for line in maps)
 
 
 def hold(at, **facts):

@@ -80,8 +80,9 @@ int main(int argc, char **argv)
         began_ns = clock_now_ns();
         play(strcmp(argv[2], "consumer") == 0 ? count : UINT32_MAX / 2, count);
         printf("@ {\"at\": \"done\", \"pid\": %d, \"seconds\": %.6f, \"gave_up\": %s, \"seen\": "
-               "%u}\n",
+               "%u, \"with_us\": %s}\n",
                (int)getpid(), (double)(clock_now_ns() - began_ns) / 1e9,
-               load_acquire(&word[1]) ? "true" : "false", load_acquire(&word[0]));
+               load_acquire(&word[1]) ? "true" : "false", load_acquire(&word[0]),
+               driver_is_with_us());
         return 0;
 }

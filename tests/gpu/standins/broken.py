@@ -5,6 +5,8 @@
     absent      programs meet the bare driver
     wide        limits are twice what was asked
     narrow      limits are half of it
+    loose       caps on GPU time are half as much again
+    unfair      a daemon's sessions have other shares of GPU time than were asked for
     forgetful   the books say that nothing is charged
     mute        the contracts' program says nothing
 
@@ -17,9 +19,25 @@ import shutil
 import subprocess
 import sys
 
-FACTORS = {"wide": 2, "narrow": 0.5}
+FACTORS = {"wide": ("--memory", 2), "narrow": ("--memory", 0.5), "loose": ("--compute", 1.5)}
+MOST = {"--compute": 100}
 CHARGES = ("used_bytes", "bytes")
 UNBROKEN = "aliquot-unbroken"
+# Appended to the module that asks the daemon.
+UNFAIR = '''
+import itertools
+
+ask, weights = Daemon.ask, itertools.cycle((100, 300))
+
+
+def ask_unfairly(self, method, path, body=None):
+    if (method, path) == ("POST", "/v1/sessions"):
+        body = {"name": body["name"], "memory": body["memory"], "weight": next(weights)}
+    return ask(self, method, path, body)
+
+
+Daemon.ask = ask_unfairly
+'''
 
 
 def break_bundle(bundle, how, idle_library):
@@ -30,6 +48,9 @@ def break_bundle(bundle, how, idle_library):
     if how == "absent":
         shutil.copy(idle_library, bundle / "lib/aliquot/libaliquot.so")
         shutil.rmtree(bundle / "lib/aliquot/shims")
+    if how == "unfair":
+        with open(bundle / "check/aliquotd.py", "a", encoding="utf-8") as asked:
+            asked.write(UNFAIR)
     if how == "mute":
         (bundle / "check/programs/contracts.py").write_text("")
 
@@ -52,9 +73,10 @@ def main():
         done = subprocess.run([unbroken, *words], stdout=subprocess.PIPE, text=True, check=False)
         print(json.dumps(forget(json.loads(done.stdout or "[]"))))
         sys.exit(done.returncode)
-    if how in FACTORS and "--memory" in words:
-        at = words.index("--memory") + 1
-        words[at] = str(int(int(words[at]) * FACTORS[how]))
+    flag, factor = FACTORS.get(how, (None, None))
+    if flag in words:
+        at = words.index(flag) + 1
+        words[at] = str(min(int(int(words[at]) * factor), MOST.get(flag, sys.maxsize)))
     os.execv(unbroken, [unbroken, *words])
 
 

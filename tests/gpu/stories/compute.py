@@ -12,7 +12,6 @@ from program import Program
 from stamps import overlap
 from story import HERE, story
 
-PAIRS = 3  # of a program that takes 3 s
 PEERS = {(30, 70): "46/54", (30, 60): "31/51", (25, 75): "25/54", (10, 90): "1:6 to 1:8"}
 
 
@@ -277,9 +276,9 @@ def what_a_launch_costs(t):
 
     for what, how in (("no cap", {}), ("a cap of 90 %", {"compute": 90})):
         with row(t, what):
-            tell_launch(t, what, *t.pairs(lambda limit, how=how: measure(limit, **how), PAIRS))
+            tell_launch(t, what, *t.pairs(lambda limit, how=how: measure(limit, **how), t.few_rounds))
     with row(t, "alone in a daemon's session"), Daemon(t) as daemon, sessions(t, daemon, [{}]) as names:
-        tell_launch(t, "alone in a daemon's session", *t.pairs(lambda limit: measure(limit, session=names[0], door="joined"), PAIRS))
+        tell_launch(t, "alone in a daemon's session", *t.pairs(lambda limit: measure(limit, session=names[0], door="joined"), t.few_rounds))
 
 
 def tell_launch(t, what, alone, ours):

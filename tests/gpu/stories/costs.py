@@ -9,7 +9,6 @@ import time
 from program import Program
 from story import MIB, story
 
-PAIRS = 3  # of a program that takes 3 s
 REACH_NS = {"alloc+free": 150, "launch": 5, "unhooked": 1.5, "lookup": 100}
 
 
@@ -24,7 +23,7 @@ def what_calls_cost(t):
                 t.skip("no figures without an end")
             return {name: float(ns) for name, ns in map(str.split, done.other)}
 
-        alone, ours = t.pairs(measure, PAIRS)
+        alone, ours = t.pairs(measure, t.few_rounds)
         for name in alone[0]:
             added = [o[name] - a[name] for a, o in zip(alone, ours)]
             t.figure(f"{name}, {live} live blocks, without us", statistics.median(a[name] for a in alone),
