@@ -323,3 +323,29 @@ struct block blocks_see(const struct blocks *blocks, uint32_t node)
 {
         return *node_at(blocks, node);
 }
+
+static uint64_t shard_owned_bytes(struct blocks *blocks, struct block_shard *shard, uint32_t owner)
+{
+        uint64_t bytes = 0;
+
+        lock_take(&shard->lock);
+        for (uint32_t i = 0; i < shard->buckets; i++) {
+                for (uint32_t node = *bucket_at(shard, i); node;
+                     node = node_at(blocks, node)->next) {
+                        const struct block *block = node_at(blocks, node);
+
+                        bytes += block->owner == owner ? block->bytes : 0;
+                }
+        }
+        lock_drop(&shard->lock);
+        return bytes;
+}
+
+uint64_t blocks_owned_bytes(struct blocks *blocks, uint32_t owner)
+{
+        uint64_t bytes = 0;
+
+        for (unsigned i = 0; i < BLOCK_SHARDS; i++)
+                bytes += shard_owned_bytes(blocks, &blocks->shard[i], owner);
+        return bytes;
+}

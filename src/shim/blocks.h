@@ -66,6 +66,9 @@ uint32_t blocks_take(struct blocks *blocks, uint8_t space, uint64_t key, struct 
  * caller's, to be followed with blocks_see(). 0: none. */
 uint32_t blocks_take_owner(struct blocks *blocks, unsigned shard, uint32_t owner);
 
+/* Bytes of all blocks of an owner. */
+uint64_t blocks_owned_bytes(struct blocks *blocks, uint32_t owner);
+
 /* What a node of the caller's holds. */
 struct block blocks_see(const struct blocks *blocks, uint32_t node);
 

@@ -259,6 +259,13 @@ void charge_drop_owner(uint32_t owner)
         }
 }
 
+uint64_t charge_owned_bytes(uint32_t owner)
+{
+        struct process *process = process_here();
+
+        return process && owner ? blocks_owned_bytes(&process->blocks, owner) : 0;
+}
+
 uint64_t charge_held(enum charge_space space, uint64_t key)
 {
         struct process *process = process_here();

@@ -95,9 +95,10 @@ void charge_drop(struct charge *c);
 /* Takes the block out of the table. False when the key is not known (c is empty). */
 bool charge_take(struct charge *c, enum charge_space space, uint64_t key);
 
-/* Everything kept with this owner is gone (a context was destroyed): give all of it back. Walks the
- * whole table: rare. An owner's number is never used again. 0 does nothing. */
+/* Everything kept with this owner is gone (a context was destroyed): give all of it back. And: the
+ * bytes of it. Both walk the whole table: where something else takes long. 0 does nothing. */
 void charge_drop_owner(uint32_t owner);
+uint64_t charge_owned_bytes(uint32_t owner);
 
 /* Bytes now held under a key; 0 when not known. For views and for pools that are read again. */
 uint64_t charge_held(enum charge_space space, uint64_t key);

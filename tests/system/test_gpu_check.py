@@ -332,7 +332,7 @@ def test_every_story_has_a_part_of_nine_minutes(build):
 
 OF_MEMORY = ("limit", "sharing", "replaced", "torch-books", "torch-oom")
 BROKEN = {"wide": OF_MEMORY, "narrow": ("limit", "successor"),
-          "forgetful": ("limit", "sharing", "replaced", "torch-books", "charges", "daemon"), "mute": ("contracts",)}
+          "forgetful": ("limit", "sharing", "replaced", "torch-books", "charges", "daemon"), "greedy": ("charges",), "mute": ("contracts",)}
 UNSHARED = {"loose": ("compute-caps", "compute-lengths", "compute-kinds", "compute-processes"),
             "unfair": ("compute-pairs", "compute-weights", "compute-full")}
 # They ask the driver, and what a start costs that never loads it.

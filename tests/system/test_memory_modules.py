@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of modules: code, and the variables of it that begin as zeros and are in no file."""
+import struct
 import sys
 import time
 
@@ -137,6 +138,57 @@ def test_where_nvml_lists_nobody_a_library_stays_charged_as_estimated(hopper, la
         assert gpu.look().charged == before + TAKES
         gpu.do("end-library 1")
         assert gpu.look().charged == before
+
+
+@pytest.fixture(name="busy")
+def make_busy(hopper):
+    """A program with 120 MiB beside its context, in which a block is on its way back: behind a gate that is shut."""
+    with Script(hopper, ALIQUOT_MEMORY=str(CONTEXT + 120 * MIB)) as gpu:
+        gpu.ready().do("gates", "stream 1", f"alloc 1 {100 * MIB}", f"async 2 {8 * MIB} 1", "free 1", "gate 1 1",
+                       "free-async 2 1")
+        gpu.values("info")
+        yield gpu
+
+
+def test_a_module_is_charged_once_while_something_is_on_its_way(busy, large):
+    """By its estimate, until there is an answer of NVML that replaces it."""
+    before, *_ = busy.look()
+    busy.do(f"module-file 1 {large}")
+    time.sleep(0.05)
+    busy.values("info")
+    books = busy.look()
+    assert books.charged == books.granted == before + TAKES
+    busy.do("open 1", "sync 1", f"alloc 3 {60 * MIB}")
+
+
+def test_what_was_estimated_and_not_taken_is_no_reason_to_refuse(busy, large):
+    """A library that the driver has not taken yet: its estimate goes with the first look that may replace it."""
+    busy.do(f"library-file 1 {large}")
+    assert busy.look().charged >= busy.look().granted + TAKES
+    busy.send("open 1", "sync 1", f"alloc 3 {100 * MIB}")
+    assert [int(busy.hear()[0]) for _ in range(3)] == [0, 0, 0]
+
+
+def test_what_is_looked_up_again_and_again_is_looked_behind_once(hopper, large):
+    """Programs do so before each launch. NVML answers 300 questions, and no more: of 1000 calls it is asked at few, so
+    that it still tells what blocks take beyond what was asked."""
+    hopper.configure(fail="nvmlDeviceGetComputeRunningProcesses:300:999:1000000")
+    with Script(hopper, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do(f"library-file 1 {large}")
+        gpu.send(*["use-library 1"] * 1000)
+        assert [gpu.hear() for _ in range(1000)] == [["0"]] * 1000
+        gpu.do(*(f"alloc {number} {MIB + 1}" for number in range(4)))
+        gpu.values("info")
+        assert gpu.look()[:2] == (CONTEXT + TAKES + 8 * MIB, CONTEXT + TAKES + 8 * MIB)
+
+
+def test_a_fat_binary_that_says_that_it_is_huge_is_refused(hopper, tmp_path):
+    """It lies in memory, and nobody but its headers tells where it ends."""
+    path = tmp_path / "huge"
+    path.write_bytes(struct.pack("<IHHQ", 0xba55ed50, 1, 16, 1 << 37) +
+                     struct.pack("<HHIQIIHHIIIQQQ", CUBIN, 1, 64, 1 << 36, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0))
+    with Script(hopper, ALIQUOT_MEMORY="256MiB") as gpu:
+        assert gpu.ready().code(f"module-data 1 {path}") == OUT_OF_MEMORY
 
 
 # Libraries are loaded by several threads at once, while others give and take memory without a pause if RESTLESS.

@@ -96,12 +96,23 @@ def test_pages_with_holes_are_charged_before_what_comes_next(hardware):
         assert gpu.look().granted <= CONTEXT + room
 
 
-def test_what_was_given_back_can_be_had_at_once(hardware):
-    """Pages that were charged beyond what was asked are no reason to refuse when they are back."""
+@pytest.mark.parametrize("whole", ("alloc 1 {}", "async 1 {} 0"))
+def test_what_was_given_back_can_be_had_at_once(hardware, whole):
+    """Pages that were charged beyond what was asked are no reason to refuse when they are back, of memory or of a pool."""
     large = PAGE + 1
     with limited(hardware, 64 * MIB) as gpu:
+        gpu.do("stream 0")
         assert fill_with(gpu, f"alloc {{}} {large}") == 16
-        assert at_once(gpu, [*(f"free {number + 1}" for number in range(16)), f"alloc 1 {64 * MIB}"]) == [SUCCESS] * 17
+        assert at_once(gpu, ["info", *(f"free {number + 1}" for number in range(16)), whole.format(64 * MIB)]) == [SUCCESS] * 18
+
+
+def test_nvml_that_does_not_answer_is_not_asked_for_each_block(hardware):
+    """It fails 200 times from some question on: 300 blocks, made in no time, do not wait for so many."""
+    hardware.configure(fail="nvmlDeviceGetComputeRunningProcesses:5:999:200")
+    with limited(hardware, 900 * MIB) as gpu:
+        assert fill_with(gpu, "array {} 128 64 0", 300) == 300
+        books = gpu.look()
+        assert books.charged < books.granted - 300 * MIB, "it was not asked often enough to answer again"
 
 
 def test_a_program_is_told_what_is_free_by_what_is_taken(hardware):
@@ -247,6 +258,18 @@ def test_a_heap_that_is_set_hides_nothing_before_and_after_it_is_taken(hardware,
         assert gpu.look()[:2] == (charged - 2 * MIB, granted - 2 * MIB)
         gpu.do("destroy 0")
         assert gpu.look()[:2] == (0, 0)
+
+
+def test_each_context_has_a_heap_that_is_charged_once(hardware, tmp_path):
+    module = tmp_path / "mallocs.ptx"
+    module.write_text(MALLOCS)
+    hardware.configure(ptx="noop")
+    with limited(hardware, 512 * MIB) as gpu:
+        gpu.do(f"heap {8 * MIB + HEAP}", "context 1 0", f"heap {8 * MIB + HEAP}", f"module-file 1 {module}",
+               "current 0", f"module-file 2 {module}")
+        gpu.values("info")
+        charged, granted, *_ = gpu.look()
+        assert charged == granted > 2 * (CONTEXT + HEAP)
 
 
 def test_a_heap_goes_with_its_context_untaken(hardware):

@@ -25,6 +25,9 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 /* A block of that size, of one byte. */
 #define ZSTANDARD_MOST (128u << 10)
 
+/* What says that it is larger is not walked through. */
+#define WALKED_MOST_BYTES (UINT64_C(4) << 30)
+
 struct part {
         uint16_t kind;
         uint16_t version;
@@ -96,7 +99,7 @@ uint64_t measure_fatbin(const void *fatbin, uint64_t bytes, unsigned capability)
         whole = sum_of(header.header_bytes, header.body_bytes);
         if (header.magic != MEASURE_FATBIN_MAGIC || whole > bytes)
                 return 0;
-        if (capability && whole != UINT64_MAX && header.header_bytes >= sizeof(header) &&
+        if (capability && whole <= WALKED_MOST_BYTES && header.header_bytes >= sizeof(header) &&
             find_best((const char *)fatbin + header.header_bytes, header.body_bytes, capability,
                       &best))
                 return best;

@@ -3,7 +3,8 @@
  * Fat binaries: one image with code for several architectures, of which a device loads one part.
  *
  * The layout is not documented by NVIDIA; source: github.com/n-eiling/cuda-fatbin-decompression.
- * Whatever the headers say, nothing outside of the image is read.
+ * Whatever the headers say, nothing outside of the image is read; of one whose length only they
+ * tell, as the driver trusts them too.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEASURE_FATBIN_H
 #define ALIQUOT_SHIM_CUDA_MEASURE_FATBIN_H

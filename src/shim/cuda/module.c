@@ -22,6 +22,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
+#include "shim/cuda/state.h"
 
 /* Of the device on which it is loaded, as 90 for 9.0; 0: the driver does not say. */
 static unsigned capability_at(struct place place)
@@ -91,26 +92,40 @@ static CUresult reserve_image(struct charge *ret, const void *image)
         return reserve_at(ret, place, image_bytes(image, place));
 }
 
+static void forget_looked_up(void)
+{
+        for (unsigned i = 0; i < STATE_LOOKED_UP; i++)
+                store_relaxed(&state.looked_up[i], 0);
+}
+
+/* Programs look a function up before each launch. */
+static bool is_known(uint64_t key)
+{
+        uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % STATE_LOOKED_UP;
+
+        return swap_acq_rel(&state.looked_up[at], key) == key && key;
+}
+
 /* A library may be loaded before anything is on the device: NVML lists this process later. */
-static bool is_replaced(struct charge *estimate)
+static bool keep_estimate(struct charge *estimate, uint64_t key)
 {
         bool is_of_context = estimate->owner != 0;
 
         if (is_of_context && !remainder_is_measured(estimate->device))
                 remainder_changed(estimate->device);
         return (!is_of_context || remainder_is_measured(estimate->device)) &&
-               remainder_replaces(estimate);
+               remainder_keep_estimate(estimate, key);
 }
 
 /* The estimate has said whether there is room. What was taken of it NVML tells. */
 static CUresult settle_image(struct charge *charge, CUresult rc, uint64_t key)
 {
         int row = charge->device;
-        bool is_estimate = rc == CUDA_SUCCESS && is_replaced(charge);
 
+        forget_looked_up();
+        if (rc == CUDA_SUCCESS && keep_estimate(charge, key))
+                return rc;
         settle(charge, rc, SPACE_MODULE, key);
-        if (is_estimate)
-                remainder_estimate_kept(row);
         remainder_changed(row);
         return rc;
 }
@@ -118,6 +133,7 @@ static CUresult settle_image(struct charge *charge, CUresult rc, uint64_t key)
 static CUresult settle_unload(struct charge *taken, CUresult rc, uint64_t key)
 {
         settle_free(taken, rc, SPACE_MODULE, key);
+        forget_looked_up();
         if (rc == CUDA_SUCCESS)
                 remainders_changed();
         return rc;
@@ -236,31 +252,37 @@ CUresult hook_cuLibraryUnload(CUlibrary library)
         return settle_unload(&taken, real.cuLibraryUnload(library), key_of(library));
 }
 
-/* What is loaded lazily is taken when it is asked for, if it was not yet; or by a launch, which is
- * not looked behind. */
-static CUresult looked_behind(CUresult rc)
+/* What is loaded lazily is taken when it is first asked for; or by a launch, which is not looked
+ * behind. */
+static void look_behind(uint64_t key)
 {
-        int row = place_here().row;
+        int row;
 
-        if (rc == CUDA_SUCCESS && row < 0)
+        if (is_known(key))
+                return;
+        row = place_here().row;
+        if (row < 0)
                 remainders_changed();
-        else if (rc == CUDA_SUCCESS && remainder_is_measured(row))
+        else if (remainder_is_measured(row))
                 remainder_changed(row);
-        return rc;
 }
 
-#define LOADS(symbol, parameters, arguments)                 \
-        CUresult hook_##symbol parameters                    \
-        {                                                    \
-                ACCESS;                                      \
-                return looked_behind(real.symbol arguments); \
+#define LOADS(symbol, parameters, arguments, key)    \
+        CUresult hook_##symbol parameters            \
+        {                                            \
+                ACCESS;                              \
+                CUresult rc = real.symbol arguments; \
+                                                     \
+                if (rc == CUDA_SUCCESS)              \
+                        look_behind(key);            \
+                return rc;                           \
         }
 
 LOADS(cuModuleGetFunction, (CUfunction * ret, CUmodule module, const char *name),
-      (ret, module, name))
-LOADS(cuKernelGetFunction, (CUfunction * ret, CUkernel kernel), (ret, kernel))
-LOADS(cuLibraryGetModule, (CUmodule * ret, CUlibrary library), (ret, library))
+      (ret, module, name), key_at(ret))
+LOADS(cuKernelGetFunction, (CUfunction * ret, CUkernel kernel), (ret, kernel), key_at(ret))
+LOADS(cuLibraryGetModule, (CUmodule * ret, CUlibrary library), (ret, library), key_at(ret))
 LOADS(cuLibraryGetGlobal,
       (CUdeviceptr * ret, size_t *ret_bytes, CUlibrary library, const char *name),
-      (ret, ret_bytes, library, name))
-LOADS(cuFuncLoad, (CUfunction function), (function))
+      (ret, ret_bytes, library, name), key_at(ret))
+LOADS(cuFuncLoad, (CUfunction function), (function), key_of(function))

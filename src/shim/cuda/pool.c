@@ -119,7 +119,6 @@ static bool grant(struct growth *growth, uint64_t bytes)
         struct meter *meter = growth->meter;
         bool is_granted;
 
-        remainder_tend(growth->place.row, bytes);
         import_claim(growth->place.row);
         lock_take(&meter->lock);
         is_granted = charge_begin(&growth->charge, load_relaxed(&meter->row), bytes);
@@ -158,6 +157,7 @@ static bool do_without(struct growth *growth)
  * waited for. */
 static bool grant_in_time(struct growth *growth, uint64_t bytes)
 {
+        remainder_tend(growth->place.row, bytes);
         for (unsigned i = 0; i < ENTER_TRIES; i++) {
                 if (grant(growth, bytes))
                         return true;
@@ -176,12 +176,14 @@ static bool next_rung(struct growth *growth)
         for (;;) {
                 switch (growth->rung++) {
                 case 0:
+                        remainder_tend(growth->place.row, most);
                         if (grant(growth, most))
                                 return true;
                         break;
                 case 1:
                 case 3:
                         meters_relieve(growth->place, growth->rung == 2 ? 0 : 1);
+                        remainder_relieve(growth->place.row);
                         if (grant(growth, most))
                                 return true;
                         break;

@@ -12,9 +12,11 @@
 #include "shim/cuda/state.h"
 
 #define PAUSE_NS UINT64_C(20000000)
-/* Between two questions there are at least so many times what one takes; where it is quick each
+/* What one question takes, times so many, lies between two by the clock; where it is quick each
  * change is looked at. */
 #define COSTS_APART 200u
+/* The same, when it was not answered. */
+#define FAILURES_APART 10u
 #define QUICK_NS UINT64_C(200000)
 #define TRIES 3u
 #define DOUBTS 5u
@@ -138,25 +140,27 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
                 ret->is_calm = charge_is_calm(flights) && !may_move;
                 ret->own = max_u64(ret->own, before);
         } while (!ret->is_certain && ++tries < TRIES);
+        /* The first one opens NVML. */
+        if (remainder->looked_ns)
+                note_cost(remainder, (clock_now_ns() - began_ns) / (tries + 1));
         remainder->looked_ns = clock_now_ns();
-        note_cost(remainder, (remainder->looked_ns - began_ns) / (tries + 1));
         return true;
 }
 
 /* A heap that was set is taken with the first module that needs it: where the driver took so much
  * at once, its charge is from then on one of those that NVML shows. Returns the bytes of it. */
-static uint64_t take_heap(struct remainder *remainder, uint64_t more_bytes)
+static uint64_t take_heap(uint64_t *key, uint64_t more_bytes)
 {
-        uint64_t key = remainder->heap_key, bytes = charge_held(SPACE_CONTEXT, key);
+        uint64_t bytes = *key ? charge_held(SPACE_CONTEXT, *key) : 0;
         struct charge heap;
 
         if (!bytes || more_bytes < bytes - bytes / HEAP_PARTS ||
-            !charge_take(&heap, SPACE_CONTEXT, key))
+            !charge_take(&heap, SPACE_CONTEXT, *key))
                 return 0;
-        remainder->heap_key = 0;
         bytes = heap.bytes;
         charge_mark_seen(&heap);
-        charge_keep(&heap, SPACE_CONTEXT, key);
+        charge_keep(&heap, SPACE_CONTEXT, *key);
+        *key = 0;
         return bytes;
 }
 
@@ -164,7 +168,9 @@ static void correct(struct remainder *remainder, int row, uint64_t bytes, bool m
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
 
-        bytes -= min_u64(take_heap(remainder, bytes - min_u64(held, bytes)), bytes);
+        for (unsigned i = 0; i < REMAINDER_HEAPS; i++)
+                bytes -= min_u64(take_heap(&remainder->heap_key[i], bytes - min_u64(held, bytes)),
+                                 bytes);
         if (may_be_less || bytes > held)
                 set(row, bytes);
 }
@@ -179,6 +185,10 @@ static bool note(struct remainder *remainder, int row, const struct answer *answ
         known -= min_u64(charge_unseen_bytes(row), known);
         known -= min_u64(answer->ahead, known);
         bytes = answer->seen - min_u64(known, answer->seen);
+        /* Estimates stay until there is an answer that replaces them: what they were for is charged
+         * once. */
+        if (!answer->is_calm && load_relaxed(&remainder->has_estimates))
+                bytes -= min_u64(charge_owned_bytes(ESTIMATES_OWNER(row)), bytes);
         if (answer->is_certain) {
                 remainder->doubts = 0;
                 correct(remainder, row, bytes, answer->is_calm);
@@ -210,19 +220,26 @@ static void tell(int row)
 static void look(struct remainder *remainder, int row)
 {
         uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes);
+        uint64_t began_ns = clock_now_ns();
         struct answer answer;
 
-        if (ask(remainder, row, &answer)) {
-                store_release(&remainder->is_told, 1);
-                tell(row);
-                if (note(remainder, row, &answer) && swap_acq_rel(&remainder->estimates, 0))
-                        charge_drop_owner(ESTIMATES_OWNER(row));
-                /* What was on its way may have been taken after the answer. */
-                add_relaxed(&remainder->unlooked_bytes,
-                            answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
-        }
+        /* First: what makes another one due meanwhile may come after the answer. */
         store_relaxed(&remainder->due_ns,
-                      clock_now_ns() + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
+                      began_ns + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
+        if (began_ns < remainder->silent_ns)
+                return;
+        if (!ask(remainder, row, &answer)) {
+                if (load_relaxed(&remainder->is_told))
+                        remainder->silent_ns = clock_now_ns() + PAUSE_NS +
+                                               (clock_now_ns() - began_ns) * FAILURES_APART;
+                return;
+        }
+        store_release(&remainder->is_told, 1);
+        tell(row);
+        if (note(remainder, row, &answer) && swap_acq_rel(&remainder->has_estimates, 0))
+                charge_drop_owner(ESTIMATES_OWNER(row));
+        /* What was on its way may have been taken after the answer. */
+        add_relaxed(&remainder->unlooked_bytes, answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
 }
 
 /* By so much what the driver takes for a request may be more than is asked. */
@@ -283,7 +300,7 @@ void remainder_view(int row)
         if (!remainder)
                 return;
         lock_take(&remainder->lock);
-        if (load_acquire(&remainder->unlooked_bytes) ||
+        if (load_acquire(&remainder->unlooked_bytes) || load_relaxed(&remainder->has_estimates) ||
             clock_now_ns() >= load_relaxed(&remainder->due_ns))
                 look(remainder, row);
         lock_drop(&remainder->lock);
@@ -292,14 +309,13 @@ void remainder_view(int row)
 bool remainder_relieve(int row)
 {
         struct remainder *remainder = measured(row);
-        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
 
-        if (!remainder || !held)
+        if (!remainder)
                 return false;
         lock_take(&remainder->lock);
         look(remainder, row);
         lock_drop(&remainder->lock);
-        return charge_held(SPACE_REMAINDER, key_of_row(row)) < held;
+        return true;
 }
 
 static void look_if_due(struct remainder *remainder, int row)
@@ -338,6 +354,14 @@ static uint64_t soon_ns(const struct remainder *remainder)
                        : remainder->looked_ns + remainder->cost_ns * COSTS_APART;
 }
 
+/* Under its lock. */
+static void look_soon(struct remainder *remainder, int row)
+{
+        store_relaxed(&remainder->due_ns, soon_ns(remainder));
+        if (clock_now_ns() >= soon_ns(remainder))
+                look(remainder, row);
+}
+
 void remainder_changed(int row)
 {
         struct remainder *remainder = of_row(row);
@@ -345,9 +369,7 @@ void remainder_changed(int row)
         if (!remainder || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&remainder->lock);
-        store_relaxed(&remainder->due_ns, soon_ns(remainder));
-        if (clock_now_ns() >= soon_ns(remainder))
-                look(remainder, row);
+        look_soon(remainder, row);
         lock_drop(&remainder->lock);
 }
 
@@ -378,27 +400,40 @@ bool remainder_is_measured(int row)
         return measured(row) != NULL;
 }
 
-bool remainder_replaces(struct charge *estimate)
+/* While no look is on its way: the next one begins when it is kept. */
+bool remainder_keep_estimate(struct charge *estimate, uint64_t key)
 {
-        if (!of_row(estimate->device))
+        int row = estimate->device;
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder)
                 return false;
         charge_mark_unseen(estimate);
-        estimate->owner = ESTIMATES_OWNER(estimate->device);
+        estimate->owner = ESTIMATES_OWNER(row);
+        lock_take(&remainder->lock);
+        charge_keep(estimate, SPACE_MODULE, key);
+        store_relaxed(&remainder->has_estimates, 1);
+        look_soon(remainder, row);
+        lock_drop(&remainder->lock);
         return true;
-}
-
-void remainder_estimate_kept(int row)
-{
-        add_acq_rel(&state.remainder[row].estimates, 1);
 }
 
 void remainder_heap_set(int row, uint64_t key)
 {
         struct remainder *remainder = of_row(row);
+        unsigned at = REMAINDER_HEAPS - 1;
 
         if (!remainder)
                 return;
         lock_take(&remainder->lock);
-        remainder->heap_key = key;
+        for (unsigned i = 0; i < REMAINDER_HEAPS; i++) {
+                uint64_t other = remainder->heap_key[i];
+
+                if (other == key || !other || !charge_held(SPACE_CONTEXT, other))
+                        at = i;
+                if (other == key)
+                        break;
+        }
+        remainder->heap_key[at] = key;
         lock_drop(&remainder->lock);
 }

@@ -11,7 +11,7 @@
  * may have made the driver take or give something by itself (a module, a context, a limit);
  * before a limit could be passed by the rounding of what was asked; before a refusal; and else each
  * 20 ms. A question took 12 us on an H200 with driver 580 (2026-11-26); where it takes longer it is
- * asked less often by the clock, so that it costs half a percent.
+ * asked less often by the clock, so that those questions cost half a percent.
  *
  * What NVML counts for no process or for another one is left out (charge_mark_unseen()): managed
  * memory, and imports. Where NVML does not list this process (another PID namespace, no
@@ -50,7 +50,7 @@ void remainders_tend(void);
 /* Before the program is told what is free: what it took and gave back is looked at. */
 void remainder_view(int row);
 
-/* Before a refusal. True: there is more room now. */
+/* Before a refusal: a look. False: there is none to be had; else there may be more room now. */
 bool remainder_relieve(int row);
 
 /* The driver may have taken or given back something by itself: a look now, or very soon. */
@@ -65,12 +65,12 @@ void remainder_is_due(int row);
 bool remainder_is_measured(int row);
 
 /*
- * An estimate is charged only until the next look, which charges what the driver took in its place:
- * mark it, keep it, and then tell. So it stays where NVML never lists this process. False, and not
- * marked: there is no remainder. What is marked does not go with its context.
+ * An estimate of code that the driver has just loaded: kept under SPACE_MODULE and this key, and
+ * looked behind. It is charged until a look, while nothing is on its way to the driver, charges
+ * what was taken in its place; so it stays where NVML never lists this process. It does not go with
+ * its context. False: there is no remainder, and the caller keeps it.
  */
-bool remainder_replaces(struct charge *estimate);
-void remainder_estimate_kept(int row);
+bool remainder_keep_estimate(struct charge *estimate, uint64_t key);
 
 /*
  * The heap of a context (kept under SPACE_CONTEXT and this key) is charged, and the driver takes it

@@ -28,6 +28,7 @@
 #define STATE_RECORDED 256u
 #define STATE_CAPTURES 256u
 #define STATE_EVENTS 1024u
+#define STATE_LOOKED_UP 1024u
 #define MANY_STREAMS UINT64_MAX
 #define METER_ENDED 1u
 #define METER_BURYING 2u
@@ -120,6 +121,10 @@ struct begun {
 
 /* What the driver took of a device by itself: remainder.h. The lock guards the charge kept under
  * SPACE_REMAINDER, and what is not atomic. */
+/* Contexts of a device with a heap that is set and not taken: of one more the charge is doubled
+ * when it is taken, until the context ends. */
+#define REMAINDER_HEAPS 4u
+
 struct remainder {
         struct lock lock;
         _Atomic uint32_t is_told;    /* NVML lists this process */
@@ -129,16 +134,20 @@ struct remainder {
          * not charged. */
         _Atomic uint64_t unlooked_bytes;
         uint64_t looked_ns;
+        uint64_t silent_ns;   /* it did not answer: it is asked again then */
         uint64_t cost_ns;     /* of a question, at least, of late */
         uint64_t least_bytes; /* by so many answers beside charges that came and went */
         uint32_t doubts;
-        /* Estimates kept since a look last took them over; raised after one was kept. */
-        _Atomic uint32_t estimates;
-        uint64_t heap_key; /* of the charge of a heap that is set and not taken; 0 = none */
+        _Atomic uint32_t has_estimates; /* that no look has replaced yet. Written under `lock` */
+        /* Of charges of heaps that are set and not taken; 0 = none. */
+        uint64_t heap_key[REMAINDER_HEAPS];
 };
 
 struct state {
         struct remainder remainder[PAGE_DEVICES];
+
+        /* Functions, ... that were looked up since a module last came or went, by a hash. */
+        _Atomic uint64_t looked_up[STATE_LOOKED_UP];
 
         struct lock seats_lock;
         _Atomic uint32_t seats_high;

@@ -8,6 +8,7 @@
     loose       caps on GPU time are half as much again
     unfair      a daemon's sessions have other shares of GPU time than were asked for
     forgetful   the books say that nothing is charged
+    greedy      the books say that twice as much is charged
     mute        the contracts' program says nothing
 
 As a program it stands in for bin/aliquot.
@@ -22,6 +23,7 @@ import sys
 FACTORS = {"wide": ("--memory", 2), "narrow": ("--memory", 0.5), "loose": ("--compute", 1.5)}
 MOST = {"--compute": 100}
 CHARGES = ("used_bytes", "bytes")
+BOOKS = {"forgetful": 0, "greedy": 2}
 UNBROKEN = "aliquot-unbroken"
 # Appended to the module that asks the daemon.
 UNFAIR = '''
@@ -55,11 +57,11 @@ def break_bundle(bundle, how, idle_library):
         (bundle / "check/programs/contracts.py").write_text("")
 
 
-def forget(shown):
+def multiply(shown, factor):
     if isinstance(shown, list):
-        return [forget(one) for one in shown]
+        return [multiply(one, factor) for one in shown]
     if isinstance(shown, dict):
-        return {key: 0 if key in CHARGES else forget(value) for key, value in shown.items()}
+        return {key: factor * value if key in CHARGES else multiply(value, factor) for key, value in shown.items()}
     return shown
 
 
@@ -69,9 +71,9 @@ def main():
     if how == "absent" and words[0] == "run":
         program = words[words.index("--") + 1:]
         os.execvp(program[0], program)
-    if how == "forgetful" and "--json" in words:
+    if how in BOOKS and "--json" in words:
         done = subprocess.run([unbroken, *words], stdout=subprocess.PIPE, text=True, check=False)
-        print(json.dumps(forget(json.loads(done.stdout or "[]"))))
+        print(json.dumps(multiply(json.loads(done.stdout or "[]"), BOOKS[how])))
         sys.exit(done.returncode)
     flag, factor = FACTORS.get(how, (None, None))
     if flag in words:

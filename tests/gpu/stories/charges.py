@@ -77,8 +77,10 @@ def tell_claims(t, rows):
                 if at == moment and taken is not None]
 
     unseen = [one for one in those("taken") if one[2] >= one[1] >= MIB and one[3] < one[1]]
+    beyond = [one for one in those("taken") if one[3] > max(one[1], one[2]) + APART]
     kept = [one for one in those("given-back") if one[3] > max(one[2], 0) + APART]
     t.claim("what was asked for and taken is charged", those("taken") and not unseen, unseen)
+    t.claim("no more is charged than what was asked for or taken", not beyond, beyond)
     t.claim("what was given back is charged no longer", those("given-back") and not kept, kept)
 
 
