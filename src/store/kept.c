@@ -10,6 +10,9 @@
  * there is a writer. Where the kernel gives no leases it is deleted at once. It becomes ours when
  * nobody lives in it, which lets nobody open it any more.
  *
+ * The content of a deleted file takes room until its last reader is gone, too. So only a file that
+ * was cut is deleted.
+ *
  * A tenant that holds a lease on it keeps us from opening it, but not from owning it, and then
  * takes no other. Our first attempt begins to break it; the kernel ends it after
  * /proc/sys/fs/lease-break-time.
@@ -66,17 +69,19 @@ static void take_over(int folder)
                 fchmodat(folder, FOLDER_SLOTS, OURS_ALONE, 0);
 }
 
-/* Asks for writing even where nothing is to be cut: only that begins to break a lease of either
- * kind. */
-static void cut(int folder, off_t bytes)
+/* Whether it is cut now. Asks for writing even where nothing is to be cut: only that begins to
+ * break a lease of either kind. */
+static bool cut(int folder, off_t bytes)
 {
         scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
         struct stat st;
 
-        if (slots < 0 || fstat(slots, &st) < 0 || store_is_within(&st, (uint64_t)bytes))
-                return;
-        if (ftruncate(slots, st.st_size < bytes ? st.st_size : bytes) < 0)
-                return; /* it is looked at again */
+        if (slots < 0)
+                return slots == -ENOENT;
+        if (fstat(slots, &st) < 0)
+                return false;
+        return store_is_within(&st, (uint64_t)bytes) ||
+               ftruncate(slots, st.st_size < bytes ? st.st_size : bytes) == 0;
 }
 
 bool store_is_within(const struct stat *st, uint64_t bytes)
@@ -149,9 +154,7 @@ void folder_look_open(int sessions, const char *name)
                 return;
         if (!kept.is_live)
                 take_over(kept.folder);
-        if (has_writer(&kept))
-                cut(kept.folder, bytes_kept(&kept));
-        else
+        if (cut(kept.folder, bytes_kept(&kept)) && !has_writer(&kept))
                 folder_delete(sessions, name, NULL);
         close_kept(&kept);
 }

@@ -3,6 +3,8 @@
 import os
 import sys
 
+import pytest
+
 from daemon import wait_for
 from hang import HANG_SECONDS
 from tenant import create, holding, kinds, needs_root
@@ -85,6 +87,23 @@ def test_a_lock_in_a_sockets_queue_keeps_no_page(served, tenant):
         wait_for(lambda: left.stat().st_blocks == 0 == left.stat().st_size, daemon.said)
         assert keeper.poll() is None
     wait_for(lambda: not left.parent.exists(), daemon.said)
+
+
+@pytest.mark.parametrize("how", ["open", "map"])
+def test_a_reader_keeps_no_page(served, tenant, how):
+    """Rounds of sessions whose `slots` were written full and are open to read alone fill no file system: nothing of a
+    deleted file is left to its readers."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    path = attacker.folder("theirs") / "slots"
+    with open(path, "rb") as slots, holding(attacker, "keep_reading.py", path, how) as keeper:
+        assert os.fstat(slots.fileno()).st_blocks * 512 > 4 * MIB
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+        wait_for(lambda: os.fstat(slots.fileno()).st_blocks == 0, daemon.said)
+        assert keeper.poll() is None
+    wait_for(lambda: not list((daemon.sim.runtime / "sessions").glob(".open-*")), daemon.said)
 
 
 def test_who_leaves_its_slots_does_not_free_what_it_holds(served, tenant):

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+#include "common/atomic.h"
 
 #include "fixture.h"
 
@@ -206,6 +209,40 @@ static void test_set_aside_is_gone_and_kept(void **state)
         assert_int_equal(access(path_of(kept, "limits"), F_OK), 0);
 }
 
+static uint32_t clear_kept(void)
+{
+        _Atomic uint32_t steps = 0;
+
+        store_clear_kept(&store, TENANT, &steps);
+        return load_relaxed(&steps);
+}
+
+/* A reader's lease bars whoever would cut the file: it is deleted when it is cut, not before. */
+static void test_what_cannot_be_cut_is_not_deleted(void **state)
+{
+        struct stat st;
+        int reader;
+
+        need_root();
+        make_owned("theirs", &theirs);
+        reader = open(path_of("theirs", "slots"), O_RDONLY);
+        assert_true(reader >= 0);
+        signal(SIGIO, SIG_IGN);
+        assert_int_equal(fcntl(reader, F_SETLEASE, F_RDLCK), 0);
+        assert_int_equal(store_bury(&store, "theirs", NULL), 0);
+        assert_int_equal(clear_kept(), 1);
+        assert_int_equal(fstat(reader, &st), 0);
+        assert_int_equal(st.st_nlink, 1);
+        assert_int_equal(fcntl(reader, F_SETLEASE, F_UNLCK), 0);
+        assert_int_equal(clear_kept(), 1);
+        assert_int_equal(fstat(reader, &st), 0);
+        assert_int_equal(st.st_nlink, 0);
+        assert_int_equal(st.st_size, 0);
+        assert_int_equal(st.st_blocks, 0);
+        assert_int_equal(clear_kept(), 0);
+        close(reader);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -218,6 +255,7 @@ int main(void)
                 story(test_no_mode_of_slots_is_a_reason_to_fail),
                 story(test_shut_is_for_good),
                 story(test_set_aside_is_gone_and_kept),
+                story(test_what_cannot_be_cut_is_not_deleted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
