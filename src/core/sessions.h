@@ -221,6 +221,7 @@ struct sessions_event {
         bool is_busy;
         bool is_unsaved;
         uint32_t change_bits;
+        uint32_t remains; /* CREATE: removed sessions of its owner that still take room */
         uint64_t version;
         uint64_t ttl_ns;
         struct sessions_wish wish;

@@ -84,7 +84,7 @@ static bool has_entry(const struct step *step, uint32_t owner_uid)
 static bool may_own_another(const struct step *step, uint32_t owner_uid)
 {
         const struct sessions *node = step->node;
-        uint32_t count = 0;
+        uint64_t count = step->event->remains;
 
         if (node->policy.owner_most == 0 || is_for_admin(step->event, owner_uid))
                 return true;

@@ -110,7 +110,8 @@ static void refuse_full(struct api_call *call, const char *field)
         if (field && strcmp(field, "owner") == 0)
                 api_refuse(call, 409, "full", field,
                            "this user has as many sessions as one may have "
-                           "(admission.sessions_per_owner)");
+                           "(admission.sessions_per_owner); removed ones count while programs "
+                           "have files of them open");
         else
                 api_refuse(call, 409, "full", field,
                            "the node has no room for another session: of its %u places, the last "

@@ -249,6 +249,8 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
                 node->left_ns[action->session - node->sessions->session] = 0;
                 show_folder(node, action->session, false);
                 told_farewell(node, action->session);
+                if (action->session->owner_uid != geteuid())
+                        remains_add(node->remains, &node->store, action->session);
                 return folder_remove(&node->store, action->session, err);
         default:
                 tell(node, work, action);
@@ -349,6 +351,17 @@ static void count(struct node *node, const struct sessions_event *event,
                 node->counts.refused[actions->answer]++;
 }
 
+/* As sessions_step(); with what is left of the owner's removed sessions. */
+static void step_core(struct node *node, const struct sessions_event *event,
+                      struct sessions_actions *ret)
+{
+        struct sessions_event counted = *event;
+
+        if (event->type == SESSIONS_CREATE)
+                counted.remains = remains_of(node->remains, event->session->owner_uid);
+        sessions_step(node->sessions, &counted, step_ns(node), ret);
+}
+
 /* A name that some user's own session has here. */
 static bool is_taken(struct node *node, const struct sessions_event *event)
 {
@@ -372,7 +385,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
                 return 0;
         }
         node->steps++;
-        sessions_step(node->sessions, event, step_ns(node), ret);
+        step_core(node, event, ret);
         rc = carry_out(node, &work, err);
         if (ret->count)
                 session = ret->action[0].session;

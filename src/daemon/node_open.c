@@ -78,7 +78,10 @@ int node_open(struct node **ret, const struct node_options *options, struct erro
         if (!node)
                 return fail(err, -ENOMEM, "out of memory");
         node->sessions = malloc(sizeof(*node->sessions));
-        if (!node->sessions) {
+        node->remains = remains_new();
+        if (!node->sessions || !node->remains) {
+                remains_free(node->remains);
+                free(node->sessions);
                 free(node);
                 return fail(err, -ENOMEM, "out of memory");
         }
@@ -103,6 +106,7 @@ void node_close(struct node *node)
                 return;
         node_cards_stop(node);
         node_watch_stop(node);
+        remains_free(node->remains);
         free(node->sessions);
         free(node);
 }

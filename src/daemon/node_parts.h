@@ -14,6 +14,7 @@
 #include "daemon/folder.h"
 #include "daemon/hunt.h"
 #include "daemon/node_gpus.h"
+#include "daemon/remains.h"
 
 #define NODE_SECOND_NS UINT64_C(1000000000)
 
@@ -64,9 +65,10 @@ struct node {
         struct cleanups *cleanups;
         struct event *cleaning; /* likewise */
         uint64_t waited_ns;     /* clock_machine_ns() when the loop last began to wait for them */
-        bool has_leftovers;     /* folders that no session has, with somebody in them */
-        unsigned look_from;     /* the place where the next look begins */
-        uint64_t turn_ns; /* node_now_ns() at which the turn of the clock began; 0: none runs */
+        struct remains *remains;
+        bool has_leftovers; /* folders that no session has, with somebody in them */
+        unsigned look_from; /* the place where the next look begins */
+        uint64_t turn_ns;   /* node_now_ns() at which the turn of the clock began; 0: none runs */
 };
 
 /* How long the loop is about sessions that are due, or that end, before others come: after so long

@@ -138,6 +138,29 @@ def test_one_user_leaves_places_for_others(served, tenant, neighbour):
     daemon.create("roots", "64MiB")
 
 
+@pytest.mark.parametrize("how", ["write", "map", "path"])
+def test_ended_sessions_that_are_kept_open_count(served, tenant, neighbour, how):
+    """Each takes inodes of the runtime folder's file system for as long as anything of it is open, mapped or named by a
+    descriptor; so it counts as its user's until then, and not a moment longer."""
+    daemon = served("[admission]\nsessions_per_owner = 100\n")
+    attacker, other = tenant(daemon), neighbour(daemon)
+    sessions = daemon.sim.runtime / "sessions"
+    with holding(attacker, "keep_ended.py", daemon.socket, sessions, how) as keeper:
+        assert int(keeper.stdout.readline()) == 612  # 512 are spared besides
+        assert "admission.sessions_per_owner" in keeper.stdout.readline()
+        other.create("others", "64MiB")
+        daemon.create("roots", "64MiB")
+    wait_for(lambda: attacker.ask("POST", "/v1/sessions", '{"name":"again","memory":"64MiB"}').status == 201, daemon.said)
+
+
+def test_who_keeps_nothing_makes_any_number_in_turn(served, tenant):
+    """A removed session is in the way of no next one while the daemon has yet to delete its files."""
+    daemon = served("[admission]\nsessions_per_owner = 1\n")
+    attacker = tenant(daemon)
+    with holding(attacker, "keep_ended.py", daemon.socket, daemon.sim.runtime / "sessions", "nothing") as keeper:
+        assert keeper.stdout.readline() == "400\n", keeper.stdout.readline()
+
+
 # -- The audit trail -------------------------------------------------------------------------------
 
 def test_a_flood_of_events_pushes_out_its_own_alone(served, tenant, neighbour):

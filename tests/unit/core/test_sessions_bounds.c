@@ -111,6 +111,34 @@ static void the_last_places_are_for_root_and_who_serves_the_node(void **state)
         assert_int_equal(create_for(&one, 999, false), SESSIONS_FULL);
 }
 
+static enum sessions_answer create_beside(unsigned number, uint32_t uid, uint32_t remains)
+{
+        struct sessions_one one = named(number);
+        const struct sessions_event event = {
+                .type = SESSIONS_CREATE, .session = &one, .uid = uid, .remains = remains
+        };
+
+        one.owner_uid = uid;
+        sessions_step(&node, &event, 1, &actions);
+        return actions.answer;
+}
+
+/* Removed sessions of which a user has files open are among those that it may have. */
+static void what_remains_of_sessions_counts_as_its_users(void **state)
+{
+        node.policy.owner_most = 3;
+        assert_int_equal(create_beside(0, 1000, 3), SESSIONS_FULL);
+        assert_string_equal(actions.field, "owner");
+        assert_int_equal(create_beside(0, 1000, UINT32_MAX), SESSIONS_FULL);
+        assert_int_equal(create_beside(0, 1000, 2), SESSIONS_YES);
+        assert_int_equal(create_beside(1, 1000, 2), SESSIONS_FULL);
+        assert_int_equal(create_beside(1, 1000, 1), SESSIONS_YES);
+        assert_int_equal(create_beside(2, 1001, 0), SESSIONS_YES);
+        assert_int_equal(create_beside(3, 0, 3), SESSIONS_YES);
+        node.policy.owner_most = 0;
+        assert_int_equal(create_beside(4, 1000, UINT32_MAX), SESSIONS_YES);
+}
+
 static void a_full_node_is_restored_whole(void **state)
 {
         const struct sessions_event tick = { .type = SESSIONS_TICK };
@@ -215,6 +243,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(every_place_can_be_taken_and_no_more, node_that_is_full),
                 cmocka_unit_test_setup(the_last_places_are_for_root_and_who_serves_the_node,
+                                       node_with_a_card),
+                cmocka_unit_test_setup(what_remains_of_sessions_counts_as_its_users,
                                        node_with_a_card),
                 cmocka_unit_test_setup(a_full_node_is_restored_whole, node_that_is_full),
                 cmocka_unit_test_setup(a_node_that_was_emptied_is_as_new, node_that_is_full),
