@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
@@ -14,6 +18,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/aside.h"
+#include "daemon/identity.h"
 
 struct told {
         _Atomic uint32_t is_told; /* by the child; until the daemon has taken it */
@@ -116,6 +121,33 @@ static int cut(const char *path, const struct sessions_one *session, const struc
         return before->st_size > bytes || before->st_blocks != st.st_blocks;
 }
 
+/* Told from the inode that the kernel has, so that no file system makes us wait. */
+static bool is_running(uint32_t pid, const struct stat *file)
+{
+        char path[64];
+        struct statx st;
+
+        snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+        return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) == 0 &&
+               st.stx_ino == file->st_ino &&
+               makedev(st.stx_dev_major, st.stx_dev_minor) == file->st_dev;
+}
+
+/* While a file runs as a program nobody can cut it, and nobody runs `slots` by mistake. */
+static void end_who_runs(const struct stat *file)
+{
+        scoped_dir DIR *proc = opendir("/proc");
+        struct dirent *entry;
+
+        while (proc && (entry = readdir(proc))) {
+                const uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+                scoped_fd int held = pid > 1 && is_running(pid, file) ? identity_hold(pid) : -1;
+
+                if (held >= 0 && is_running(pid, file))
+                        identity_signal(held, pid, SIGKILL);
+        }
+}
+
 static void tell(struct told *told, const struct sessions_one *session, uint64_t bytes, int rc)
 {
         memcpy(told->cut.id, session->id, sizeof(told->cut.id));
@@ -142,11 +174,13 @@ static void clean(const struct cleanups *cleanups, unsigned at)
                 store_release(&cleanups->board->at[at], i + 1);
                 rc = cut(path, session, &st);
                 store_release(&cleanups->board->at[at], 0);
+                if (rc == -ETXTBSY)
+                        end_who_runs(&st);
                 if (rc != 0)
                         tell(&cleanups->board->told[i], session, taken(&st), rc < 0 ? rc : 0);
                 add_relaxed(steps, 1);
         }
-        store_clear_kept(cleanups->store, uid, steps);
+        store_clear_kept(cleanups->store, &(struct store_clearing){ uid, steps, end_who_runs });
 }
 
 /* -- What there is to do ---------------------------------------------------------------------- */

@@ -55,8 +55,9 @@ int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct er
 bool folder_is_anothers(int sessions, const char *name, uint32_t *ret_uid);
 
 /* Deletes it when nobody has `slots` open for writing; until then takes back what is in there. Its
- * tenant can make that wait for as long as it likes. */
-void folder_look_open(int sessions, const char *name);
+ * tenant can make that wait for as long as it likes. Else negative: what is in there could not be
+ * taken back; -ETXTBSY: it is a program that runs. */
+int folder_look_open(int sessions, const char *name);
 
 /* Deletes what has this name, and all that is in it. No link is followed, no mount is entered. */
 int folder_delete(int sessions_fd, const char *name, struct error *err);

@@ -69,19 +69,20 @@ static void take_over(int folder)
                 fchmodat(folder, FOLDER_SLOTS, OURS_ALONE, 0);
 }
 
-/* Whether it is cut now. Asks for writing even where nothing is to be cut: only that begins to
- * break a lease of either kind. */
-static bool cut(int folder, off_t bytes)
+/* 0: it is cut. Asks for writing even where nothing is to be cut: only that begins to break a lease
+ * of either kind. */
+static int cut(int folder, off_t bytes)
 {
         scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
         struct stat st;
 
         if (slots < 0)
-                return slots == -ENOENT;
+                return slots == -ENOENT ? 0 : slots;
         if (fstat(slots, &st) < 0)
-                return false;
-        return store_is_within(&st, (uint64_t)bytes) ||
-               ftruncate(slots, st.st_size < bytes ? st.st_size : bytes) == 0;
+                return -errno;
+        if (store_is_within(&st, (uint64_t)bytes))
+                return 0;
+        return ftruncate(slots, st.st_size < bytes ? st.st_size : bytes) < 0 ? -errno : 0;
 }
 
 bool store_is_within(const struct stat *st, uint64_t bytes)
@@ -145,18 +146,21 @@ static bool has_writer(const struct kept *kept)
         return kept->slots != -ENOENT && (kept->slots < 0 || may_have_writer(kept->slots));
 }
 
-void folder_look_open(int sessions, const char *name)
+int folder_look_open(int sessions, const char *name)
 {
         struct kept kept;
+        int rc;
 
         open_kept(sessions, name, &kept);
         if (kept.folder < 0)
-                return;
+                return kept.folder;
         if (!kept.is_live)
                 take_over(kept.folder);
-        if (cut(kept.folder, bytes_kept(&kept)) && !has_writer(&kept))
+        rc = cut(kept.folder, bytes_kept(&kept));
+        if (rc == 0 && !has_writer(&kept))
                 folder_delete(sessions, name, NULL);
         close_kept(&kept);
+        return rc;
 }
 
 /* There is nothing that folder_look_open() would do to it now. */
@@ -224,16 +228,28 @@ void store_list_kept(const struct store *store, const struct store_look *look)
         from = first + LOOKS_MOST < count ? first + LOOKS_MOST : 0;
 }
 
-void store_clear_kept(const struct store *store, uint32_t uid, _Atomic uint32_t *steps)
+static void tell_run(int sessions, const char *name, const struct store_clearing *clearing)
+{
+        char path[2 * PAGE_NAME_BYTES];
+        struct stat st;
+
+        if (clearing->is_run &&
+            text_put(path, sizeof(path), NULL, "%s/%s", name, FOLDER_SLOTS) == 0 &&
+            fstatat(sessions, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                clearing->is_run(&st);
+}
+
+void store_clear_kept(const struct store *store, const struct store_clearing *clearing)
 {
         scoped_dir DIR *entries = open_all(store);
         struct dirent *entry;
         uint32_t whose;
 
         while (entries && (entry = readdir(entries))) {
-                if (!is_kept(entry->d_name, &whose) || whose != uid)
+                if (!is_kept(entry->d_name, &whose) || whose != clearing->uid)
                         continue;
-                folder_look_open(dirfd(entries), entry->d_name);
-                add_relaxed(steps, 1);
+                if (folder_look_open(dirfd(entries), entry->d_name) == -ETXTBSY)
+                        tell_run(dirfd(entries), entry->d_name, clearing);
+                add_relaxed(clearing->steps, 1);
         }
 }

@@ -164,8 +164,14 @@ struct store_look {
 void store_list_kept(const struct store *store, const struct store_look *look);
 
 /* Takes back what one user wrote into the kept ones, and deletes those that nobody has open any
- * more. The user can make it wait without end. `steps` rises with each. */
-void store_clear_kept(const struct store *store, uint32_t uid, _Atomic uint32_t *steps);
+ * more. The user can make it wait without end. */
+struct store_clearing {
+        uint32_t uid;
+        _Atomic uint32_t *steps; /* rises with each */
+        /* NULL, or told of a file that cannot be cut, as a process runs it as its program. */
+        void (*is_run)(const struct stat *slots);
+};
+void store_clear_kept(const struct store *store, const struct store_clearing *clearing);
 
 /* Of a file of `slots` whose content should be `bytes`: whether it has no more memory than that
  * takes in blocks of its file system. Also what was allocated behind the end counts. */

@@ -278,6 +278,17 @@ def test_slots_kept_open_after_their_session_take_no_room(served, tenant, neighb
     wait_for(lambda: not kept(daemon.sim), daemon.said)  # now that nobody has it open
 
 
+def test_slots_that_run_as_a_program_take_no_room(served, tenant, small):
+    """The kernel lets nobody cut a file that runs; so its program is ended."""
+    daemon = served()
+    attacker = tenant(daemon)
+    attacker.create("theirs")
+    slots = attacker.folder("theirs") / "slots"
+    with holding(attacker, "run_slots.py", daemon.socket, slots, "theirs") as runner:
+        assert runner.wait(HANG_SECONDS) == -signal.SIGKILL
+    wait_for(lambda: not kept(daemon.sim), daemon.said)
+
+
 def test_a_lease_does_not_hide_slots_kept_open(served, tenant, neighbour, small):
     """Held while the session is removed, it bars root from opening the file, which then counts as open: the kernel
     ends the lease after /proc/sys/fs/lease-break-time, 45 s, and what was written meanwhile is taken back."""

@@ -213,7 +213,7 @@ static uint32_t clear_kept(void)
 {
         _Atomic uint32_t steps = 0;
 
-        store_clear_kept(&store, TENANT, &steps);
+        store_clear_kept(&store, &(struct store_clearing){ .uid = TENANT, .steps = &steps });
         return load_relaxed(&steps);
 }
 
