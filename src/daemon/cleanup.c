@@ -88,11 +88,11 @@ static int path_of(const struct cleanups *cleanups, const struct sessions_one *s
                         session->name);
 }
 
-/* Nothing of a session lies behind its page. Waits for nobody. */
+/* Nothing of a session lies behind its page, or in attributes. Waits for nobody. */
 static bool is_too_large(const char *path, struct stat *ret)
 {
         return fstatat(AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(ret->st_mode) &&
-               !store_is_within(ret, sizeof(struct slots_page));
+               (!store_is_within(ret, sizeof(struct slots_page)) || store_has_attributes(path, -1));
 }
 
 static uint64_t taken(const struct stat *st)
@@ -110,6 +110,7 @@ static int cut(const char *path, const struct sessions_one *session, const struc
         const off_t page = (off_t)sizeof(struct slots_page);
         const off_t bytes = before->st_size < page ? before->st_size : page;
         struct stat st;
+        int dropped;
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return errno == ENOENT ? 0 : -errno;
@@ -117,6 +118,9 @@ static int cut(const char *path, const struct sessions_one *session, const struc
                 return 0; /* one that was made since */
         if (ftruncate(fd, bytes) < 0 || fstat(fd, &st) < 0)
                 return -errno;
+        dropped = store_drop_attributes(fd);
+        if (dropped != 0)
+                return dropped < 0 ? dropped : 1;
         /* Not "fewer": it may have been written to again. */
         return before->st_size > bytes || before->st_blocks != st.st_blocks;
 }

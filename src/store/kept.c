@@ -80,6 +80,7 @@ static int cut(int folder, off_t bytes)
                 return slots == -ENOENT ? 0 : slots;
         if (fstat(slots, &st) < 0)
                 return -errno;
+        store_drop_attributes(slots);
         if (store_is_within(&st, (uint64_t)bytes))
                 return 0;
         return ftruncate(slots, st.st_size < bytes ? st.st_size : bytes) < 0 ? -errno : 0;
@@ -176,7 +177,8 @@ static bool is_settled(int sessions, const char *name)
         is_settled =
                 kept.slots >= 0 && fstat(kept.slots, &st) == 0 &&
                 (kept.is_live || (st.st_uid == geteuid() && (st.st_mode & 07777) == OURS_ALONE)) &&
-                store_is_within(&st, (uint64_t)bytes_kept(&kept)) && has_writer(&kept);
+                store_is_within(&st, (uint64_t)bytes_kept(&kept)) &&
+                !store_has_attributes(NULL, kept.slots) && has_writer(&kept);
         close_kept(&kept);
         return is_settled;
 }

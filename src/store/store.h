@@ -177,6 +177,14 @@ void store_clear_kept(const struct store *store, const struct store_clearing *cl
  * takes in blocks of its file system. Also what was allocated behind the end counts. */
 bool store_is_within(const struct stat *st, uint64_t bytes);
 
+/* Whether its tenant has given a file of `slots` attributes of its own: by its path or, where that
+ * is NULL, by its descriptor. Waits for nobody. */
+bool store_has_attributes(const char *path, int fd);
+
+/* Removes them; a tenant can make that wait. Returns how many went, or why none can be (-E2BIG:
+ * their names are too many to be listed). For one thread. */
+int store_drop_attributes(int fd);
+
 /* Takes a session's folder out of sight, whoever lives in it, and deletes nothing: it is kept under
  * the name in `ret`. */
 int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant does to its own `slots`, the one file of the node that it may write."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -7,6 +8,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -39,13 +41,26 @@ LOOKS = {
 }
 
 
+@contextlib.contextmanager
+def own_file_system(sim, options):
+    place.need("mounts")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"mode=0711,{options}", "tmpfs", sim.runtime], check=True)
+    yield
+    subprocess.run(["umount", "-l", sim.runtime], check=True)
+
+
 @pytest.fixture
 def small(sim):
     """The runtime folder on a file system of its own, of 64 MiB."""
-    place.need("mounts")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0711", "tmpfs", sim.runtime], check=True)
-    yield
-    subprocess.run(["umount", "-l", sim.runtime], check=True)
+    with own_file_system(sim, "size=64m"):
+        yield
+
+
+@pytest.fixture
+def few_inodes(sim):
+    """The same with 20,000 inodes."""
+    with own_file_system(sim, "nr_inodes=20000"):
+        yield
 
 
 def is_as_large_as_its_page(path):
@@ -260,6 +275,46 @@ def test_a_file_system_filled_through_slots_bars_nobody(served, tenant, neighbou
         if how != "again":
             wait_for(lambda: is_as_large_as_its_page(slots), daemon.said)
     assert "oversized" in kinds(daemon, "oversized")
+
+
+def has_attributes():
+    """Whether a tmpfs takes attributes "user.NAME" (Linux 6.6)."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        try:
+            os.setxattr(file.fileno(), "user.name", b"value")
+        except OSError:
+            return False
+    return True
+
+
+@pytest.mark.skipif(not has_attributes(), reason="no attributes of users on tmpfs here")
+def test_a_file_system_filled_through_attributes_bars_nobody(served, tenant, neighbour, few_inodes):
+    """Each KiB of them takes an inode of the file system. They are removed when there is no room to make a session, and
+    each second, and told of."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("theirs", "64MiB")
+    slots = attacker.folder("theirs") / "slots"
+    with holding(attacker, "set_attributes.py", slots, 8) as setter:
+        assert int(setter.stdout.readline()) > 16
+        wait_for(lambda: other.ask("POST", "/v1/sessions", '{"name":"others","memory":"64MiB"}').status in (201, 409), daemon.said)
+        wait_for(lambda: not os.listxattr(slots), daemon.said)
+        assert daemon.session("others")
+    assert "oversized" in kinds(daemon, "oversized")
+
+
+@pytest.mark.skipif(not has_attributes(), reason="no attributes of users on tmpfs here")
+def test_attributes_that_nobody_can_list_are_told_of(served, tenant, few_inodes):
+    """The kernel lists 64 KiB of names. What cannot be removed goes with the file when nobody has that open."""
+    daemon = served()
+    attacker = tenant(daemon)
+    attacker.create("theirs", "64MiB")
+    with holding(attacker, "set_attributes.py", attacker.folder("theirs") / "slots", 240):
+        assert "oversized" in kinds(daemon, "oversized")
+        assert "cannot be cut: Argument list too long" in daemon.said()
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 204
+    wait_for(lambda: not kept(daemon.sim), daemon.said)
+    daemon.create("others", "64MiB")
 
 
 def test_slots_kept_open_after_their_session_take_no_room(served, tenant, neighbour, small):

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes (xattr, "user.NAME") that a tenant gives its `slots`. Nothing of a session is in them,
+ * and tmpfs (since Linux 6.6) counts each KiB of them as an inode of the file system.
+ *
+ * The kernel lists 64 KiB of names and no more. Where there are more names none can be found, and
+ * attributes cannot be removed without their names.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "store/store.h"
+
+#define USERS "user."
+#define FEW_BYTES 256u /* an access list and what a security module adds are fewer */
+#define NAMES_BYTES 65536u
+#define ROUNDS_MOST 16u /* more may come as fast as they go */
+
+static bool is_users(const char *name)
+{
+        return strncmp(name, USERS, sizeof(USERS) - 1) == 0;
+}
+
+/* Lists few names: a list takes as long as it is, and a tenant has many files. */
+bool store_has_attributes(const char *path, int fd)
+{
+        char names[FEW_BYTES];
+        const ssize_t bytes = path ? llistxattr(path, names, sizeof(names))
+                                   : flistxattr(fd, names, sizeof(names));
+
+        if (bytes < 0)
+                return errno == ERANGE || errno == E2BIG;
+        for (ssize_t at = 0; at < bytes;
+             at += (ssize_t)strnlen(names + at, (size_t)(bytes - at)) + 1) {
+                if (is_users(names + at))
+                        return true;
+        }
+        return false;
+}
+
+/* How many of them were removed. */
+static int drop_listed(int fd, const char *names, size_t bytes)
+{
+        int dropped = 0;
+
+        for (size_t at = 0; at < bytes; at += strnlen(names + at, bytes - at) + 1) {
+                if (is_users(names + at))
+                        dropped += fremovexattr(fd, names + at) == 0;
+        }
+        return dropped;
+}
+
+int store_drop_attributes(int fd)
+{
+        static char names[NAMES_BYTES];
+        int dropped = 1, sum = 0;
+
+        for (unsigned i = 0; i < ROUNDS_MOST && dropped; i++) {
+                const ssize_t bytes = flistxattr(fd, names, sizeof(names));
+
+                if (bytes < 0)
+                        return errno == EOPNOTSUPP ? sum : -errno;
+                dropped = drop_listed(fd, names, (size_t)bytes);
+                sum += dropped;
+        }
+        return sum;
+}
