@@ -88,19 +88,27 @@ static void read_slots(struct node *node)
         qsort(judge->slots, judge->slots_count, sizeof(judge->slots[0]), compare_files);
 }
 
+/* A program may have been led to map another user's file, so a session of its own user's comes
+ * first. Any other is next: root's programs, and those that became another user, may be in it. */
 static int place_of(const struct node *node, const struct identity *who)
 {
         const struct judge *judge = node->judge;
+        const struct sessions_one *all = node->sessions->session;
+        int first = NOBODY;
 
         for (unsigned i = 0; i < who->slots_count; i++) {
                 const struct slots_place key = { .file = who->slots[i] };
                 const struct slots_place *found =
                         bsearch(&key, judge->slots, judge->slots_count, sizeof(key), compare_files);
 
-                if (found && node->sessions->session[found->place].state != SESSIONS_FREE)
+                if (!found || all[found->place].state == SESSIONS_FREE)
+                        continue;
+                if (all[found->place].owner_uid == who->uid)
                         return found->place;
+                if (first == NOBODY)
+                        first = found->place;
         }
-        return NOBODY;
+        return first;
 }
 
 struct seen_session *judge_seen(struct node *node, const struct sessions_one *session)

@@ -244,6 +244,28 @@ def test_a_tenant_that_zeroes_its_ledger_gets_no_more(served, tenant, neighbour)
     wait_for(lambda: not daemon.session("theirs")["clamped"], daemon.said)
 
 
+def test_who_was_handed_anothers_slots_is_not_of_that_session(served, tenant, neighbour):
+    """A program can be led to map a file of another user's. It is of its own session all the same, whichever file lies
+    first among its mappings: else it would be held to the attacker's ledger, and end for that."""
+    daemon = served("[watch]\ntolerance = 16MiB\nforged = kill\n")
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("theirs", "64MiB")
+    other.create("others", "512MiB")
+    slots = attacker.folder("theirs") / "slots"
+    slots.chmod(0o666)
+    attacker.folder("theirs").chmod(0o711)  # as if the descriptor were handed on
+    program = daemon.sim.build.source / "tests/attack/programs/map_anothers.py"
+    mapper = other.start([sys.executable, program, slots, 256 * MIB], preload=True, ALIQUOT_SESSION="others")
+    assert mapper.stdout.readline() == "ready\n", mapper.stderr.read()
+    seen = {}
+    wait_for(lambda: seen.update({one["pid"]: one for one in daemon.get("/v1/processes").json["processes"]}) or mapper.pid in seen,
+             daemon.said)
+    assert seen[mapper.pid]["session"] == "others"
+    wait_for(lambda: daemon.get("/v1/sessions/others").json["devices"][0]["driver_bytes"] > 256 * MIB, daemon.said)
+    assert mapper.poll() is None
+    mapper.communicate("\n", HANG_SECONDS)
+
+
 # -- What it is led through ------------------------------------------------------------------------
 
 def test_a_daemon_changes_nothing_behind_a_link(sim):
