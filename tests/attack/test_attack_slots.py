@@ -38,6 +38,7 @@ LOOKS = {
     "access list": set_list,
     "cut short": lambda path: os.truncate(path, 0),
     "longer": lambda path: os.truncate(path, 64 * MIB),
+    "second name": lambda path: os.link(path, path.parents[3] / "slots"),
 }
 
 
