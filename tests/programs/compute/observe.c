@@ -8,10 +8,11 @@
  *
  * AT is in ms since the beginning, and does not go back from one to the next. patch changes a
  * session's terms by the daemon's API and waits for its answer; the others are signals to all of
- * its processes, and waited for until they have stopped or died. Prints one object: `at_ns`, since
- * the beginning; `busy_ns` by session then, a list for each device, and likewise `flight_ns`, how
- * long it had work in flight (with flights=on); `calls` by session, how often Aliquot's library and
- * the programs had called the driver (with calls=on); `done_ns`, when each thing was done.
+ * its processes, or to process N where SESSION is @N, and waited for until they have stopped or
+ * died. Prints one object: `at_ns`, since the beginning; `busy_ns` by session then, a list for each
+ * device, and likewise `flight_ns`, how long it had work in flight (with flights=on); `calls` by
+ * session, how often Aliquot's library and the programs had called the driver (with calls=on);
+ * `done_ns`, when each thing was done.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -211,18 +212,25 @@ static void await_effect(int32_t pid, int number)
         }
 }
 
+static bool signal_process(int32_t pid, int number)
+{
+        if (kill(pid, number) < 0)
+                return false;
+        await_effect(pid, number);
+        return true;
+}
+
 static void send_signal(const char *session, int number)
 {
-        unsigned sent = 0;
+        unsigned sent = session[0] == '@' && signal_process(atoi(session + 1), number);
 
         for (unsigned i = 0; i < NODE_PROCESSES && i < load_relaxed(&node->row_high); i++) {
                 const struct node_row *row = &node->row[i];
 
                 if (load_relaxed(&row->state) != ROW_LIVE || !is_session(row) ||
-                    strcmp(node->tag[row->tag].name, session) != 0 || kill(row->pid, number) < 0)
+                    strcmp(node->tag[row->tag].name, session) != 0)
                         continue;
-                await_effect(row->pid, number);
-                sent++;
+                sent += signal_process(row->pid, number);
         }
         if (!sent) {
                 fprintf(stderr, "nobody of %s to send signal %d to\n", session, number);
