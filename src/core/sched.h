@@ -26,7 +26,9 @@
  *
  * A drain is waited for until its deadline, SCHED_DRAIN_MOST_NS at most. Who has not drained by
  * then is *late*: the next one opens beside it, and nobody waits for it any more until it has
- * drained once. So work that never ends holds up nobody for longer than that.
+ * drained once. So work that never ends holds up nobody for longer than that. A member that is late
+ * is passed over for a while if others are there: it would submit into its own flight, which then
+ * would not end, and no turn would be one member's again.
  *
  * A member that comes back and outranks the holder ends the holder's turn: by the floor or a
  * guarantee that is a whole turn behind, by class, by a guarantee, or by virtual time where it lags
@@ -88,16 +90,19 @@
 #define SCHED_CUT_PPM 50000u /* of the time, at most, is lost by ending turns early */
 /* The burst of a hard cap's token bucket, as the time in which it fills, */
 #define SCHED_BUCKET_SPAN_NS (20 * SCHED_MS)
-#define SCHED_BUCKET_WAIT_NS (100 * SCHED_MS)  /* while others keep the member waiting, */
-#define SCHED_BUCKET_LONG_NS (250 * SCHED_MS)  /* and more by what their long kernels take */
-#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the burst of a guarantee */
+#define SCHED_BUCKET_WAIT_NS (100 * SCHED_MS)  /* while others keep the member waiting; */
+#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the burst of a guarantee; */
+#define SCHED_LONG_MOST_NS (1000 * SCHED_MS)   /* both are more by what their long kernels take */
 #define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* a turn that is owed is not paid for before it */
 #define SCHED_REFUND_PPM 5000u                 /* began, beside rt, up to so much of the time */
 #define SCHED_FLOOR_PPM 10000u          /* of a device, for those who would otherwise never run */
 #define SCHED_QUIET_NS (100 * SCHED_MS) /* others idle for so long: the last one is FREE */
-#define SCHED_DRAIN_LEAST_NS (20 * SCHED_MS) /* a drain is waited for so long, */
-#define SCHED_DRAIN_LENGTHS 4                /* or for so many of its usual length, */
-#define SCHED_DRAIN_MOST_NS (250 * SCHED_MS) /* but no longer */
+#define SCHED_DRAIN_LEAST_NS (20 * SCHED_MS)  /* a drain is waited for so long, */
+#define SCHED_DRAIN_LENGTHS 4                 /* or for so many of its usual length, */
+#define SCHED_DRAIN_MOST_NS (1000 * SCHED_MS) /* but no longer */
+/* Who is late is passed over for so long, or for as long as it had been late when it closed, */
+#define SCHED_PASS_LEAST_NS (100 * SCHED_MS)
+#define SCHED_PASS_MOST_NS (1000 * SCHED_MS) /* but no longer */
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_LATE_MOST_NS (20 * SCHED_MS)  /* who wakes up late is expected so late, at most */
@@ -148,6 +153,7 @@ struct sched_member {
         int64_t end_ns;        /* of its lease */
         int64_t close_ns;      /* when it last closed */
         int64_t drain_ns;      /* how long its drains take that end, smoothed */
+        int64_t late_since_ns; /* when it closed the first time since it last drained, if is_late */
         int64_t idle_ns;       /* since when it wants nothing */
         int64_t gap_ns;        /* how long it usually wants nothing; SCHED_NEVER: unknown */
         int64_t wait_since_ns; /* it wants, and is not open */

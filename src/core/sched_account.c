@@ -58,8 +58,7 @@ static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is
                 return max_i64(usual_fine, member->saved_fine) + (member->silent_ns + ns) * FINE;
         }
         if (is_long)
-                member->long_fine =
-                        min_i64(member->long_fine + cap * ns, cap * SCHED_BUCKET_LONG_NS);
+                member->long_fine = min_i64(member->long_fine + cap * ns, cap * SCHED_LONG_MOST_NS);
         return cap * SCHED_BUCKET_WAIT_NS + member->long_fine + member->silent_ns * FINE;
 }
 
@@ -81,17 +80,19 @@ static bool is_promised(const struct sched_member *member, int64_t now_ns)
                                       now_ns - member->idle_ns < SCHED_GAP_MOST_NS);
 }
 
+/* While a long kernel of another is waited for, no more can be owed than is lost by it. */
 static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm,
-                          int64_t now_ns)
+                          int64_t now_ns, bool is_long)
 {
         const int64_t lease = SCHED_LEASE_MOST_NS * FINE; /* a whole turn can always be owed */
+        int64_t span_ns = SCHED_PROMISE_SPAN_NS + (is_long ? SCHED_LONG_MOST_NS : 0);
         uint32_t promised = member->terms.guarantee_ppm;
 
         if (!account_may(member))
                 return;
         if (promised > 0 && is_promised(member, now_ns))
-                member->owed_fine = filled(member->owed_fine, promised, ns,
-                                           promised * SCHED_PROMISE_SPAN_NS + lease);
+                member->owed_fine =
+                        filled(member->owed_fine, promised, ns, promised * span_ns + lease);
         if (!member->is_wanting)
                 return;
         member->refund_fine =
@@ -207,7 +208,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 struct sched_member *member = &sched->member[i];
 
                 bucket_fill(member, ns, is_long);
-                promises_fill(member, ns, floor_ppm, now_ns);
+                promises_fill(member, ns, floor_ppm, now_ns, is_long);
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
                         charge(sched, member, ns / on + (nth++ < ns % on));

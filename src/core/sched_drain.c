@@ -7,6 +7,11 @@
  * scheduler's clock. A drain that never ends does not raise that length. Who passes the deadline is
  * late: it is on the device beside the others until it has drained. Who rests has drained, also if
  * it did not say so: it has died or stopped.
+ *
+ * A member that is late would submit its next turn's work into the flight that is left of the last
+ * one. Beside others both would take longer for it, end in no turn, and teach nothing of how long
+ * drains take. So it is passed over until it has drained; but not for ever, as what is in flight
+ * may wait for what it has yet to submit. rt is not: it waits for no drain, and is soon done.
  */
 #include "core/sched_parts.h"
 
@@ -25,6 +30,15 @@ int64_t drain_deadline_ns(const struct sched_member *member)
         if (!member->is_draining || member->is_late)
                 return 0;
         return member->close_ns + clamp_i64(usual_ns, SCHED_DRAIN_LEAST_NS, SCHED_DRAIN_MOST_NS);
+}
+
+int64_t drain_pass_ns(const struct sched_member *member)
+{
+        int64_t late_ns = member->close_ns - member->late_since_ns;
+
+        if (!member->is_draining || !member->is_late || member->terms.class == SCHED_CLASS_RT)
+                return 0;
+        return member->close_ns + clamp_i64(late_ns, SCHED_PASS_LEAST_NS, SCHED_PASS_MOST_NS);
 }
 
 void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
@@ -59,7 +73,9 @@ void drain_settle(struct sched *sched, unsigned device, int64_t now_ns)
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 
-                if (member->is_draining && drain_deadline_ns(member) <= now_ns)
-                        member->is_late = true;
+                if (!member->is_draining || member->is_late || drain_deadline_ns(member) > now_ns)
+                        continue;
+                member->is_late = true;
+                member->late_since_ns = member->close_ns;
         }
 }

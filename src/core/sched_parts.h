@@ -89,6 +89,8 @@ void drain_said(const struct step *step, unsigned member);
 void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns);
 /* Until when others wait for it, while it drains; 0: they do not. */
 int64_t drain_deadline_ns(const struct sched_member *member);
+/* Until when it is passed over while others are on its device or could be; 0: it is not. */
+int64_t drain_pass_ns(const struct sched_member *member);
 /* The accounts of a device up to now, and which drains are late by then. */
 void drain_settle(struct sched *sched, unsigned device, int64_t now_ns);
 

@@ -4,7 +4,8 @@
  *
  * First who would starve (the floor); then whose guarantee is a whole turn behind; then by class.
  * Within a class first whose guarantee is behind at all, by how long it has waited for it; then
- * who has had least by weight. Whoever is above a hard cap is not asked, whatever it is owed.
+ * who has had least by weight. Whoever is above a hard cap is not asked, whatever it is owed; nor
+ * is who is late, while others are there.
  *
  * By the same order a member that comes back ends the turn of the holder; of virtual time it must
  * lag by more than a turn. All but rt do so only as often as the device can afford: what hand-overs
@@ -56,12 +57,33 @@ static bool is_alone(const struct sched *sched, unsigned i)
         return sched->member[i].mate == i;
 }
 
+/* Another member is on its device, or could be now. */
+static bool has_company(const struct sched *sched, unsigned i)
+{
+        for (unsigned j = sched->device[sched->member[i].device].first; j != NOBODY;
+             j = sched->member[j].next) {
+                const struct sched_member *other = &sched->member[j];
+
+                if (j != i && (is_on(other) ||
+                               (is_alone(sched, j) && other->is_wanting && account_may(other))))
+                        return true;
+        }
+        return false;
+}
+
+/* A gang is not: its work on one device may wait for what it has yet to submit on another. */
+static bool is_passed_over(const struct sched *sched, unsigned i)
+{
+        return is_alone(sched, i) && drain_pass_ns(&sched->member[i]) > sched->now_ns &&
+               has_company(sched, i);
+}
+
 /* It waits in the order of this device, and could run. */
 static bool is_candidate(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
 
-        if (!unit_wants(sched, i) || !unit_may(sched, i))
+        if (!unit_wants(sched, i) || !unit_may(sched, i) || is_passed_over(sched, i))
                 return false;
         return is_alone(sched, i) ||
                (unit_decider(sched, i) == member->device && unit_has_way(sched, i));

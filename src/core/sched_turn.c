@@ -384,6 +384,7 @@ static void due_waiting(const struct step *step, unsigned device)
                 if (!member->is_wanting || is_open(member))
                         continue;
                 due_at(here, step, account_may_ns(member, step->now_ns));
+                due_at(here, step, drain_pass_ns(member));
                 if (member->terms.class < SCHED_CLASS_RT)
                         due_at(here, step, here->hold_ns);
         }

@@ -16,10 +16,10 @@ TURN = 0.0064  # seconds: a window ends somewhere in one
 
 @pytest.fixture
 def company(sim):
-    def company_of(terms, lengths, seconds):
+    def company_of(terms, lengths, seconds, kind="kernel"):
         made = Company(sim, terms)
         for at, ns in enumerate(lengths):
-            made.load(at, kind="kernel", ns=ns, seconds=seconds)
+            made.load(at, kind=kind, ns=ns, seconds=seconds)
         return made
     return company_of
 
@@ -83,3 +83,22 @@ def test_a_cap_does_not_oscillate(company, ns, others):
     windows = seen.windows("s0", 0.5, 4, 0.25)
     assert 0 < min(windows) and max(windows) < 1
     assert max(abs(window - 0.3) for window in windows) < 8 * POINT, windows
+
+
+@pytest.mark.parametrize("ns", (20 * MS, 200 * MS))
+def test_a_cap_holds_again_when_kernels_have_become_long(company, ns):
+    """A thousand times as long after a second: what is in flight then takes longer than any drain is waited for."""
+    seen = company([{"compute": 40}, {}], [ns // 1000] * 2, 24, kind="longer").observe(24)
+    assert abs(seen.share("s0", 14, 24) - 0.4) < 2 * POINT, seen.windows("s0", 0, 24, 2)
+
+
+@pytest.mark.parametrize("terms, least", (
+    ([{"priority": "rt"}, {"priority": "batch"}], 0.98),
+    ([{"weight": 300}, {}, {}, {}], 0.4),
+    ([{"guarantee": 70}, {}], 0.62),
+), ids=str)
+def test_kernels_longer_than_many_turns_do_not_run_beside_each_other_for_ever(company, terms, least):
+    """At first nobody knows how long they take, so each session's begin beside the other's. A guarantee is behind by no more
+    than a second's worth, whatever it waited for; of a few turns in a window one is a tenth."""
+    seen = company(terms, [300 * MS] * len(terms), 40).observe(40)
+    assert seen.share("s0", 20, 40) > least, seen.windows("s0", 0, 40, 5)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever has the GPU and is stopped, or dies, holds its neighbours up once and little (docs/compute.md).
+"""Whoever has the GPU and is stopped, or dies, holds its neighbours up once and little; and what becomes of shares when the
+scheduler was stopped (docs/compute.md).
 
 The real daemon, library and programs in the simulator's virtual time. Turns are some milliseconds long: the
 moments lie in different parts of them, of either session's.
@@ -9,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from company import MS, US, Company
+from company import MS, POINT, US, Company
 from hang import HANG_SECONDS
 
 MOMENTS = (1000, 1001, 1003, 1005, 1008)
@@ -72,3 +73,16 @@ def test_who_is_stopped_at_the_gate_is_let_in_in_vain_only_once(beside):
     """It waits for a long kernel of the other; its turn comes when it cannot use it."""
     seen, _ = beside(["1010:stop:s1", "1700:cont:s1"], 20 * MS)
     assert seen.share("s0", 1.15, 1.7) > 0.98, seen.windows("s0", 1, 1.7, 0.1)
+
+
+@pytest.mark.parametrize("ns", (150 * MS, 170 * MS))
+def test_when_the_scheduler_was_stopped_caps_hold_again_after_a_while(sim, ns):
+    """Each goes by its own cap meanwhile, so both are in flight when it comes back, and both are in debt. Two kernels of a
+    drain take longer than any drain was waited for: each turn began beside the other's work, and a cap of 40 % gave 31 to 35."""
+    company = Company(sim, [{"compute": 40}] * 2)
+    for at in range(2):
+        company.load(at, kind="kernel", ns=ns, seconds=30)
+    scheduler = f"@{company.daemon.process.pid}"
+    seen = company.observe(30, f"1000:stop:{scheduler}", f"2500:cont:{scheduler}")
+    for session in ("s0", "s1"):
+        assert abs(seen.share(session, 18, 30) - 0.4) < 2 * POINT, seen.windows(session, 0, 30, 2)

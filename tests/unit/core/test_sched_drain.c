@@ -66,7 +66,69 @@ static void nobody_waits_for_who_is_late_until_it_has_drained(void **state)
                                 "  45ms\n");
 }
 
-/* The lengths of the drains that ended, by the clock of who schedules; at most 250 ms. */
+/* It comes before b by its weight. What it would submit now would keep its flight from ending. */
+#define A_IS_LATE                     \
+        "prompt b\n"                  \
+        "add a weight=10000\n"        \
+        "  free a\n"                  \
+        "add b\n"                     \
+        "want a\n"                    \
+        "  free a (50ms in flight)\n" \
+        "want b\n"                    \
+        "  open a until 2ms\n"        \
+        "to 24ms\n"                   \
+        "  2ms: close a\n"            \
+        "  22ms: open b until 24ms\n" \
+        "  24ms: open b until 26ms\n"
+
+static void who_is_late_is_passed_over_until_it_has_drained(void **state)
+{
+        play_sched(A_IS_LATE "skip 51ms\n"
+                             "drained a\n"
+                             "to 52ms\n"
+                             "  52ms: close b\n"
+                             "  then open a until 54ms\n");
+}
+
+/* What is in flight may wait for what it has yet to submit. */
+static void who_is_late_is_passed_over_for_a_while_only(void **state)
+{
+        play_sched(A_IS_LATE "skip 101ms\n"
+                             "to 102ms\n"
+                             "  102ms: close b\n"
+                             "  then open a until 104ms\n"
+                             "skip 1000ms\n"
+                             "show a\n"
+                             "  held 711ms, billed 0, bucket 1000ms, waited 598ms, throttled 0, "
+                             "overran 0\n");
+}
+
+/* Nobody is there whose work would take longer. */
+static void who_is_late_and_alone_has_its_turn(void **state)
+{
+        play_sched(A_IS_LATE "idle b\n"
+                             "  close b, open a until 26ms\n");
+}
+
+/* Four of its drains, and never longer than a second, as kernels may. */
+static void who_always_drains_long_is_waited_for_a_second(void **state)
+{
+        play_sched(A_WAS_CLOSED "skip 301ms\n"
+                                "drained a\n"
+                                "skip 500ms\n"
+                                "next\n"
+                                "  924ms\n"
+                                "skip 2000ms\n"
+                                "drained a\n"
+                                "idle b\n"
+                                "  close b, open a until 2002ms\n"
+                                "want b\n"
+                                "skip 2500ms\n"
+                                "next\n"
+                                "  3002ms\n");
+}
+
+/* The lengths of the drains that ended, by the clock of who schedules. */
 static void who_drains_long_is_waited_for_longer(void **state)
 {
         play_sched(A_WAS_CLOSED "to 22ms\n"
@@ -129,7 +191,11 @@ int main(void)
                 cmocka_unit_test(the_next_one_opens_when_the_last_one_has_drained),
                 cmocka_unit_test(who_does_not_drain_is_waited_for_20_ms),
                 cmocka_unit_test(nobody_waits_for_who_is_late_until_it_has_drained),
+                cmocka_unit_test(who_is_late_is_passed_over_until_it_has_drained),
+                cmocka_unit_test(who_is_late_is_passed_over_for_a_while_only),
+                cmocka_unit_test(who_is_late_and_alone_has_its_turn),
                 cmocka_unit_test(who_drains_long_is_waited_for_longer),
+                cmocka_unit_test(who_always_drains_long_is_waited_for_a_second),
                 cmocka_unit_test(who_rests_has_drained),
                 cmocka_unit_test(a_drain_that_never_ends_teaches_nothing),
                 cmocka_unit_test(rt_that_did_not_wait_for_a_drain_is_not_stopped_by_it),

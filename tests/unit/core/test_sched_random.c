@@ -146,11 +146,18 @@ static void check_buckets(int64_t ns)
         }
 }
 
-/* Whatever it says: for 250 ms at most. */
+/* Whatever it says: for a second at most. */
 static bool is_awaited(const struct sched_member *member)
 {
         return member->is_draining && !member->is_late &&
                run.now_ns - member->close_ns < SCHED_DRAIN_MOST_NS;
+}
+
+/* Its own work is in the way: for a second at most. */
+static bool may_be_passed_over(const struct sched_member *member)
+{
+        return member->is_late && member->is_draining &&
+               run.now_ns - member->close_ns < SCHED_PASS_MOST_NS;
 }
 
 /* Somebody who could run, and nothing in the way. */
@@ -168,7 +175,7 @@ static void check_no_idling(void)
                                 continue;
                         is_busy |= is_open(member) || is_awaited(member);
                         is_wanted |= member->is_wanting && member->terms.gang == 0 &&
-                                     !is_in_debt(member);
+                                     !is_in_debt(member) && !may_be_passed_over(member);
                 }
                 assert_true(is_busy || !is_wanted);
         }
