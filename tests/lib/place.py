@@ -44,7 +44,7 @@ def open_build_folder():
     """To other users, whose programs run what was built: a clone in /root is not."""
     if lacks("other users"):
         return lacks("other users")
-    build = pathlib.Path(os.environ.get("ALIQUOT_BUILD", pathlib.Path(__file__).parents[2] / "build"))
+    build = pathlib.Path(os.environ.get("ALIQUOT_BUILD", pathlib.Path(__file__).parents[2] / "build")).resolve()
     if attempt("test", "-x", str(build / "src/cli/aliquot"), user=NOBODY, group=NOBODY, extra_groups=[], cwd="/"):
         return f"{build} is closed to other users"
     return None
