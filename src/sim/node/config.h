@@ -70,7 +70,7 @@ struct sim_config {
         uint64_t context_ns;     /* added to making one, once it has its memory */
         uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */
         uint64_t pool_growth_bytes;
-        uint64_t drain_ns;    /* from a process's death to its memory's release */
+        uint64_t drain_ns;    /* see life.c */
         int multiprocessors;  /* of every card; 0: the model's */
         uint64_t switch_ns;   /* from one context to another; the engine works for nobody */
         uint64_t slice_ns;    /* compute time slice between contexts */

@@ -114,6 +114,7 @@ enum grant_result node_grant(unsigned index, enum family family, uint64_t bytes)
                 }
         }
         column->state = COLUMN_LIVE;
+        column->seen_ns = sim_now_ns();
         tag_raise(node, index, row->tag, bytes);
         column->granted_bytes[family] += bytes;
         column->current_bytes += bytes;

@@ -8,7 +8,10 @@
  * thread ended; then the lock on the row's byte of STATE_DIR/alive decides, and where that is
  * still held, whether every thread of the process is exiting.
  *
- * Nothing here waits. A dead row's column drains from the moment somebody notices.
+ * Nothing here waits. Nobody is told when a process dies, so a dead row's memory is released one
+ * drain delay after its last sign of life: its last grant, or the last look that found it alive.
+ * That is never later than the delay after its death. It is sooner, or at once, where nobody
+ * looked shortly before the death.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -162,6 +165,7 @@ static uint64_t settling_time_ns(struct node *node)
 void life_settle_device(struct node *node, unsigned device, int tag)
 {
         unsigned high = load_acquire(&node->row_high);
+        uint64_t looked_ns = sim_now_ns(); /* before the look: who is seen alive lived then */
         uint64_t now_ns = 0;
 
         for (unsigned row = 0; row < high; row++) {
@@ -172,13 +176,15 @@ void life_settle_device(struct node *node, unsigned device, int tag)
                 if (tag >= 0 &&
                     (column->state != COLUMN_LIVE || node->row[row].tag != (unsigned)tag))
                         continue;
-                if (column->state == COLUMN_LIVE && life_is_alive(node, row, -1))
+                if (column->state == COLUMN_LIVE && life_is_alive(node, row, -1)) {
+                        column->seen_ns = looked_ns;
                         continue;
+                }
                 if (now_ns == 0)
                         now_ns = settling_time_ns(node);
                 if (column->state == COLUMN_LIVE) {
                         column_drop_from_tag(node, device, row);
-                        column->drained_at_ns = now_ns + node->drain_ns;
+                        column->drained_at_ns = column->seen_ns + node->drain_ns;
                         column->state = COLUMN_DRAINING;
                 }
                 if (column->state == COLUMN_DRAINING && now_ns >= column->drained_at_ns)

@@ -17,7 +17,7 @@
  * Only a row's own process writes its columns, until it is dead; then whoever notices. A process
  * is alive while its thread that attached has not left its address space (`alive`, a robust mutex
  * it holds), or else while the kernel holds its lock on byte `row` of STATE_DIR/alive. A dead
- * process's bytes leave its tag at once, and its device after the drain delay.
+ * process's bytes leave its tag at once, and its device at most the drain delay later (life.c).
  */
 #ifndef ALIQUOT_SIM_NODE_NODE_H
 #define ALIQUOT_SIM_NODE_NODE_H
@@ -33,7 +33,7 @@
 #include "sim/node/flight.h"
 
 #define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
-#define NODE_VERSION 8
+#define NODE_VERSION 9
 #define NODE_PROCESSES 4096
 #define NODE_TAGS 1024
 #define NODE_OBJECTS 4096
@@ -81,6 +81,7 @@ struct node_column {
         uint64_t current_bytes; /* sum of the families */
         uint64_t high_bytes;
         uint64_t borrowed_bytes; /* of current: already counted for the device in another row */
+        uint64_t seen_ns;        /* COLUMN_LIVE: last time at which it surely lived */
         uint64_t drained_at_ns;  /* COLUMN_DRAINING: when it leaves the device */
         uint32_t state;          /* enum column_state */
         uint32_t contexts;

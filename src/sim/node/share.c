@@ -18,6 +18,7 @@
 
 #include "common/atomic.h"
 #include "common/scoped.h"
+#include "sim/node/clock.h"
 #include "sim/node/node_internal.h"
 
 #define EXPORT_TEXT "aliquot-sim export %llu\n"
@@ -106,6 +107,7 @@ static void column_put(struct node *node, const struct node_object *object,
 
         holder->is_carrying = 1;
         column->state = COLUMN_LIVE;
+        column->seen_ns = sim_now_ns();
         column->granted_bytes[holder->family] += object->bytes;
         column->current_bytes += object->bytes;
         if (column->current_bytes > column->high_bytes)
