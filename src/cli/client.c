@@ -334,8 +334,8 @@ static int perform_on(struct call *call, const char *name, struct error *err)
 
         if (rc == -ESHUTDOWN)
                 return fail(err, rc,
-                            "session %s is ending; aliquot rm --force %s ends its programs at once",
-                            name, name);
+                            "session %s is ending; aliquot rm --force %s kills its programs", name,
+                            name);
         return rc;
 }
 
@@ -372,5 +372,7 @@ int client_remove(const struct store *store, const char *name, bool is_forced, s
 
         if (rc == 0)
                 rc = perform_on(&call, name, err);
-        return rc < 0 ? rc : call.status == 202;
+        if (rc < 0 || call.status != 202)
+                return rc < 0 ? rc : 0;
+        return strcmp(client_text(call.answer, "state"), "killing") != 0;
 }

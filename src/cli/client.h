@@ -142,7 +142,7 @@ int client_change(const struct store *store, const struct client_session *seen,
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
                  struct error *err);
 
-/* 1: it ends, and some of its programs still run. */
+/* 1: it ends, and some of its programs still run and are not being killed. */
 int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err);
 
 #endif

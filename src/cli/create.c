@@ -65,7 +65,7 @@ static int fail_taken(const struct entrance *entrance, struct error *err)
         if (rc == -EBUSY)
                 return fail(err, -EEXIST,
                             "session %s is ending and has its name until its programs have ended; "
-                            "aliquot rm --force %s ends them",
+                            "aliquot rm --force %s kills them",
                             entrance->name, entrance->name);
         if (remote_is_anothers(&entrance->store, entrance->name))
                 return fail(err, -EEXIST,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot rm: ends a session. One in use only with --force: then its programs go on as they are,
- * or get what a daemon's session was made with (--on-end).
+ * aliquot rm: ends a session. One in use only with --force. Without a daemon the session is gone
+ * then, and its programs run on within its limits. With a daemon its programs get what --on-end
+ * says, the session stays until they have ended, and a second --force kills them.
  */
 #include "cli/command.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/options.h"
@@ -39,7 +41,9 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } 
 
 static const struct argp_option argp_options[] = {
         { "force", 'f', NULL, 0,
-          "Also one in use: its programs keep what they have, and nobody joins it any more", 0 },
+          "Also one in use: nobody joins it any more. Its programs run on, or get what --on-end of "
+          "a daemon's session says; there a second --force kills them",
+          0 },
         { 0 },
 };
 
@@ -51,9 +55,36 @@ const struct argp argp_rm = {
         .children = children,
 };
 
-static int fail_in_use(const char *name, struct error *err)
+/* What --force does to the programs of a session. `on_end` is NULL without a daemon. */
+static const char *force_text(const char *on_end)
 {
-        return fail(err, -EBUSY, "session %s is in use; end its programs, or use --force", name);
+        if (!on_end)
+                return "they run on within its limits";
+        if (strcmp(on_end, "kill") == 0)
+                return "they are killed";
+        if (strcmp(on_end, "term") == 0)
+                return "they get SIGTERM, and SIGKILL after the grace period";
+        return "they run on, without new memory";
+}
+
+static int fail_in_use(const struct store *store, const char *name, bool is_daemons,
+                       struct error *err)
+{
+        struct client_session seen = { 0 };
+
+        if (is_daemons && client_show(store, name, &seen, NULL) < 0)
+                return fail(err, -EBUSY, "session %s is in use; end its programs, or use --force",
+                            name);
+        return fail(err, -EBUSY, "session %s is in use; end its programs, or use --force: %s", name,
+                    force_text(is_daemons ? seen.on_end : NULL));
+}
+
+static void tell_of_programs_left(const char *name)
+{
+        fprintf(stderr,
+                "aliquot rm: session %s is ending, and is gone once its programs have ended; "
+                "aliquot rm --force %s kills them\n",
+                name, name);
 }
 
 /* A program that has yet to touch the GPU holds nothing, and is known by its environment alone. */
@@ -84,21 +115,26 @@ static int remove_session(const struct store *store, const char *name, bool is_f
         int rc = settings_check_name("session", name, err);
         bool may_be_daemons = rc == 0 && remote_owner(store, name) == REMOTE_BROKEN;
 
-        if (rc == 0 && !is_forced && is_waited_for(store, name))
-                rc = fail_in_use(name, err);
+        bool is_daemons;
+
         if (rc == 0)
                 rc = remote_is_asked(store, name, err);
         if (rc < 0)
                 return rc;
-        if (rc == 0) {
+        is_daemons = rc > 0;
+        if (!is_forced && is_waited_for(store, name))
+                return fail_in_use(store, name, is_daemons, err);
+        if (!is_daemons) {
                 rc = store_remove(store, name, is_forced, err);
+                if (rc == -EBUSY && !is_forced)
+                        return fail_in_use(store, name, false, err);
                 return rc == 0 && may_be_daemons ? forget(store, name, err) : rc;
         }
         rc = client_remove(store, name, is_forced, err);
-        if (rc == -EBUSY && is_forced)
-                return rc;
-        if (rc == -EBUSY)
-                return fail_in_use(name, err);
+        if (rc == -EBUSY && !is_forced)
+                return fail_in_use(store, name, true, err);
+        if (rc > 0)
+                tell_of_programs_left(name);
         return rc < 0 ? rc : 0;
 }
 

@@ -291,9 +291,9 @@ int store_join(const struct store *store, const char *name, bool writable,
         if (!store_is_current(&session)) {
                 store_close(&session);
                 return fail(err, -EBUSY,
-                            "session %s is being removed; wait, or finish it with aliquot rm "
-                            "(--force ends its programs)",
-                            name);
+                            "session %s is being removed; wait until its programs have ended, or "
+                            "use aliquot rm --force %s",
+                            name, name);
         }
         *ret = session;
         return 0;

@@ -119,9 +119,30 @@ def test_who_lives_in_it_is_the_same_too(cli, daemon, live):
     assert daemon.session("s")["devices"][0]["used_bytes"] == held
     result = cli("rm", "s")
     assert result.rc == 1 and "in use" in result.stderr and "--force" in result.stderr, result
-    assert cli("rm", "s", "--force").rc == 0
+    result = cli("rm", "s", "--force")
+    assert result.rc == 0 and "aliquot rm --force s kills them" in result.stderr, result
     process.communicate("")
     assert process.returncode == 0
+    wait_for(lambda: daemon.session("s") is None)
+
+
+@pytest.mark.parametrize("on_end, words, code", [("deny-new", "run on, without new memory", None),
+                                                 ("term", "SIGTERM", -signal.SIGTERM),
+                                                 ("kill", "are killed", -signal.SIGKILL)])
+def test_rm_says_what_force_does_to_the_programs(cli, daemon, live, on_end, words, code):
+    assert cli("create", "s", "--memory", "256MiB", "--on-end", on_end).rc == 0
+    process = live()
+    result = cli("rm", "s")
+    assert result.rc == 1 and words in result.stderr, result
+    result = cli("rm", "s", "--force")
+    assert result.rc == 0, result
+    if code is None:
+        assert daemon.session("s")["state"] == "ending" and process.poll() is None
+        assert "aliquot rm --force s kills them" in cli("create", "s", "--memory", "256MiB").stderr
+        result = cli("rm", "s", "--force")
+        assert result.rc == 0 and not result.stderr, result
+    process.wait(HANG_SECONDS)
+    assert process.returncode in (code or -signal.SIGKILL, 128 + abs(code or signal.SIGKILL)), process.returncode
     wait_for(lambda: daemon.session("s") is None)
 
 

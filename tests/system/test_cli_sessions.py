@@ -284,7 +284,7 @@ def test_a_session_is_made_once(cli):
 def test_a_session_in_use_is_not_removed_by_accident(cli, holder, live):
     process = live()
     result = cli("rm", "s")
-    assert result.rc == 1 and "in use" in result.stderr and "--force" in result.stderr, result
+    assert result.rc == 1 and "in use" in result.stderr and "--force: they run on" in result.stderr, result
     assert cli("rm", "s", "--force").rc == 0 and cli.sessions() == []
     process.communicate("")
     assert process.returncode == 0
