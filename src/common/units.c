@@ -40,6 +40,10 @@ static const struct unit size_units[] = {
         { "m", MI },
         { "g", GI },
         { "t", TI },
+        { "ki", KI },
+        { "mi", MI },
+        { "gi", GI },
+        { "ti", TI },
         { "kib", KI },
         { "mib", MI },
         { "gib", GI },
@@ -70,7 +74,9 @@ static const struct unit time_units[] = {
         { NULL, 0 },
 };
 
-#define SIZE_EXPECTED "a size such as 4GiB, 1.5G, 2000MB or 25%"
+#define SIZE_EXPECTED                                                                             \
+        "a size such as 4GiB, 1.5G, 2000MB or 25% (units: B, KiB MiB GiB TiB, KB MB GB TB, %; K " \
+        "or Ki means KiB)"
 #define BINARY_EXPECTED "a whole number of bytes such as 1073741824, 1024m or 10g"
 #define DURATION_EXPECTED "a duration such as 30s, 5m, 1.5h or 1h30m"
 

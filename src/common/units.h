@@ -32,7 +32,7 @@ static inline bool size_is_same(const struct size *a, const struct size *b)
         return a->bytes == b->bytes && a->micro_percent == b->micro_percent;
 }
 
-/* B, KiB..TiB (binary), KB..TB (decimal), K..T (binary), no unit = bytes, or %; any case. */
+/* B, KiB..TiB, Ki..Ti and K..T (binary), KB..TB (decimal), no unit = bytes, or %; any case. */
 int size_parse(const char *text, struct size *ret, struct error *err);
 
 /* The same of what somebody has typed: a number without a unit that comes to less than a MiB was

@@ -31,6 +31,10 @@ static void test_sizes_mean_what_they_say(void **state)
                 { "4gib", 4 * GIB, 0 },
                 { "4G", 4 * GIB, 0 },
                 { "4 GiB", 4 * GIB, 0 },
+                { "4Ki", 4096, 0 },
+                { "1.5Mi", UINT64_C(3) << 19, 0 },
+                { "4gi", 4 * GIB, 0 },
+                { "4 Ti", UINT64_C(4) << 40, 0 },
                 { "4GB", UINT64_C(4000000000), 0 },
                 { "1KB", 1000, 0 },
                 { "1k", 1024, 0 },
@@ -72,6 +76,8 @@ static void test_bad_sizes_are_refused_and_quoted(void **state)
                 "+4GiB",
                 "4GiBx",
                 "4Gi B",
+                "4iB",
+                "4i",
                 "4X",
                 "GiB",
                 "4..5G",
@@ -142,6 +148,7 @@ static void test_what_is_typed_has_a_unit(void **state)
 
                 assert_true(size_parse_typed(bad[i], &size, &err) < 0);
                 assert_non_null(strstr(err.text, "expected a size such as 4GiB"));
+                assert_non_null(strstr(err.text, "B, KiB MiB GiB TiB, KB MB GB TB, %"));
         }
 }
 
