@@ -46,6 +46,10 @@ gpu-check:
 install:
 	@case "$(PREFIX)" in *[[:space:]:]*) \
 		echo "PREFIX is to be without space and colon, for LD_PRELOAD, not '$(PREFIX)'" >&2; exit 2 ;; esac
+	@for to in bin lib share; do to="$(DESTDIR)$(PREFIX)/$$to"; \
+		while [ ! -e "$$to" ]; do to=$$(dirname "$$to"); done; \
+		[ -w "$$to" ] || { echo "make install: cannot write to $$to; use sudo, or PREFIX= with a folder" \
+			"of yours" >&2; exit 2; }; done
 	@tools/bootstrap build
 	@tools/build --prefix "$(PREFIX)"
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")

@@ -345,6 +345,50 @@ def test_what_is_there_is_not_installed_again(tool):
     assert tool("bootstrap", "build", "test") == (0, "")
 
 
+@pytest.fixture
+def small(build, tmp_path):
+    """A folder with tools/build and a project of one line; runs tools/build in it."""
+    def small_build(folder):
+        return subprocess.run([folder / "tools/build"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=HANG_SECONDS, check=False)
+    folder = tmp_path / "small"
+    (folder / "tools").mkdir(parents=True)
+    shutil.copy(build.source / "tools/build", folder / "tools")
+    (folder / "meson.build").write_text("project('small')\n")
+    return folder, small_build
+
+
+def test_a_folder_with_a_space_is_refused_before_anything_is_built(small):
+    folder, build_in = small
+    for name in ("two words", "a:b"):
+        folder = folder.rename(folder.parent / name)
+        done = build_in(folder)
+        assert done.returncode == 2 and "move or clone" in done.stderr and name in done.stderr, done
+        assert not (folder / "build").exists()
+
+
+def test_a_build_folder_of_a_renamed_source_folder_is_set_up_anew(small):
+    folder, build_in = small
+    assert build_in(folder).returncode == 0
+    (folder / "build/dist").mkdir()
+    folder = folder.rename(folder.parent / "renamed")
+    done = build_in(folder)
+    assert done.returncode == 0 and "anew" in done.stderr, done
+    assert (folder / "build/dist").exists() and str(folder) in (folder / "build/meson-info/meson-info.json").read_text()
+    assert "anew" not in build_in(folder).stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv to be another user by")
+def test_make_install_without_permission_says_so_before_it_builds(build, tmp_path):
+    place = tmp_path / "place"
+    place.mkdir(mode=0o555)
+    other = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    done = subprocess.run([*other, "make", "-f", build.source / "Makefile", "install", f"PREFIX={place}/new"], cwd="/",
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+    assert done.returncode == 2 and "use sudo, or PREFIX=" in done.stderr, done
+    assert "bootstrap" not in done.stderr and "Traceback" not in done.stderr, done
+
+
 def test_an_installed_tree_has_the_documented_places(build, tmp_path):
     done = subprocess.run(["meson", "install", "-C", build.folder, "--no-rebuild", "--quiet",
                            "--destdir", tmp_path], capture_output=True, text=True, timeout=HANG_SECONDS,
