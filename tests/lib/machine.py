@@ -42,6 +42,8 @@ class Machine:
         self.fakes = build.folder / "tests/programs/interpose/fake"
         self.drivers = folder / "driver"
         self.drivers.mkdir()
+        self.runtime = folder / "runtime"
+        self.runtime.mkdir(mode=0o700)
 
     def install(self, fake, soname="libcuda.so.1", folder=None):
         target = (folder or self.drivers) / soname
@@ -49,7 +51,8 @@ class Machine:
         return target
 
     def env(self, preload=(), path=None, **more):
-        env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(path or self.drivers), **more}
+        env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(path or self.drivers),
+               "ALIQUOT_RUNTIME_DIR": str(self.runtime), **more}
         if preload:
             env["LD_PRELOAD"] = ":".join(map(str, preload))
         return env

@@ -164,6 +164,7 @@ def expect_alike(machine, program):
     for way in ways(machine):
         done = machine.run([program], **way)
         assert (done.returncode, done.stdout) == (0, alone.stdout), (way, done)
+    assert list(machine.runtime.glob("sessions/env-*")), "the session of the limits is in no folder of the test"
     return alone.stdout
 
 
