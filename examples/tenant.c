@@ -168,7 +168,9 @@ static enum outcome fill_up(CUdeviceptr *ret)
 
         if (rc)
                 return complain("cuMemGetInfo", rc);
-        rc = driver.alloc(ret, free_bytes);
+        /* Nothing is left where a limit was lowered below what is in use; cuMemAlloc of no byte is an
+         * error of the caller. */
+        rc = free_bytes ? driver.alloc(ret, free_bytes) : CUDA_SUCCESS;
         if (rc)
                 return complain("the rest", rc);
         say("takes the rest, %zu bytes; one byte more?", free_bytes);

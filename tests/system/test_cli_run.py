@@ -105,6 +105,17 @@ def test_a_program_linked_with_nvml_finds_the_simulated_one(cli, compile_c, buil
     assert result.rc == 0 and result.stdout == f"2 {64 * MIB}\n", result
 
 
+def test_the_example_is_out_of_memory_where_its_limit_was_lowered_below_what_it_has(cli, tenant):
+    """Nothing is left of its card then."""
+    assert cli("create", "s", "--memory", "512MiB").rc == 0
+    process = cli.start("run", "--session", "s", "--", tenant, "t", "grow", 64, 100)
+    while "holds 192 MiB" not in process.stdout.readline():
+        assert process.poll() is None
+    assert cli("set", "s", "--memory", "128MiB").rc == 0
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == 3 and "no: CUDA_ERROR_OUT_OF_MEMORY" in output and "all of it right" in output, output
+
+
 def test_the_card_may_have_another_name(cli, tenant):
     result = cli.run("--device-name", "Some card", "--", tenant, "t", "work", 1, 1)
     assert result.rc == 0 and "my card: Some card" in result.stdout, result
