@@ -42,7 +42,7 @@ class Machine:
         self.fakes = build.folder / "tests/programs/interpose/fake"
         self.drivers = folder / "driver"
         self.drivers.mkdir()
-        self.runtime = folder / "runtime"
+        self.runtime = folder / "aliquot-runtime"
         self.runtime.mkdir(mode=0o700)
 
     def install(self, fake, soname="libcuda.so.1", folder=None):
