@@ -431,9 +431,9 @@ def test_make_help_lists_every_target(build):
 def test_the_examples_compile_and_run_as_the_pages_say(build, sim, clone, name, words, says):
     """Each of examples/, by every command for it in the README and the manual of the simulator."""
     pages = "".join((build.source / page).read_text() for page in ("README.md", "docs/simulator.md"))
-    commands = re.findall(rf"`(cc [^`]*examples/{name}\.c[^`]*)`", pages)
+    commands = re.findall(rf"`(cc [^`]*examples/{name}\.c[^`]*)`|^(cc .*examples/{name}\.c.*)$", pages, re.MULTILINE)
     assert commands, pages
-    for command in commands:
+    for command in map("".join, commands):
         compile_by(build, clone, command)
         result = sim.aliquot("run", f"--sim={sim.spec}", "--memory", "64MiB", "--", clone / name, *words)
         (clone / name).unlink()
