@@ -15,7 +15,7 @@ from company import MS, POINT, US, Company
 from daemon import Daemon, wait_for
 
 HANG_SECONDS = 120
-FOUND = 14  # seconds until a liar is reported, with some to spare
+FOUND = 20  # seconds until a liar is reported, with some to spare
 
 
 def slots(company, session):
