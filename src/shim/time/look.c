@@ -11,6 +11,7 @@
 
 #define UNSEEN_LEAST_NS UINT64_C(100000)
 #define UNSEEN_MOST_NS (UINT64_C(2) * WINDOW_TARGET_NS)
+#define MARKERS_BEHIND_WAITS 3u
 #define UNMARKED_NS CLOCK_SECOND_NS
 #define WANTED_NS UINT64_C(20000)
 
@@ -138,17 +139,30 @@ static void leave_out_parked(struct time_device *device, struct chosen *chosen)
         chosen->count = count;
 }
 
+/* Behind what waits for somebody a marker takes a place of the stream's: a few at most come there,
+ * and the rounds behind them are over with theirs. */
+static bool has_room_for_marker(struct time_device *device, const struct time_stream *stream)
+{
+        bool has_room;
+
+        lock_take(&device->lock);
+        has_room = !load_relaxed(&stream->parks) ||
+                   load_relaxed(&stream->markers) < MARKERS_BEHIND_WAITS;
+        lock_drop(&device->lock);
+        return has_room;
+}
+
 /* False: one was to be placed, and could not. */
-static bool place(struct time_marker *ret, struct time_stream *stream)
+static bool place(struct time_device *device, struct time_marker *ret, struct time_stream *stream)
 {
         bool is_meant;
 
         *ret = (struct time_marker){ .stream = stream };
         lock_take(&stream->lock);
         is_meant = !load_relaxed(&stream->is_captured) && !load_relaxed(&stream->is_gone) &&
-                   stream_has_room_for_event(stream);
+                   has_room_for_marker(device, stream);
         if (is_meant)
-                ret->marker = stream_put_event(stream);
+                ret->marker = device->driver->record(stream);
         lock_drop(&stream->lock);
         return !is_meant || ret->marker;
 }
@@ -209,7 +223,7 @@ static void mark(struct time_device *device, struct time_stream *stream)
         if (!choose_for_round(device, stream, &chosen, &cleared))
                 return;
         for (unsigned i = 0; i < chosen.count; i++)
-                is_unmarked |= !place(&marker[i], chosen.stream[i]);
+                is_unmarked |= !place(device, &marker[i], chosen.stream[i]);
         for (unsigned i = 0; i < chosen.count; i++)
                 is_unmarked &= !marker[i].marker;
         device_stop_looks(device);

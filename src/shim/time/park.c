@@ -17,10 +17,6 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* Markers come behind a wait while fewer than so many stand there; what tells its end comes always.
- */
-#define EVENTS_BEHIND_WAIT 4u
-
 /* -- Which streams of a device wait ------------------------------------------------------------ */
 
 static void list(struct time_stream *stream)
@@ -96,7 +92,7 @@ static void put(struct time_stream *stream, void *before, uint32_t grants)
         }
         store_relaxed(&stream->parker, credit_here.number);
         stream->parker_grants = grants;
-        stream->park[parks] = (struct park){ before, NULL, load_relaxed(&stream->events) };
+        stream->park[parks] = (struct park){ before, NULL };
         store_relaxed(&stream->parks, parks + 1);
         if (!parks)
                 list(stream);
@@ -115,26 +111,6 @@ static void take_off(struct time_stream *stream, uint32_t at)
                 unlist(stream);
 }
 
-void *stream_put_event(struct time_stream *stream)
-{
-        void *event = stream->device->driver->record(stream);
-
-        if (event)
-                add_relaxed(&stream->events, 1);
-        return event;
-}
-
-bool stream_has_room_for_event(struct time_stream *stream)
-{
-        bool has_room;
-
-        lock_take(&stream->parking);
-        has_room = !parks_of(stream) ||
-                   load_relaxed(&stream->events) - stream->park[0].events < EVENTS_BEHIND_WAIT;
-        lock_drop(&stream->parking);
-        return has_room;
-}
-
 /* An event behind what it holds; false: it is captured. */
 static bool put_event(struct time_stream *stream, void **ret)
 {
@@ -142,7 +118,7 @@ static bool put_event(struct time_stream *stream, void **ret)
 
         lock_take(&stream->lock);
         is_captured = load_relaxed(&stream->is_captured);
-        *ret = is_captured ? NULL : stream_put_event(stream);
+        *ret = is_captured ? NULL : stream->device->driver->record(stream);
         lock_drop(&stream->lock);
         return !is_captured;
 }

@@ -57,7 +57,6 @@ enum stream_work {
 struct park {
         void *before; /* NULL: passed */
         void *behind;
-        uint32_t events; /* the stream's, when it was put there */
 };
 
 #define TIME_PARKS 64u
@@ -104,7 +103,6 @@ struct time_stream {
         struct lock parking; /* of the following; never held across what takes a place in the
                               * stream, since that may take as long as the stream is full */
         struct park park[TIME_PARKS]; /* the oldest first */
-        _Atomic uint32_t events; /* of ours that were put into it, ever; written under `lock` */
         _Atomic uint32_t
                 parker; /* number of the thread that puts one there, and is told apart; 0: none */
         uint32_t parker_grants;     /* when it began */
@@ -231,14 +229,6 @@ uint64_t stream_queue_due_ns(const struct time_stream *stream, uint64_t ns, uint
 
 /* Some do, on whatever device: so may what waits for an event of theirs. */
 bool streams_wait(void);
-
-/* Under the stream's lock: an event of ours behind all that it holds, NULL: none could be had. Each
- * takes one of the places that the driver gives a stream. */
-void *stream_put_event(struct time_stream *stream);
-
-/* Under the stream's lock: few of them stand behind the oldest wait, whatever became of those
- * since. The program may fill the stream before it ends that wait. */
-bool stream_has_room_for_event(struct time_stream *stream);
 
 /* The stream is another one from now on. */
 void stream_park_forget(struct time_stream *stream);
