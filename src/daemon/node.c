@@ -355,11 +355,14 @@ static void count(struct node *node, const struct sessions_event *event,
 static void step_core(struct node *node, const struct sessions_event *event,
                       struct sessions_actions *ret)
 {
-        struct sessions_event counted = *event;
+        struct sessions_event counted;
 
-        if (event->type == SESSIONS_CREATE)
+        if (event->type == SESSIONS_CREATE) {
+                counted = *event;
                 counted.remains = remains_of(node->remains, event->session->owner_uid);
-        sessions_step(node->sessions, &counted, step_ns(node), ret);
+                event = &counted;
+        }
+        sessions_step(node->sessions, event, step_ns(node), ret);
 }
 
 /* A name that some user's own session has here. */
