@@ -7,8 +7,15 @@ PTX, CUBIN = 1, 2
 PART = 96 << 10
 
 
+def head(body_bytes):
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, body_bytes)
+
+
+def part_head(kind, architecture, flags=0, unpacked=0, payload_bytes=PART):
+    return struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, payload_bytes, 0, 0, 0, 0, architecture, 0, 0, flags, 0, unpacked)
+
+
 def fat_binary(*parts):
     """Parts are: kind, architecture, flags, uncompressed size. Each has PART bytes in the file."""
-    body = b"".join(struct.pack("<HHIQIIHHIIIQQQ", kind, 0x101, 64, PART, 0, 0, 0, 0, architecture, 0, 0, flags, 0, unpacked)
-                    + bytes(PART) for kind, architecture, flags, unpacked in parts)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+    body = b"".join(part_head(*part) + bytes(PART) for part in parts)
+    return head(len(body)) + body

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of modules: code, and the variables of it that begin as zeros and are in no file."""
-import struct
 import sys
 import time
 
 import pytest
 
-from fatbinary import CUBIN, LZ4, PART, PTX, ZSTANDARD, fat_binary
+from fatbinary import CUBIN, LZ4, PART, PTX, ZSTANDARD, fat_binary, head, part_head
 from script import MIB, OUT_OF_MEMORY, Script
 
 LIMIT = 256 * MIB
@@ -185,8 +184,7 @@ def test_what_is_looked_up_again_and_again_is_looked_behind_once(hopper, large):
 def test_a_fat_binary_that_says_that_it_is_huge_is_refused(hopper, tmp_path):
     """It lies in memory, and nobody but its headers tells where it ends."""
     path = tmp_path / "huge"
-    path.write_bytes(struct.pack("<IHHQ", 0xba55ed50, 1, 16, 1 << 37) +
-                     struct.pack("<HHIQIIHHIIIQQQ", CUBIN, 1, 64, 1 << 36, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0))
+    path.write_bytes(head(1 << 37) + part_head(CUBIN, 10, payload_bytes=1 << 36))
     with Script(hopper, ALIQUOT_MEMORY="256MiB") as gpu:
         assert gpu.ready().code(f"module-data 1 {path}") == OUT_OF_MEMORY
 

@@ -239,18 +239,24 @@ MALLOCS = """.version 7.0
 """
 
 
-def test_a_heap_that_is_set_hides_nothing_before_and_after_it_is_taken(hardware, tmp_path):
-    """It is charged when the limit is set, and the driver takes it with the first module that needs it."""
+@pytest.fixture
+def mallocs(hardware, tmp_path):
+    """A module that needs the heap."""
+    hardware.configure(ptx="noop")
     module = tmp_path / "mallocs.ptx"
     module.write_text(MALLOCS)
-    hardware.configure(ptx="noop")
+    return module
+
+
+def test_a_heap_that_is_set_hides_nothing_before_and_after_it_is_taken(hardware, mallocs):
+    """It is charged when the limit is set, and the driver takes it with the first module that needs it."""
     with limited(hardware, 512 * MIB) as gpu:
         gpu.do(f"heap {8 * MIB + HEAP}")
         assert gpu.look()[:2] == (CONTEXT + HEAP, CONTEXT)
         take(gpu, 20)
         gpu.values("info")
         assert gpu.look()[:2] == (CONTEXT + HEAP + 40 * MIB, CONTEXT + 40 * MIB)
-        gpu.do(f"module-file 1 {module}")
+        gpu.do(f"module-file 1 {mallocs}")
         charged, granted, *_ = gpu.look()
         assert charged == granted > CONTEXT + HEAP + 40 * MIB
         gpu.do("free 1")
@@ -260,13 +266,10 @@ def test_a_heap_that_is_set_hides_nothing_before_and_after_it_is_taken(hardware,
         assert gpu.look()[:2] == (0, 0)
 
 
-def test_each_context_has_a_heap_that_is_charged_once(hardware, tmp_path):
-    module = tmp_path / "mallocs.ptx"
-    module.write_text(MALLOCS)
-    hardware.configure(ptx="noop")
+def test_each_context_has_a_heap_that_is_charged_once(hardware, mallocs):
     with limited(hardware, 512 * MIB) as gpu:
-        gpu.do(f"heap {8 * MIB + HEAP}", "context 1 0", f"heap {8 * MIB + HEAP}", f"module-file 1 {module}",
-               "current 0", f"module-file 2 {module}")
+        gpu.do(f"heap {8 * MIB + HEAP}", "context 1 0", f"heap {8 * MIB + HEAP}", f"module-file 1 {mallocs}",
+               "current 0", f"module-file 2 {mallocs}")
         gpu.values("info")
         charged, granted, *_ = gpu.look()
         assert charged == granted > 2 * (CONTEXT + HEAP)

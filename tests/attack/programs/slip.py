@@ -5,15 +5,11 @@ import ctypes
 import os
 import sys
 
+from gpu import libc, take
+
 PRIVATE_ANONYMOUS_FIXED = 0x32
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-driver = ctypes.CDLL("libcuda.so.1")
-context, pointer = ctypes.c_void_p(), ctypes.c_uint64()
-assert driver.cuInit(0) == 0
-assert driver.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0
-assert driver.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(int(sys.argv[1]))) == 0
+
+take(int(sys.argv[1]))
 with open("/proc/self/maps", encoding="utf-8") as maps:
     mappings = [line.split()[0] for line in maps if line.rstrip().endswith("/slots")]
 for mapping in mappings:

@@ -82,16 +82,19 @@ static void every_place_can_be_taken_and_no_more(void **state)
         assert_non_null(sessions_find(&node, "s4095"));
 }
 
-static enum sessions_answer create_for(const struct sessions_one *one, uint32_t uid, bool is_admin)
+/* `event` says who asks, for itself. */
+static enum sessions_answer create_own(struct sessions_one one, struct sessions_event event)
 {
-        struct sessions_one owned = *one;
-        const struct sessions_event event = {
-                .type = SESSIONS_CREATE, .session = &owned, .uid = uid, .is_admin = is_admin
-        };
-
-        owned.owner_uid = uid;
+        event.type = SESSIONS_CREATE;
+        event.session = &one;
+        one.owner_uid = event.uid;
         sessions_step(&node, &event, 1, &actions);
         return actions.answer;
+}
+
+static enum sessions_answer create_for(const struct sessions_one *one, uint32_t uid, bool is_admin)
+{
+        return create_own(*one, (struct sessions_event){ .uid = uid, .is_admin = is_admin });
 }
 
 static void the_last_places_are_for_root_and_who_serves_the_node(void **state)
@@ -113,14 +116,7 @@ static void the_last_places_are_for_root_and_who_serves_the_node(void **state)
 
 static enum sessions_answer create_beside(unsigned number, uint32_t uid, uint32_t remains)
 {
-        struct sessions_one one = named(number);
-        const struct sessions_event event = {
-                .type = SESSIONS_CREATE, .session = &one, .uid = uid, .remains = remains
-        };
-
-        one.owner_uid = uid;
-        sessions_step(&node, &event, 1, &actions);
-        return actions.answer;
+        return create_own(named(number), (struct sessions_event){ .uid = uid, .remains = remains });
 }
 
 /* Removed sessions of which a user has files open are among those that it may have. */
