@@ -188,7 +188,7 @@ def checked(build, tmp_path):
     (root / "build").mkdir(parents=True)
     (root / "tools").mkdir()
     (root / "source.c").write_text("one\n")
-    for name in ("check", "tree-state"):
+    for name in ("all-end", "check", "tree-state"):
         shutil.copy(build.source / "tools" / name, root / "tools")
     (root / "build-clang").mkdir()
     (root / "build-clang/build.ninja").write_text("")
@@ -247,6 +247,20 @@ def test_a_step_that_hangs_ends_at_its_limit_and_the_next_one_runs(checked):
     assert [row[:2] for row in checked.rows()] == [["lint", "124"], ["cppcheck", "0"]]
 
 
+@pytest.mark.parametrize("how", ["it ends", "it is told to end"])
+def test_what_a_test_started_ends_with_it(build, tmp_path, how):
+    """Also what left its session, ignores that it is told to end, and has another parent since."""
+    started, left_behind = tmp_path / "started", tmp_path / "left-behind"
+    left_behind.write_text(f"trap '' INT TERM; sleep 100000 & echo $$ $! >{started}; wait")
+    test = f"setsid sh {left_behind} & sleep {1 if how == 'it ends' else 100000}"
+    process = subprocess.Popen([build.source / "tools/all-end", "sh", "-c", test])
+    wait_for(lambda: started.exists() and len(started.read_text().split()) == 2)
+    if how == "it is told to end":
+        process.terminate()
+    assert process.wait(HANG_SECONDS) == (0 if how == "it ends" else 128 + 15)
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in started.read_text().split())
+
+
 def test_two_steps_run_at_a_time_and_what_they_say_is_not_mixed(checked):
     """Each waits for the other one to begin."""
     for step, other in (("lint", "cppcheck"), ("cppcheck", "lint")):
@@ -264,7 +278,8 @@ def test_a_step_does_not_run_beside_the_one_whose_folder_it_uses(checked):
 def test_steps_that_never_ran_fail_the_sum(checked, tool):
     """The check itself died in the middle of them."""
     checked.tell("cppcheck", "sleep 5")
-    checked.tell("lint", "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $(ps -o ppid= -p $$)))")
+    up = "pid=$$; for above in step all-end timeout check; do pid=$(ps -o ppid= -p $pid); done"
+    checked.tell("lint", f"{up}; kill -9 $pid")
     checked("lint", "cppcheck")
     assert [row[:2] for row in checked.rows()] == [["lint", "not run"], ["cppcheck", "not run"]]
     status, output = tool("tally", checked.root / "build/check.tsv")
