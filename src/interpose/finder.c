@@ -75,20 +75,29 @@ static bool search_beside_us(struct search s, const char *folder)
                make_absolute(s, path);
 }
 
-static bool search_folder(struct search s, const char *folder)
+/* A path with a slash in it. */
+static bool search_file(struct search s, const char *path)
 {
-        char path[PATH_MAX];
+        char folder[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "%s/%s", folder, s.api->soname) >= (int)sizeof(path))
-                return false;
         switch (elf_file_kind(path, US_MARK)) {
         case ELF_FILE_LIBRARY:
                 return make_absolute(s, path);
         case ELF_FILE_DEFINES:
+                snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') + 1 - path),
+                         path);
                 return search_beside_us(s, folder);
         default:
                 return false;
         }
+}
+
+static bool search_folder(struct search s, const char *folder)
+{
+        char path[PATH_MAX];
+
+        return snprintf(path, sizeof(path), "%s/%s", folder, s.api->soname) < (int)sizeof(path) &&
+               search_file(s, path);
 }
 
 static bool is_listed(char *const *folder, unsigned count, const char *name)
@@ -161,11 +170,12 @@ bool search_library(const struct api *api, const struct search_hint *hint, char 
 
         if (named && named[0])
                 return is_driver(named) && make_absolute(s, named);
+        if (hint && hint->file && strchr(hint->file, '/') && search_file(s, hint->file))
+                return true;
         if (search_as_loader(s, caller ? caller : us_map()))
                 return true;
         for (const char *const *folder = usual_folders; *folder; folder++)
                 if (search_folder(s, *folder))
                         return true;
-        return hint && hint->file && strchr(hint->file, '/') && is_driver(hint->file) &&
-               make_absolute(s, hint->file);
+        return false;
 }

@@ -15,7 +15,7 @@ import pytest
 import place
 from build import SOURCE
 from hang import HANG_SECONDS
-from machine import CUDA, NVML
+from machine import CUDA, NVML, OURS
 
 # What is told apart here is who stands where among loaded objects; the unit tests run sanitized.
 if "ALIQUOT_SANITIZER" in os.environ:
@@ -53,6 +53,60 @@ def test_the_search_passes_over_ourselves(machine, tmp_path):
     machine.install("cuda-new", "libcuda.so.535.261.03", folder=mounted)
     machine.install("cuda-same", "libcuda.so.535.99", folder=mounted)
     assert answer_of(machine, path=mounted)[1] == "libcuda.so.535.261.03 cuFresh"
+
+
+def compat(machine):
+    """Another driver than the one of the search path, as CUDA's compatibility package has."""
+    folder = machine.folder / "compat"
+    folder.mkdir()
+    return machine.install("cuda-new", folder=folder)
+
+
+FROM_COMPAT = "libcuda.so.1 cuFresh"  # a function that only that one has
+
+
+def test_an_absolute_path_names_the_driver(machine):
+    """Of both libraries: the functions that we do not stand before are those of the file at that path."""
+    machine.install("cuda-same")
+    machine.install("nvml", "libnvidia-ml.so.1")
+    path = compat(machine)
+    other = machine.install("nvml", "libnvidia-ml.so.999.1", folder=path.parent)
+    link = path.with_name("link.so")
+    link.symlink_to(path)
+    for asked in (path, link, f"{path.parent}/../compat/libcuda.so.1"):
+        answers = machine.probe(["open libnvidia-ml.so.1", "call nvmlInit_v2", f"open {asked}", "sym cuLaunchKernel", "sym cuFresh"])
+        assert answers[2:4] == [OURS, f"{OURS} cuLaunchKernel"], asked
+        assert answers[4] == f"{pathlib.Path(asked).name} cuFresh", asked
+    assert machine.probe([f"open {other}", "sym nvmlErrorString", "sym nvmlFresh"]) == [
+        OURS, f"{OURS} nvmlErrorString", f"{other.name} nvmlFresh"]
+
+
+def test_a_search_path_names_the_driver(machine):
+    """LD_LIBRARY_PATH of a program that asks by name: the folder that comes first."""
+    machine.install("cuda-same")
+    folder = compat(machine).parent
+    assert answer_of(machine, path=f"{folder}:{machine.drivers}") == [OURS, FROM_COMPAT]
+    assert answer_of(machine, path=f"{machine.drivers}:{folder}")[1].startswith("!")
+
+
+def test_the_driver_that_was_opened_first_stays(machine):
+    """Another one is opened by path: we stand before both, so its functions are those of the first."""
+    machine.install("cuda-same")
+    path = compat(machine)
+    answers = machine.probe(["open libcuda.so.1", f"open {path}", "sym cuLaunchKernel", "sym cuFresh"])
+    assert answers[:3] == [OURS, OURS, f"{OURS} cuLaunchKernel"] and answers[3].startswith("!"), answers
+    assert machine.probe([f"open {path}", "open libcuda.so.1", "sym cuFresh"])[2] == FROM_COMPAT
+
+
+def test_a_path_that_is_no_driver_leads_to_the_driver(machine):
+    """It must not lead around us: a file that is not there yet, text, or a facade."""
+    machine.install("cuda-new")
+    folder = machine.folder / "elsewhere"
+    folder.mkdir()
+    (folder / "libcuda.so").write_text("INPUT(libcuda.so.1)\n")
+    shutil.copy(machine.build.shims / "libcuda.so.1", folder / "libcuda.so.2")
+    for name in ("libcuda.so.1", "libcuda.so", "libcuda.so.2"):
+        assert machine.probe([f"open {folder / name}", "sym cuFresh"]) == [OURS, FROM_COMPAT], name
 
 
 def test_a_relative_and_an_empty_search_path(machine):
