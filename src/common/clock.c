@@ -126,6 +126,9 @@ static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t
         if (syscall(SYS_futex_waitv, waits, count, 0, deadline_ns == CLOCK_NEVER ? NULL : &deadline,
                     CLOCK_MONOTONIC) >= 0)
                 return 0;
+        /* EPERM: a container's filter that is older than the call. */
+        if (errno == EPERM)
+                return -ENOSYS;
         return errno == ETIMEDOUT || errno == ENOSYS ? -errno : 0;
 }
 #else

@@ -10,8 +10,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
@@ -87,6 +92,48 @@ static void one_of_several_words_is_enough(void **state)
         errno = ENOTTY;
         assert_int_equal(clock_wait_any(words, (const uint32_t[]){ 1, 3 }, 2, CLOCK_NEVER), 0);
         assert_int_equal(errno, ENOTTY);
+}
+
+#define SKIPPED 77
+#define FUTEX_WAITV 449 /* headers older than Linux 5.16 lack the name */
+
+static void bar_futex_waitv(unsigned code)
+{
+        struct sock_filter filter[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAITV, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                _exit(SKIPPED);
+}
+
+/* Who waits would turn without a pause, if it were told that a word had changed. */
+static void a_filter_that_bars_the_wait_for_several_words_is_told_of(void **state)
+{
+        static const unsigned codes[] = { EPERM, ENOSYS };
+        static _Atomic uint32_t first = 1, second = 2;
+        const _Atomic uint32_t *const words[] = { &first, &second };
+
+        for (unsigned i = 0; i < 2; i++) {
+                int status;
+                pid_t child = fork();
+
+                if (child == 0) {
+                        bar_futex_waitv(codes[i]);
+                        _exit(-clock_wait_any(words, (const uint32_t[]){ 1, 2 }, 2,
+                                              clock_now_ns() + 3 * MS_NS));
+                }
+                assert_int_equal(waitpid(child, &status, 0), child);
+                assert_true(WIFEXITED(status));
+                if (WEXITSTATUS(status) == SKIPPED)
+                        skip();
+                assert_int_equal(WEXITSTATUS(status), ENOSYS);
+        }
 }
 
 static _Atomic uint32_t bell;
@@ -225,6 +272,7 @@ int main(void)
                 cmocka_unit_test(a_wait_ends_at_its_deadline),
                 cmocka_unit_test(a_short_wait_ends_in_the_same_two_ways),
                 cmocka_unit_test(one_of_several_words_is_enough),
+                cmocka_unit_test(a_filter_that_bars_the_wait_for_several_words_is_told_of),
                 cmocka_unit_test(a_word_that_has_changed_is_not_waited_for),
                 cmocka_unit_test(a_change_of_the_word_wakes),
                 cmocka_unit_test(an_authority_is_followed_in_everything),
