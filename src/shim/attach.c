@@ -53,6 +53,7 @@ struct world {
         unsigned busy_looks;
         unsigned changed_looks;
         bool is_full; /* a slot that nobody has could not be backed with memory */
+        int error;    /* why the slots could not be opened or locked; 0: they could */
 };
 
 /* -- the ledger's ports --------------------------------------------------------------------------
@@ -66,6 +67,8 @@ static bool world_open(struct world *world)
         world->fd = liveness_open(session_slots_file());
         if (world->fd >= 0)
                 return true;
+        if (!session_slots_file()->kept) /* else socket.c has told */
+                world->error = world->fd;
         lock_drop(&world->process->descriptors);
         return false;
 }
@@ -82,8 +85,14 @@ static void world_close(struct world *world)
 static bool port_is_live(void *context, uint32_t slot)
 {
         struct world *world = context;
+        int rc;
 
-        return !world_open(world) || liveness_probe(world->fd, PAGE_LOCK_LIVE(slot)) != 0;
+        if (!world_open(world))
+                return true;
+        rc = liveness_probe(world->fd, PAGE_LOCK_LIVE(slot));
+        if (rc < 0)
+                world->error = rc;
+        return rc != 0;
 }
 
 static bool port_try_recover(void *context, uint32_t slot)
@@ -105,8 +114,11 @@ static void port_end_recover(void *context, uint32_t slot)
 static bool port_take_live(void *context, uint32_t slot)
 {
         struct world *world = context;
+        int rc = liveness_lock(session_slots_file(), PAGE_LOCK_LIVE(slot), &world->live_pin);
 
-        return liveness_lock(session_slots_file(), PAGE_LOCK_LIVE(slot), &world->live_pin) == 0;
+        if (rc < 0 && rc != -EAGAIN)
+                world->error = rc;
+        return rc == 0;
 }
 
 static void port_note_reclaim(void *context, unsigned device, uint64_t bytes)
@@ -188,10 +200,14 @@ static void process_map(void)
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (made != MAP_FAILED && madvise(made, sizeof(*made), MADV_WIPEONFORK) == 0 &&
-            pthread_atfork(fork_prepare, fork_parent, NULL) == 0)
+            pthread_atfork(fork_prepare, fork_parent, NULL) == 0) {
                 store_release(&here, made);
-        else if (made != MAP_FAILED)
-                munmap(made, sizeof(*made));
+        } else {
+                log_tell("aliquot: memory that a fork wipes (MADV_WIPEONFORK): %m; memory is "
+                         "refused");
+                if (made != MAP_FAILED)
+                        munmap(made, sizeof(*made));
+        }
         errno = saved;
 }
 
@@ -270,14 +286,21 @@ static int slot_find_in_session(struct world *world)
 }
 
 /* The program sees only that there is no memory. */
-static void tell_full(void)
+static void tell_without_slot(const struct world *world)
 {
         static _Atomic bool is_told;
+        const char *path = session_slots_file()->path;
 
-        if (log_once(&is_told))
+        if ((!world->is_full && !world->error) || !log_once(&is_told))
+                return;
+        if (world->is_full) {
                 log_tell("aliquot: the file system of %s is full: no room for this process in its "
                          "session; memory is refused",
-                         session_slots_file()->path);
+                         path);
+                return;
+        }
+        errno = -world->error;
+        log_tell("aliquot: %s cannot be opened or locked: %m; memory is refused", path);
 }
 
 static void process_attach(struct process *process)
@@ -297,8 +320,8 @@ static void process_attach(struct process *process)
                 }
         }
         world_close(&world);
-        if (world.is_full && load_relaxed(&process->slot_plus_one) == 0)
-                tell_full();
+        if (load_relaxed(&process->slot_plus_one) == 0)
+                tell_without_slot(&world);
         pthread_setcancelstate(cancelling, NULL);
         errno = saved;
 }
