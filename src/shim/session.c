@@ -222,6 +222,8 @@ static int enter_folder(struct wish *wish, session_gpu_lister *lister, struct er
 
         if (rc == 0)
                 rc = store_find(&wish->store, settings->runtime_dir, true, err);
+        if (rc == -EROFS && settings->session[0]) /* a daemon's session can be joined there */
+                rc = store_find(&wish->store, settings->runtime_dir, false, err);
         return rc < 0 ? rc : join_or_create(wish, lister, err);
 }
 
