@@ -176,8 +176,8 @@ static int judge(const char *path, int fd, const struct executable *file, struct
                               "dynamically");
         if (strncmp(loader, "ld-musl", 7) == 0)
                 return refuse(err, path,
-                              "is linked with musl, which would ignore our library; use a glibc "
-                              "build of it, or mount the shims over the driver's files");
+                              "is linked with musl, which can load neither our library nor the "
+                              "driver; use a glibc build of it");
         if (strncmp(loader, "ld-linux", 8) != 0)
                 return refuse(err, path, "does not use glibc's loader; use a glibc build of it");
         if (raises_privileges(fd))

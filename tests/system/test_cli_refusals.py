@@ -436,7 +436,7 @@ def test_a_musl_program(cli, tmp_path, compile_c):
         loader = native[native.index(b"/lib64/ld-linux"):].split(b"\0", 1)[0]
         program.write_bytes(native.replace(loader, b"/lib/ld-musl-x86_64.so.1".ljust(len(loader), b"\0")))
         program.chmod(0o755)
-    expect_refused(cli.run("--", program), ["musl", "shims"])
+    expect_refused(cli.run("--", program), ["musl", "a glibc build"])
 
 
 def script(path, text):
