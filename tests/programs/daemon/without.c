@@ -1,36 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * without CALL=ERRNO... -- COMMAND...: runs it as on a kernel that lacks these system calls, or
- * under a filter that bars them: each fails with that number. `peerpidfd` is the option
- * SO_PEERPIDFD of getsockopt().
+ * under a filter that bars them: each fails with that number. A call of which one argument is
+ * barred, and nothing else, is named by that argument: peerpidfd (of getsockopt), F_OFD_GETLK (of
+ * fcntl), MADV_WIPEONFORK (of madvise).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define CALLED_WRONG 100
-#define STEPS_MOST 64u
+#define STEPS_MOST 256u
 #define PEERPIDFD 77
+#define WHOLE 0
+#define ARGUMENT(number) (unsigned)offsetof(struct seccomp_data, args[number])
 
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+/* Headers older than Linux 5.16 lack these names. */
+#define CLOSE_RANGE 436
+#define OPENAT2 437
+#define FACCESSAT2 439
+#define FUTEX_WAITV 449
+
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
 #define SKIP_UNLESS(value, steps) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (steps))
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
 
-static const struct {
+static const struct barrable {
         const char *name;
         unsigned number;
+        unsigned argument; /* that is barred with this value; WHOLE: all calls are */
+        unsigned value;
 } calls[] = {
-        { "pidfd_open", SYS_pidfd_open },
-        { "pidfd_send_signal", SYS_pidfd_send_signal },
-        { "open_tree", SYS_open_tree },
-        { "mount_setattr", SYS_mount_setattr },
+        { "peerpidfd", SYS_getsockopt, ARGUMENT(2), PEERPIDFD },
+        { "F_OFD_GETLK", SYS_fcntl, ARGUMENT(1), F_OFD_GETLK },
+        { "MADV_WIPEONFORK", SYS_madvise, ARGUMENT(2), MADV_WIPEONFORK },
+        { "clone3", SYS_clone3, WHOLE, 0 },
+        { "close_range", CLOSE_RANGE, WHOLE, 0 },
+        { "faccessat2", FACCESSAT2, WHOLE, 0 },
+        { "futex_waitv", FUTEX_WAITV, WHOLE, 0 },
+        { "getrandom", SYS_getrandom, WHOLE, 0 },
+        { "io_uring_setup", SYS_io_uring_setup, WHOLE, 0 },
+        { "membarrier", SYS_membarrier, WHOLE, 0 },
+        { "memfd_create", SYS_memfd_create, WHOLE, 0 },
+        { "mount_setattr", SYS_mount_setattr, WHOLE, 0 },
+        { "open_tree", SYS_open_tree, WHOLE, 0 },
+        { "openat2", OPENAT2, WHOLE, 0 },
+        { "pidfd_open", SYS_pidfd_open, WHOLE, 0 },
+        { "pidfd_send_signal", SYS_pidfd_send_signal, WHOLE, 0 },
+        { "process_vm_readv", SYS_process_vm_readv, WHOLE, 0 },
+        { "ptrace", SYS_ptrace, WHOLE, 0 },
+        { "renameat2", SYS_renameat2, WHOLE, 0 },
+        { "sched_getaffinity", SYS_sched_getaffinity, WHOLE, 0 },
+        { "statx", SYS_statx, WHOLE, 0 },
+        { "userfaultfd", SYS_userfaultfd, WHOLE, 0 },
 };
 
 static struct sock_filter steps[STEPS_MOST];
@@ -44,25 +75,26 @@ static void add(const struct sock_filter *from, unsigned short number)
         count = (unsigned short)(count + number);
 }
 
-static int bar(const char *name, unsigned code)
+static void bar(const struct barrable *call, unsigned code)
 {
-        const unsigned fails = SECCOMP_RET_ERRNO | (code & SECCOMP_RET_DATA);
+        const unsigned nr = offsetof(struct seccomp_data, nr);
+        const struct sock_filter whole[] = { LOAD(nr), SKIP_UNLESS(call->number, 1), ANSWER(code) };
+        const struct sock_filter by_value[] = { LOAD(nr), SKIP_UNLESS(call->number, 3),
+                                                LOAD(call->argument), SKIP_UNLESS(call->value, 1),
+                                                ANSWER(code) };
 
-        if (strcmp(name, "peerpidfd") == 0) {
-                const struct sock_filter option[] = { LOAD(nr), SKIP_UNLESS(SYS_getsockopt, 3),
-                                                      LOAD(args[2]), SKIP_UNLESS(PEERPIDFD, 1),
-                                                      ANSWER(fails) };
+        if (call->argument == WHOLE)
+                add(whole, sizeof(whole) / sizeof(whole[0]));
+        else
+                add(by_value, sizeof(by_value) / sizeof(by_value[0]));
+}
 
-                add(option, sizeof(option) / sizeof(option[0]));
-                return 0;
-        }
+static int bar_named(const char *name, unsigned code)
+{
         for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-                const struct sock_filter call[] = { LOAD(nr), SKIP_UNLESS(calls[i].number, 1),
-                                                    ANSWER(fails) };
-
                 if (strcmp(name, calls[i].name) != 0)
                         continue;
-                add(call, sizeof(call) / sizeof(call[0]));
+                bar(&calls[i], SECCOMP_RET_ERRNO | (code & SECCOMP_RET_DATA));
                 return 0;
         }
         return -1;
@@ -80,7 +112,7 @@ int main(int argc, char **argv)
                 if (!equals)
                         return CALLED_WRONG;
                 *equals = '\0';
-                if (bar(argv[at], (unsigned)strtoul(equals + 1, NULL, 10)) < 0)
+                if (bar_named(argv[at], (unsigned)strtoul(equals + 1, NULL, 10)) < 0)
                         return CALLED_WRONG;
         }
         add(&rest, 1);
