@@ -212,7 +212,7 @@ static void cast_end(struct cast *cast)
                 traced_kill(&cast->peer);
 }
 
-static const struct stage stage = { cast_start, cast_end };
+static const struct stage stage = { .start = cast_start, .end = cast_end, .every = 1 };
 
 int main(int argc, char **argv)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * As kill.c, one floor up: programs of the driver's interface under the preloaded library, killed
- * before every instruction of it, and the simulator's own table of grants for the truth.
+ * before one of EVERY instructions of it, and the simulator's own table of grants for the truth.
  *
- *      kill-gpu SESSION_FOLDER SIM_FOLDER SESSION LIMIT_BYTES alone|last|first
+ *      kill-gpu SESSION_FOLDER SIM_FOLDER SESSION LIMIT_BYTES alone|last|first EVERY
  *
  * After each kill the simulator is asked what the living hold. A fresh program must get a context
  * and all the rest of the limit, and then not a byte more; when it is gone the ledger must say what
@@ -270,14 +270,14 @@ static void cast_end(struct cast *cast)
                 traced_kill(&cast->peer);
 }
 
-static const struct stage stage = { cast_start, cast_end };
+static struct stage stage = { .start = cast_start, .end = cast_end };
 
 int main(int argc, char **argv)
 {
         enum company company;
         unsigned points = 0;
 
-        CHECK(argc == 6);
+        CHECK(argc == 7);
         driver_bind();
         /* Makes the session and the node, and what a context takes is measured. */
         CHECK(run_child(only_context) == 0);
@@ -288,7 +288,8 @@ int main(int argc, char **argv)
         truth.limit_bytes = strtoull(argv[4], NULL, 10);
         truth.context_bytes = (uint64_t)run_child(only_context) * MIB;
         company = company_of(argv[5]);
-        CHECK(company != COMPANIES && truth.context_bytes > 0);
+        stage.every = (unsigned)atoi(argv[6]);
+        CHECK(company != COMPANIES && truth.context_bytes > 0 && stage.every > 0);
         traced_also("libaliquot.so");
         for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && !is_any_broken(); i++)
                 if (company == ALONE || !scenes[i].is_long)

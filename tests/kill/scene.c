@@ -33,21 +33,22 @@ unsigned scene_run(const struct stage *stage, const struct scene *scene, enum co
         static struct path path;
         static const char *const names[] = { "alone", "peer goes on last", "peer goes on first" };
         struct cast cast = { .company = company };
-        unsigned i;
+        unsigned i, kills = 0;
 
         stage->start(&cast, scene);
         path_record(&path, &cast.victim);
         stage->end(&cast);
-        for (i = 0; i < path.length && !wrong; i++) {
+        for (i = 0; i < path.length && !wrong; i += stage->every) {
+                kills++;
                 stage->start(&cast, scene);
                 expect(traced_run_to(&cast.victim, path.at[i].pc, path.at[i].visit),
                        "the victim took another way");
                 stage->end(&cast);
         }
-        printf("%-22s %-20s %5u kill points%s%s\n", scene->name, names[company], i,
+        printf("%-22s %-20s %5u kill points%s%s\n", scene->name, names[company], kills,
                wrong ? ": " : "", wrong ? wrong : "");
         fflush(stdout);
-        return i;
+        return kills;
 }
 
 void scene_report(unsigned points)

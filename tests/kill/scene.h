@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A victim is killed before each of its instructions, and what is left of it is looked at.
+ * A victim is killed before each of its instructions, or each so many-th, and what is left of it is looked at.
  *
  *      points += scene_run(&stage, &scene, company);
  *      return scene_report(points);
@@ -40,6 +40,7 @@ struct stage {
         void (*start)(struct cast *cast, const struct scene *scene);
         /* Kills it, and says with expect() what must hold. */
         void (*end)(struct cast *cast);
+        unsigned every; /* of so many instructions one is a kill point; 1: each */
 };
 
 /* The rule is broken unless `is_so`; the first one counts. */
