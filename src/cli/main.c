@@ -80,7 +80,7 @@ static void print_list(FILE *stream)
                 if (!command->is_hidden)
                         fprintf(stream, "  %-9s %s\n", command->name, command->summary);
         }
-        fputs("\nTry: aliquot run --memory 4GiB -- nvidia-smi\n"
+        fputs("\nTry: aliquot run --memory 4GiB -- python3 train.py\n"
               "aliquot COMMAND --help, or man aliquot, say more.\n",
               stream);
 }

@@ -17,6 +17,7 @@ struct rank rank_of(const struct client_session *session)
 {
         struct rank rank = { .is_clamped = session->is_clamped,
                              .is_reported = findings_has_any(session),
+                             .is_ending = strcmp(session->state, "open") != 0,
                              .weight = session->weight };
 
         /* One for all of its GPUs. */
@@ -112,6 +113,8 @@ const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_T
                 text_add(&text, ", %s", rank->priority);
         if (rank->gang[0])
                 text_add(&text, ", gang %s", rank->gang);
+        if (rank->is_ending)
+                text_add(&text, ", ending");
         if (rank->is_clamped)
                 text_add(&text, ", clamped");
         if (rank->is_reported)

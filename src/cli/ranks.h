@@ -18,7 +18,7 @@
 
 struct rank {
         char name[PAGE_NAME_BYTES];
-        bool is_clamped, is_reported;
+        bool is_clamped, is_reported, is_ending;
         uint32_t guarantee_ppm; /* 0: none */
         uint32_t weight;        /* 0: not told */
         char priority[CLIENT_WORD_BYTES];

@@ -49,6 +49,8 @@ static _Noreturn void become(const struct store *store, const struct request *re
         sigset_t none;
         int why;
 
+        /* It is the life of this request's session, which that was asked for, and of no other. */
+        unsetenv("GPUSLICE_DEFAULT_TTL");
         snprintf(state, sizeof(state), "%s/" STATE_FOLDER, store->path);
         if (request->is_sim && text_put(spec, sizeof(spec), NULL, "--sim=%s", sim ? sim : "") == 0)
                 words[6] = spec;

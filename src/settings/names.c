@@ -248,8 +248,23 @@ static bool is_within(const char *a, const char *b, unsigned slips)
                (*a && *b && a[0] == b[1] && a[1] == b[0] && is_within(a + 2, b + 2, slips));
 }
 
-/* In capitals, MEMORY as MEM, and without the index: none of them makes another name of it. False:
- * longer than any name. */
+/* What a name may say in another way, in small letters, and how all are compared. */
+static const struct folding {
+        const char *said, *as;
+} foldings[] = { { "memory", "MEM" }, { "gpu_", "" }, { "nvshare_", "XPUSHARE_" } };
+
+/* NULL: the name begins with none. */
+static const struct folding *find_folding(const char *name, size_t length)
+{
+        for (size_t i = 0; i < sizeof(foldings) / sizeof(foldings[0]); i++) {
+                if (strlen(foldings[i].said) <= length && text_begins(name, foldings[i].said))
+                        return &foldings[i];
+        }
+        return NULL;
+}
+
+/* In capitals, with what the foldings say, and without the index: none of them makes another name
+ * of it. False: longer than any name. */
 static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
 {
         size_t used = 0, index = length;
@@ -259,14 +274,16 @@ static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
         if (index && index < length && name[index - 1] == '_')
                 length = index - 1;
         for (size_t i = 0; i < length;) {
-                bool is_memory = length - i >= 6 && text_begins(name + i, "memory");
+                const struct folding *folding = find_folding(name + i, length - i);
+                const char letter[] = { upper(name[i]), '\0' };
+                const char *as = folding ? folding->as : letter;
+                size_t bytes = strlen(as);
 
-                for (size_t j = 0; j < (is_memory ? 3 : 1); j++) {
-                        if (used + 1 >= LONGEST_NAME_BYTES)
-                                return false;
-                        ret[used++] = upper(name[i + j]);
-                }
-                i += is_memory ? 6 : 1;
+                if (used + bytes >= LONGEST_NAME_BYTES)
+                        return false;
+                memcpy(ret + used, as, bytes);
+                used += bytes;
+                i += folding ? strlen(folding->said) : 1;
         }
         ret[used] = '\0';
         return true;

@@ -397,6 +397,7 @@ def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, 
     process = live()
     wait_for(lambda: daemon.session("s")["state"] == "ending")
     assert "state      ending, with deny-new\n" in cli("show", "s").stdout
+    assert "256 MiB, ending" in cli("ls").stdout
     listed, = cli("ls", "--json").json
     assert listed["name"] == "s" and listed["processes"] == 1 and listed["used_bytes"] >= 64 * MIB
     refusals = [cli.run("--session", "s", "--", "true")] + [cli(*words) for words in (
@@ -470,6 +471,18 @@ def test_a_run_with_a_time_starts_the_daemon_and_it_goes_with_the_last_session(c
     wait_for(lambda: is_free(lock))
     assert "no session" in (cli.sim.runtime / "aliquotd.log").read_text() and pid > 1
     assert cli("create", "c", "--memory", "64MiB").rc == 0 and cli("show", "c", "--json").json["made_by"] == "user"
+
+
+def test_the_time_of_the_run_that_started_the_daemon_is_no_other_sessions(cli, holder):
+    Daemon(cli.sim)  # skips where there is none
+    first = cli.start("run", "--session", "a", "--memory", "64MiB", "--", holder, 0, MIB, GPUSLICE_DEFAULT_TTL=3600)
+    assert first.stdout.readline().startswith("ready "), first.stderr.read()
+    assert cli("create", "b", "--memory", "64MiB").rc == 0
+    assert [cli("show", name, "--json").json["ttl_seconds"] for name in "ab"] == [3600, None]
+    first.communicate("")
+    for name in "ab":
+        assert cli("rm", name).rc == 0
+    wait_for(lambda: is_free(cli.sim.runtime / "daemon.lock"))
 
 
 def daemons_of(sim):

@@ -323,6 +323,8 @@ static void test_a_name_two_letters_from_a_limits_is_refused(void **state)
         expect_named("mean VCUDA_MEMORY_LIMIT", "vcuda_memory_limit=1g");
         expect_named("mean VCUDA_MEMORY_LIMIT", "VCUDA_MEMORY_LIMT=");
         expect_named("mean XPUSHARE_GPU_MEMORY_LIMIT", "XPU_SHARE_GPU_MEMORY_LIMIT=1Gi");
+        expect_named("mean XPUSHARE_GPU_MEMORY_LIMIT", "NVSHARE_GPU_MEMORY_LIMIT=1Gi");
+        expect_named("mean XPUSHARE_GPU_MEMORY_LIMIT", "XPUSHARE_MEMORY_LIMIT=1Gi");
         expect_named("mean GPUSLICE_SESSION", "GPUSLICE_SESION=s");
         expect_named("mean ALIQUOT_MEMORY", "ALIQOUT_MEMORY=1GiB");
         expect_named("mean ALIQUOT_SESSION", "AL1QUOT_SESSION=s");
