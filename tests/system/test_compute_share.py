@@ -59,6 +59,14 @@ def test_a_program_that_waits_is_as_fast_as_the_cap_says(sim, kind, ns):
     assert abs(got["of_solo"] - got["promised"]) < POINT, got
 
 
+@pytest.mark.parametrize("kind", ("event", "sync"))
+def test_work_that_a_program_waits_for_is_billed_to_its_end(sim, kind):
+    """Exactly, and not by a sample: where looks are late, those make flights of one kernel each too short."""
+    for ns in (60 * US, 150 * US, 200 * US):
+        got = load_alone(sim, {"flights": "on"}, kind=kind, ns=ns, cap=30 * PERCENT, seconds=1, settle=300)
+        assert abs(got["billed_ns"] / got["flight_ns"] - 1) < 0.002, got
+
+
 def test_a_new_cap_holds_within_a_tenth_of_a_second(load):
     """From the first window on that lies behind it; before, the old one holds."""
     got = load("kernel", 200 * US, 20 * PERCENT, 4, then=f"{80 * PERCENT}@2")

@@ -61,17 +61,16 @@ BETWEEN_ARRAYS(cuMemcpyAtoA_v2_ptds, submission_per_thread(NULL), size_t)
                 return access_end(real.symbol arguments);)
 
 /* One to the host that returns when it is done: so is all that was in its stream. */
-#define COPY_AND_WAIT(symbol, submission, is_within, parameters, arguments)        \
-        COPY_BY(symbol, submission, is_within, parameters, arguments,              \
-                uint64_t began_ns = told_begin();                                  \
-                return told_by((submission).stream, count ? began_ns : UINT64_MAX, \
+#define COPY_AND_WAIT(symbol, submission, is_within, parameters, arguments) \
+        COPY_BY(symbol, submission, is_within, parameters, arguments,       \
+                struct told told = told_begin();                            \
+                return told_by(&told, count ? (submission).stream : NULL,   \
                                access_end(real.symbol arguments));)
 
-/* UINT64_MAX: there was nothing to copy, and nothing was waited for. */
-static CUresult told_by(CUstream stream, uint64_t began_ns, CUresult rc)
+/* NULL: there was nothing to copy, and nothing was waited for. */
+static CUresult told_by(const struct told *told, CUstream stream, CUresult rc)
 {
-        if (rc == CUDA_SUCCESS && began_ns != UINT64_MAX)
-                told_end(stream, began_ns);
+        told_end(told, stream, rc);
         return rc;
 }
 

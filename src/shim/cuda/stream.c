@@ -18,27 +18,34 @@
 #include "shim/cuda/told.h"
 #include "shim/time/credit.h"
 
-uint64_t told_begin(void)
+struct told told_begin(void)
 {
-        return credit_is_free(&credit_here) ? 0 : clock_now_ns();
+        struct told told = { 0 };
+
+        if (credit_is_free(&credit_here))
+                return told;
+        told.began_ns = clock_now_ns();
+        told.device = wait_blocks(told.began_ns);
+        return told;
 }
 
-void told_end(CUstream stream, uint64_t began_ns)
+void told_end(const struct told *told, CUstream stream, CUresult rc)
 {
         CUcontext context = NULL;
         struct time_stream *of;
 
-        if (!began_ns || session_state() != SESSION_ACTIVE)
+        wait_over(told->device);
+        if (rc != CUDA_SUCCESS || !stream || !told->began_ns || session_state() != SESSION_ACTIVE)
                 return;
         if (stream == POOL_CONTEXT || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
                 real.cuCtxGetCurrent(&context);
         if (stream == POOL_CONTEXT) {
-                streams_told(key_of(context), began_ns);
+                streams_told(key_of(context), told->began_ns);
                 return;
         }
         of = stream_find(time_key(stream, context));
         if (of)
-                stream_told(of, began_ns);
+                stream_told(of, told->began_ns);
 }
 
 /* What was there before the wait. */
@@ -46,7 +53,7 @@ struct wait {
         struct idle idle;
         CUstream stream; /* waited for; POOL_CONTEXT: all of the context; NULL: unknown */
         uint64_t frees;
-        uint64_t began_ns; /* 0: nothing of this thread is metered */
+        struct told told;
 };
 
 static struct wait wait_begin(CUstream stream)
@@ -57,14 +64,14 @@ static struct wait wait_begin(CUstream stream)
 /* Which stream is waited for nobody knows. */
 static struct wait wait_begin_somewhere(void)
 {
-        return (struct wait){ 0 };
+        return (struct wait){ .told = told_begin() };
 }
 
 static CUresult wait_end(const struct wait *wait, CUresult rc)
 {
         idle_end(&wait->idle, rc);
+        told_end(&wait->told, wait->stream, rc);
         if (rc == CUDA_SUCCESS) {
-                told_end(wait->stream, wait->began_ns);
                 pool_synchronised(wait->stream, wait->frees);
                 graphs_look();
                 remainders_tend();
@@ -83,11 +90,10 @@ CUresult hook_cuCtxSynchronize(void)
 CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 {
         struct wait wait = wait_begin_somewhere();
-        uint64_t began_ns = told_begin();
         CUresult rc = real.cuCtxSynchronize_v2(context);
 
-        if (rc == CUDA_SUCCESS && began_ns && session_state() == SESSION_ACTIVE)
-                streams_told(key_of(context), began_ns);
+        if (rc == CUDA_SUCCESS && wait.told.began_ns && session_state() == SESSION_ACTIVE)
+                streams_told(key_of(context), wait.told.began_ns);
         return wait_end(&wait, rc);
 }
 
@@ -108,14 +114,18 @@ CUresult hook_cuStreamSynchronize_ptsz(CUstream stream)
 CUresult hook_cuEventSynchronize(CUevent event)
 {
         struct wait wait = wait_begin_somewhere();
+        CUresult rc = real.cuEventSynchronize(event);
 
-        return wait_end(&wait, real.cuEventSynchronize(event));
+        if (rc == CUDA_SUCCESS && wait.told.began_ns && session_state() == SESSION_ACTIVE)
+                stream_told_event(wait.told.began_ns);
+        return wait_end(&wait, rc);
 }
 
 static CUresult told_if_done(CUstream stream, CUresult rc)
 {
-        if (rc == CUDA_SUCCESS)
-                told_end(stream, told_begin());
+        struct told told = { .began_ns = credit_is_free(&credit_here) ? 0 : clock_now_ns() };
+
+        told_end(&told, stream, rc);
         return rc;
 }
 

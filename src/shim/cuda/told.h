@@ -2,9 +2,9 @@
 /*
  * Waits by which the program itself learns that a stream is empty: nobody need ask the driver.
  *
- *      uint64_t began_ns = told_begin();
- *      ... the call, which returns when all is done that was in the stream ...
- *      told_end(stream, began_ns);
+ *      struct told told = told_begin();
+ *      rc = ... the call, which returns when all is done that was in the stream ...
+ *      told_end(&told, stream, rc);
  */
 #ifndef ALIQUOT_SHIM_CUDA_TOLD_H
 #define ALIQUOT_SHIM_CUDA_TOLD_H
@@ -13,11 +13,17 @@
 
 #include "abi/cuda.h"
 
-/* 0: nothing of this thread is metered. */
-uint64_t told_begin(void);
+struct time_device;
 
-/* The stream, with the default one spelt out, or the context (POOL_CONTEXT), has done all that it
- * was given. */
-void told_end(CUstream stream, uint64_t began_ns);
+struct told {
+        uint64_t began_ns; /* 0: nothing of this thread is metered */
+        struct time_device *device;
+};
+
+struct told told_begin(void);
+
+/* With CUDA_SUCCESS the stream, with the default one spelt out, or the context (POOL_CONTEXT), has
+ * done all that it was given. NULL: it is not known what was waited for. */
+void told_end(const struct told *told, CUstream stream, CUresult rc);
 
 #endif

@@ -432,6 +432,16 @@ static void note_busy(struct time_device *device, uint64_t now_ns)
                 add_acq_rel(&device->epoch, 1);
 }
 
+/* When what is in flight no more ended; 0: nobody knows. */
+static uint64_t ended_ns(const struct time_device *device, const struct found *found)
+{
+        uint64_t now_ns = clock_now_ns();
+        bool is_waited_for = !found->parked && load_acquire(&device->blocked) &&
+                             load_acquire(&device->blocked_ns) + TIME_BLOCKED_NS <= now_ns;
+
+        return is_waited_for || !helper_runs() ? now_ns : 0;
+}
+
 /* False: the flight goes on, since a thread has submitted to one of them since. */
 static bool note_empty(struct time_device *device, const struct found *found)
 {
@@ -441,7 +451,7 @@ static bool note_empty(struct time_device *device, const struct found *found)
         device_empty(device, &(struct emptied){ .stream = found->stream,
                                                 .count = found->empty,
                                                 .parked = found->parked,
-                                                .end_ns = helper_runs() ? 0 : clock_now_ns() });
+                                                .end_ns = ended_ns(device, found) });
         is_over = !device->flight.begin_ns;
         if (is_over) /* the next look, at what streams that wait may begin */
                 (void)flight_look_ns(&device->flight, clock_now_ns());

@@ -18,7 +18,6 @@
 /* A place whose stream is gone: a search goes on behind it. */
 #define KEY_GONE UINT64_MAX
 /* A wait of the program's that took so long blocked: what it waited for ended as it did. */
-#define BLOCKED_NS UINT64_C(10000)
 
 struct streams {
         struct lock lock;
@@ -274,16 +273,34 @@ static bool is_mine_alone(struct time_stream *stream)
         return false;
 }
 
+struct time_device *wait_blocks(uint64_t now_ns)
+{
+        struct time_device *device = credit_here.of ? credit_here.of->device : NULL;
+
+        if (!device)
+                return NULL;
+        if (!load_relaxed(&device->blocked))
+                store_relaxed(&device->blocked_ns, now_ns);
+        add_acq_rel(&device->blocked, 1);
+        return device;
+}
+
+void wait_over(struct time_device *device)
+{
+        if (device)
+                add_acq_rel(&device->blocked, -1u);
+}
+
 /* 0: it returned at once, so what it waited for may have ended at any time before. */
 static uint64_t blocked_until_ns(uint64_t began_ns, uint64_t now_ns)
 {
-        return now_ns - began_ns >= BLOCKED_NS ? now_ns : 0;
+        return now_ns - began_ns >= TIME_BLOCKED_NS ? now_ns : 0;
 }
 
-void stream_told(struct time_stream *stream, uint64_t began_ns)
+/* It was empty at `end_ns`; 0: nobody knows since when. */
+static void told(struct time_stream *stream, uint64_t end_ns)
 {
         struct time_device *device = stream->device;
-        uint64_t now_ns = clock_now_ns();
 
         gate_return_credit();
         if (load_relaxed(&stream->is_of_thread)) /* nobody else puts anything into it */
@@ -291,10 +308,29 @@ void stream_told(struct time_stream *stream, uint64_t began_ns)
         if (!is_mine_alone(stream))
                 return;
         lock_take(&device->lock);
-        device_empty(device, &(struct emptied){ .stream = &stream,
-                                                .count = 1,
-                                                .end_ns = blocked_until_ns(began_ns, now_ns) });
+        device_empty(device, &(struct emptied){ &stream, .count = 1, .end_ns = end_ns });
         lock_drop(&device->lock);
+}
+
+void stream_told(struct time_stream *stream, uint64_t began_ns)
+{
+        told(stream, blocked_until_ns(began_ns, clock_now_ns()));
+}
+
+void stream_told_event(uint64_t began_ns)
+{
+        struct time_stream *stream = credit_here.of;
+        uint64_t end_ns = blocked_until_ns(began_ns, clock_now_ns());
+        bool is_over;
+
+        if (!stream || !end_ns)
+                return;
+        stream->device->driver->relax(true);
+        is_over = !stream->device->driver->is_unseen(stream) && !stream_is_parked(stream) &&
+                  stream_is_empty(stream);
+        stream->device->driver->relax(false);
+        if (is_over)
+                told(stream, end_ns);
 }
 
 struct telling {

@@ -7,7 +7,7 @@
  * are known to be empty; that is what a session is billed (account.h). Nothing is asked of a
  * kernel: neither how long it takes nor when it ran.
  *
- * When a flight ends is known, cheapest first: by what the program itself waits for (streams_told);
+ * When a flight ends is known, cheapest first: by what the program itself waits for (stream_told());
  * by markers, events behind some submissions (window.h); by looks at streams whose marker has not
  * told (flight.h). A look that finds a stream empty believes it only if no thread could submit
  * meanwhile: it raises the device's epoch, which ends every credit, has all threads see that
@@ -58,6 +58,9 @@ struct park {
         void *before; /* NULL: passed */
         void *behind;
 };
+
+/* A wait that is shorter may have found work that had been over for long. */
+#define TIME_BLOCKED_NS UINT64_C(10000)
 
 #define TIME_PARKS 64u
 /* Streams of a device that wait for somebody: of more than these, what is ordered behind one is
@@ -147,10 +150,12 @@ struct time_device {
         _Atomic uint32_t epoch;    /* raised: no credit of this device is good any more */
         _Atomic uint32_t
                 is_filling; /* the bucket ran dry: nothing is submitted until it has filled */
-        _Atomic uint64_t looked_ns; /* the last look began */
-        _Atomic uint64_t shut_ns;   /* the gate was last seen shut, by the lease */
-        _Atomic uint32_t wanted;    /* threads in device_stop_looks() that wait for `looking` */
-        _Atomic uint32_t standing;  /* threads that wait at the gate, and look meanwhile */
+        _Atomic uint64_t looked_ns;  /* the last look began */
+        _Atomic uint64_t shut_ns;    /* the gate was last seen shut, by the lease */
+        _Atomic uint32_t wanted;     /* threads in device_stop_looks() that wait for `looking` */
+        _Atomic uint32_t standing;   /* threads that wait at the gate, and look meanwhile */
+        _Atomic uint32_t blocked;    /* threads in a wait of the program's for work of the device */
+        _Atomic uint64_t blocked_ns; /* since when there are some */
         struct lock looking; /* held by who looks, also across calls of the driver that ask */
         struct lock marking; /* held by who ends a round, also while its markers find no place in a
                               * full stream: looks go on meanwhile */
@@ -203,11 +208,26 @@ void streams_end(uint64_t context, uint64_t began_ns);
 void streams_each(void (*each)(struct time_stream *stream, void *data), void *data);
 
 /*
+ * The program begins to wait for what this thread submitted last, at `now_ns`; until wait_over(). A
+ * look that finds nothing in flight meanwhile finds it just before the wait returns, so the flight
+ * ends then, as it would with the wait. NULL: it has submitted nothing that is metered.
+ */
+struct time_device *wait_blocks(uint64_t now_ns);
+void wait_over(struct time_device *device);
+
+/*
  * The program waited, from `began_ns` until now, and the driver said that all that had been
  * submitted to the stream, or to all streams of the context, by then is done. Streams that only
  * this thread submits to are empty.
  */
 void stream_told(struct time_stream *stream, uint64_t began_ns);
+
+/*
+ * The program waited for an event, from `began_ns` until now. Mostly that stands behind all that
+ * the thread has submitted: where the wait blocked, the driver is asked whether the stream of its
+ * last submission is empty.
+ */
+void stream_told_event(uint64_t began_ns);
 void streams_told(uint64_t context, uint64_t began_ns);
 
 /* -- park.c ----------------------------------------------------------------------------------- */

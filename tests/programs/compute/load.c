@@ -7,11 +7,11 @@
  *           [mix=KIND of=N [mix_ns=NS] [at=M]] [do=SCRIPT] [threads=N]
  *
  * KIND: one of load/kinds.h, or longer (after a second, another kernel that takes a thousand times
- * as long), mixed (a kernel, a cooperative one, a graph, in turns), grid (`blocks` in x, and as
- * many in y and z as a driver takes; of the other kinds each launch has so many in x), script
- * (script.h), or one of copies.h. Kernels take NS of device time each. The cap is set once the
- * session is there; without it the session's own holds. With `from` it begins so long after the
- * device began to work for somebody else.
+ * as long), mixed (a kernel, a cooperative one, a graph, in turns), event (a kernel that is waited
+ * for by an event behind it), grid (`blocks` in x, and as many in y and z as a driver takes; of the
+ * other kinds each launch has so many in x), script (script.h), or one of copies.h. Kernels take NS
+ * of device time each. The cap is set once the session is there; without it the session's own
+ * holds. With `from` it begins so long after the device began to work for somebody else.
  *
  * Prints one object: `share` of the whole time and `windows`, those of each 100 ms, both by the
  * simulator's own engine; `own` is this process's part of the first, `in_flight` the part of that
@@ -102,6 +102,19 @@ static CUresult launch_grid(struct kinds_work *work)
                               work->params, NULL);
 }
 
+/* One at a time, each waited for by an event behind it. */
+static CUresult launch_event(struct kinds_work *work)
+{
+        static CUevent event;
+        CUresult rc = event ? CUDA_SUCCESS : cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+
+        if (rc == CUDA_SUCCESS)
+                rc = kinds_find("kernel")(work);
+        if (rc == CUDA_SUCCESS)
+                rc = cuEventRecord(event, work->stream[0]);
+        return rc == CUDA_SUCCESS ? cuEventSynchronize(event) : rc;
+}
+
 static kinds_launch *find_mix(void)
 {
         kinds_launch *copy = copies_find(asked.mix);
@@ -137,6 +150,7 @@ static kinds_launch *find_kind(void)
                 kinds_launch *launch;
         } more[] = { { "longer", launch_longer },
                      { "mixed", launch_mixed },
+                     { "event", launch_event },
                      { "script", script_go_on },
                      { "grid", launch_grid } };
         kinds_launch *copy = copies_find(asked.kind);
