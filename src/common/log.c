@@ -16,6 +16,7 @@
 #include "common/text.h"
 
 #define LINE_BYTES 1024
+#define DUE_NS UINT64_C(10000000000)
 
 static const char *const level_names[] = { "off", "error", "warn", "info", "debug" };
 
@@ -143,6 +144,14 @@ void log_line(enum log_level level, const char *format, ...)
 bool log_once(_Atomic bool *told)
 {
         return !swap_acq_rel(told, true);
+}
+
+bool log_due(uint64_t *told_ns, uint64_t now_ns)
+{
+        if (*told_ns && now_ns - *told_ns < DUE_NS)
+                return false;
+        *told_ns = now_ns;
+        return true;
 }
 
 bool log_level_parse(const char *text, enum log_level *ret)

@@ -10,6 +10,7 @@
 #define ALIQUOT_COMMON_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -29,6 +30,10 @@ void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line a cause: true the first time it is asked about `*told` (starts false). */
 bool log_once(_Atomic bool *told);
+
+/* One line in ten seconds, of what others can bring about as often as they like: whether it is time
+ * for the next one. `*told_ns` starts 0; `now_ns` is monotonic. One thread. */
+bool log_due(uint64_t *told_ns, uint64_t now_ns);
 
 /* "error", "warn", "info", "debug", "off"; any case. False: not a level. */
 bool log_level_parse(const char *text, enum log_level *ret);

@@ -194,13 +194,12 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
         static uint64_t told_ns;
-        uint64_t now_ns = clock_machine_ns();
+        const uint64_t now_ns = clock_machine_ns();
+        const int error = errno;
 
         evconnlistener_disable(listener);
-        if (told_ns && now_ns - told_ns < UINT64_C(10000000000))
-                return;
-        told_ns = now_ns;
-        log_line(LOG_WARN, "accept: %s", strerror(errno));
+        if (log_due(&told_ns, now_ns))
+                log_line(LOG_WARN, "accept: %s", strerror(error));
 }
 
 static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistener_cb callback)

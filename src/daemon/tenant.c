@@ -74,12 +74,10 @@ static void listener_close(struct tenant_listener *listener)
 static void pause_listener(struct tenant_listener *listener)
 {
         static uint64_t told_ns;
-        uint64_t now_ns = clock_machine_ns();
+        const int error = errno;
 
-        if (!told_ns || now_ns - told_ns > UINT64_C(10000000000)) {
-                log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(errno));
-                told_ns = now_ns;
-        }
+        if (log_due(&told_ns, clock_machine_ns()))
+                log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(error));
         event_del(listener->event);
         listener->is_paused = true;
 }
